@@ -23,7 +23,7 @@ from commonplace.errors import UsageError
 from commonplace.graph.entities import Entities
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.names import is_known_type
-from commonplace.graph.runtime import Ground, Texts
+from commonplace.graph.runtime import GraphRuntime, Texts
 from commonplace.ingest.passages import Destination
 from commonplace.models.contract import TokenizedText
 from commonplace.store.store import SqliteStore
@@ -133,7 +133,7 @@ def _joined(things: Sequence[Thing], embedder: StaticEmbedder) -> set[tuple[Name
         first, second = embedder.embed([TokenizedText(each, embedder.tokenize(each)) for each in (one, other)])
         return float(first @ second)
 
-    ground = Ground(Destination(store, embedder, embedder.tokenize, _NAMESPACE), Kinds(), similarity, lambda: 0.0)
+    ground = GraphRuntime(Destination(store, embedder, embedder.tokenize, _NAMESPACE), Kinds(), similarity, lambda: 0.0)
     meant: dict[Name, str] = {}
     with store.change_memories(_NAMESPACE) as change:
         entities = Entities(change.graph, ground, Texts(ground.destination))

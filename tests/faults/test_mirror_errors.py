@@ -13,13 +13,13 @@ from tests.unit.mirroring import Book, outcome, prepare, zone
 
 from commonplace.errors import StoreError
 from commonplace.journal.folder import Folder
-from commonplace.memory.service import Keeper
+from commonplace.memory.service import MemoryService
 from commonplace.store.store import SqliteStore
 
 DISK = ((Folder, "_write"), (Folder, "keep"), (Folder, "settle"), (Path, "replace"), (Path, "unlink"), (os, "fsync"))
 STORE = (
     (SqliteStore, "change_memories"),
-    *((Keeper, name) for name in "remember update archive restore set_tier link unlink".split()),
+    *((MemoryService, name) for name in "remember update archive restore set_tier link unlink".split()),
 )
 
 

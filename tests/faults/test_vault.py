@@ -30,7 +30,7 @@ import os, signal, sys
 import commonplace
 from commonplace.consolidation import LTMPromoter
 from commonplace.consolidation.executor import Acts
-Acts.page = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+ChangeRecorder.page = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 with commonplace.open(sys.argv[1]) as book:
     LTMPromoter(book=book).run()
 """

@@ -11,7 +11,7 @@ from tests.property.test_exchange import ids, names, shares, texts, times, two_s
 from tests.unit.exchanging import dump, import_file, import_given, read
 
 from commonplace.exchange.records import EntityItem, EpisodeItem, GraphItem, Item, Problem, RelationItem
-from commonplace.graph.facts import OWN, Evidence, happening
+from commonplace.graph.facts import OWN, Assertion, happening
 from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
 
 contents = st.text("abc é\ud800\n", min_size=1, max_size=12).filter(str.strip)
@@ -30,7 +30,7 @@ def happenings(draw: st.DrawFn, kind: str, subject: str) -> tuple[Happening, ...
     for _ in range(draw(st.integers(0, 2))):
         if kind == "relation" and draw(st.booleans()):
             when = draw(times), draw(times), draw(st.integers(0, 9))
-            said = Evidence(subject, draw(ids), draw(ids), "said", draw(texts), *when)
+            said = Assertion(subject, draw(ids), draw(ids), "said", draw(texts), *when)
             found.append(happening("created", subject, said, draw(texts)))
         else:
             found.append(Happening(kind, subject, draw(times), draw(names), draw(texts), draw(ids), draw(objects)))  # type: ignore[arg-type]

@@ -16,8 +16,8 @@ from tests.unit.searching import model
 from commonplace.extract.model import Claim, Extraction, Found
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.model_extraction import Understood
-from commonplace.graph.runtime import Ground
-from commonplace.graph.service import GraphKeeper
+from commonplace.graph.runtime import GraphRuntime
+from commonplace.graph.service import GraphService
 from commonplace.ingest.passages import Destination
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.types.graph import Episode, GraphFilter, Relation
@@ -47,14 +47,14 @@ class Book:
         self.store = MemoryStore()
         self.store.set_embedding(embedder.stamp)
         ids, self.ticks = count(1), count(100)
-        self.ground = Ground(
+        self.ground = GraphRuntime(
             Destination(self.store, embedder, model().tokenize, NAMESPACE),
             Kinds(),
             lambda _one, _other: 1.0,
             lambda: float(next(self.ticks)),
             lambda: f"id{next(ids)}",
         )
-        self.keeper = GraphKeeper(self.ground)
+        self.keeper = GraphService(self.ground)
         self.graph = self.store.graph(NAMESPACE)
 
     def add(self, id_: str, told: Told) -> None:

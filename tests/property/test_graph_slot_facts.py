@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.graph.facts import Fact, Span, overlap
-from commonplace.graph.resolver import SlotFacts
+from commonplace.graph.resolver import KeyFacts
 
 times = st.none() | st.integers(0, 6).map(float)
 facts = st.lists(
@@ -39,7 +39,7 @@ def span(fact: Fact) -> Span:
 def test_those_that_hold_together_are_found_however_they_change(
     some: list[Fact], changed: list[tuple[int, float | None, float | None, bool, bool]], has_topics: bool
 ) -> None:
-    slot = SlotFacts(some, has_topics=has_topics)
+    slot = KeyFacts(some, has_topics=has_topics)
     for place, begins, ends, is_retracted, is_denied in changed:
         if place < len(some):
             fact = some[place]
@@ -74,7 +74,7 @@ def test_disputes_are_named_one_by_one_as_they_are_all_at_once(pairs: list[tuple
     def made() -> list[Fact]:
         return [Fact(f"f{(place * 5) % 9}", "s", f"t{place}", "LIVES_IN", "", float(place % 3)) for place in range(9)]
 
-    one_by_one, at_once = SlotFacts(made()), SlotFacts(made())
+    one_by_one, at_once = KeyFacts(made()), KeyFacts(made())
     for first, second in pairs:
         if first == second:
             continue

@@ -20,7 +20,7 @@ CODE = (
     '"""Deliver parcels."""\n\nLIMIT = 3\n\n\n@cached\ndef parcel_weight(parcel):\n    """Weigh a parcel."""\n\n'
     "    total = sum(item.weight for item in parcel.items)\n    return total + parcel.box.weight\n\n\n"
     'def ship(parcel):\n    """Ship a parcel to where it goes, and tell the customer about it by letter or mail."""\n'
-    "    return Carrier(parcel).collect(on=next_working_day())\n"
+    "    return PlanExecutor(parcel).collect(on=next_working_day())\n"
 )
 
 

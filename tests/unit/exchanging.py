@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from commonplace.exchange.export import export
-from commonplace.exchange.import_ import ImportReport, Into, Rules, import_items
+from commonplace.exchange.import_ import ImportReport, ImportRuntime, Rules, import_items
 from commonplace.exchange.read import read_export
 from commonplace.exchange.records import Item, Problem, Remark, Source
 from commonplace.graph.kinds import Kinds
-from commonplace.graph.runtime import Ground
+from commonplace.graph.runtime import GraphRuntime
 from commonplace.ingest.passages import Destination
 from commonplace.memory.validate import MAX_CONTENT_BYTES
 from commonplace.models.hashing import HashingEmbedder
@@ -27,15 +27,15 @@ NAMESPACE = "n"
 NOW = 1_772_355_600.0  # 2026-03-01T09:00:00Z
 
 
-def into(store: Store, namespace: str = NAMESPACE) -> Into:
+def into(store: Store, namespace: str = NAMESPACE) -> ImportRuntime:
     """Return the way into a store whose vectors are made by hashing."""
     embedder = HashingEmbedder()
     store.set_embedding(embedder.stamp)
     destination = Destination(
         store, embedder, lambda text: np.arange(len(text.split()), dtype=np.uint16), namespace, at=NOW
     )
-    ground = Ground(destination, Kinds(), lambda one, other: 0.0, lambda: NOW)
-    return Into(store, namespace, lambda: destination, NOW, lambda _: ground)
+    ground = GraphRuntime(destination, Kinds(), lambda one, other: 0.0, lambda: NOW)
+    return ImportRuntime(store, namespace, lambda: destination, NOW, lambda _: ground)
 
 
 def import_file(store: Store, path: Path, *, namespace: str = NAMESPACE, **rules: Any) -> ImportReport:

@@ -17,10 +17,10 @@ from commonplace.formats.journal import parse_page
 from commonplace.ingest.passages import Destination
 from commonplace.journal.folder import Folder
 from commonplace.journal.report import SyncReport
-from commonplace.journal.snapshot import Ground
-from commonplace.journal.sync import Mirror
-from commonplace.memory.service import Keeper
-from commonplace.memory.view import Fading, Memory
+from commonplace.journal.snapshot import JournalRuntime
+from commonplace.journal.sync import JournalSync
+from commonplace.memory.service import MemoryService
+from commonplace.memory.view import Memory, RetentionPolicy
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.models.static import StaticEmbedder
 from commonplace.store.store import SqliteStore
@@ -83,9 +83,9 @@ class Book:
         if not self.store.is_read_only:
             self.store.set_embedding(embedder.stamp)
         destination = Destination(self.store, embedder, model().tokenize, self.namespace)
-        fading = Fading()
-        self.keeper = Keeper(destination, fading, self.clock, lambda _: "", max_bytes=self.max_bytes)
-        self.ground = Ground(
+        fading = RetentionPolicy()
+        self.keeper = MemoryService(destination, fading, self.clock, lambda _: "", max_bytes=self.max_bytes)
+        self.ground = JournalRuntime(
             directory=self.directory,
             namespace=self.namespace,
             store=self.store,
@@ -98,9 +98,9 @@ class Book:
         self.mirror = self.fresh_mirror()
         self.folder = Folder(self.directory, self.namespace)
 
-    def fresh_mirror(self) -> Mirror:
+    def fresh_mirror(self) -> JournalSync:
         """Return the mirror of a process that has just started."""
-        return Mirror(self.ground, stopwatch=self.clock, wall_ns=lambda: 0)
+        return JournalSync(self.ground, stopwatch=self.clock, wall_ns=lambda: 0)
 
     def remember(self, content: str, *, force: bool = False, **values: Any) -> Memory:
         """Keep one memory, as the engine would."""

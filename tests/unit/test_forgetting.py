@@ -17,7 +17,7 @@ from commonplace.erasure.erase import forget
 from commonplace.erasure.plan import make_plan
 from commonplace.erasure.receipt import ForgetReceipt
 from commonplace.erasure.select import Wanted, everything
-from commonplace.erasure.steps import Place
+from commonplace.erasure.steps import ErasureRuntime
 from commonplace.erasure.verify import prove
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.logs import RetrievalLog
@@ -48,9 +48,9 @@ def holding(book: Engine, *marks: bytes) -> list[str]:
     return sorted(name for name, data in files(book).items() if any(mark in data for mark in marks))
 
 
-def place_of(book: Engine, **values: Any) -> Place:
+def place_of(book: Engine, **values: Any) -> ErasureRuntime:
     own = {"pages": book._mirror, "ground": lambda: book._graph_ground(True)}
-    return Place(book.directory, book._store, book._index, **{**own, **values})
+    return ErasureRuntime(book.directory, book._store, book._index, **{**own, **values})
 
 
 def memories_in(receipt: ForgetReceipt) -> tuple[str, ...]:

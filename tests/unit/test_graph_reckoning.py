@@ -6,24 +6,24 @@ from typing import Any
 
 import pytest
 
-from commonplace.graph.facts import Evidence, Standing, judge
-from commonplace.graph.resolver import Reckoned, Rule, reckon
+from commonplace.graph.facts import Assertion, Standing, judge
+from commonplace.graph.resolver import ResolvedFacts, Rule, resolve_facts
 
 SINGLE = Rule("LIVES_IN", is_single=True)
 MANY = Rule("USES")
 
 
-def said(target: str, told: float, **values: Any) -> Evidence:
+def said(target: str, told: float, **values: Any) -> Assertion:
     """Return that somebody says at a time that the source has this target; it is learnt an hour later."""
     given: dict[str, Any] = {"saying": "said", "text": f"is {target}", "episode": f"{target}{told}", **values}
-    return Evidence(f"{target}{told}", "mira", target, at=given.pop("at", told + 3600.0), told=told, **given)
+    return Assertion(f"{target}{told}", "mira", target, at=given.pop("at", told + 3600.0), told=told, **given)
 
 
-def facts(reckoned: Reckoned) -> dict[str, tuple[float | None, float | None]]:
+def facts(reckoned: ResolvedFacts) -> dict[str, tuple[float | None, float | None]]:
     return {each.id: (each.valid_from, each.valid_to) for each in reckoned.relations}
 
 
-def states(reckoned: Reckoned) -> dict[str, str]:
+def states(reckoned: ResolvedFacts) -> dict[str, str]:
     """Return of each fact whether it is retracted, disputed, ended or stands."""
     return {
         each.id: "retracted"
@@ -38,7 +38,7 @@ def states(reckoned: Reckoned) -> dict[str, str]:
 
 
 def test_a_newer_fact_ends_the_older_one_where_it_begins() -> None:
-    done = reckon([], [said("berlin", 1.0), said("munich", 5.0, valid_from=3.0)], SINGLE)
+    done = resolve_facts([], [said("berlin", 1.0), said("munich", 5.0, valid_from=3.0)], SINGLE)
     assert facts(done) == {"berlin1.0": (1.0, 3.0), "munich5.0": (3.0, None)}
     [berlin, munich] = done.relations
     assert (berlin.expired_at, berlin.stated_to, berlin.dispute) == (3605.0, None, "")
@@ -46,72 +46,74 @@ def test_a_newer_fact_ends_the_older_one_where_it_begins() -> None:
 
 
 def test_an_older_fact_that_comes_later_is_known_to_have_ended() -> None:
-    done = reckon([], [said("munich", 5.0), said("berlin", 1.0, at=9000.0)], SINGLE)
+    done = resolve_facts([], [said("munich", 5.0), said("berlin", 1.0, at=9000.0)], SINGLE)
     assert facts(done) == {"munich5.0": (5.0, None), "berlin1.0": (1.0, 5.0)}
 
 
 def test_a_fact_that_comes_between_two_ends_the_one_and_is_ended_by_the_other() -> None:
-    done = reckon([], [said("a", 1.0), said("c", 9.0), said("b", 5.0, at=9000.0)], SINGLE)
+    done = resolve_facts([], [said("a", 1.0), said("c", 9.0), said("b", 5.0, at=9000.0)], SINGLE)
     assert facts(done) == {"a1.0": (1.0, 5.0), "c9.0": (9.0, None), "b5.0": (5.0, 9.0)}
     assert set(states(done).values()) == {"ended", "stands"}
 
 
 def test_who_moves_back_has_a_second_fact_of_the_same() -> None:
-    done = reckon([], [said("berlin", 1.0), said("munich", 5.0), said("berlin", 9.0)], SINGLE)
+    done = resolve_facts([], [said("berlin", 1.0), said("munich", 5.0), said("berlin", 9.0)], SINGLE)
     assert facts(done) == {"berlin1.0": (1.0, 5.0), "munich5.0": (5.0, 9.0), "berlin9.0": (9.0, None)}
 
 
 def test_the_same_said_again_confirms() -> None:
-    done = reckon([], [said("berlin", 4.0, trust=0.5), said("berlin", 2.0, trust=0.8), said("berlin", 6.0)], SINGLE)
+    done = resolve_facts(
+        [], [said("berlin", 4.0, trust=0.5), said("berlin", 2.0, trust=0.8), said("berlin", 6.0)], SINGLE
+    )
     [berlin] = done.relations
     assert (berlin.id, berlin.valid_from, berlin.valid_to, berlin.trust) == ("berlin4.0", 2.0, None, 1.0)
     assert [effect.what for effect in done.effects] == ["created", "confirmed", "confirmed"]
 
 
 def test_two_that_begin_at_once_are_disputed_under_one_id_and_a_third_joins_them() -> None:
-    done = reckon([], [said("a", 1.0), said("b", 1.0), said("c", 1.0)], SINGLE)
+    done = resolve_facts([], [said("a", 1.0), said("b", 1.0), said("c", 1.0)], SINGLE)
     assert set(states(done).values()) == {"disputed"}
     assert len({each.dispute for each in done.relations}) == 1
     assert [each.disputed_at for each in done.relations] == [3601.0] * 3
 
 
 def test_who_is_trusted_less_ends_nothing() -> None:
-    done = reckon([], [said("a", 1.0, trust=1.0), said("b", 5.0, trust=0.3)], SINGLE)
+    done = resolve_facts([], [said("a", 1.0, trust=1.0), said("b", 5.0, trust=0.3)], SINGLE)
     assert states(done) == {"a1.0": "disputed", "b5.0": "disputed"}
-    denied = reckon([], [said("a", 1.0, trust=1.0), said("a", 5.0, trust=0.3, saying="denied")], SINGLE)
+    denied = resolve_facts([], [said("a", 1.0, trust=1.0), said("a", 5.0, trust=0.3, saying="denied")], SINGLE)
     assert states(denied) == {"a1.0": "disputed"}
     assert facts(denied) == {"a1.0": (1.0, None)}
 
 
 def test_what_was_still_said_later_is_not_ended_in_between() -> None:
     again = [said("a", 1.0), said("a", 6.0), said("b", 7.0, valid_from=4.0)]
-    assert states(reckon([], again, SINGLE)) == {"a1.0": "disputed", "b7.0": "disputed"}
+    assert states(resolve_facts([], again, SINGLE)) == {"a1.0": "disputed", "b7.0": "disputed"}
 
 
 def test_many_targets_stand_beside_each_other() -> None:
-    done = reckon([], [said("redis", 1.0), said("kafka", 2.0), said("redis", 3.0, saying="denied")], MANY)
+    done = resolve_facts([], [said("redis", 1.0), said("kafka", 2.0), said("redis", 3.0, saying="denied")], MANY)
     assert facts(done) == {"redis1.0": (1.0, 3.0), "kafka2.0": (2.0, None)}
 
 
 def test_an_end_that_comes_first_is_kept_and_disputes_nothing() -> None:
-    done = reckon([], [said("munich", 1.0), said("berlin", 5.0, saying="denied")], SINGLE)
+    done = resolve_facts([], [said("munich", 1.0), said("berlin", 5.0, saying="denied")], SINGLE)
     assert facts(done) == {"munich1.0": (1.0, None), "berlin5.0": (None, 5.0)}
     assert states(done) == {"munich1.0": "stands", "berlin5.0": "stands"}
 
 
 def test_an_end_that_is_said_twice_is_confirmed() -> None:
     denials = [said("a", 5.0, saying="denied"), said("a", 6.0, saying="denied")]
-    done = reckon([], [said("a", 1.0), *denials], SINGLE)
+    done = resolve_facts([], [said("a", 1.0), *denials], SINGLE)
     assert facts(done) == {"a1.0": (1.0, 5.0)}
     assert [effect.what for effect in done.effects] == ["created", "ended", "confirmed"]
 
 
 def test_settling_ends_what_began_before_and_retracts_the_rest() -> None:
     rivals = [said("a", 1.0, trust=1.0), said("b", 5.0, trust=0.3), said("c", 9.0, trust=0.2)]
-    before = reckon([], rivals, SINGLE)
+    before = resolve_facts([], rivals, SINGLE)
     assert set(states(before).values()) == {"disputed"}
-    settled = Evidence("b5.0", "mira", "b", "settled", "", 9999.0, 9999.0)
-    done = reckon(before.relations, [settled], SINGLE)
+    settled = Assertion("b5.0", "mira", "b", "settled", "", 9999.0, 9999.0)
+    done = resolve_facts(before.relations, [settled], SINGLE)
     assert states(done) == {"a1.0": "ended", "b5.0": "stands", "c9.0": "retracted"}
     assert facts(done)["a1.0"] == (1.0, 5.0)
 
@@ -120,21 +122,21 @@ def test_one_at_a_time_gives_what_all_at_once_give() -> None:
     sayings = [said("a", 3.0), said("b", 5.0), said("a", 1.0), said("c", 5.0), said("b", 8.0, saying="denied")]
     known: tuple[Any, ...] = ()
     for each in sayings:
-        known = reckon(known, [each], SINGLE).relations
-    assert known == reckon([], sayings, SINGLE).relations
+        known = resolve_facts(known, [each], SINGLE).relations
+    assert known == resolve_facts([], sayings, SINGLE).relations
 
 
 def test_what_a_move_that_never_came_about_had_ended_goes_on_as_a_fact_of_its_own() -> None:
     """So what was known before can still be told: the older fact had ended as far as anybody knew."""
     sayings = [said("a", 1.0), said("b", 5.0, text="moved to b"), said("b", 8.0, saying="cancelled", text="no move")]
-    done = reckon([], sayings, SINGLE)
+    done = resolve_facts([], sayings, SINGLE)
     assert list(facts(done).values()) == [(1.0, 5.0), (5.0, None), (5.0, None)]
     assert list(states(done).values()) == ["ended", "retracted", "stands"]
     assert [each.target for each in done.relations] == ["a", "b", "a"]
     assert done.relations[2].created_at == 3608.0
     known: tuple[Any, ...] = ()
     for each in sayings:
-        known = reckon(known, [each], SINGLE).relations
+        known = resolve_facts(known, [each], SINGLE).relations
     assert known == done.relations
 
 
@@ -144,27 +146,27 @@ def test_what_a_move_that_never_came_about_had_ended_goes_on_as_a_fact_of_its_ow
 )
 def test_what_is_not_clearly_called_off_is_disputed(text: str, values: dict[str, float]) -> None:
     sayings = [said("a", 1.0), said("b", 5.0, text=text), said("b", 8.0, saying="cancelled", text="no move", **values)]
-    done = reckon([], sayings, SINGLE)
+    done = resolve_facts([], sayings, SINGLE)
     assert states(done) == {"a1.0": "ended", "b5.0": "disputed"}
 
 
 def test_what_is_still_said_later_is_not_called_off() -> None:
     moved = [said("b", 5.0, text="moved to b"), said("b", 9.0)]
-    done = reckon([], [*moved, said("b", 8.0, saying="cancelled", text="no move")], SINGLE)
+    done = resolve_facts([], [*moved, said("b", 8.0, saying="cancelled", text="no move")], SINGLE)
     assert states(done) == {"b5.0": "disputed"}
 
 
 def test_hearsay_confirms_and_moves_nothing() -> None:
-    done = reckon([], [said("a", 5.0), said("a", 6.0, valid_from=1.0, valid_to=9.0, confidence=0.4)], SINGLE)
+    done = resolve_facts([], [said("a", 5.0), said("a", 6.0, valid_from=1.0, valid_to=9.0, confidence=0.4)], SINGLE)
     assert facts(done) == {"a5.0": (5.0, None)}
     assert [effect.what for effect in done.effects] == ["created", "confirmed"]
 
 
 def test_of_two_places_of_which_one_lies_in_the_other_both_stand() -> None:
     inside = Rule("LIVES_IN", is_single=True, compare=lambda _one, _other: "within")
-    assert set(states(reckon([], [said("berlin", 1.0), said("germany", 5.0)], inside)).values()) == {"stands"}
+    assert set(states(resolve_facts([], [said("berlin", 1.0), said("germany", 5.0)], inside)).values()) == {"stands"}
     unsure = Rule("LIVES_IN", is_single=True, compare=lambda _one, _other: "unknown")
-    assert set(states(reckon([], [said("berlin", 1.0), said("germany", 5.0)], unsure)).values()) == {"disputed"}
+    assert set(states(resolve_facts([], [said("berlin", 1.0), said("germany", 5.0)], unsure)).values()) == {"disputed"}
 
 
 @pytest.mark.parametrize(

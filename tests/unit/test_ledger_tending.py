@@ -12,7 +12,7 @@ from tests.reference_store.store import MemoryStore
 
 from commonplace.ledger import ledger, rules
 from commonplace.ledger.ledger import Tended
-from commonplace.ledger.rate_limit import Pace
+from commonplace.ledger.rate_limit import RateLimiter
 from commonplace.ledger.rules import Doer, Draft
 from commonplace.types.ledger import Issue
 
@@ -30,7 +30,7 @@ def filed(store: MemoryStore, memory: str = "a", *, urgency: str = "low", at: fl
 
 
 def tend(store: MemoryStore, now: float, *, gone: tuple[str, ...] = ()) -> Tended:
-    pace = Pace(store, "n", lambda: now, pytest.fail, 0)
+    pace = RateLimiter(store, "n", lambda: now, pytest.fail, 0)
     return ledger.tend(pace, "keeper", is_gone=lambda actor: actor in gone)
 
 
@@ -137,7 +137,7 @@ class TestParts:
             assert seconds == 60.0
             raise KeyboardInterrupt
 
-        pace = Pace(store, "n", lambda: 9 * DAY, interrupt, 1)
+        pace = RateLimiter(store, "n", lambda: 9 * DAY, interrupt, 1)
         with pytest.raises(KeyboardInterrupt):
             ledger.tend(pace, "keeper", is_gone=lambda _: False)
         assert tend(store, 9 * DAY) == Tended(escalated=ids[2:])
@@ -154,7 +154,7 @@ class TestParts:
             with store.change_memories("n") as change:
                 rules.close(change.ledger, second, "done", Doer("x", now[0]))
 
-        pace = Pace(store, "n", lambda: now[0], wait, 1)
+        pace = RateLimiter(store, "n", lambda: now[0], wait, 1)
         assert ledger.tend(pace, "keeper", is_gone=lambda _: False) == Tended(escalated=(first,))
 
     def test_where_nothing_is_due_nothing_is_written_and_nothing_counted(self, store: MemoryStore) -> None:

@@ -191,7 +191,7 @@ def test_words_of_a_person_on_the_long_term_page_count_and_stay(book: Book) -> N
 
 
 def test_a_page_that_is_full_takes_no_more_and_says_so(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("folder", "placing"):
+    for module in ("folder", "write_pages"):
         monkeypatch.setattr(f"commonplace.journal.{module}.MAX_PAGE_BYTES", 5_000)
     for number in range(20):
         book.remember(f"Note {number}: " + "so much to say " * 40, id=f"m{number:02}")

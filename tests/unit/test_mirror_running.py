@@ -11,7 +11,7 @@ from tests.unit.mirroring import LONG, TODAY, Book, zone
 
 from commonplace.errors import StoreBusyError
 from commonplace.journal.report import SyncReport
-from commonplace.journal.sync import FLUSH_AFTER_S, LOCK, LOOK_EVERY_S, MOST_PENDING, Mirror
+from commonplace.journal.sync import FLUSH_AFTER_S, LOCK, LOOK_EVERY_S, MOST_PENDING, JournalSync
 from commonplace.locks import FileLock
 
 
@@ -91,7 +91,7 @@ def test_a_page_saved_this_instant_is_left_for_the_next_look(book: Book) -> None
     book.write(TODAY, "## 09:00 Tea\n")
     saved = book.folder.path(TODAY).stat().st_mtime_ns
     wall = saved + 100_000_000
-    mirror = Mirror(book.ground, stopwatch=book.clock, wall_ns=lambda: wall)
+    mirror = JournalSync(book.ground, stopwatch=book.clock, wall_ns=lambda: wall)
     mirror.pick_up()
     assert book.all() == []
     wall = saved + 300_000_000

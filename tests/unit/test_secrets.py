@@ -16,7 +16,7 @@ from tests.unit.memories.clocks import Clock
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.engine.maintenance import Finding
+from commonplace.engine.maintenance import Problem
 from commonplace.engine.secrets import PART
 from commonplace.erasure.receipt import RECEIPT
 from commonplace.ingest.passages import PassageMaker, PreparedOwner
@@ -90,7 +90,7 @@ def holding(book: Engine, *secrets: str) -> list[str]:
     )
 
 
-def found(book: Engine, *, mend: bool = True) -> list[Finding]:
+def found(book: Engine, *, mend: bool = True) -> list[Problem]:
     report = book.doctor(mend=mend, secrets=True)
     assert PART in report.checked
     assert not any(secret in str(asdict(report)) for secret in SECRETS)

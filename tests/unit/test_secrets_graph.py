@@ -15,7 +15,7 @@ from tests.unit.test_secrets import GONE, TOKEN, found, holding, problems, spoil
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.graph.facts import evidence_of
+from commonplace.graph.facts import assertion_of
 from commonplace.graph.names import KEY, normal
 from commonplace.graph.runtime import Texts
 from commonplace.store.graph_contract import GraphChange
@@ -160,7 +160,7 @@ def test_mentions_and_facts_follow_their_words_where_a_secret_before_them_goes(b
     assert content == f"{GONE} Ann lives in Oslo."
     places = {(each.name, content[each.start : each.end]) for each in graph.mentioned(["said"])["said"]}
     assert places == {("Ann", "Ann"), ("Oslo", "Oslo"), ("", "Ann lives in Oslo.")}
-    said = evidence_of(graph.happenings("relation", fact_of(book))[0])
+    said = assertion_of(graph.happenings("relation", fact_of(book))[0])
     assert said is not None
     assert content[said.start : said.end] == "Ann lives in Oslo."
     book.graph.delete_episode("said")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PARTS: Final = {
     "state of index and store": (
-        ("commonplace.engine.maintenance", "Upkeep.freshen"),
+        ("commonplace.engine.maintenance", "IndexMaintenance.freshen"),
         ("commonplace.search.delta", "TailReader.read"),
         ("commonplace.search.retrieve", "Searcher._check_embedder"),
         ("commonplace.index.generations", "Index.reader"),

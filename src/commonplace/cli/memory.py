@@ -91,7 +91,7 @@ def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None
 
     Example: commonplace remember "We chose Postgres for billing" --tag decision --source standup
     """
-    from commonplace.memory.validate import checked
+    from commonplace.memory.validate import validate_memory
 
     loaded = invocation.settings()
     content = read_text(text, file, loaded.memory.max_bytes)
@@ -99,7 +99,7 @@ def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None
         raise click.UsageError("there is nothing to remember; give a text, a --file, or a pipe")
     given = _given(values)
     # Before a store is made for it.
-    checked({"content": content, **given}, max_bytes=loaded.memory.max_bytes, force=force, now=clock())
+    validate_memory({"content": content, **given}, max_bytes=loaded.memory.max_bytes, force=force, now=clock())
     store = Path(loaded.store.path)
     made = own_store_notice(loaded)
     if not made and not store.exists():

@@ -18,9 +18,9 @@ from uuid import uuid4
 
 from pydantic import BaseModel
 
-from commonplace.consolidation.executor import Carrier, Plan, told
+from commonplace.consolidation.executor import Plan, PlanExecutor, with_issue
 from commonplace.consolidation.results import Result
-from commonplace.consolidation.runtime import Book, ConfidenceConfig, Ground, ground_of
+from commonplace.consolidation.runtime import Book, ConfidenceConfig, ConsolidationRuntime, runtime_of
 from commonplace.errors import CommonplaceError, NoRelation, NotFoundError, UsageError
 from commonplace.ledger import rules
 from commonplace.types import Selection, StoredMemory
@@ -94,7 +94,7 @@ class ConsolidationAgent(ABC, Generic[T]):
                 remedy="give the most operations a minute, 0 for no limit",
                 parameters=("rate_limit",),
             )
-        self._ground: Ground = ground_of(book)
+        self._ground: ConsolidationRuntime = runtime_of(book)
         self.dry_run = dry_run
         self.rate_limit = rate_limit
         self.confidence_config = confidence_config or self._ground.confidence
@@ -186,7 +186,7 @@ class PlannedAgent(ConsolidationAgent[R]):
         """
         if self.dry_run and self.takes_issues:
             with self._on_a_copy() as agent:
-                return told(agent.process_item(memory_id), None)
+                return with_issue(agent.process_item(memory_id), None)
         plan = self._planned(memory_id)
         if not plan.is_filed or (not self.takes_issues and self._carrier.was_turned_down(plan)):
             _log.debug("%s: %s %s: left as it is: %s", self.name, plan.action, memory_id, plan.why)
@@ -196,7 +196,7 @@ class PlannedAgent(ConsolidationAgent[R]):
         if self.dry_run:
             return plan.result if is_acting else _not_done(plan.result)
         if not is_acting:
-            return told(_not_done(plan.result), memory_id if self.takes_issues else self._carrier.propose(plan))
+            return with_issue(_not_done(plan.result), memory_id if self.takes_issues else self._carrier.propose(plan))
         if self.takes_issues:
             return self._with_issue(memory_id, memory_id, plan)
         return self._carrier.apply(plan, lambda: self.plan(memory_id), None)
@@ -213,7 +213,7 @@ class PlannedAgent(ConsolidationAgent[R]):
         """
         if self.dry_run:
             with self._on_a_copy() as agent:
-                return told(agent.process_issue(issue_id), None)
+                return with_issue(agent.process_issue(issue_id), None)
         issue = self._ground.issues.get(issue_id)
         if issue.agent != self.name:
             raise UsageError(
@@ -231,7 +231,7 @@ class PlannedAgent(ConsolidationAgent[R]):
             with self._on_a_copy() as agent:
                 results = agent.run()
             self.failures, self.skipped = agent.failures, agent.skipped
-            return [told(each, None) for each in results]
+            return [with_issue(each, None) for each in results]
         self.failures, self.skipped = [], 0
         due, found = self.due(), self.scan()
         _log.info("%s: %d items to look at", self.name, len(due) + len(found))
@@ -301,8 +301,8 @@ class PlannedAgent(ConsolidationAgent[R]):
             raise
 
     @property
-    def _carrier(self) -> Carrier:
-        return Carrier(self._ground, self.name, self.run_id, self.rate_limit)
+    def _carrier(self) -> PlanExecutor:
+        return PlanExecutor(self._ground, self.name, self.run_id, self.rate_limit)
 
     def _named(self, issue: Issue, count: int) -> tuple[str, ...]:
         """Return the ids of the memories that an issue names.

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 
 from commonplace.consolidation import pairs as clustering
 from commonplace.consolidation.base import Plan, PlannedAgent
-from commonplace.consolidation.executor import Acts
+from commonplace.consolidation.executor import ChangeRecorder
 from commonplace.consolidation.groups import Group, active_memories, best_group, group_of, groups_of, linked_pairs
 from commonplace.consolidation.results import ClusterResult
 from commonplace.consolidation.text_merge import DOUBTFUL, Doubt, confidence_of, contradictions_of, merged_text
@@ -113,7 +113,7 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
             result = result.model_copy(update={"confidence": min(result.confidence, DOUBTFUL)})
         is_done = _are_linked(pairs, linked_pairs(self._ground, group.ids))
 
-        def link(acts: Acts) -> ClusterResult:
+        def link(acts: ChangeRecorder) -> ClusterResult:
             known = {frozenset((each.source, each.target)) for each in acts.change.links(group.ids)}
             if not is_done and _are_linked(pairs, known):
                 raise NoRelation("others linked these memories meanwhile", remedy="leave them as they are")
@@ -220,7 +220,7 @@ def _contradicting(group: Group) -> dict[tuple[str, str], Counter[Doubt]]:
 def _answering(plan: Plan[ClusterResult]) -> Plan[ClusterResult]:
     """Return the plan that answers an issue: the group is linked, its merge proposed, or left alone."""
 
-    def answer(acts: Acts) -> ClusterResult:
+    def answer(acts: ChangeRecorder) -> ClusterResult:
         if plan.apply is not None:
             return plan.apply(acts)
         if plan.action == "merge":

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from commonplace.consolidation.base import Plan, PlannedAgent
-from commonplace.consolidation.executor import Acts
+from commonplace.consolidation.executor import ChangeRecorder
 from commonplace.consolidation.results import DecayResult
-from commonplace.consolidation.runtime import Ground
+from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.errors import NotFoundError
 from commonplace.formats.beads import split_notes
 from commonplace.retention import ARCHIVE_AFTER_S, age, may_archive
@@ -105,12 +105,12 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
         """Return the memory that an issue is about."""
         return self._named(issue, 1)[0]
 
-    def _applied(self, memory: StoredMemory, result: DecayResult) -> Callable[[Acts], DecayResult] | None:
-        def archive(acts: Acts) -> DecayResult:
+    def _applied(self, memory: StoredMemory, result: DecayResult) -> Callable[[ChangeRecorder], DecayResult] | None:
+        def archive(acts: ChangeRecorder) -> DecayResult:
             acts.archive(memory)
             return result
 
-        def reinforce(acts: Acts) -> DecayResult:
+        def reinforce(acts: ChangeRecorder) -> DecayResult:
             acts.revise(memory, self._ground.fading.used(memory.record, acts.now, reinforce=True))
             return result
 
@@ -183,7 +183,7 @@ _ISSUES_OF: Final[dict[str, Agent]] = {
 }
 
 
-def _with_like(ground: Ground, memories: Sequence[StoredMemory]) -> dict[str, bool]:
+def _with_like(ground: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> dict[str, bool]:
     """Tell of each memory, by id, whether another active one is like it."""
     from commonplace.consolidation.groups import vectors_of
     from commonplace.consolidation.pairs import least_cosine

@@ -19,7 +19,7 @@ from commonplace.errors import NoRelation, NotFoundError, StoreBusyError, UsageE
 from commonplace.ledger import rate_limit as window
 from commonplace.ledger import rules
 from commonplace.ledger.ledger import actor_of, process_is_gone, release
-from commonplace.ledger.rate_limit import Pace
+from commonplace.ledger.rate_limit import RateLimiter
 from commonplace.ledger.rules import Doer, Draft
 from commonplace.ledger.undone import ERASE
 from commonplace.types import Link, MemoryRecord, MemoryWrite, StoredMemory
@@ -27,7 +27,7 @@ from commonplace.types.ledger import Agent, IssueEvent, IssueSelection, Reversal
 
 if TYPE_CHECKING:
     from commonplace.consolidation.results import Result
-    from commonplace.consolidation.runtime import Ground, Issues
+    from commonplace.consolidation.runtime import ConsolidationRuntime, Issues
     from commonplace.store.contract import MemoryChange
 
 REVIVE: Final = "revive"
@@ -39,7 +39,7 @@ PAGE: Final = "page"
 _LISTS: Final = ("entities", "uses", "derived_from")
 
 
-class Acts:
+class ChangeRecorder:
     """The acts of one change, in one transaction."""
 
     def __init__(self, change: MemoryChange, now: float) -> None:
@@ -140,14 +140,14 @@ _MOOT: Final = "nothing is left to do: "
 
 
 @dataclass(frozen=True, slots=True)
-class Carrier:
+class PlanExecutor:
     """Carries out the plans of one agent in one run.
 
     Attributes:
         rate_limit: operations a minute over all processes; 0 is without limit.
     """
 
-    ground: Ground
+    ground: ConsolidationRuntime
     agent: str
     run: str
     rate_limit: int
@@ -193,7 +193,7 @@ class Carrier:
                 if _is_current(change, plan):
                     wait = window.take(change.ledger, self.ground.now(), 1 + (issue is None), self.rate_limit)
                     if not wait:
-                        acts = Acts(change, self.ground.now())
+                        acts = ChangeRecorder(change, self.ground.now())
                         result, issue = self._apply(acts, plan, issue, reason)
                         break
             if wait:
@@ -211,7 +211,7 @@ class Carrier:
             self._close_moot_elsewhere(self.ground.elsewhere, acts.inactive, issue)
         self.ground.after()
         self._log(plan, "applied")
-        return told(result, issue)
+        return with_issue(result, issue)
 
     def _apply_as_filed_elsewhere(
         self, elsewhere: Issues, plan: Plan[_T], again: Callable[[], Plan[_T]], reason: str
@@ -301,7 +301,7 @@ class Carrier:
             if is_same and issue.closed_at is not None:
                 yield issue.id, issue.closed_at
 
-    def _apply(self, acts: Acts, plan: Plan[_T], issue: str | None, reason: str) -> tuple[_T, str]:
+    def _apply(self, acts: ChangeRecorder, plan: Plan[_T], issue: str | None, reason: str) -> tuple[_T, str]:
         change = acts.change
         assert plan.apply is not None
         if issue is None:
@@ -342,7 +342,7 @@ class Carrier:
         return Draft(plan.agent, plan.memory_ids, plan.action, plan.urgency, plan.notes, plan.why)
 
     @property
-    def pace(self) -> Pace:
+    def pace(self) -> RateLimiter:
         """What writes within the rate limit."""
         return self.ground.pace(self.rate_limit)
 
@@ -351,7 +351,7 @@ class Carrier:
         return Doer(actor_of(self.agent), self.ground.now())
 
 
-def told(result: _T, issue: str | None) -> _T:
+def with_issue(result: _T, issue: str | None) -> _T:
     """Return a result that names its issue."""
     return result.model_copy(update={"beads_issue_id": issue})
 
@@ -397,7 +397,7 @@ class Plan(Generic[T]):
     urgency: Urgency = "medium"
     why: str = ""
     extra: Mapping[str, object] = field(default_factory=dict)
-    apply: Callable[[Acts], T] | None = None
+    apply: Callable[[ChangeRecorder], T] | None = None
     needs_a_person: bool = False
     is_filed: bool = True
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from commonplace.consolidation.runtime import Ground
+    from commonplace.consolidation.runtime import ConsolidationRuntime
     from commonplace.store.contract import Store
 
 _READ_AT_ONCE: Final = 10_000
@@ -69,7 +69,7 @@ class Group:
         return any(memory.owner.session for memory in self.memories)
 
 
-def active_memories(ground: Ground) -> Iterator[StoredMemory]:
+def active_memories(ground: ConsolidationRuntime) -> Iterator[StoredMemory]:
     """Yield the active memories, by id."""
     selection = Selection(statuses=("active",), order="id", limit=_READ_AT_ONCE)
     while found := ground.store.memories(ground.namespace, selection):
@@ -77,7 +77,7 @@ def active_memories(ground: Ground) -> Iterator[StoredMemory]:
         selection = replace(selection, offset=selection.offset + _READ_AT_ONCE)
 
 
-def groups_of(ground: Ground, memories: Iterable[StoredMemory]) -> list[Group]:
+def groups_of(ground: ConsolidationRuntime, memories: Iterable[StoredMemory]) -> list[Group]:
     """Return the groups among memories that are given by id."""
     kinds: tuple[list[StoredMemory], list[StoredMemory]] = ([], [])
     for memory in memories:
@@ -99,13 +99,13 @@ def worth_comparing(turns: Sequence[str]) -> list[bool]:
     return [len(words - common) >= FEWEST_WORDS for words in said]
 
 
-def group_of(ground: Ground, memories: Sequence[StoredMemory]) -> Group:
+def group_of(ground: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> Group:
     """Return two or more memories as one group, alike or not."""
     ordered = sorted(memories, key=lambda memory: memory.owner.id)
     return _group(ordered, clustering.similarities(vectors_of(ground, ordered), ground.calibrated))
 
 
-def best_group(ground: Ground, memory: StoredMemory) -> Group:
+def best_group(ground: ConsolidationRuntime, memory: StoredMemory) -> Group:
     """Return the group of a memory, else the memory and the one that is most like it.
 
     Raises:
@@ -125,7 +125,7 @@ def best_group(ground: Ground, memory: StoredMemory) -> Group:
     return group_of(ground, [memory, others[nearest]])
 
 
-def linked_pairs(ground: Ground, ids: Iterable[str]) -> set[frozenset[str]]:
+def linked_pairs(ground: ConsolidationRuntime, ids: Iterable[str]) -> set[frozenset[str]]:
     """Return the pairs of memories between which there is a link, of those that start or end at one of these."""
     wanted, linked = sorted(set(ids)), set[frozenset[str]]()
     for begin in range(0, len(wanted), _IDS_AT_ONCE):
@@ -134,7 +134,7 @@ def linked_pairs(ground: Ground, ids: Iterable[str]) -> set[frozenset[str]]:
     return linked
 
 
-def vectors_of(ground: Ground, memories: Sequence[StoredMemory]) -> NDArray[np.float32]:
+def vectors_of(ground: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> NDArray[np.float32]:
     """Return a vector for each memory, the mean of those of its passages: float32, shape (n, d), of unit length.
 
     A memory without words has zeros.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from commonplace.consolidation.runtime import Book, ground_of
+from commonplace.consolidation.runtime import Book, runtime_of
 
 
 def create_consolidation_issue(
@@ -29,7 +29,7 @@ def create_consolidation_issue(
         NotFoundError: a memory is not there.
         UsageError: there is no such agent or urgency, no memory is named, or what is added is no JSON.
     """
-    return ground_of(book).issues.create(agent, memory_ids, action, urgency, extra_data)
+    return runtime_of(book).issues.create(agent, memory_ids, action, urgency, extra_data)
 
 
 def query_consolidation_issues(
@@ -45,7 +45,7 @@ def query_consolidation_issues(
     Raises:
         UsageError: there is no such agent, status or urgency.
     """
-    return ground_of(book).issues.query(agent, status, urgency)
+    return runtime_of(book).issues.query(agent, status, urgency)
 
 
 def claim_issue(issue_id: str, *, book: Book | None = None) -> bool:
@@ -54,7 +54,7 @@ def claim_issue(issue_id: str, *, book: Book | None = None) -> bool:
     Raises:
         NotFoundError: there is no such issue.
     """
-    return ground_of(book).issues.claim(issue_id)
+    return runtime_of(book).issues.claim(issue_id)
 
 
 def close_issue(issue_id: str, reason: str, *, book: Book | None = None) -> None:
@@ -64,7 +64,7 @@ def close_issue(issue_id: str, reason: str, *, book: Book | None = None) -> None
         NotFoundError: there is no such issue.
         UsageError: it is closed already, or no reason is given.
     """
-    ground_of(book).issues.close(issue_id, reason)
+    runtime_of(book).issues.close(issue_id, reason)
 
 
 def block_issue(issue_id: str, error: str, *, book: Book | None = None) -> None:
@@ -74,4 +74,4 @@ def block_issue(issue_id: str, error: str, *, book: Book | None = None) -> None:
         NotFoundError: there is no such issue.
         UsageError: it is closed, or no error is given.
     """
-    ground_of(book).issues.block(issue_id, error)
+    runtime_of(book).issues.block(issue_id, error)

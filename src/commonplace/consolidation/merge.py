@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from commonplace.consolidation.base import Plan, PlannedAgent
 from commonplace.consolidation.cluster import share_told, why_doubtful
-from commonplace.consolidation.executor import Acts
+from commonplace.consolidation.executor import ChangeRecorder
 from commonplace.consolidation.groups import group_of
 from commonplace.consolidation.results import MergeResult
 from commonplace.consolidation.text_merge import (
@@ -23,7 +23,7 @@ from commonplace.consolidation.text_merge import (
 )
 from commonplace.errors import UsageError
 from commonplace.formats.beads import AGENT_LABEL, split_notes
-from commonplace.memory.validate import refuse_unfit
+from commonplace.memory.validate import reject_invalid
 from commonplace.memory.view import LEAST_TRUST_TO_RISE
 from commonplace.types import Link, MemoryRecord, MemoryWrite, StoredMemory
 from commonplace.types.ledger import Agent, Issue
@@ -93,7 +93,7 @@ class SemanticMerge(PlannedAgent[MergeResult]):
             confidence = min(asked.confidence, confidence) if merged.conflicts else asked.confidence
         id_ = self._free_id(asked.memory_ids)
         owner, record = combined(memories, id_, merged.text, cohesion)
-        refuse_unfit(merged.text, force=True)
+        reject_invalid(merged.text, force=True)
         result = _result(id_, memories, record)
         trusts = [memory.record.trust for memory in memories]
         needs_a_person = bool(merged.conflicts) or min(trusts) < LEAST_TRUST_TO_RISE <= max(trusts)
@@ -106,7 +106,7 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         # Made before the transaction, which nobody is to wait for while a model answers.
         ready = write() if is_done else None
 
-        def apply(acts: Acts) -> MergeResult:
+        def apply(acts: ChangeRecorder) -> MergeResult:
             acts.add(ready or write())
             for memory in memories:
                 acts.link(Link(id_, memory.owner.id, CONSOLIDATED_FROM, 1.0, acts.now))

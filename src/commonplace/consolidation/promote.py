@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from commonplace.consolidation.base import PlannedAgent
-from commonplace.consolidation.executor import PAGE, Acts, Plan
+from commonplace.consolidation.executor import PAGE, ChangeRecorder, Plan
 from commonplace.consolidation.groups import names_in
 from commonplace.consolidation.results import PromotionResult
 from commonplace.dates.time import moment_of
@@ -186,10 +186,10 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
 
     def _promoting(
         self, memory: StoredMemory, met: tuple[str, ...], result: PromotionResult
-    ) -> Callable[[Acts], PromotionResult]:
+    ) -> Callable[[ChangeRecorder], PromotionResult]:
         before = self._before(memory)
 
-        def promote(acts: Acts) -> PromotionResult:
+        def promote(acts: ChangeRecorder) -> PromotionResult:
             # The note first: without its memory promoted it is found again by the memory's id, and used.
             page = self._vault.write(self._note(memory, met), before, memory.record.vault_path)
             kept = replace(memory.record, status="promoted", tier="long", promoted_at=acts.now, vault_path=page.path)

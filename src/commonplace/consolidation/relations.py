@@ -13,7 +13,7 @@ from uuid import UUID, uuid5
 from commonplace.consolidation import pairs
 from commonplace.consolidation.base import PlannedAgent
 from commonplace.consolidation.cluster import why_doubtful
-from commonplace.consolidation.executor import Acts, Plan
+from commonplace.consolidation.executor import ChangeRecorder, Plan
 from commonplace.consolidation.groups import Named, Names, active_memories, speakers, vectors_of
 from commonplace.consolidation.pairs import Waiting
 from commonplace.consolidation.results import RelationResult
@@ -204,8 +204,8 @@ def relation_id(one: str, other: str) -> str:
     return str(uuid5(RELATION_IDS, name.encode("utf-8", "surrogatepass").hex()))
 
 
-def _linking(result: RelationResult, strength: float) -> Callable[[Acts], RelationResult]:
-    def link(acts: Acts) -> RelationResult:
+def _linking(result: RelationResult, strength: float) -> Callable[[ChangeRecorder], RelationResult]:
+    def link(acts: ChangeRecorder) -> RelationResult:
         source, target = result.from_memory_id, result.to_memory_id
         if any({each.source, each.target} == {source, target} for each in acts.change.links([source])):
             raise NoRelation("others linked these memories meanwhile", remedy="leave the link as it is")

@@ -10,9 +10,9 @@ from typing import Any, Final, Literal
 from uuid import uuid4
 
 from commonplace.consolidation.base import Failure, PlannedAgent, failure_of
-from commonplace.consolidation.executor import told
+from commonplace.consolidation.executor import with_issue
 from commonplace.consolidation.results import Result
-from commonplace.consolidation.runtime import Book, ConfidenceConfig, Ground
+from commonplace.consolidation.runtime import Book, ConfidenceConfig, ConsolidationRuntime
 from commonplace.dates.time import iso, moment_of
 from commonplace.errors import UsageError
 from commonplace.ledger import rate_limit as window
@@ -55,7 +55,7 @@ class ConsolidationRun:
         return {**asdict(self), "at": iso(self.at), "agents": list(self.agents)}
 
 
-def remember(ground: Ground, report: RunReport, begun_at: float, agents: Sequence[str]) -> None:
+def remember(ground: ConsolidationRuntime, report: RunReport, begun_at: float, agents: Sequence[str]) -> None:
     """Write down what a run came to, where it came to anything; a dry run writes nothing."""
     named = {each.beads_issue_id for found in report.results.values() for each in found} - {None}
     changed = ground.store.ledger(ground.namespace).reversals(run=report.run)
@@ -70,7 +70,7 @@ def remember(ground: Ground, report: RunReport, begun_at: float, agents: Sequenc
             change.drop_note(NOTE, old.id)
 
 
-def latest(ground: Ground, limit: int) -> list[ConsolidationRun]:
+def latest(ground: ConsolidationRuntime, limit: int) -> list[ConsolidationRun]:
     """Return the last runs that changed, proposed or failed at anything, the latest first."""
     changed = {each.run: each for each in ground.store.ledger(ground.namespace).runs()}
     notes = {note.id: note for note in ground.store.notes(ground.namespace, NOTE)}
@@ -79,12 +79,14 @@ def latest(ground: Ground, limit: int) -> list[ConsolidationRun]:
     return [_run(ground, run, began[run], changed.get(run), notes.get(run)) for run in order]
 
 
-def is_run(ground: Ground, id_: str) -> bool:
+def is_run(ground: ConsolidationRuntime, id_: str) -> bool:
     """Tell whether an id is of a run that is remembered."""
     return any(note.id == id_ for note in ground.store.notes(ground.namespace, NOTE))
 
 
-def _run(ground: Ground, run: str, at: float, changed: RunChanges | None, note: Note | None) -> ConsolidationRun:
+def _run(
+    ground: ConsolidationRuntime, run: str, at: float, changed: RunChanges | None, note: Note | None
+) -> ConsolidationRun:
     applied, undone = (changed.applied, changed.undone) if changed else (0, 0)
     told: dict[str, Any] = json.loads(note.body) if note else {"agents": _agents(ground, run), "applied": applied}
     return ConsolidationRun(
@@ -99,7 +101,7 @@ def _run(ground: Ground, run: str, at: float, changed: RunChanges | None, note: 
     )
 
 
-def _agents(ground: Ground, run: str) -> list[str]:
+def _agents(ground: ConsolidationRuntime, run: str) -> list[str]:
     """Return the agents whose issues a run did, in their order; none where another program keeps the issues."""
     ledger = ground.store.ledger(ground.namespace)
     issues = tuple(each.issue for each in ledger.reversals(run=run))
@@ -127,9 +129,9 @@ class Outcome:
 class _Standing:
     """A book of which nothing but its ground is asked."""
 
-    ground: Ground
+    ground: ConsolidationRuntime
 
-    def consolidation_ground(self) -> Ground:
+    def consolidation_ground(self) -> ConsolidationRuntime:
         return self.ground
 
 
@@ -232,7 +234,7 @@ def run(book: Book, wanted: Wanted) -> RunReport:
     return report
 
 
-def _run_agent(ground: Ground, wanted: Wanted, *, is_tended: bool) -> RunReport:
+def _run_agent(ground: ConsolidationRuntime, wanted: Wanted, *, is_tended: bool) -> RunReport:
     if is_tended:
         tend(ground.pace(wanted.rate_limit), ground.actor, is_gone=process_is_gone)
     results: dict[Agent, tuple[Result, ...]] = {}
@@ -251,7 +253,7 @@ def _run_agent(ground: Ground, wanted: Wanted, *, is_tended: bool) -> RunReport:
 
 
 def _report(
-    ground: Ground,
+    ground: ConsolidationRuntime,
     run: str,
     results: Mapping[Agent, tuple[Result, ...]],
     errors: tuple[Failure, ...] = (),
@@ -271,7 +273,7 @@ def _report(
     return RunReport(run, False, results, errors, skipped, len(applied), outcomes=outcomes)
 
 
-def _predicted(ground: Ground, copied: Ground, report: RunReport) -> RunReport:
+def _predicted(ground: ConsolidationRuntime, copied: ConsolidationRuntime, report: RunReport) -> RunReport:
     """Return the report of a run on a private copy as that of a dry run: no issue that was filed there is named."""
 
     def named(failure: Failure) -> Failure:
@@ -282,7 +284,7 @@ def _predicted(ground: Ground, copied: Ground, report: RunReport) -> RunReport:
 
     known = {issue.id for issue in ground.issues.every()} if report.errors else set()
     errors = tuple(map(named, report.errors))
-    results = {agent: tuple(told(each, None) for each in found) for agent, found in report.results.items()}
+    results = {agent: tuple(with_issue(each, None) for each in found) for agent, found in report.results.items()}
     return replace(report, dry_run=True, results=results, errors=errors)
 
 
@@ -348,7 +350,7 @@ class ConsolidationStatus:
         }
 
 
-def status_of(ground: Ground, agent: str | None, rate_limit: int) -> ConsolidationStatus:
+def status_of(ground: ConsolidationRuntime, agent: str | None, rate_limit: int) -> ConsolidationStatus:
     """Return what waits for one agent, or for all."""
     counted = ground.issues.counts()
     agents: dict[str, Mapping[str, int]] = {

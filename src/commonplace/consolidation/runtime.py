@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from commonplace.errors import UsageError
-from commonplace.ledger.rate_limit import Pace
+from commonplace.ledger.rate_limit import RateLimiter
 from commonplace.types import Embedding, MemoryRecord, MemoryWrite, Owner, Progress
 from commonplace.types.ledger import Issue
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     from commonplace.consolidation.text_merge import Likeness
     from commonplace.consolidation.vault import Vault
-    from commonplace.memory.view import Fading
+    from commonplace.memory.view import RetentionPolicy
     from commonplace.store.contract import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class ConsolidationRuntime:
     """What agents stand on.
 
     Attributes:
@@ -47,7 +47,7 @@ class Ground:
     namespace: str
     directory: Path
     vault: Vault
-    fading: Fading
+    fading: RetentionPolicy
     confidence: ConfidenceConfig
     now: Callable[[], float]
     sleep: Callable[[float], None]
@@ -62,12 +62,12 @@ class Ground:
     progress: Progress
     rate_limit: int = 100
 
-    def pace(self, rate_limit: int) -> Pace:
+    def pace(self, rate_limit: int) -> RateLimiter:
         """Return what writes within a rate limit, in operations a minute."""
-        return Pace(self.store, self.namespace, self.now, self.sleep, rate_limit)
+        return RateLimiter(self.store, self.namespace, self.now, self.sleep, rate_limit)
 
     @contextmanager
-    def dry_run(self) -> Iterator[Ground]:
+    def dry_run(self) -> Iterator[ConsolidationRuntime]:
         """Give a private copy of the memories and the ledger, until the block ends.
 
         What agents do on it is what they would do here: a prediction that followed rules of its own would err.
@@ -126,12 +126,12 @@ class Issues(Protocol):
 class Book(Protocol):
     """What gives agents their ground: an engine."""
 
-    def consolidation_ground(self) -> Ground:
+    def consolidation_ground(self) -> ConsolidationRuntime:
         """Return what agents of consolidation stand on."""
         ...
 
 
-def ground_of(book: Book | None) -> Ground:
+def runtime_of(book: Book | None) -> ConsolidationRuntime:
     """Return the ground of a book, or of the default store."""
     if book is None:
         import commonplace

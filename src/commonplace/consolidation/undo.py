@@ -18,7 +18,7 @@ from typing import Any
 from commonplace.consolidation import executor
 from commonplace.consolidation.executor import packed, unpacked
 from commonplace.consolidation.runner import is_run
-from commonplace.consolidation.runtime import Ground
+from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.ledger.undone import ERASE
 from commonplace.store.contract import MemoryChange
@@ -48,13 +48,13 @@ class Undone:
 
 @dataclass(slots=True)
 class _Work:
-    ground: Ground
+    ground: ConsolidationRuntime
     change: MemoryChange
     pages: list[Path] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
 
-def undo(ground: Ground, id_: str) -> Undone:
+def undo(ground: ConsolidationRuntime, id_: str) -> Undone:
     """Undo the change of an issue, or every change of a run that still stands.
 
     Raises:
@@ -81,7 +81,7 @@ def undo(ground: Ground, id_: str) -> Undone:
     return Undone(tuple(each.issue for each in standing), tuple(touched), tuple(work.notices))
 
 
-def undo_merge(ground: Ground, memory_id: str) -> Undone:
+def undo_merge(ground: ConsolidationRuntime, memory_id: str) -> Undone:
     """Undo the merge that made a memory: its sources are what they were.
 
     Raises:
@@ -102,7 +102,7 @@ def _makes(step: Mapping[str, Any], memory_id: str) -> bool:
     return bool(step["do"] == ERASE and step["id"] == memory_id)
 
 
-def _standing(ground: Ground, change: MemoryChange, id_: str) -> list[Reversal]:
+def _standing(ground: ConsolidationRuntime, change: MemoryChange, id_: str) -> list[Reversal]:
     """Return the changes to be undone, the latest first."""
     of_issue = change.ledger.reversal(id_)
     found = [of_issue] if of_issue is not None else change.ledger.reversals(run=id_)

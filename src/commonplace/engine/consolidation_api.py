@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from commonplace.engine.runtime import Workings
 from commonplace.engine.search_api import Finding
 from commonplace.errors import CommonplaceError
-from commonplace.memory.validate import flag, one_of, place, refuse_unfit_id, short_text, whole
+from commonplace.memory.validate import boolean, int_in, one_of, path_value, reject_invalid_id, short_text
 from commonplace.models.contract import TokenizedText
 from commonplace.models.registry import for_kind
 from commonplace.types import Selection
@@ -25,7 +25,7 @@ from commonplace.types.ledger import AGENTS
 
 if TYPE_CHECKING:
     from commonplace.consolidation.runner import ConsolidationRun, ConsolidationStatus, RunReport
-    from commonplace.consolidation.runtime import ConfidenceConfig, Ground
+    from commonplace.consolidation.runtime import ConfidenceConfig, ConsolidationRuntime
     from commonplace.consolidation.undo import Undone
     from commonplace.health.report import Health
     from commonplace.ledger.bd import BdLedger
@@ -98,8 +98,8 @@ class Consolidating(Ledgering, Finding):
         from commonplace.consolidation.undo import undo
         from commonplace.health.report import asked, lost, read_golden
 
-        wanted = Wanted(agents_of(agents), flag("dry_run", dry_run), self._rate(rate_limit), confidence)
-        queries = [] if golden is None else read_golden(place("golden", golden))
+        wanted = Wanted(agents_of(agents), boolean("dry_run", dry_run), self._rate(rate_limit), confidence)
+        queries = [] if golden is None else read_golden(path_value("golden", golden))
         self._before()
         self._backlog.drain(self._progress)  # what has no vector would seem like nothing
         before = asked(queries, self._found)
@@ -127,9 +127,9 @@ class Consolidating(Ledgering, Finding):
         """
         from commonplace.consolidation.runner import Wanted, process
 
-        refuse_unfit_id(issue)
+        reject_invalid_id(issue)
         self._before()
-        return process(self, issue, Wanted(dry_run=flag("dry_run", dry_run), rate_limit=self._rate(rate_limit)))
+        return process(self, issue, Wanted(dry_run=boolean("dry_run", dry_run), rate_limit=self._rate(rate_limit)))
 
     def undo_consolidation(self, id: str) -> Undone:  # noqa: A002 - the name of the field
         """Undo what an issue changed, or everything that still stands of a run, in one transaction.
@@ -153,7 +153,7 @@ class Consolidating(Ledgering, Finding):
         """
         from commonplace.consolidation.undo import undo_merge
 
-        refuse_unfit_id(id)
+        reject_invalid_id(id)
         self._before()
         return undo_merge(self.consolidation_ground(), id)
 
@@ -182,7 +182,7 @@ class Consolidating(Ledgering, Finding):
         """
         from commonplace.consolidation.runner import KEPT, latest
 
-        whole("limit", limit, 1, KEPT)
+        int_in("limit", limit, 1, KEPT)
         self._before()
         return latest(self.consolidation_ground(), limit)
 
@@ -198,13 +198,12 @@ class Consolidating(Ledgering, Finding):
         """
         from commonplace.consolidation.vault import Vault
         from commonplace.erasure.steps import memories_of_notes
-        from commonplace.health.examine import Ground as Examined
-        from commonplace.health.examine import examine
+        from commonplace.health.examine import HealthRuntime, examine
         from commonplace.health.report import asked, read_golden
 
-        queries = [] if golden is None else read_golden(place("golden", golden))
+        queries = [] if golden is None else read_golden(path_value("golden", golden))
         self._before()
-        examined = Examined(
+        examined = HealthRuntime(
             store=self._store,
             namespace=self.namespace,
             project=self.project,
@@ -215,15 +214,15 @@ class Consolidating(Ledgering, Finding):
         )
         return examine(examined, asked(queries, self._found))
 
-    def consolidation_ground(self) -> Ground:
+    def consolidation_ground(self) -> ConsolidationRuntime:
         """Return what agents of consolidation stand on, for those who write one of their own."""
-        from commonplace.consolidation.runtime import ConfidenceConfig, Ground
+        from commonplace.consolidation.runtime import ConfidenceConfig, ConsolidationRuntime
         from commonplace.consolidation.vault import Vault
         from commonplace.ledger.ledger import actor_of
         from commonplace.models.calibration import scale_of
 
         chosen = self.settings.consolidation
-        return Ground(
+        return ConsolidationRuntime(
             store=self._store,
             namespace=self.namespace,
             directory=self.directory,
@@ -278,4 +277,4 @@ class Consolidating(Ledgering, Finding):
     def _rate(self, given: int | None) -> int:
         if given is None:
             return self.settings.consolidation.rate_limit
-        return whole("rate_limit", given, 0, MOST_A_MINUTE)
+        return int_in("rate_limit", given, 0, MOST_A_MINUTE)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from commonplace.engine.search_api import Finding, Wishes, joined, wishes_of
 from commonplace.errors import StoreError, UsageError
 from commonplace.memory.usage import injected_hits
-from commonplace.memory.validate import share, whole
+from commonplace.memory.validate import fraction, int_in
 from commonplace.search.hits import is_likely, memory_hit, without_secrets
 from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, chosen
 from commonplace.search.result import SearchResult, reference
@@ -71,7 +71,7 @@ class Informing(Finding):
         from commonplace.search.context import POSSIBLY_RELATED, context_of, without_old_news
 
         own = self.settings.context
-        budget = whole("max_tokens", own.max_tokens if max_tokens is None else max_tokens, FEWEST_TOKENS, MOST_TOKENS)
+        budget = int_in("max_tokens", own.max_tokens if max_tokens is None else max_tokens, FEWEST_TOKENS, MOST_TOKENS)
         if not isinstance(task, str):
             raise UsageError(f"task is {task!r:.80}", remedy="give a text")
         if len(task) > MAX_QUERY_CHARACTERS:
@@ -82,7 +82,7 @@ class Informing(Finding):
         wishes = wishes_of(agent, self.settings.agents).under(min_score=min_score)
         if not task.strip():
             most = PASSAGES if limit is None else limit
-            named = chosen("kinds", kinds), chosen("tags", tags), share("min_trust", min_trust)
+            named = chosen("kinds", kinds), chosen("tags", tags), fraction("min_trust", min_trust)
             made = replace(self._opening(budget, most, *named), agent=wishes.agent, notices=wishes.notices)
             self._used(injected_hits(made.hits))
             return made
@@ -96,7 +96,7 @@ class Informing(Finding):
             result = find(limit, kinds)
         following = self._under_headings(result)
         count = self._tokens.count_tokens
-        few = POSSIBLY_RELATED if weak is None else whole("weak", weak, 0, MAX_LIMIT)
+        few = POSSIBLY_RELATED if weak is None else int_in("weak", weak, 0, MAX_LIMIT)
         taken = few if wishes.min_score is None and self.settings.search.min_score is None else None
         made = context_of(result, max_tokens=budget, count=count, form=self._form, following=following, weak=taken)
         self._used(injected_hits(made.hits))
@@ -133,12 +133,12 @@ class Informing(Finding):
         from commonplace.search.context import context_of, one_line_artifacts
 
         usual = min(PROMPT_TOKENS if prompt.strip() else START_TOKENS, self.settings.context.max_tokens)
-        budget = whole("max_tokens", usual if max_tokens is None else max_tokens, FEWEST_TOKENS, MOST_TOKENS)
+        budget = int_in("max_tokens", usual if max_tokens is None else max_tokens, FEWEST_TOKENS, MOST_TOKENS)
         known = injected(self._store, self.namespace, conversation, self._now()) if conversation else set()
         wishes = wishes_of(agent, self.settings.agents)
         if not prompt.strip():
             most = PASSAGES if limit is None else limit
-            named = chosen("kinds", kinds), chosen("tags", tags), share("min_trust", min_trust)
+            named = chosen("kinds", kinds), chosen("tags", tags), fraction("min_trust", min_trust)
             made = replace(self._opening(budget, most, *named, known), agent=wishes.agent, notices=wishes.notices)
         else:
             wanted = kinds or (("memory", "artifact") if wishes.agent else ("memory",))
@@ -244,7 +244,7 @@ class Informing(Finding):
         """Return the context of a session that has no task yet."""
         from commonplace.search.context import Context, assemble, distinct
 
-        whole("limit", limit, 1, MOST_PASSAGES)
+        int_in("limit", limit, 1, MOST_PASSAGES)
         self._before()
         now = self._now()
         tiers: tuple[tuple[Tier, ...], ...] = (("long",), ("short", "medium"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.engine.runtime import Workings
 from commonplace.errors import UsageError
-from commonplace.memory.validate import refuse_unfit_id, series
+from commonplace.memory.validate import reject_invalid_id, series
 from commonplace.retention import DAY_S
 from commonplace.store.contract import MemoryChange
 from commonplace.text.tokens import clear_cache
@@ -18,7 +18,7 @@ from commonplace.types import Selection, StoredMemory
 if TYPE_CHECKING:
     from commonplace.erasure.receipt import ForgetReceipt
     from commonplace.erasure.select import Wanted
-    from commonplace.erasure.steps import Place
+    from commonplace.erasure.steps import ErasureRuntime
 
 MOST_DAYS = 36_500.0
 
@@ -164,7 +164,7 @@ class Forgetting(Workings):
         if name == "id":
             ids = [value] if isinstance(value, str) else list(series("id", value))  # type: ignore[arg-type]
             for each in ids:
-                refuse_unfit_id(each)
+                reject_invalid_id(each)
             if not ids:
                 raise UsageError("the list of ids is empty", remedy="name what is to be forgotten")
             return Wanted(ids=tuple(dict.fromkeys(ids)))
@@ -205,10 +205,10 @@ class Forgetting(Workings):
             )
         )
 
-    def _place(self) -> Place:
-        from commonplace.erasure.steps import Place
+    def _place(self) -> ErasureRuntime:
+        from commonplace.erasure.steps import ErasureRuntime
 
-        return Place(
+        return ErasureRuntime(
             directory=self.directory,
             store=self._store,
             index=self._index,

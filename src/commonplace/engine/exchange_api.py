@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from commonplace.engine.runtime import Workings
 from commonplace.journal.report import SyncReport
-from commonplace.memory.validate import labels, one_of, place
+from commonplace.memory.validate import labels, one_of, path_value
 from commonplace.settings import Settings
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Exchanging(Workings):
         """
         from commonplace.exchange.backup import back_up
 
-        file = place("target", target)
+        file = path_value("target", target)
         self._before()
         return back_up(
             self._store,
@@ -81,7 +81,7 @@ class Exchanging(Workings):
         from commonplace.exchange.export import EXPORTED, export
 
         chosen = [one_of("kinds", kind, EXPORTED) for kind in labels("kinds", kinds or ())]
-        to = target if callable(getattr(target, "write", None)) else place("target", target)
+        to = target if callable(getattr(target, "write", None)) else path_value("target", target)
         self._before()
         return export(
             self._store,
@@ -134,10 +134,10 @@ class Exchanging(Workings):
         return self._take_in(source, rules, has_graph=source.format == OWN)
 
     def _take_in(self, source: Source, rules: Rules, *, has_graph: bool) -> ImportReport:
-        from commonplace.exchange.import_ import Into, import_items
+        from commonplace.exchange.import_ import ImportRuntime, import_items
 
         self._before()
-        into = Into(
+        into = ImportRuntime(
             self._store, self.namespace, self._destination, self._now(), self._graph_on, self._feed, has_graph=has_graph
         )
         report = import_items(source, into, rules, progress=self._progress)
@@ -156,7 +156,7 @@ def source_of_import(path: str | Path, format_: str, settings: Settings, now: fl
 
     kinds = kinds_of_settings(settings)
     max_bytes = settings.memory.max_bytes
-    return source_of(place("path", path).expanduser(), format_, kinds=kinds, now=now, max_bytes=max_bytes)
+    return source_of(path_value("path", path).expanduser(), format_, kinds=kinds, now=now, max_bytes=max_bytes)
 
 
 class Mirroring(Workings):

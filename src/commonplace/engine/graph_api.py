@@ -14,7 +14,16 @@ from commonplace.engine.graph_input import checked_episode, checked_fact
 from commonplace.engine.search_api import Finding
 from commonplace.errors import ConfigError, NotFoundError, UsageError
 from commonplace.files import read_file
-from commonplace.memory.validate import flag, labels, place, refuse_unfit_id, short_text, texts, unfit, whole
+from commonplace.memory.validate import (
+    boolean,
+    int_in,
+    invalid,
+    labels,
+    path_value,
+    reject_invalid_id,
+    short_text,
+    texts,
+)
 from commonplace.models.contract import Generator
 from commonplace.ranking.calibration import text_scale_of
 from commonplace.redaction import redact
@@ -30,8 +39,8 @@ if TYPE_CHECKING:
     from commonplace.graph.kinds import Kinds
     from commonplace.graph.migration import Document, Migration
     from commonplace.graph.query import GraphReader, Search, TextHits
-    from commonplace.graph.runtime import Ground
-    from commonplace.graph.service import GraphKeeper
+    from commonplace.graph.runtime import GraphRuntime
+    from commonplace.graph.service import GraphService
     from commonplace.graph.views import (
         Addition,
         Community,
@@ -78,7 +87,7 @@ class Surroundings:
     before: Callable[[], None]
     after: Callable[[], None]
     now: Callable[[], float]
-    ground: Callable[[bool], Ground]
+    ground: Callable[[bool], GraphRuntime]
     search: Search
     snapshot: Callable[[], AbstractContextManager[None]]
     count_tokens: Callable[[str], int]
@@ -121,7 +130,7 @@ class GraphAsking:
         """
         from commonplace.graph.query import Wanted
 
-        limit, asked = whole("num_results", num_results, 1, MOST_RESULTS), _query(query)
+        limit, asked = int_in("num_results", num_results, 1, MOST_RESULTS), _query(query)
         groups, types = _groups(group_ids), self._types("entity_types", entity_types)
         times = self._times(as_of, valid_at)
         self._around.before()
@@ -157,9 +166,9 @@ class GraphAsking:
         """
         from commonplace.graph.query import Wanted
 
-        limit, asked = whole("num_results", num_results, 1, MOST_RESULTS), _query(query)
+        limit, asked = int_in("num_results", num_results, 1, MOST_RESULTS), _query(query)
         groups, types = _groups(group_ids), self._types("relation_types", relation_types)
-        times = self._times(as_of, valid_at, flag("include_past", include_past))
+        times = self._times(as_of, valid_at, boolean("include_past", include_past))
         self._around.before()
         centre = self._centre(center_node_uuid)
         return self._reader.search_relations(asked, limit, Wanted(times, groups, types, centre))
@@ -195,12 +204,12 @@ class GraphAsking:
         from commonplace.graph.query import AskedContext
 
         names = labels("entity_names", entity_names)
-        budget = whole("max_tokens", DEFAULT_TOKENS if max_tokens is None else max_tokens, FEWEST_TOKENS, MOST_TOKENS)
+        budget = int_in("max_tokens", DEFAULT_TOKENS if max_tokens is None else max_tokens, FEWEST_TOKENS, MOST_TOKENS)
         if not isinstance(query, str):
-            raise unfit("query", query, "give a text")
+            raise invalid("query", query, "give a text")
         if not names and center_node_uuid is None and not query.strip():
             raise UsageError("nothing is asked for", remedy="name entities, a centre or a query")
-        whole("max_facts", max_facts, 1, MOST_FACTS)
+        int_in("max_facts", max_facts, 1, MOST_FACTS)
         times = self._times(as_of, valid_at)
         self._around.before()
         asked = AskedContext(names, max_facts, self._centre(center_node_uuid), query, budget, times)
@@ -212,7 +221,7 @@ class GraphAsking:
         Raises:
             NotFoundError: there is none, or the name may mean several.
         """
-        refuse_unfit_id(name)
+        reject_invalid_id(name)
         times = self._times(as_of)
         self._around.before()
         return self._reader.entity(name, times)
@@ -223,7 +232,7 @@ class GraphAsking:
         Raises:
             NotFoundError: there is none.
         """
-        refuse_unfit_id(uuid)
+        reject_invalid_id(uuid)
         times = self._times(as_of)
         self._around.before()
         return self._reader.relation(uuid, times)
@@ -234,7 +243,7 @@ class GraphAsking:
         Raises:
             NotFoundError: there is none.
         """
-        refuse_unfit_id(uuid)
+        reject_invalid_id(uuid)
         self._around.before()
         return self._reader.episode(uuid)
 
@@ -260,10 +269,10 @@ class GraphAsking:
             NotFoundError: there is no such entity.
             UsageError: a number is out of its range.
         """
-        refuse_unfit_id(entity)
-        whole("depth", depth, 1, MOST_DEPTH)
-        whole("limit", limit, 1, MOST_NEIGHBOURS)
-        times = self._times(as_of, valid_at, flag("include_past", include_past))
+        reject_invalid_id(entity)
+        int_in("depth", depth, 1, MOST_DEPTH)
+        int_in("limit", limit, 1, MOST_NEIGHBOURS)
+        times = self._times(as_of, valid_at, boolean("include_past", include_past))
         self._around.before()
         with self._around.snapshot():
             return self._reader.neighbourhood(entity, depth, limit, times)
@@ -288,9 +297,9 @@ class GraphAsking:
             NotFoundError: there is no such entity.
             UsageError: the number is out of its range.
         """
-        refuse_unfit_id(source)
-        refuse_unfit_id(target)
-        whole("max_depth", max_depth, 1, MOST_PATH)
+        reject_invalid_id(source)
+        reject_invalid_id(target)
+        int_in("max_depth", max_depth, 1, MOST_PATH)
         times = self._times(as_of, valid_at)
         self._around.before()
         with self._around.snapshot():
@@ -302,8 +311,8 @@ class GraphAsking:
         Raises:
             NotFoundError: there is no such entity.
         """
-        refuse_unfit_id(entity)
-        whole("limit", limit, 1, MOST_LISTED)
+        reject_invalid_id(entity)
+        int_in("limit", limit, 1, MOST_LISTED)
         times = self._times(as_of, None, True)
         self._around.before()
         with self._around.snapshot():
@@ -315,7 +324,7 @@ class GraphAsking:
         Raises:
             NotFoundError: there is neither an entity nor a fact of that id.
         """
-        refuse_unfit_id(uuid)
+        reject_invalid_id(uuid)
         self._around.before()
         with self._around.snapshot():
             return self._reader.history(uuid)
@@ -324,7 +333,7 @@ class GraphAsking:
         self, limit: int = 50, group_ids: Sequence[str] | None = None, *, as_of: Moment | None = None
     ) -> list[EpisodeView]:
         """Return episodes, the newest first by the time they tell of."""
-        whole("limit", limit, 1, MOST_LISTED)
+        int_in("limit", limit, 1, MOST_LISTED)
         groups, times = _groups(group_ids), self._times(as_of)
         self._around.before()
         with self._around.snapshot():
@@ -332,7 +341,7 @@ class GraphAsking:
 
     def communities(self, limit: int = 20, *, as_of: Moment | None = None) -> list[Community]:
         """Return entities that hang together more closely than with others, the largest community first."""
-        whole("limit", limit, 1, MOST_FACTS)
+        int_in("limit", limit, 1, MOST_FACTS)
         times = self._times(as_of)
         self._around.before()
         with self._around.snapshot():
@@ -381,7 +390,7 @@ class GraphAsking:
         """Return the id of the entity that a search is about; "" where there is none."""
         if not given:
             return ""
-        refuse_unfit_id(given)
+        reject_invalid_id(given)
         return self._reader.entity(given, self._times(None)).uuid
 
 
@@ -418,7 +427,7 @@ class GraphMigrating(GraphAsking):
         from commonplace.graph.migration import write_graphiti
         from commonplace.graph.views import Seeing
 
-        path = None if callable(getattr(target, "write", None)) else place("target", target)
+        path = None if callable(getattr(target, "write", None)) else path_value("target", target)
         times = self._times(None)
         self._around.before()
         with self._around.snapshot():
@@ -449,8 +458,8 @@ class GraphMigrating(GraphAsking):
         from commonplace.graph.migration import clean, prepare, take_in
         from commonplace.graph.runtime import Texts
 
-        file = place("path", path).expanduser().absolute()
-        is_dry = flag("dry_run", dry_run)
+        file = path_value("path", path).expanduser().absolute()
+        is_dry = boolean("dry_run", dry_run)
         given = _document(file, self._around.now())
         self._around.before()
         try:
@@ -708,7 +717,7 @@ class Graph(GraphShowing, GraphMigrating):
         Raises:
             NotFoundError: there is none of that id.
         """
-        refuse_unfit_id(uuid)
+        reject_invalid_id(uuid)
         self._around.before()
         gone = self._keeper.delete_episode(uuid)
         self._around.after()
@@ -724,8 +733,8 @@ class Graph(GraphShowing, GraphMigrating):
             NotFoundError: there is no such entity, or the name may mean several.
             UsageError: both are one.
         """
-        refuse_unfit_id(keep)
-        refuse_unfit_id(other)
+        reject_invalid_id(keep)
+        reject_invalid_id(other)
         told = redact(short_text("reason", reason)).text
         self._around.before()
         merged = self._keeper.merge(keep, other, told)
@@ -745,7 +754,7 @@ class Graph(GraphShowing, GraphMigrating):
             NotFoundError: there is no such entity.
             UsageError: nothing was merged into it and no names are given, or it has not these names, or no others.
         """
-        refuse_unfit_id(entity)
+        reject_invalid_id(entity)
         chosen = labels("names", names)
         told = redact(short_text("reason", reason)).text
         self._around.before()
@@ -762,7 +771,7 @@ class Graph(GraphShowing, GraphMigrating):
             NotFoundError: there is no such fact.
             UsageError: it is not disputed, or is a dispute about several facts, which the error names.
         """
-        refuse_unfit_id(relation_uuid)
+        reject_invalid_id(relation_uuid)
         told = redact(short_text("reason", reason)).text
         self._around.before()
         settled = self._keeper.settle(relation_uuid, told)
@@ -770,10 +779,10 @@ class Graph(GraphShowing, GraphMigrating):
         return settled
 
     @property
-    def _keeper(self) -> GraphKeeper:
-        from commonplace.graph.service import GraphKeeper
+    def _keeper(self) -> GraphService:
+        from commonplace.graph.service import GraphService
 
-        return GraphKeeper(self._around.ground(True))
+        return GraphService(self._around.ground(True))
 
     @cached_property
     def _kinds(self) -> Kinds:

@@ -16,10 +16,10 @@ from commonplace.formats.fence import unfence
 from commonplace.memory.validate import (
     MAX_CONTENT_BYTES,
     TRUST,
+    fraction,
     one_of,
-    refuse_unfit,
-    refuse_unfit_id,
-    share,
+    reject_invalid,
+    reject_invalid_id,
     short_text,
 )
 from commonplace.redaction import cleaned_json, redact
@@ -28,14 +28,14 @@ from commonplace.types import ORIGINS, Origin
 from commonplace.types.graph import EpisodeSource
 
 if TYPE_CHECKING:
-    from commonplace.graph.episodes import GivenFact
+    from commonplace.graph.episodes import FactInput
     from commonplace.graph.kinds import Kinds
 
 SOURCES: Final = ("text", "message", "json")
 
 
 @dataclass(frozen=True, slots=True)
-class GivenEpisode:
+class EpisodeInput:
     """An episode as it is given, checked.
 
     Attributes:
@@ -70,7 +70,7 @@ def checked_episode(  # noqa: PLR0913 - what `Graph.add_episode` takes
     trust: float | None = None,
     uuid: str | None = None,
     speaker: str = "",
-) -> GivenEpisode:
+) -> EpisodeInput:
     """Return what a caller gave as an episode; see `Graph.add_episode`.
 
     Args:
@@ -83,13 +83,13 @@ def checked_episode(  # noqa: PLR0913 - what `Graph.add_episode` takes
     kind = one_of("source", source, SOURCES)
     text, notices = _structured(content, max_bytes) if kind == "json" else _said(content, max_bytes)
     if uuid is not None:
-        refuse_unfit_id(uuid)
+        reject_invalid_id(uuid)
     by = one_of("origin", origin, ORIGINS)
-    return GivenEpisode(
+    return EpisodeInput(
         content=text,
         source=kind,  # type: ignore[arg-type] # one of the choices
         origin=by,  # type: ignore[arg-type] # likewise
-        trust=TRUST[by] if trust is None else share("trust", trust),  # type: ignore[index] # one of the origins
+        trust=TRUST[by] if trust is None else fraction("trust", trust),  # type: ignore[index] # one of the origins
         reference_time=_beginning("reference_time", reference_time, now),
         name=redact(short_text("name", name)).text,
         source_description=redact(short_text("source_description", source_description)).text,
@@ -114,7 +114,7 @@ def checked_fact(  # noqa: PLR0913 - what `Graph.add_triplet` takes
     valid_to: Moment | None = None,
     group_id: str = "",
     reason: str = "",
-) -> GivenFact:
+) -> FactInput:
     """Return what a caller gave as a fact; see `Graph.add_triplet`.
 
     Args:
@@ -123,7 +123,7 @@ def checked_fact(  # noqa: PLR0913 - what `Graph.add_triplet` takes
     Raises:
         UsageError: source and target are one, it ends before it begins, or a value is out of its range.
     """
-    from commonplace.graph.episodes import GivenFact, itself
+    from commonplace.graph.episodes import FactInput, itself
     from commonplace.graph.names import checked, normal
 
     type_ = kinds.relation("relation_type", relation_type)
@@ -141,7 +141,7 @@ def checked_fact(  # noqa: PLR0913 - what `Graph.add_triplet` takes
             remedy="give the later",
             parameters=("valid_to", "valid_from"),
         )
-    return GivenFact(
+    return FactInput(
         ends[0],
         type_,
         ends[1],
@@ -182,7 +182,7 @@ def _beginning(name: str, given: Moment | None, now: float) -> float | None:
 
 def _said(given: object, max_bytes: int) -> tuple[str, tuple[str, ...]]:
     """Return a text without secrets and without what was recalled, and what is to be said of that."""
-    refuse_unfit(given, max_bytes=max_bytes)
+    reject_invalid(given, max_bytes=max_bytes)
     assert isinstance(given, str)
     opened = unfence(given)
     notices: tuple[str, ...] = ()
@@ -202,7 +202,7 @@ def _structured(given: object, max_bytes: int) -> tuple[str, tuple[str, ...]]:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(f"the content is no JSON: {error}", remedy="give JSON, or keep it as text") from error
-    refuse_unfit(text, max_bytes=max_bytes)
+    reject_invalid(text, max_bytes=max_bytes)
     kinds: list[str] = []
 
     def clean(part: str) -> str:

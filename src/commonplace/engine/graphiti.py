@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from commonplace.graph.graphiti.backend import Backend, Left
     from commonplace.graph.graphiti.delivery import Delivery
     from commonplace.graph.query import GraphReader
-    from commonplace.graph.service import GraphKeeper
+    from commonplace.graph.service import GraphService
     from commonplace.graph.views import Addition, Deletion
 
 LOCK: Final = "graphiti.lock"
@@ -74,10 +74,10 @@ class GraphitiGraph(Graph):
         return GraphitiReader(around.ground(False), around.search, around.words_of, self._backend, self._score)
 
     @property
-    def _keeper(self) -> GraphKeeper:
-        from commonplace.graph.service import GraphKeeper
+    def _keeper(self) -> GraphService:
+        from commonplace.graph.service import GraphService
 
-        return GraphKeeper(self._around.ground(True), self._backend.outbox)
+        return GraphService(self._around.ground(True), self._backend.outbox)
 
     def _told(self, added: Addition) -> Addition:
         delivery = self._backend.deliver()

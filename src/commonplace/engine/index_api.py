@@ -11,7 +11,7 @@ from commonplace.engine.runtime import Workings
 from commonplace.errors import StoreBusyError, UsageError
 from commonplace.ingest.passages import index_documents
 from commonplace.locks import FileLock
-from commonplace.memory.validate import place, series
+from commonplace.memory.validate import path_value, series
 from commonplace.search.request import chosen
 from commonplace.settings.paths import index_watch_lock
 from commonplace.types import Document, IndexReport, Progress
@@ -69,7 +69,7 @@ class Indexing(Workings):
                 raise UsageError(f"{told}, so there is nothing to watch", remedy="set it to on")
             return IndexReport(notices=(f"{told}: no file is indexed, and what was indexed stays as it is",))
         globs = chosen("include", include) or self.settings.index.include
-        selection = self._selection(place("root", root).expanduser().absolute(), globs)
+        selection = self._selection(path_value("root", root).expanduser().absolute(), globs)
         if watch:
             return self._watching(selection, force)
         return self._brought(selection, force, keep_most=keep_most)

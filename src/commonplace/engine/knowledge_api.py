@@ -19,7 +19,7 @@ from commonplace.types import RerankMode
 if TYPE_CHECKING:
     from commonplace.engine.engine import Engine
     from commonplace.knowledge.config import Embedder as AnyEmbedder
-    from commonplace.knowledge.config import Ground, Means, MemoryConfig, Reranker
+    from commonplace.knowledge.config import KnowledgeRuntime, Means, MemoryConfig, Reranker
     from commonplace.knowledge.service import KnowledgeService
 
 
@@ -105,15 +105,15 @@ class Knowing(Finding, Forgetting):
         )
 
     @property
-    def _knowledge_ground(self) -> Ground:
-        from commonplace.knowledge.config import Ground
+    def _knowledge_ground(self) -> KnowledgeRuntime:
+        from commonplace.knowledge.config import KnowledgeRuntime
 
         def after(count: int) -> None:
             if count:
                 self._tokens.release()
                 self._upkeep.project()
 
-        return Ground(
+        return KnowledgeRuntime(
             store=self._store,
             namespace=self.namespace,
             place=str(self.directory),
@@ -125,7 +125,7 @@ class Knowing(Finding, Forgetting):
             progress=self._progress,
         )
 
-    def _ground_in_process(self) -> Ground:
+    def _ground_in_process(self) -> KnowledgeRuntime:
         """Return a ground over a store that is in no file and has no index."""
         from dataclasses import replace
 

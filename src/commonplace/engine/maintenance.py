@@ -98,7 +98,7 @@ class IndexStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Problem:
     """Something that is wrong. `mended` tells whether it has been put right."""
 
     part: str
@@ -112,7 +112,7 @@ class DoctorReport:
     """What an examination found; `checked` names what was looked at."""
 
     checked: tuple[str, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[Problem, ...]
 
     @property
     def is_healthy(self) -> bool:
@@ -120,7 +120,7 @@ class DoctorReport:
         return all(finding.mended for finding in self.findings)
 
 
-class Upkeep:
+class IndexMaintenance:
     """Projects a store into its index and looks after both. Safe for threads."""
 
     def __init__(
@@ -314,13 +314,13 @@ class Upkeep:
         try:
             verify_data()
         except ModelError as error:
-            findings.append(Finding("model", str(error), "reinstall commonplace"))
+            findings.append(Problem("model", str(error), "reinstall commonplace"))
         findings += self._examine_index(mend)
         findings += self._drafts(mend)
         findings += self._unfinished(mend, pages)
         return DoctorReport(("store", "model", "index", "drafts", "forgetting"), tuple(findings))
 
-    def _examine_store(self, mend: bool) -> list[Finding]:
+    def _examine_store(self, mend: bool) -> list[Problem]:
         """Return what is wrong with the stored data; what hangs on nothing in a graph is let go of, no more."""
         from commonplace.store.graph_rules import LOOSE_ENDS
 
@@ -336,17 +336,17 @@ class Upkeep:
             except CommonplaceError as error:
                 remedy = str(error)
         return [
-            Finding("store", problem, remedy if problem in loose else "restore a backup", problem not in left)
+            Problem("store", problem, remedy if problem in loose else "restore a backup", problem not in left)
             for problem in dict.fromkeys((*problems, *left))
         ]
 
-    def _drafts(self, mend: bool) -> list[Finding]:
+    def _drafts(self, mend: bool) -> list[Problem]:
         """Return what killed backups, restores and exports left elsewhere."""
         from commonplace.erasure.steps import LEFT_OF_DRAFT
         from commonplace.store.drafts import clear_drafts
 
         return [
-            Finding(
+            Problem(
                 "drafts",
                 f"{each.path} was {LEFT_OF_DRAFT}; it {each.why or 'holds what the store held'}",
                 each.remedy or "run `commonplace doctor`",
@@ -356,12 +356,12 @@ class Upkeep:
             if each.state != "live"
         ]
 
-    def _examine_texts(self) -> list[Finding]:
+    def _examine_texts(self) -> list[Problem]:
         """Return which memories and items of knowledge do not say what they said when they were written.
 
         A failing disk, or a program that is none of ours, changes a text but not its digest and its passages.
         """
-        found: list[Finding] = []
+        found: list[Problem] = []
         for namespace in self._store.namespaces():
             with self._store.snapshot():
                 digests = self._store.memory_digests(namespace)
@@ -375,10 +375,10 @@ class Upkeep:
                 found += _differing_knowledge(self._store, namespace)
         if len(found) > _MOST_TEXTS:
             rest = len(found) - _MOST_TEXTS
-            found[_MOST_TEXTS:] = [Finding("store", f"{rest:,} more texts differ like these", "restore a backup")]
+            found[_MOST_TEXTS:] = [Problem("store", f"{rest:,} more texts differ like these", "restore a backup")]
         return found
 
-    def _differing(self, namespace: str, digests: Sequence[tuple[int, str, str]]) -> list[Finding]:
+    def _differing(self, namespace: str, digests: Sequence[tuple[int, str, str]]) -> list[Problem]:
         """Return what is wrong with the texts of some memories, by number, id and digest."""
         numbers = [number for number, _, _ in digests]
         chunks: dict[int, list[Chunk]] = defaultdict(list)
@@ -394,30 +394,30 @@ class Upkeep:
                     found.append(_differs(id_, namespace, problem, is_live=is_live))
         return found
 
-    def _differing_alone(self, namespace: str, digest: tuple[int, str, str]) -> list[Finding]:
+    def _differing_alone(self, namespace: str, digest: tuple[int, str, str]) -> list[Problem]:
         try:
             return self._differing(namespace, [digest])
         except _UNREADABLE as error:
             return [_differs(digest[1], namespace, _unreadable(error), is_live=False)]
 
-    def _unfinished(self, mend: bool, pages: Pages | None) -> list[Finding]:
+    def _unfinished(self, mend: bool, pages: Pages | None) -> list[Problem]:
         """Return what forgetting had to leave, because it was ended or another process held something open."""
-        from commonplace.erasure.steps import Place
+        from commonplace.erasure.steps import ErasureRuntime
         from commonplace.erasure.verify import finish_waiting
 
-        place = Place(self._directory, self._store, self._index, pages=pages, progress=self._progress)
+        place = ErasureRuntime(self._directory, self._store, self._index, pages=pages, progress=self._progress)
         try:
             found = finish_waiting(place, mend=mend)
         except CommonplaceError as error:
-            return [Finding("forgetting", error.args[0], error.remedy)]
-        return [Finding("forgetting", each.problem, each.remedy, each.mended) for each in found]
+            return [Problem("forgetting", error.args[0], error.remedy)]
+        return [Problem("forgetting", each.problem, each.remedy, each.mended) for each in found]
 
-    def _examine_index(self, mend: bool) -> list[Finding]:
+    def _examine_index(self, mend: bool) -> list[Problem]:
         """Return what is wrong with the index. That it cannot be read or mended is a finding too, not an error."""
         try:
             problems = self._index_problems()
         except CommonplaceError as error:
-            return [Finding("index", error.args[0], error.remedy)]
+            return [Problem("index", error.args[0], error.remedy)]
         remedy, is_mended = "rebuild it from the store", False
         if problems and mend:
             if self._store.is_read_only:
@@ -427,7 +427,7 @@ class Upkeep:
                     is_mended = self._rebuild()
                 except CommonplaceError as error:
                     remedy = str(error)
-        return [Finding("index", problem, remedy, is_mended) for problem in problems]
+        return [Problem("index", problem, remedy, is_mended) for problem in problems]
 
     def _fault(self, generation: Generation) -> str:
         """Return why a generation cannot be used with this store, a clause that continues "the index …", or ""."""
@@ -487,10 +487,10 @@ def _is_cut_from(text: str, chunks: Sequence[Chunk]) -> bool:
     )
 
 
-def _differing_knowledge(store: Store, namespace: str) -> list[Finding]:
+def _differing_knowledge(store: Store, namespace: str) -> list[Problem]:
     """Return the items of agents' knowledge whose map is not the one that their digest is of."""
     numbers = store.matching_owners(namespace, Filter(kinds=("knowledge",)))
-    found: list[Finding] = []
+    found: list[Problem] = []
     for begin in range(0, len(numbers), _AT_ONCE):
         some = numbers[begin : begin + _AT_ONCE]
         try:
@@ -504,7 +504,7 @@ def _differing_knowledge(store: Store, namespace: str) -> list[Finding]:
     return found
 
 
-def _with_other_maps(store: Store, namespace: str, numbers: Sequence[int]) -> list[Finding]:
+def _with_other_maps(store: Store, namespace: str, numbers: Sequence[int]) -> list[Problem]:
     from commonplace.knowledge.maps import digest_of
 
     return [
@@ -514,20 +514,20 @@ def _with_other_maps(store: Store, namespace: str, numbers: Sequence[int]) -> li
     ]
 
 
-def _damaged_item(named: str, namespace: str, problem: str) -> Finding:
+def _damaged_item(named: str, namespace: str, problem: str) -> Problem:
     remedy = "index the knowledge of that agent again, or restore a backup"
-    return Finding("store", f"item {named}{_in(namespace)} {problem}", remedy)
+    return Problem("store", f"item {named}{_in(namespace)} {problem}", remedy)
 
 
 def _unreadable(error: Exception) -> str:
     return f"cannot be read ({error.args[0] if isinstance(error, CommonplaceError) else error})"
 
 
-def _differs(id_: str, namespace: str, problem: str, *, is_live: bool) -> Finding:
+def _differs(id_: str, namespace: str, problem: str, *, is_live: bool) -> Problem:
     remedy = "restore a backup"
     if is_live:
         remedy = f"write it as it should be with `commonplace update {shlex.quote(id_)} TEXT`, or {remedy}"
-    return Finding("store", f"memory {id_!r:.80}{_in(namespace)} {problem}", remedy)
+    return Problem("store", f"memory {id_!r:.80}{_in(namespace)} {problem}", remedy)
 
 
 def _in(namespace: str) -> str:

@@ -15,7 +15,17 @@ from commonplace.ingest.read import normalise
 from commonplace.journal.pages import PagePlace, PageReader
 from commonplace.memory.service import MOST_DEPTH, MOST_NEIGHBOURS, outward
 from commonplace.memory.usage import Use
-from commonplace.memory.validate import flag, labels, moment, one_of, refuse_unfit_id, series, short_text, texts, whole
+from commonplace.memory.validate import (
+    boolean,
+    int_in,
+    labels,
+    moment,
+    one_of,
+    reject_invalid_id,
+    series,
+    short_text,
+    texts,
+)
 from commonplace.memory.view import Memory, seen
 from commonplace.redaction import redact
 from commonplace.text.escaping import visible
@@ -115,7 +125,7 @@ class Remembering(Workings):
             AdmissionError: as for `remember`; the message says which one.
             UsageError: likewise.
         """
-        flag("force", force)
+        boolean("force", force)
         given = list(series("items", items))
         self._before()
         in_process = [isinstance(item, Mapping) and item.get("tier") == "ultra" for item in given]
@@ -145,7 +155,7 @@ class Remembering(Workings):
         Raises:
             UsageError: several memories begin so.
         """
-        refuse_unfit_id(abbreviation)
+        reject_invalid_id(abbreviation)
         if len(abbreviation) < MIN_ABBREVIATION or self._store.memory(self.namespace, abbreviation) is not None:
             return abbreviation
         self._before()
@@ -172,7 +182,7 @@ class Remembering(Workings):
         Raises:
             NotFoundError: there is none of that id, or there was none at that time.
         """
-        refuse_unfit_id(id)
+        reject_invalid_id(id)
         self._before()
         if touch and as_of is None:
             return self.touch(id)
@@ -198,7 +208,7 @@ class Remembering(Workings):
         Raises:
             NotFoundError: there is none of that id.
         """
-        refuse_unfit_id(id)
+        reject_invalid_id(id)
         found = self._store.versions(self.namespace, id)
         if not found:
             raise NotFoundError(
@@ -250,7 +260,7 @@ class Remembering(Workings):
         Raises:
             NotFoundError: there is no live memory of that id.
         """
-        refuse_unfit_id(id)
+        reject_invalid_id(id)
         self._before()
         if self._has_ultra and self._ultra.find(id) is not None:
             return self._risen(self._ultra.touch(id, reinforce=reinforce))
@@ -266,7 +276,7 @@ class Remembering(Workings):
         Raises:
             NotFoundError: there is no live memory of that id that is stored.
         """
-        refuse_unfit_id(id)
+        reject_invalid_id(id)
         self._before()
         reviewed = self._keeper.touch([id], is_review=True)[0]
         self._after()
@@ -278,7 +288,7 @@ class Remembering(Workings):
         Raises:
             NotFoundError: there is none of that id.
         """
-        refuse_unfit_id(id)
+        reject_invalid_id(id)
         self._before()
         archived = self._keeper.archive([id])[0]
         self._after()
@@ -290,7 +300,7 @@ class Remembering(Workings):
         Raises:
             NotFoundError: there is none of that id.
         """
-        refuse_unfit_id(id)
+        reject_invalid_id(id)
         self._before()
         restored = self._keeper.restore(id)
         self._after()
@@ -306,8 +316,8 @@ class Remembering(Workings):
             NotFoundError: one of them is not there.
             UsageError: they are one, or a value is out of its range.
         """
-        refuse_unfit_id(source)
-        refuse_unfit_id(target)
+        reject_invalid_id(source)
+        reject_invalid_id(target)
         self._before()
         link = self._keeper.link(source, target, type, strength)
         self._after()
@@ -315,8 +325,8 @@ class Remembering(Workings):
 
     def unlink(self, source: str, target: str, type: str | None = None) -> int:  # noqa: A002
         """Delete the links from one memory to another, of one type or of all; return how many there were."""
-        refuse_unfit_id(source)
-        refuse_unfit_id(target)
+        reject_invalid_id(source)
+        reject_invalid_id(target)
         if type is not None:
             short_text("type", type)
         self._before()
@@ -327,7 +337,7 @@ class Remembering(Workings):
     def links(self, id: str | None = None) -> list[Link]:  # noqa: A002
         """Return the links that start or end at a memory, or all of the namespace, by source, target and type."""
         if id is not None:
-            refuse_unfit_id(id)
+            reject_invalid_id(id)
         return self._store.links(self.namespace, None if id is None else [id])
 
     def list(  # noqa: PLR0913 - the options of a facade
@@ -354,8 +364,8 @@ class Remembering(Workings):
         Raises:
             UsageError: a value is out of its range.
         """
-        whole("limit", limit, 1, MAX_LISTED)
-        whole("offset", offset, 0, MAX_OFFSET)
+        int_in("limit", limit, 1, MAX_LISTED)
+        int_in("offset", offset, 0, MAX_OFFSET)
         selection = Selection(
             tiers=tuple(one_of("tiers", tier, TIERS) for tier in labels("tiers", tiers)),  # type: ignore[misc]
             statuses=tuple(one_of("statuses", status, STATUSES) for status in labels("statuses", statuses)),  # type: ignore[misc]
@@ -429,9 +439,9 @@ class Relating(Workings):
             NotFoundError: there is no live memory of that id.
             UsageError: a number is out of its range.
         """
-        whole("depth", depth, 1, MOST_DEPTH)
-        whole("limit", limit, 1, MOST_NEIGHBOURS)
-        refuse_unfit_id(id)
+        int_in("depth", depth, 1, MOST_DEPTH)
+        int_in("limit", limit, 1, MOST_NEIGHBOURS)
+        reject_invalid_id(id)
         self._before()
         found: dict[str, StoredMemory] = {}
 
@@ -496,7 +506,7 @@ class Reading(Workings):
 
     def memory_at(self, path: str, line: int) -> str | None:
         """Return the id of the memory that stands on a line of a Markdown page, from 1; None where none does."""
-        whole("line", line, 1, 10**9)
+        int_in("line", line, 1, 10**9)
         return self._page_reader.memory_at(path, line) if isinstance(path, str) else None
 
     def read(self, path: str, first: int = 1, lines: int = LINES, *, touch: bool = False) -> Excerpt:
@@ -516,8 +526,8 @@ class Reading(Workings):
             NotFoundError: there is no such page, artifact or memory, or it has fewer lines.
             UsageError: a number is out of its range.
         """
-        whole("first", first, 1, 10**9)
-        whole("lines", lines, 1, MOST_LINES)
+        int_in("first", first, 1, 10**9)
+        int_in("lines", lines, 1, MOST_LINES)
         if not isinstance(path, str):
             raise UsageError(f"path is {path!r:.80}", remedy="name a path that a search returned")
         self._pick_up()

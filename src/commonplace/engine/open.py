@@ -13,7 +13,7 @@ from commonplace.engine.engine import Engine
 from commonplace.engine.runtime import Parts
 from commonplace.errors import EmbedderMismatchError, StoreError, StoreMissingError, UsageError
 from commonplace.index.generations import Index
-from commonplace.memory.validate import flag
+from commonplace.memory.validate import boolean
 from commonplace.models.contract import Embedder
 from commonplace.models.limits import Budget
 from commonplace.models.registry import AbsentEmbedder, MixedEmbedder, embedder_name, for_kind, is_remote, open_embedder
@@ -58,7 +58,7 @@ def open_engine(
         )
     refuse_links(directory)
     refuse_lost(directory / DATABASE)
-    if not flag("create", create) and not (directory / DATABASE).exists():
+    if not boolean("create", create) and not (directory / DATABASE).exists():
         raise StoreMissingError(
             f"there is no store at {directory}", remedy="make one with create=True, or with `commonplace init`"
         )

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from commonplace.dates.time import seconds
-from commonplace.engine.maintenance import Upkeep
+from commonplace.engine.maintenance import IndexMaintenance
 from commonplace.index.generations import Index
 from commonplace.ingest.embeddings import EmbeddingBacklog
 from commonplace.ingest.passages import Destination, Limits
-from commonplace.journal.snapshot import Ground
-from commonplace.journal.sync import Mirror
+from commonplace.journal.snapshot import JournalRuntime
+from commonplace.journal.sync import JournalSync
 from commonplace.memory.admission import Recogniser
-from commonplace.memory.service import Keeper
+from commonplace.memory.service import MemoryService
 from commonplace.memory.usage import Use, UseCounter, write_uses
-from commonplace.memory.view import Fading
+from commonplace.memory.view import RetentionPolicy
 from commonplace.models.cache import Bounds
 from commonplace.models.contract import Embedder, Generator, Reranker, TokenizedText
 from commonplace.models.static import StaticEmbedder
@@ -32,9 +32,9 @@ from commonplace.types import Embedding, Progress, RerankMode
 
 if TYPE_CHECKING:
     from commonplace.engine.worker import Worker
-    from commonplace.graph.episodes import Feed
+    from commonplace.graph.episodes import MemoryFeed
     from commonplace.graph.kinds import Kinds
-    from commonplace.graph.runtime import Ground as GraphGround
+    from commonplace.graph.runtime import GraphRuntime
     from commonplace.memory.ultra import Ultra
     from commonplace.models.limits import Budget
 
@@ -131,7 +131,7 @@ class Workings:
         self._clock = parts.clock
         self._searcher = self._searcher_of(parts.store, parts.index)
         self._worker = parts.worker
-        self._upkeep = Upkeep(parts.directory, parts.store, parts.index, parts.progress, parts.worker)
+        self._upkeep = IndexMaintenance(parts.directory, parts.store, parts.index, parts.progress, parts.worker)
         self._backlog = EmbeddingBacklog(
             parts.store,
             parts.directory / EMBEDDING_LOCK,
@@ -143,7 +143,7 @@ class Workings:
         self._open_embedder = parts.open_embedder
         self._process_lock = threading.Lock()
         self._following = threading.Lock()
-        self._made_keeper: tuple[Searcher, Keeper] | None = None
+        self._made_keeper: tuple[Searcher, MemoryService] | None = None
         self._made_ultra: Ultra | None = None
         self._is_closed = False
         if parts.worker is not None:
@@ -214,9 +214,9 @@ class Workings:
         return self.settings.memory.mirror == "on"
 
     @cached_property
-    def _mirror(self) -> Mirror:
-        return Mirror(
-            Ground(
+    def _mirror(self) -> JournalSync:
+        return JournalSync(
+            JournalRuntime(
                 directory=self.directory,
                 namespace=self.namespace,
                 store=self._store,
@@ -239,7 +239,7 @@ class Workings:
             self._mirror.written()
 
     @cached_property
-    def _fading(self) -> Fading:
+    def _fading(self) -> RetentionPolicy:
         chosen = self.settings.memory
         days = {
             "preference": chosen.half_life_preference,
@@ -248,10 +248,10 @@ class Workings:
             "fact": chosen.half_life_fact,
         }
         half_lives = {category: value * DAY_S for category, value in days.items()}
-        return Fading(chosen.curve, half_lives, rises=chosen.rise == "on")  # type: ignore[arg-type] # one of the choices
+        return RetentionPolicy(chosen.curve, half_lives, rises=chosen.rise == "on")  # type: ignore[arg-type] # one of the choices
 
     @property
-    def _keeper(self) -> Keeper:
+    def _keeper(self) -> MemoryService:
         """The keeper of memories, made anew with the searcher, by which it recognises what was recalled."""
         self._follow()
         searcher, made = self._searcher, self._made_keeper
@@ -259,9 +259,9 @@ class Workings:
             made = self._made_keeper = (searcher, self._new_keeper(searcher))
         return made[1]
 
-    def _new_keeper(self, searcher: Searcher) -> Keeper:
+    def _new_keeper(self, searcher: Searcher) -> MemoryService:
         recogniser = Recogniser(self._store, searcher, self.namespace)
-        return Keeper(
+        return MemoryService(
             self._destination(),
             self._fading,
             self._now,
@@ -272,15 +272,15 @@ class Workings:
         )
 
     @cached_property
-    def _feed(self) -> Feed | None:
+    def _feed(self) -> MemoryFeed | None:
         """What lets the graph follow memories, where the settings want it to."""
         if self.settings.graph.remember == "off":
             return None
-        from commonplace.graph.episodes import Feed
+        from commonplace.graph.episodes import MemoryFeed
 
-        return Feed(lambda destination: self._graph_on(destination or self._destination()))
+        return MemoryFeed(lambda destination: self._graph_on(destination or self._destination()))
 
-    def _graph_ground(self, is_writing: bool) -> GraphGround:
+    def _graph_ground(self, is_writing: bool) -> GraphRuntime:
         """Return what the graph stands on; for reading, nothing is settled about the store's embedder."""
         return self._graph_on(
             self._destination()
@@ -288,10 +288,10 @@ class Workings:
             else Destination(self._store, self._embedder, self._tokens.tokenize, self.namespace)
         )
 
-    def _graph_on(self, destination: Destination) -> GraphGround:
-        from commonplace.graph.runtime import Ground as GraphGround
+    def _graph_on(self, destination: Destination) -> GraphRuntime:
+        from commonplace.graph.runtime import GraphRuntime
 
-        return GraphGround(destination, self._kinds, self._similarity, self._now)
+        return GraphRuntime(destination, self._kinds, self._similarity, self._now)
 
     @cached_property
     def _kinds(self) -> Kinds:

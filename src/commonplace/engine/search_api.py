@@ -17,7 +17,7 @@ from commonplace.dates.time import Moment, moment_in_words
 from commonplace.engine.runtime import Workings
 from commonplace.errors import EmbedderMismatchError, IndexFaultError, NotFoundError, StoreError, UsageError
 from commonplace.memory.usage import used_hits
-from commonplace.memory.validate import one_of, share
+from commonplace.memory.validate import fraction, one_of
 from commonplace.search.hits import without_copies
 from commonplace.search.request import MAX_LIMIT, FadingRule, Request, chosen, kinds_of, phrasings
 from commonplace.search.rerank import FIRST_STAGE, RERANK, Reranking, rerank
@@ -376,7 +376,7 @@ class Finding(Retrievals):
             tiers=tuple(one_of("tiers", tier, TIERS) for tier in chosen("tiers", tiers)),  # type: ignore[misc]
             sessions=chosen("sessions", sessions),
             sources=chosen("sources", sources),
-            min_trust=share("min_trust", min_trust),
+            min_trust=fraction("min_trust", min_trust),
             as_of=None if as_of is None else moment_in_words("as_of", as_of, now),
             valid_at=None if valid_at is None else moment_in_words("valid_at", valid_at, now),
         )

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
-from commonplace.engine.maintenance import Finding
+from commonplace.engine.maintenance import Problem
 from commonplace.erasure.receipt import BACKUP, STORE_SPACE, ForgetReceipt
 from commonplace.erasure.scan import Needles, files_below, scan
 from commonplace.erasure.secret_records import NOTHING, Cleaner, Known, needles_of
@@ -25,8 +25,8 @@ from commonplace.erasure.steps import (
     GENERATIONS,
     INDEX,
     LOGS,
+    ErasureRuntime,
     Pending,
-    Place,
     Waiting,
     pending_of,
     take,
@@ -182,7 +182,10 @@ class Secrets:
     """
 
     def __init__(
-        self, place: Place, destination: Callable[[], Destination], sync: Callable[[str], None] = lambda _: None
+        self,
+        place: ErasureRuntime,
+        destination: Callable[[], Destination],
+        sync: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._place = place
         self._store = place.store
@@ -190,7 +193,7 @@ class Secrets:
         self._files = Files(place.directory)
         self._sync = sync
 
-    def examine(self, *, mend: bool) -> list[Finding]:
+    def examine(self, *, mend: bool) -> list[Problem]:
         """Tell what holds secrets; with `mend`, write it anew without them, and let every copy go.
 
         What cannot be read or mended is a finding too, not an error.
@@ -207,7 +210,7 @@ class Secrets:
                     return list(_findings(found, mended=False))
                 damage = self._store.check()
                 if damage:
-                    told = Finding(PART, f"nothing was replaced in a damaged store: {damage[0]}", "restore a backup")
+                    told = Problem(PART, f"nothing was replaced in a damaged store: {damage[0]}", "restore a backup")
                     return [*_findings(found, mended=False), told]
                 return self._mend(found, known, begun)
         except CommonplaceError as error:
@@ -227,7 +230,7 @@ class Secrets:
         self._files.look(found, known)
         return found
 
-    def _mend(self, found: Found, known: Known, begun: Pending | None) -> list[Finding]:
+    def _mend(self, found: Found, known: Known, begun: Pending | None) -> list[Problem]:
         place, needles = self._place, needles_of({*found.secrets, *found.parts})
         # Before anything is replaced: a run that is killed later cannot know any more what to look for.
         self._files.clear_logs(needles)
@@ -245,10 +248,10 @@ class Secrets:
         left = list(self._left(found, needles, waiting))
         settle(place, receipt, replace(pending, is_proved=True, is_clean=not left), waiting)
         if begun is not None:
-            problems.append(Finding(PART, "an earlier run was ended before it had replaced all", _CHANGE, mended=True))
+            problems.append(Problem(PART, "an earlier run was ended before it had replaced all", _CHANGE, mended=True))
         return [*_findings(found, mended=True, but={holder.where for holder in still.holders}), *problems, *left]
 
-    def _replace(self, found: Found, known: Known) -> list[Finding]:
+    def _replace(self, found: Found, known: Known) -> list[Problem]:
         """Write anew what is stored, let the pages follow, and clean what nobody but people wrote there."""
         spaces = {holder.namespace for holder in found.holders if holder.namespace}
         # Edits that were not taken in yet come first: afterwards both sides would have changed.
@@ -261,7 +264,7 @@ class Secrets:
         with FileLock(self._place.directory / PAGES_LOCK).hold(_LOCK_WAIT_S):
             return [*problems, *map(_told, self._files.clean_pages(known, frozenset(found.named)))]
 
-    def _brought_together(self, namespaces: Iterable[str]) -> list[Finding]:
+    def _brought_together(self, namespaces: Iterable[str]) -> list[Problem]:
         problems = []
         for namespace in namespaces:
             try:
@@ -270,7 +273,7 @@ class Secrets:
                 problems.append(_told(error))
         return problems
 
-    def _left(self, found: Found, needles: Needles, waiting: Sequence[Waiting]) -> Iterator[Finding]:
+    def _left(self, found: Found, needles: Needles, waiting: Sequence[Waiting]) -> Iterator[Problem]:
         """Yield what holds one of the secrets still; what waits is told of as what was forgotten and waits."""
         directory = self._place.directory
         scanned = scan(directory, files_below(directory), needles)
@@ -281,13 +284,13 @@ class Secrets:
         for name, held in sorted(scanned.hits.items()):
             is_passed = directory / name in passed or name.endswith(PAGE) or (waits and name.startswith(waits))
             if held - stored and not is_passed:
-                yield Finding(PART, f"the file {name} still holds a secret", _remedy_of_file(name))
+                yield Problem(PART, f"the file {name} still holds a secret", _remedy_of_file(name))
         for name, why in scanned.unread:
-            yield Finding(PART, f"the file {name} may hold a secret: {why}", "make it readable, or remove it")
+            yield Problem(PART, f"the file {name} may hold a secret: {why}", "make it readable, or remove it")
         told = sum(secret.encode("utf-8", "surrogatepass") in stored for secret in found.secrets.keys() - found.named)
         if told:
             also = "one of these secrets also stands" if told == 1 else f"{told} of these secrets also stand"
-            yield Finding(
+            yield Problem(
                 PART,
                 f"{also} in texts that do not call it one, and was left there",
                 "find these texts with `commonplace search`, and update or forget them",
@@ -299,17 +302,17 @@ def _begun(store: Store) -> Pending | None:
     return next((run for run in runs if not run.is_proved), None)
 
 
-def _findings(found: Found, *, mended: bool, but: Collection[str] = ()) -> Iterator[Finding]:
+def _findings(found: Found, *, mended: bool, but: Collection[str] = ()) -> Iterator[Problem]:
     for holder in found.holders:
         is_mended = mended and not holder.is_name and holder.where not in but
         for kind, count in holder.kinds.items():
             times = "a secret" if count == 1 else f"{count} secrets"
             problem = f"{holder.where} holds {times} of the kind {kind}"
-            yield Finding(PART, problem, _remedy(holder, is_mended=is_mended), is_mended)
+            yield Problem(PART, problem, _remedy(holder, is_mended=is_mended), is_mended)
 
 
-def _told(error: CommonplaceError) -> Finding:
-    return Finding(PART, error.args[0], error.remedy)
+def _told(error: CommonplaceError) -> Problem:
+    return Problem(PART, error.args[0], error.remedy)
 
 
 def _remedy(holder: Holder, *, is_mended: bool) -> str:

@@ -10,7 +10,7 @@ from commonplace.engine.erasure_api import Forgetting
 from commonplace.engine.memory_api import Remembering
 from commonplace.engine.search_api import Finding
 from commonplace.errors import UsageError
-from commonplace.memory.validate import one_of, share
+from commonplace.memory.validate import fraction, one_of
 from commonplace.memory.view import LEAST_TRUST_TO_RISE, Memory
 from commonplace.retention import NEXT_TIER
 from commonplace.types import STATUSES, TIERS, Selection, Tier
@@ -60,7 +60,7 @@ class Specialising(Finding, Remembering, Forgetting):
         """
         from commonplace.memory.decay import decay
 
-        floor = share("threshold", threshold)
+        floor = fraction("threshold", threshold)
         self._before()
         report = decay(
             self._store, self.namespace, self._fading, self._now(), tier=tier, threshold=floor, feed=self._feed

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from commonplace.engine.maintenance import Finding
+from commonplace.engine.maintenance import Problem
 from commonplace.engine.runtime import Workings
 from commonplace.errors import (
     CommonplaceError,
@@ -116,7 +116,7 @@ class Upgrading(Workings):
             remedy=f"{remedy}the same command goes on where it was",
         )
 
-    def _examine_embedder(self, *, mend: bool) -> list[Finding]:
+    def _examine_embedder(self, *, mend: bool) -> list[Problem]:
         """Return what is wrong with the store's embedder: it is missing, damaged, half changed or has no key."""
         from commonplace.models import minilm
         from commonplace.models.providers import Place, access, named
@@ -124,17 +124,17 @@ class Upgrading(Workings):
         findings = []
         for embedder in by_space(self._embedder):
             if isinstance(embedder, AbsentEmbedder):
-                findings.append(Finding("embedder", embedder.error.args[0], embedder.error.remedy))
+                findings.append(Problem("embedder", embedder.error.args[0], embedder.error.remedy))
             elif isinstance(embedder, minilm.MinilmEmbedder):
                 try:
                     minilm.verify(embedder.directory)
                 except ModelError as error:
-                    findings.append(Finding("embedder", error.args[0], error.remedy))
+                    findings.append(Problem("embedder", error.args[0], error.remedy))
             elif is_remote(embedder.stamp.name):
                 try:
                     access(named(embedder.stamp.name).provider, Place(settings=self.settings.models))
                 except CommonplaceError as error:
-                    findings.append(Finding("embedder", error.args[0], error.remedy))
+                    findings.append(Problem("embedder", error.args[0], error.remedy))
         if mend:
             self._backlog.drain(self._progress)
         return findings + self._unfinished_upgrade(mend=mend)
@@ -144,7 +144,7 @@ class Upgrading(Workings):
         while self._store.settle_reembedding(SETTLED_AT_ONCE):
             time.sleep(SETTLING_PAUSE_S)
 
-    def _unfinished_upgrade(self, *, mend: bool) -> list[Finding]:
+    def _unfinished_upgrade(self, *, mend: bool) -> list[Problem]:
         under_way = self._store.reembedding()
         if under_way is None:
             if mend:
@@ -162,7 +162,7 @@ class Upgrading(Workings):
         some = "".join(f" --for {kind}" for kind in dict.fromkeys(kinds)) if is_part else ""
         go_on, give_up = (upgrade_command(f"{each.of(changed).name}{some}") for each in (goal, present))
         return [
-            Finding(
+            Problem(
                 "embedder",
                 f"the change of the embedder to {goal.described()} was ended: {under_way.done:,} of"
                 f" {under_way.total:,} passages have their new vector; the old ones answer",

@@ -20,9 +20,9 @@ from commonplace.erasure.plan import Plan, make_plan
 from commonplace.erasure.receipt import BACKUP, ELSEWHERE, LEFT, STORE_SPACE, ForgetReceipt
 from commonplace.erasure.scan import SHORTEST
 from commonplace.erasure.select import Wanted, all_of, choose, erase, everything, rehearse
-from commonplace.erasure.steps import DATABASE, STEPS, Pending, Place, take, vault_notes
+from commonplace.erasure.steps import DATABASE, STEPS, ErasureRuntime, Pending, take, vault_notes
 from commonplace.erasure.verify import LOCK, clear_logs, finish_held, prove, settle
-from commonplace.graph.runtime import Ground
+from commonplace.graph.runtime import GraphRuntime
 from commonplace.ledger.erase import all_there_is
 from commonplace.ledger.erase import forget as forget_in_ledger
 from commonplace.ledger.rules import Doer
@@ -39,7 +39,7 @@ _ACTOR = "forget"
 
 
 def forget(
-    place: Place,
+    place: ErasureRuntime,
     namespace: str,
     wanted: Wanted,
     *,
@@ -103,7 +103,7 @@ def forget(
         return _finished(place, replace(receipt, counts=_more(receipt, cleared, len(in_process))), pending, plan)
 
 
-def forget_namespace(place: Place, namespace: str, *, dry_run: bool = False) -> ForgetReceipt:
+def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = False) -> ForgetReceipt:
     """Forget everything that a namespace holds, and its name.
 
     Raises:
@@ -142,7 +142,7 @@ def forget_namespace(place: Place, namespace: str, *, dry_run: bool = False) -> 
         return _finished(place, replace(receipt, counts=_more(receipt, cleared, 0)), pending, plan)
 
 
-def _revive(place: Place, change: MemoryChange, ids: Sequence[str], now: float) -> None:
+def _revive(place: ErasureRuntime, change: MemoryChange, ids: Sequence[str], now: float) -> None:
     """Make archived memories active again with the words that they had, as used now: they are not to fade at once."""
     for id_ in ids:
         known = change.find(id_)
@@ -154,19 +154,19 @@ def _revive(place: Place, change: MemoryChange, ids: Sequence[str], now: float) 
         place.follow(change, ids)
 
 
-def _refuse_read_only(place: Place, namespace: str) -> None:
+def _refuse_read_only(place: ErasureRuntime, namespace: str) -> None:
     """Let a store that cannot be written say so before anything is done, be it only to a log."""
     if place.store.is_read_only:
         with place.store.change_memories(namespace):
             pass
 
 
-def _ground(place: Place) -> Ground:
+def _ground(place: ErasureRuntime) -> GraphRuntime:
     assert place.ground is not None, "whoever forgets parts of a graph gives what it is changed with"
     return place.ground()
 
 
-def _rehearsed(place: Place, namespace: str, plan: Plan, in_process: int) -> ForgetReceipt:
+def _rehearsed(place: ErasureRuntime, namespace: str, plan: Plan, in_process: int) -> ForgetReceipt:
     if plan.chosen.parts.ids:
         plan = plan.with_gone(rehearse(place.store, namespace, partial(_ground, place), plan.chosen.parts))
     receipt = _begun(place, namespace, plan, "", place.clock())
@@ -175,7 +175,7 @@ def _rehearsed(place: Place, namespace: str, plan: Plan, in_process: int) -> For
     return replace(receipt, dry_run=True, counts={**_more(receipt, lines, in_process), "vault_notes": notes})
 
 
-def _begun(place: Place, namespace: str, plan: Plan, id_: str, at: float) -> ForgetReceipt:
+def _begun(place: ErasureRuntime, namespace: str, plan: Plan, id_: str, at: float) -> ForgetReceipt:
     notices = list(plan.chosen.notices)
     if plan.too_short:
         notices.append(
@@ -192,14 +192,14 @@ def _begun(place: Place, namespace: str, plan: Plan, id_: str, at: float) -> For
     )
 
 
-def _told(place: Place, plan: Plan) -> tuple[str, ...]:
+def _told(place: ErasureRuntime, plan: Plan) -> tuple[str, ...]:
     """Say what becomes of episodes that an outside graph was told of."""
     if place.untell is None or not plan.gone.told or not plan.chosen.parts.ids:
         return ()
     return ("what Graphiti was told of these episodes: it is told to delete them when it next answers",)
 
 
-def _left(place: Place, receipt: ForgetReceipt, plan: Plan) -> ForgetReceipt:
+def _left(place: ErasureRuntime, receipt: ForgetReceipt, plan: Plan) -> ForgetReceipt:
     """Take a namespace away from an outside graph that was told of it; return the receipt with what became of that."""
     if place.leave is None or not (plan.gone.told or plan.gone.parts.relations):
         return receipt
@@ -207,7 +207,7 @@ def _left(place: Place, receipt: ForgetReceipt, plan: Plan) -> ForgetReceipt:
     return replace(receipt, notices=(*receipt.notices, *notices), outside=(*outside, *receipt.outside))
 
 
-def _finished(place: Place, receipt: ForgetReceipt, pending: Pending, plan: Plan) -> ForgetReceipt:
+def _finished(place: ErasureRuntime, receipt: ForgetReceipt, pending: Pending, plan: Plan) -> ForgetReceipt:
     counts = dict(receipt.counts)
     waiting = take(place, pending, counts, vault_paths=plan.vault_paths, is_patient=True)
     place.forget_caches()
@@ -237,13 +237,13 @@ def _more(receipt: ForgetReceipt, log_lines: int, in_process: int) -> dict[str, 
     return {**receipt.counts, "log_lines": log_lines, "in_process": in_process, "vault_notes": 0}
 
 
-def _copies(place: Place) -> list[str]:
+def _copies(place: ErasureRuntime) -> list[str]:
     """Say which copies there are elsewhere; first those that are being written, for they may be backups at once."""
     live = [each.target for each in clear_drafts(place.directory, remove=False) if each.state == "live"]
     return [*(f"what another process is writing to {path}" for path in live), *(each for _, each in _backups(place))]
 
 
-def _backups(place: Place) -> list[tuple[Path, str]]:
+def _backups(place: ErasureRuntime) -> list[tuple[Path, str]]:
     """Return (path, sentence) of the copies that the store knows of: backups, and stores that a restore replaced.
 
     One that is not there any more is named as such: it may have been moved, and holds what it held.

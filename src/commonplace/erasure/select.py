@@ -24,10 +24,10 @@ from dataclasses import dataclass, field
 from commonplace.erasure.scan import TOKENS, VECTOR, Collector, Needles
 from commonplace.errors import NotFoundError
 from commonplace.graph.episodes import take_out
-from commonplace.graph.fact_keys import Slots, facts_of
-from commonplace.graph.facts import evidence_of, fact_of, shown_attributes
+from commonplace.graph.fact_keys import FactKeys, facts_of
+from commonplace.graph.facts import assertion_of, fact_of, shown_attributes
 from commonplace.graph.names import KEY
-from commonplace.graph.runtime import Ground, Texts
+from commonplace.graph.runtime import GraphRuntime, Texts
 from commonplace.graph.service import facts_about, families, remove_entities, remove_facts
 from commonplace.logs import query_hash
 from commonplace.store.contract import Store
@@ -149,7 +149,7 @@ def notices_of(graph: GraphReading, chosen: Parts) -> tuple[str, ...]:
     return (f"episodes that speak of it stay, with what else they say; forget them by their ids: {listed}",)
 
 
-def erase(store: Store, graph: GraphChange, ground: Ground, chosen: Parts) -> Gone:
+def erase(store: Store, graph: GraphChange, ground: GraphRuntime, chosen: Parts) -> Gone:
     """Take parts out of a graph under change; return what went, and what would betray that.
 
     Args:
@@ -168,7 +168,7 @@ def erase(store: Store, graph: GraphChange, ground: Ground, chosen: Parts) -> Go
     return got.gone(before, after)
 
 
-def rehearse(store: Store, namespace: str, ground: Callable[[], Ground], chosen: Parts) -> Gone:
+def rehearse(store: Store, namespace: str, ground: Callable[[], GraphRuntime], chosen: Parts) -> Gone:
     """Return what `erase` would, and change nothing: it is rolled back."""
     gone = Gone()
     with suppress(_RehearsedError), store.change_memories(namespace) as change:
@@ -249,7 +249,7 @@ class _Read:
 
     def _add_happening(self, happening: Happening) -> None:
         self.contents.add(happening.reason)
-        said = evidence_of(happening)
+        said = assertion_of(happening)
         if said is None:
             self.labels.update(strings(json.loads(happening.detail)))
         else:
@@ -306,7 +306,7 @@ class _Collected:
         )
 
 
-def _looked_at(graph: GraphChange, ground: Ground, chosen: Parts) -> Parts:
+def _looked_at(graph: GraphChange, ground: GraphRuntime, chosen: Parts) -> Parts:
     """Return all that may change when parts of a graph go."""
     mentioned = [mention for some in graph.mentioned(chosen.episodes).values() for mention in some]
     subjects: dict[Subject, list[str]] = {
@@ -314,7 +314,7 @@ def _looked_at(graph: GraphChange, ground: Ground, chosen: Parts) -> Parts:
     }
     entities = families(graph, [*subjects["entity"], *chosen.entities])
     asked = [*chosen.relations, *facts_about(graph, families(graph, chosen.entities))]
-    slots = Slots(graph, ground, Texts(ground.destination))
+    slots = FactKeys(graph, ground, Texts(ground.destination))
     facts = graph.relations(list(dict.fromkeys([*subjects["relation"], *asked]))).values()
     wanted = dict.fromkeys(slots.slot_of(each.source, each.type, each.target) for each in facts)
     relations = dict.fromkeys(each.id for slot in wanted for each in facts_of(graph, slot))

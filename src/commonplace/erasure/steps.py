@@ -22,7 +22,7 @@ from commonplace.store.drafts import clear_drafts
 from commonplace.types import Progress
 
 if TYPE_CHECKING:
-    from commonplace.graph.runtime import Ground
+    from commonplace.graph.runtime import GraphRuntime
     from commonplace.index.generations import Index
 
 LOGS = "logs"
@@ -48,7 +48,7 @@ class Pages(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ErasureRuntime:
     """A store with all that keeps copies of what it holds.
 
     Attributes:
@@ -71,7 +71,7 @@ class Place:
     forget_caches: Callable[[], None] = lambda: None
     progress: Progress | None = None
     follow: Callable[[MemoryChange, Sequence[str]], None] | None = None
-    ground: Callable[[], Ground] | None = None
+    ground: Callable[[], GraphRuntime] | None = None
     untell: Callable[[MemoryChange, str, str], None] | None = None
     leave: Callable[[str, int, bool], tuple[Sequence[str], Sequence[str]]] | None = None
 
@@ -231,7 +231,7 @@ class Waiting:
 
 
 def take(
-    place: Place,
+    place: ErasureRuntime,
     pending: Pending,
     counts: dict[str, int],
     *,
@@ -284,14 +284,14 @@ def take(
     return waiting
 
 
-def _remove_blocks(place: Place, pending: Pending, counts: dict[str, int]) -> None:
+def _remove_blocks(place: ErasureRuntime, pending: Pending, counts: dict[str, int]) -> None:
     blocks = place.forget_blocks(pending.namespace, pending.ids)
     counts["blocks"] = max(counts.get("blocks", 0), blocks)
     if pending.is_namespace:
         counts["pages"] = max(counts.get("pages", 0), place.drop_pages(pending.namespace))
 
 
-def _delete_owners(place: Place, pending: Pending) -> None:
+def _delete_owners(place: ErasureRuntime, pending: Pending) -> None:
     """Delete what is no memory, unless it was given anew since."""
     space = pending.namespace
     numbers = [owner for owner, passage in pending.firsts if passage in place.store.passages_of(space, [owner])]
@@ -299,7 +299,7 @@ def _delete_owners(place: Place, pending: Pending) -> None:
         place.store.delete_owners(space, numbers)
 
 
-def vault_notes(place: Place, namespace: str, ids: Sequence[str], paths: Sequence[str]) -> list[Path]:
+def vault_notes(place: ErasureRuntime, namespace: str, ids: Sequence[str], paths: Sequence[str]) -> list[Path]:
     """Return the notes that were written of memories of a namespace."""
     # An id that a caller gave may be of another memory in another namespace.
     others = [name for name in place.store.namespaces() if name != namespace]
@@ -307,23 +307,23 @@ def vault_notes(place: Place, namespace: str, ids: Sequence[str], paths: Sequenc
     return notes_of(place.directory, own, paths)
 
 
-def _compact(place: Place, *, thorough: bool) -> list[Waiting]:
+def _compact(place: ErasureRuntime, *, thorough: bool) -> list[Waiting]:
     if place.store.compact(thorough=thorough):
         return []
     return [Waiting(DATABASE, "store.db", "another process still reads the state before")]
 
 
-def _clear_drafts(place: Place) -> list[Waiting]:
+def _clear_drafts(place: ErasureRuntime) -> list[Waiting]:
     left = [each for each in clear_drafts(place.directory) if each.state == "unreachable"]
     return [Waiting(DRAFTS, each.path, f"{LEFT_OF_DRAFT}; it {each.why}", each.remedy) for each in left]
 
 
-def _rebuild(place: Place) -> list[Waiting]:
+def _rebuild(place: ErasureRuntime) -> list[Waiting]:
     report = bring_up_to_date(place.store, place.index, rebuild=True, timeout_s=_INDEX_WAIT_S, progress=place.progress)
     return [Waiting(INDEX, "index", "another process is writing it")] if report is None else []
 
 
-def _remove_generations(place: Place) -> list[Waiting]:
+def _remove_generations(place: ErasureRuntime) -> list[Waiting]:
     place.index.reader()  # so that this process has no older one open
     if not place.index.claim(_INDEX_WAIT_S):
         return [Waiting(GENERATIONS, "index", "another process is writing it")]

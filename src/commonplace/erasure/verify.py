@@ -21,8 +21,8 @@ from commonplace.erasure.steps import (
     GENERATIONS,
     INDEX,
     LOGS,
+    ErasureRuntime,
     Pending,
-    Place,
     Waiting,
     pending_of,
     take,
@@ -60,7 +60,7 @@ class Proof:
     log_lines: int
 
 
-def clear_logs(place: Place, needles: Needles, *, dry_run: bool = False) -> int:
+def clear_logs(place: ErasureRuntime, needles: Needles, *, dry_run: bool = False) -> int:
     """Blank the log lines that quote what goes, or name it by id or hash; return how many there are.
 
     This comes before anything is erased: a run that is killed later cannot know any more what to look for.
@@ -72,7 +72,7 @@ def clear_logs(place: Place, needles: Needles, *, dry_run: bool = False) -> int:
     return _blank(place, quoting, dry_run=dry_run)
 
 
-def prove(place: Place, namespace: str, plan: Plan, *, is_compact: bool) -> Proof:
+def prove(place: ErasureRuntime, namespace: str, plan: Plan, *, is_compact: bool) -> Proof:
     """Look through everything once, mend what can be mended, and look there again.
 
     A needle that also stands in what the store still holds is no trace. One that is left in the database file, where
@@ -110,7 +110,7 @@ def prove(place: Place, namespace: str, plan: Plan, *, is_compact: bool) -> Proo
     return Proof(tuple(sorted(scanned.sizes.items())), tuple(found), len(hits & remaining), blanked)
 
 
-def _scan(place: Place, names: Sequence[str], needles: Needles, database: set[str]) -> Scan:
+def _scan(place: ErasureRuntime, names: Sequence[str], needles: Needles, database: set[str]) -> Scan:
     def tell(done: int, total: int) -> None:
         if place.progress is not None:
             place.progress("looking for what was forgotten", done, total)
@@ -127,20 +127,20 @@ def _without(scanned: Scan, remaining: set[bytes]) -> dict[str, set[bytes]]:
     return {name: left for name, hits in scanned.hits.items() if (left := hits - remaining)}
 
 
-def _database_files(place: Place) -> set[str]:
+def _database_files(place: ErasureRuntime) -> set[str]:
     root = place.directory.absolute()
     paths = [root.joinpath(path) for path in place.store.files()]
     return {path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)}
 
 
-def _blank(place: Place, needles: Needles, *, dry_run: bool = False) -> int:
+def _blank(place: ErasureRuntime, needles: Needles, *, dry_run: bool = False) -> int:
     def places(data: bytes) -> list[int]:
         return [offset for offset, _ in needles.places(data)]
 
     return _blank_lines(place, places, dry_run=dry_run) if len(needles) else 0
 
 
-def _blank_lines(place: Place, places: Callable[[bytes], list[int]], *, dry_run: bool = False) -> int:
+def _blank_lines(place: ErasureRuntime, places: Callable[[bytes], list[int]], *, dry_run: bool = False) -> int:
     try:
         return blank_lines(place.directory / LOGS, places, dry_run=dry_run)
     except OSError as error:
@@ -149,7 +149,7 @@ def _blank_lines(place: Place, places: Callable[[bytes], list[int]], *, dry_run:
         ) from error
 
 
-def _blank_questions(place: Place, plan: Plan) -> int:
+def _blank_questions(place: ErasureRuntime, plan: Plan) -> int:
     """Blank the logged questions with a word that only what was forgotten had: a name gives it away as well."""
     lost = _lost(place, plan.terms)
 
@@ -159,7 +159,7 @@ def _blank_questions(place: Place, plan: Plan) -> int:
     return _blank_lines(place, places) if lost else 0
 
 
-def clear_unknown_questions(place: Place) -> int:
+def clear_unknown_questions(place: ErasureRuntime) -> int:
     """Blank the logged questions with a word that nothing has, whoever had it; return how many there were.
 
     So ends a run that was cut short: what it forgot is not known any more, and the index holds none of its words.
@@ -173,7 +173,7 @@ def clear_unknown_questions(place: Place) -> int:
     return _blank_lines(place, places)
 
 
-def _lost(place: Place, terms: Collection[str]) -> set[str]:
+def _lost(place: ErasureRuntime, terms: Collection[str]) -> set[str]:
     """Return the telling ones of these terms that no passage of the index has."""
     telling = [term for term in terms if len(term) >= _TELLING]
     with place.index.reading() as generation:
@@ -198,7 +198,7 @@ def _question(line: bytes) -> str:
         return ""  # not one of our lines
 
 
-def _asked(place: Place, generation: Generation, namespace: str, plan: Plan) -> Iterator[str]:
+def _asked(place: ErasureRuntime, generation: Generation, namespace: str, plan: Plan) -> Iterator[str]:
     """Yield what the index still answers of what went, though no file betrays it: terms are packed in its files."""
     deleted = set(place.store.deleted_since(plan.change, place.store.change()))
     of_texts: defaultdict[str, set[int]] = defaultdict(set)
@@ -227,7 +227,7 @@ def _answers(generation: Generation, scope: Scope, gone: Set[int], vectors: Sequ
     return False
 
 
-def _lingers(place: Place, generation: Generation, plan: Plan, gone: set[int]) -> bool:
+def _lingers(place: ErasureRuntime, generation: Generation, plan: Plan, gone: set[int]) -> bool:
     """Tell whether the dictionary has a word of which no passage is left."""
     frequencies = generation.lexical.statistics(plan.terms).frequencies
     totals = {term: sum(held.get(term, 0) for held in frequencies.values()) for term in plan.terms}
@@ -235,7 +235,9 @@ def _lingers(place: Place, generation: Generation, plan: Plan, gone: set[int]) -
     return any(not _is_held(place, generation, namespaces, term, gone) for term, n in totals.items() if 0 < n <= _RARE)
 
 
-def _is_held(place: Place, generation: Generation, namespaces: Sequence[str], term: str, gone: set[int]) -> bool:
+def _is_held(
+    place: ErasureRuntime, generation: Generation, namespaces: Sequence[str], term: str, gone: set[int]
+) -> bool:
     for namespace in namespaces:
         for number in generation.lexical.search([term], Scope(namespace, Filter()), _RARE).numbers.tolist():
             if number in gone:
@@ -262,7 +264,7 @@ class Unfinished:
     mended: bool = False
 
 
-def finish_waiting(place: Place, *, mend: bool = True) -> list[Unfinished]:
+def finish_waiting(place: ErasureRuntime, *, mend: bool = True) -> list[Unfinished]:
     """Finish what earlier runs could not; an empty list where nothing is unfinished.
 
     Args:
@@ -287,7 +289,7 @@ def finish_waiting(place: Place, *, mend: bool = True) -> list[Unfinished]:
         lock.release()
 
 
-def finish_held(place: Place) -> list[Unfinished]:
+def finish_held(place: ErasureRuntime) -> list[Unfinished]:
     """Do the same for a caller that holds the lock."""
     found: list[Unfinished] = []
     shared: dict[str, Waiting] = {}
@@ -304,7 +306,9 @@ def finish_held(place: Place) -> list[Unfinished]:
     return found
 
 
-def settle(place: Place, receipt: ForgetReceipt, pending: Pending, waiting: Sequence[Waiting]) -> ForgetReceipt:
+def settle(
+    place: ErasureRuntime, receipt: ForgetReceipt, pending: Pending, waiting: Sequence[Waiting]
+) -> ForgetReceipt:
     """Write what became of a run: its receipt, and what is pending where something waits; return the receipt.
 
     Where it cannot be written, all steps stay pending, and the receipt says so.
@@ -333,7 +337,7 @@ def _space(pending: Pending) -> str:
     return STORE_SPACE if pending.is_namespace else pending.namespace
 
 
-def _finish(place: Place, pending: Pending) -> tuple[Unfinished, Sequence[Waiting]]:
+def _finish(place: ErasureRuntime, pending: Pending) -> tuple[Unfinished, Sequence[Waiting]]:
     notes = [note for note in place.store.notes(_space(pending), RECEIPT) if note.id == pending.id]
     is_marked = any(note.id == pending.id for note in place.store.notes(pending.namespace, FORGETTING))
     if not notes or (pending.is_namespace and is_marked):
@@ -358,7 +362,7 @@ def _unfinished(pending: Pending, waiting: Sequence[Waiting]) -> Unfinished:
     return Unfinished(f"{_problem(pending)}: {str(waiting[0]).removesuffix(FINISHES)}", waiting[0].remedy)
 
 
-def _called_off(place: Place, pending: Pending) -> Unfinished:
+def _called_off(place: ErasureRuntime, pending: Pending) -> Unfinished:
     """Drop the notes of a run that was ended before it erased anything."""
     for space in dict.fromkeys((pending.namespace, _space(pending))):
         if space in place.store.namespaces():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import UsageError
 from commonplace.exchange.records import FactItem, Item, LinkItem, MemoryItem, Problem, Remark, version_of
-from commonplace.graph.episodes import GivenFact, itself
+from commonplace.graph.episodes import FactInput, itself
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.model_extraction import entity_type, relation_type
 from commonplace.graph.names import checked, normal
@@ -97,7 +97,7 @@ def _fact(fact: ForeignFact, kinds: Kinds) -> FactItem:
     if normal(source) == normal(target):
         raise itself(source)
     words = redact(" ".join(fact.type.replace("_", " ").split()) or "is related to")
-    given = GivenFact(
+    given = FactInput(
         source,
         relation_type(fact.type, kinds),
         target,

@@ -45,8 +45,8 @@ from commonplace.exchange.records import (
     write,
     writes_of_items,
 )
-from commonplace.graph.episodes import Feed, add_fact
-from commonplace.graph.runtime import Ground, Texts, fact_text, names_text
+from commonplace.graph.episodes import MemoryFeed, add_fact
+from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, names_text
 from commonplace.ingest.passages import Destination, PassageWriter, PreparedOwner, passage_text
 from commonplace.memory.admission import replaced
 from commonplace.memory.content import BATCH_CHARACTERS, writes_of
@@ -61,7 +61,7 @@ BATCH_BYTES = 4_194_304
 
 
 @dataclass(frozen=True, slots=True)
-class Into:
+class ImportRuntime:
     """Where items go.
 
     Attributes:
@@ -76,12 +76,12 @@ class Into:
     namespace: str
     destination: Callable[[], Destination]
     now: float
-    ground: Callable[[Destination], Ground]
-    feed: Feed | None = None
+    ground: Callable[[Destination], GraphRuntime]
+    feed: MemoryFeed | None = None
     has_graph: bool = False
 
     @property
-    def reader(self) -> Feed | None:
+    def reader(self) -> MemoryFeed | None:
         """What reads the memories, where that is to be done."""
         return None if self.has_graph else self.feed
 
@@ -93,7 +93,7 @@ class Writer:
         notices: what was said of memories that say more than the graph takes, by how many it was said of.
     """
 
-    def __init__(self, into: Into, *, is_replacing: bool) -> None:
+    def __init__(self, into: ImportRuntime, *, is_replacing: bool) -> None:
         self._into = into
         self._is_replacing = is_replacing
         self._known = Known(into.store, into.namespace)
@@ -358,7 +358,9 @@ class ImportReport:
     notices: tuple[str, ...] = ()
 
 
-def import_items(source: Source, into: Into, rules: Rules, *, progress: Progress | None = None) -> ImportReport:
+def import_items(
+    source: Source, into: ImportRuntime, rules: Rules, *, progress: Progress | None = None
+) -> ImportReport:
     """Take in everything that a source holds, or nothing of it; see `Engine.import_`.
 
     Raises:

@@ -56,7 +56,7 @@ from commonplace.exchange.records import (
 )
 from commonplace.formats.foreign.detect import READERS, detect
 from commonplace.graph.kinds import Kinds
-from commonplace.memory.validate import one_of, refuse_unfit_id, share, short_text
+from commonplace.memory.validate import fraction, one_of, reject_invalid_id, short_text
 
 MAX_LINE_BYTES: Final = 256 * 2**20
 _START_BYTES = 4096
@@ -162,7 +162,7 @@ def _item(
         return knowledge_item(place, entries) if kind == "knowledge" else context_item(place, entries)
     if kind == "issue":
         id_ = entries["id"]
-        refuse_unfit_id(id_)
+        reject_invalid_id(id_)
         events, reversal = events_of(entries["events"], id_), reversal_of(entries["reversal"], id_)
         return issue_item(place, id_, issue_of(entries["issue"]), events, reversal)
     return _link_item(place, entries) if kind == "link" else _graph_item(place, kind, entries, graph)
@@ -193,12 +193,12 @@ def _graph_item(place: str, kind: str, entries: Mapping[str, Any], graph: GraphI
 def _link_item(place: str, entries: Mapping[str, Any]) -> LinkItem:
     link = link_of(entries["link"])
     for id_ in (link.source, link.target):
-        refuse_unfit_id(id_)
+        reject_invalid_id(id_)
     if link.source == link.target or not short_text("type", link.type).strip():
         raise UsageError(
             "the link leads to itself, or has no type", remedy="name two memories and say how they hang together"
         )
-    share("strength", link.strength)
+    fraction("strength", link.strength)
     seconds("created_at", link.created_at)
     return LinkItem(place, link)
 

@@ -24,8 +24,8 @@ from commonplace.dates.time import seconds
 from commonplace.errors import UsageError
 from commonplace.exchange.codec import refuse_other_entries, time_of
 from commonplace.graph.entities import merged_into
-from commonplace.graph.episodes import GivenFact
-from commonplace.graph.facts import evidence_of, fact_of
+from commonplace.graph.episodes import FactInput
+from commonplace.graph.facts import assertion_of, fact_of
 from commonplace.graph.names import KEY, normal
 from commonplace.graph.redact import GraphCleaner, refuse_many_names, refuse_odd_detail
 from commonplace.graph.runtime import Texts
@@ -35,11 +35,11 @@ from commonplace.knowledge.maps import AgentContext, KnowledgeMap, checked_maps,
 from commonplace.ledger.erase import cleaned, rewrite
 from commonplace.memory.validate import (
     as_given,
-    checked,
-    refuse_unfit,
-    refuse_unfit_id,
-    share,
+    fraction,
+    reject_invalid,
+    reject_invalid_id,
     short_text,
+    validate_memory,
     without_secrets,
 )
 from commonplace.redaction import Secret, cleaned_json, find_secrets, redact
@@ -119,12 +119,12 @@ class GraphIntake:
 
     def episode(self, place: str, episode: Episode) -> EpisodeItem:
         """Return an episode that may be stored."""
-        refuse_unfit_id(episode.id)
+        reject_invalid_id(episode.id)
         if not episode.memory or episode.content:
-            refuse_unfit(episode.content, max_bytes=self.max_bytes)
+            reject_invalid(episode.content, max_bytes=self.max_bytes)
         _refuse_long(episode, "name", "source_description", "group")
         _refuse_odd_times(episode, "reference_time", "created_at")
-        share("trust", episode.trust)
+        fraction("trust", episode.trust)
         return EpisodeItem(place, self._cleaner.episode(episode), self._found())
 
     def entity(
@@ -136,10 +136,10 @@ class GraphIntake:
         happenings: Iterable[Happening],
     ) -> EntityItem:
         """Return an entity that may be stored."""
-        refuse_unfit_id(entity.id)
+        reject_invalid_id(entity.id)
         _refuse_long(entity, "name", "type", "group")
         _refuse_odd_times(entity, "created_at", "valid_from", "valid_to", "expired_at")
-        share("trust", entity.trust)
+        fraction("trust", entity.trust)
         if not entity.name.strip() or not entity.type.strip():
             raise UsageError("the entity has no name, or no type", remedy="give both")
         _readable("attributes", _refuse_odd_merged, entity)
@@ -163,11 +163,11 @@ class GraphIntake:
     ) -> RelationItem:
         """Return a fact that may be stored."""
         for id_ in (relation.id, relation.source, relation.target):
-            refuse_unfit_id(id_)
+            reject_invalid_id(id_)
         _refuse_long(relation, "type", "group", "dispute")
         _refuse_odd_times(relation, "created_at", "valid_from", "valid_to", "stated_to", "expired_at", "disputed_at")
-        share("trust", relation.trust)
-        share("confidence", relation.confidence)
+        fraction("trust", relation.trust)
+        fraction("confidence", relation.confidence)
         if not relation.type.strip() or len(relation.fact) > MOST_OF_A_FACT:
             raise UsageError(
                 f"the fact has no type, or {len(relation.fact):,} characters",
@@ -185,7 +185,7 @@ class GraphIntake:
     def _mentions(self, mentions: Iterable[Mention]) -> tuple[Mention, ...]:
         given = tuple(mentions)
         for each in given:
-            refuse_unfit_id(each.episode)
+            reject_invalid_id(each.episode)
             _refuse_long(each, "name")
             if not 0 <= each.start <= each.end:
                 raise UsageError(f"a mention is of the characters {each.start}-{each.end}", remedy="count from 0")
@@ -265,7 +265,7 @@ def outcome_of(graph: GraphReading, item: GraphItem) -> Outcome:
     return _outcome_of_relation(graph, item)
 
 
-def is_said(graph: GraphReading, fact: GivenFact) -> bool:
+def is_said(graph: GraphReading, fact: FactInput) -> bool:
     """Return whether things of these names are in a fact of this type that somebody gave in the same words."""
     ends = normal(fact.source), normal(fact.target)
     named = graph.named(ends)
@@ -274,7 +274,7 @@ def is_said(graph: GraphReading, fact: GivenFact) -> bool:
         evidence is not None and not evidence.episode and evidence.text == fact.fact
         for one, other in (*product(sources, targets), *product(targets, sources))
         for relation in graph.facts(one, fact.type, other)
-        for evidence in map(evidence_of, graph.happenings("relation", relation.id))
+        for evidence in map(assertion_of, graph.happenings("relation", relation.id))
     )
 
 
@@ -359,10 +359,10 @@ def _outcome_of_relation(graph: GraphReading, item: RelationItem) -> Outcome:
     known = graph.relations([id_]).get(id_)
     if known is None:
         return "added"
-    said = set(map(evidence_of, item.happenings)) - {None}
+    said = set(map(assertion_of, item.happenings)) - {None}
     is_known = (
         (bool(said) or _plain(known) == _plain(item.relation))
-        and said <= set(map(evidence_of, graph.happenings("relation", id_)))
+        and said <= set(map(assertion_of, graph.happenings("relation", id_)))
         and set(item.mentions) <= set(graph.mentions("relation", [id_]).get(id_, ()))
     )
     return "unchanged" if is_known else "conflict"
@@ -431,7 +431,7 @@ def knowledge_item(place: str, entries: Mapping[str, Any]) -> KnowledgeItem:
         UsageError: a value is of the wrong kind, or the map cannot be kept.
     """
     record, id_, deleted_at = _object("record", entries["record"], _RECORD), entries["id"], entries["deleted_at"]
-    refuse_unfit_id(id_)
+    reject_invalid_id(id_)
     agent = checked_name(record["agent"])
     checked = checked_maps(agent, [record["metadata"]])
     if not checked.maps[0].content:
@@ -561,7 +561,7 @@ def issue_item(
         _refuse_odd_times(event, "at")
     if reversal is not None:
         for each in reversal.memory_ids:
-            refuse_unfit_id(each)
+            reject_invalid_id(each)
         _refuse_odd_times(reversal, "at", "undone_at")
         _refuse_odd_steps(_parsed("steps", reversal.steps, list))
     kinds: list[str] = []
@@ -610,7 +610,7 @@ def _unnumbered(reversal: Reversal | None) -> Reversal | None:
 
 def _refuse_odd_issue(issue: Issue, id_: str) -> None:
     for each in issue.memory_ids:
-        refuse_unfit_id(each)
+        reject_invalid_id(each)
     if issue.id != id_:
         raise UsageError(f"the line of issue {id_!r:.80} holds issue {issue.id!r:.80}", remedy="give one id")
     if issue.priority not in _PRIORITIES or issue.retries < 0:
@@ -688,7 +688,7 @@ class FactItem:
     """A fact between two things that are given by their names; `secrets` are the kinds of those replaced in it."""
 
     place: str
-    fact: GivenFact
+    fact: FactInput
     secrets: tuple[str, ...] = ()
 
 
@@ -787,7 +787,7 @@ def version_of(
         raise UsageError("status is 'archived', but expired_at is empty", remedy="give the time when it was archived")
     if expired_at is not None and expired_at < created_at:
         raise UsageError(f"expired_at is {expired_at}, before created_at, {created_at}", remedy="give a later time")
-    given = checked(as_given(owner, record), max_bytes=max_bytes, force=record.is_forced)
+    given = validate_memory(as_given(owner, record), max_bytes=max_bytes, force=record.is_forced)
     if given.tier == "ultra":
         raise UsageError("tier is 'ultra', which is never stored", remedy="give short, medium or long")
     new = without_secrets(given)

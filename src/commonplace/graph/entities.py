@@ -23,7 +23,7 @@ from commonplace.graph.names import (
 from commonplace.types.graph import Alias, Entity, Episode, Happening
 
 if TYPE_CHECKING:
-    from commonplace.graph.runtime import Ground, Texts
+    from commonplace.graph.runtime import GraphRuntime, Texts
     from commonplace.store.graph_contract import GraphChange, GraphReading
 
 MOST_ALIASES: Final = 200
@@ -34,7 +34,7 @@ MOST_CANDIDATES: Final = 64
 class Entities:
     """The entities of a graph under change. What is asked for and not known is made."""
 
-    def __init__(self, graph: GraphChange, ground: Ground, texts: Texts) -> None:
+    def __init__(self, graph: GraphChange, ground: GraphRuntime, texts: Texts) -> None:
         self._graph = graph
         self._ground = ground
         self._texts = texts
@@ -135,7 +135,7 @@ class Entities:
         return any(each.id != entity.id and normal(each.name) == form for each in found)
 
 
-def known_by(graph: GraphReading, ground: Ground, name: str, type_: str) -> Entity | None:
+def known_by(graph: GraphReading, ground: GraphRuntime, name: str, type_: str) -> Entity | None:
     """Return the live entity that a name means, None where it means none or nobody can tell which."""
     form = normal(name)
     named = graph.named([form])

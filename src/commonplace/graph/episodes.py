@@ -14,11 +14,11 @@ from commonplace.errors import NotFoundError, UsageError
 from commonplace.extract.model import Cancellation, Claim, Extraction, Found
 from commonplace.graph.entities import Entities, all_merged, roots
 from commonplace.graph.extraction import understand
-from commonplace.graph.fact_keys import Changed, Slots, TakenBack, facts_of
-from commonplace.graph.facts import Evidence
+from commonplace.graph.fact_keys import Changed, FactKeys, TakenBack, facts_of
+from commonplace.graph.facts import Assertion
 from commonplace.graph.merge import Joining
 from commonplace.graph.names import KEY, MAX_NAME_CHARACTERS, cleaned, has_extension, normal
-from commonplace.graph.runtime import Ground, Texts, fact_text, names_text
+from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, names_text
 from commonplace.ingest.passages import Destination
 from commonplace.types import MemoryRecord, MemoryWrite, Owner, StoredMemory
 from commonplace.types.graph import Alias, Entity, Episode, EpisodeSource, Mention, Relation
@@ -38,14 +38,14 @@ class TakenOut:
     reopened: tuple[str, ...]
 
 
-def take_out(graph: GraphChange, ground: Ground, texts: Texts, episodes: Sequence[str]) -> TakenOut:
+def take_out(graph: GraphChange, ground: GraphRuntime, texts: Texts, episodes: Sequence[str]) -> TakenOut:
     """Delete episodes with what only they said, ended or disputed: names, facts, entities."""
     mentioned = [mention for each in graph.mentioned(episodes).values() for mention in each]
     subjects = {
         kind: list(dict.fromkeys(each.subject for each in mentioned if each.kind == kind))
         for kind in ("entity", "relation")
     }
-    slots = Slots(graph, ground, texts)
+    slots = FactKeys(graph, ground, texts)
     relations = graph.relations(subjects["relation"]).values()
     wanted = list(dict.fromkeys(slots.slot_of(each.source, each.type, each.target) for each in relations))
     before = {each.id: each for slot in wanted for each in facts_of(graph, slot)}
@@ -81,7 +81,7 @@ def _is_reopened(old: Relation, new: Relation) -> bool:
 class _Entity:
     """An entity, with those that were merged into it, some of whose episodes went."""
 
-    def __init__(self, graph: GraphChange, ground: Ground, texts: Texts, entity: Entity) -> None:
+    def __init__(self, graph: GraphChange, ground: GraphRuntime, texts: Texts, entity: Entity) -> None:
         self._graph = graph
         self._ground = ground
         self._texts = texts
@@ -194,7 +194,7 @@ def prepare(texts: Texts, extraction: Extraction) -> None:
 
 def add_episode(
     graph: GraphChange,
-    ground: Ground,
+    ground: GraphRuntime,
     texts: Texts,
     episode: Episode,
     extraction: Extraction,
@@ -243,7 +243,7 @@ def add_episode(
 class _Adding:
     """One episode on its way in."""
 
-    def __init__(self, graph: GraphChange, ground: Ground, texts: Texts, episode: Episode, content: str) -> None:
+    def __init__(self, graph: GraphChange, ground: GraphRuntime, texts: Texts, episode: Episode, content: str) -> None:
         self.changed = Changed()
         self.notices: list[str] = []
         self._graph = graph
@@ -251,7 +251,7 @@ class _Adding:
         self._episode = episode
         self._content = content
         self._entities = Entities(graph, ground, texts)
-        self._slots = Slots(graph, ground, texts)
+        self._slots = FactKeys(graph, ground, texts)
         self._taken_back = TakenBack(graph)
 
     def entity(self, found: Found) -> Entity:
@@ -274,7 +274,7 @@ class _Adding:
         if not self._ground.kinds.has_relation(claim.type):
             self.notices.append(f"facts of the type {claim.type!r:.80} are not known, and were left out")
             return
-        evidence = Evidence(
+        evidence = Assertion(
             home=self._ground.new_id(),
             source=source.id,
             target=target.id,
@@ -298,7 +298,7 @@ class _Adding:
         found = self._taken_back.find(called_off, entities, list(self.changed.said), self._episode)
         if found is None:
             return
-        evidence = Evidence(
+        evidence = Assertion(
             home=found.relation.id,
             source=found.relation.source,
             target=found.relation.target,
@@ -387,7 +387,7 @@ _Key = tuple[str, float, bool]
 class Readings:
     """What memories say, by content and time, read before the transaction that writes them."""
 
-    ground: Ground
+    ground: GraphRuntime
     texts: Texts
     found: dict[_Key, Bounded] = field(default_factory=dict)
 
@@ -397,14 +397,14 @@ class Readings:
         return () if known is None else known.notices
 
 
-class Feed:
+class MemoryFeed:
     """Brings what memories say into the graph, in the transactions that change them. Safe for threads.
 
     Args:
         ground: returns what the graph stands on, with the destination of whoever writes the memories if there is one.
     """
 
-    def __init__(self, ground: Callable[[Destination | None], Ground]) -> None:
+    def __init__(self, ground: Callable[[Destination | None], GraphRuntime]) -> None:
         self._ground = ground
         self._kept: Texts | None = None
 
@@ -517,7 +517,7 @@ _ENDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class GivenFact:
+class FactInput:
     """A fact as it was given, checked. Times are seconds since the epoch.
 
     Attributes:
@@ -548,7 +548,7 @@ def itself(name: str) -> UsageError:
     )
 
 
-def add_fact(graph: GraphChange, ground: Ground, texts: Texts, given: GivenFact, now: float) -> Added:
+def add_fact(graph: GraphChange, ground: GraphRuntime, texts: Texts, given: FactInput, now: float) -> Added:
     """Write a fact that somebody gives.
 
     Raises:
@@ -563,7 +563,7 @@ def add_fact(graph: GraphChange, ground: Ground, texts: Texts, given: GivenFact,
     target = _end(graph, entities, given.target, given.target_type or _type_of(given.target, likely[1]), giver)
     if source.id == target.id:
         raise itself(source.name)
-    evidence = Evidence(
+    evidence = Assertion(
         home=ground.new_id(),
         source=source.id,
         target=target.id,
@@ -578,7 +578,7 @@ def add_fact(graph: GraphChange, ground: Ground, texts: Texts, given: GivenFact,
         reason=given.reason,
     )
     changed = Changed()
-    Slots(graph, ground, texts).say(evidence, given.type, changed)
+    FactKeys(graph, ground, texts).say(evidence, given.type, changed)
     ends = (source.id, target.id)
     return Added(giver, ends, tuple(changed.said), tuple(changed.ended), tuple(changed.disputed))
 

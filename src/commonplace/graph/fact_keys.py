@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 from commonplace.extract.model import Cancellation
 from commonplace.graph.entities import roots
-from commonplace.graph.facts import LEAST_SURE, Evidence, Fact, evidence_of, fact_of, happening
+from commonplace.graph.facts import LEAST_SURE, Assertion, Fact, assertion_of, fact_of, happening
 from commonplace.graph.kinds import PER_TOPIC, SYMMETRIC
 from commonplace.graph.names import compare, forms_of
-from commonplace.graph.resolver import Effect, Reckoning, Rule, is_move, reckon
+from commonplace.graph.resolver import Effect, FactResolver, Rule, is_move, resolve_facts
 from commonplace.types.graph import Entity, Episode, GraphFilter, Happening, Mention, Relation
 
 if TYPE_CHECKING:
-    from commonplace.graph.runtime import Ground, Texts
+    from commonplace.graph.runtime import GraphRuntime, Texts
     from commonplace.store.graph_contract import GraphChange, GraphReading
 
 MOST_SLOTS: Final = 1_000
@@ -35,7 +35,7 @@ _STEPS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class FactKey:
     """Which facts have a say on one another. `target` is "" where all targets do."""
 
     source: str
@@ -48,7 +48,7 @@ class Said:
     """What one source says of a fact, and of which type that is."""
 
     type: str
-    evidence: Evidence
+    evidence: Assertion
 
 
 @dataclass(slots=True)
@@ -80,26 +80,26 @@ class _End:
     around: set[str] = field(default_factory=set)
 
 
-class Slots:
+class FactKeys:
     """The facts of a graph under change, slot by slot."""
 
-    def __init__(self, graph: GraphChange, ground: Ground, texts: Texts) -> None:
+    def __init__(self, graph: GraphChange, ground: GraphRuntime, texts: Texts) -> None:
         self._graph = graph
         self._ground = ground
         self._texts = texts
         self._places: dict[tuple[str, str], str] = {}
         self._ends: dict[str, _End] = {}
-        self._runs: dict[tuple[Slot, bool], tuple[Reckoning, dict[str, Relation]]] = {}
+        self._runs: dict[tuple[FactKey, bool], tuple[FactResolver, dict[str, Relation]]] = {}
 
-    def slot_of(self, source: str, type_: str, target: str) -> Slot:
+    def slot_of(self, source: str, type_: str, target: str) -> FactKey:
         """Return the slot of a fact."""
         if self._ground.kinds.is_single(type_):
-            return Slot(source, type_)
+            return FactKey(source, type_)
         if type_ in SYMMETRIC:
             source, target = sorted((source, target))
-        return Slot(source, type_, target)
+        return FactKey(source, type_, target)
 
-    def say(self, evidence: Evidence, type_: str, changed: Changed) -> None:
+    def say(self, evidence: Assertion, type_: str, changed: Changed) -> None:
         """Take in one thing that is said of a fact."""
         self._places.clear()
         if type_ in _LYING_IN:
@@ -118,7 +118,7 @@ class Slots:
         self._write(effects)
         changed.take(effects)
 
-    def reckon_again(self, slots: Iterable[Slot], said: Sequence[Said], changed: Changed) -> None:
+    def reckon_again(self, slots: Iterable[FactKey], said: Sequence[Said], changed: Changed) -> None:
         """Reckon slots anew from all that is said of their facts, and of nothing else.
 
         Facts that nothing is said of any more go, and so does what happened to the others because of what is gone.
@@ -127,14 +127,14 @@ class Slots:
         now = roots(self._graph, [end for each in said for end in (each.evidence.source, each.evidence.target)])
         wanted = list(dict.fromkeys(slots))
         known = {each.id: each for slot in wanted for each in facts_of(self._graph, slot)}
-        sayings: dict[Slot, list[Evidence]] = {slot: [] for slot in wanted}
+        sayings: dict[FactKey, list[Assertion]] = {slot: [] for slot in wanted}
         for each in said:
             slot = self.slot_of(now[each.evidence.source], each.type, now[each.evidence.target])
             sayings.setdefault(slot, []).append(each.evidence)
         results = []
         for slot, some in sayings.items():
             some.sort(key=lambda each: (each.at, each.order, each.home))
-            results.append(reckon([], some, self._rule(slot, now)))
+            results.append(resolve_facts([], some, self._rule(slot, now)))
         new = {each.id: each for result in results for each in result.relations}
         gone = [id_ for id_ in known if id_ not in new]
         self._graph.erase_relations(gone)
@@ -148,7 +148,7 @@ class Slots:
         for result in results:
             self._write(result.effects)
 
-    def said_in(self, slots: Iterable[Slot]) -> list[Said]:
+    def said_in(self, slots: Iterable[FactKey]) -> list[Said]:
         """Return all that is said of the facts of some slots."""
         facts = {each.id: each for slot in dict.fromkeys(slots) for each in facts_of(self._graph, slot)}
         return self.said_of(facts.values())
@@ -159,21 +159,21 @@ class Slots:
             Said(relation.type, evidence)
             for relation in relations
             for each in self._graph.happenings("relation", relation.id)
-            if (evidence := evidence_of(each)) is not None
+            if (evidence := assertion_of(each)) is not None
         ]
 
-    def _reckoning(self, slot: Slot) -> tuple[Reckoning, dict[str, Relation]]:
+    def _reckoning(self, slot: FactKey) -> tuple[FactResolver, dict[str, Relation]]:
         """Return the facts of a slot, read once for all that is said of them, and the same as they are stored."""
         rule = self._rule(slot, {})
         if (slot, rule.is_topic) not in self._runs:
             if len(self._runs) >= MOST_SLOTS:
                 self._runs.clear()
             found = _facts_of(self._graph, slot)
-            run = Reckoning(rule, [fact for _, fact in found])
+            run = FactResolver(rule, [fact for _, fact in found])
             self._runs[slot, rule.is_topic] = run, {relation.id: relation for relation, _ in found}
         return self._runs[slot, rule.is_topic]
 
-    def _rule(self, slot: Slot, now: Mapping[str, str]) -> Rule:
+    def _rule(self, slot: FactKey, now: Mapping[str, str]) -> Rule:
         source = self._graph.entities([slot.source]).get(slot.source) if slot.type in PER_TOPIC else None
         is_topic = source is not None and source.type not in _DECIDERS
         return Rule(slot.type, self._ground.kinds.is_single(slot.type), self._compare, now, is_topic)
@@ -237,12 +237,12 @@ class Slots:
         return found
 
 
-def facts_of(graph: GraphReading, slot: Slot) -> list[Relation]:
+def facts_of(graph: GraphReading, slot: FactKey) -> list[Relation]:
     """Return the facts of a slot, past and retracted ones too, in the order in which they came."""
     return [relation for relation, _ in _facts_of(graph, slot)]
 
 
-def _facts_of(graph: GraphReading, slot: Slot) -> list[tuple[Relation, Fact]]:
+def _facts_of(graph: GraphReading, slot: FactKey) -> list[tuple[Relation, Fact]]:
     found = graph.facts(slot.source, slot.type, slot.target or None)
     if slot.target and slot.type in SYMMETRIC and slot.target != slot.source:
         found += graph.facts(slot.target, slot.type, slot.source)
@@ -280,7 +280,7 @@ class TakenBack:
         """
         if called_off.source is not None:
             source = entities[called_off.source].id
-            some = [each for type_ in called_off.types for each in facts_of(self._graph, Slot(source, type_))]
+            some = [each for type_ in called_off.types for each in facts_of(self._graph, FactKey(source, type_))]
             found = _newest(some, called_off, entities, episode.reference_time)
             return None if found is None else self._sure_as_said(found, called_off)
         own = list(self._graph.relations(said).values())

@@ -25,7 +25,7 @@ Saying = Literal["said", "denied", "once", "settled", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Assertion:
     """What one source says of a fact. Times are seconds since the epoch.
 
     Attributes:
@@ -72,9 +72,9 @@ class Evidence:
         return f"{self.episode} {self.start} {self.end}" if self.episode else ""
 
 
-def happening(what: str, relation: str, evidence: Evidence, reason: str) -> Happening:
+def happening(what: str, relation: str, evidence: Assertion, reason: str) -> Happening:
     """Return what happened to a relation, and why, when something was said of it."""
-    values = ((name, getattr(evidence, name)) for name in Evidence.__slots__)
+    values = ((name, getattr(evidence, name)) for name in Assertion.__slots__)
     detail = {name: value for name, value in values if value != _DEFAULTS.get(name)}
     return Happening(
         "relation",
@@ -87,14 +87,14 @@ def happening(what: str, relation: str, evidence: Evidence, reason: str) -> Happ
     )
 
 
-def evidence_of(found: Happening) -> Evidence | None:
+def assertion_of(found: Happening) -> Assertion | None:
     """Return what was said of a relation where a happening tells it, else None."""
     detail: Mapping[str, Any] = json.loads(found.detail).get(EVIDENCE) or {}
-    return Evidence(**detail) if detail else None
+    return Assertion(**detail) if detail else None
 
 
 _DEFAULTS: Final[Mapping[str, Any]] = {
-    name: Evidence.__dataclass_fields__[name].default
+    name: Assertion.__dataclass_fields__[name].default
     for name in (
         "order",
         "valid_from",
@@ -293,7 +293,7 @@ class Fact:
         self.is_retracted = True
 
 
-def first_said(evidence: Evidence, id_: str, type_: str, meant: tuple[str, str]) -> Fact:
+def first_said(evidence: Assertion, id_: str, type_: str, meant: tuple[str, str]) -> Fact:
     """Return the fact that something makes which is said for the first time, of the entities that are meant now."""
     begins, ends = evidence.begins, evidence.valid_to
     if ends is not None and begins is not None and ends <= begins:

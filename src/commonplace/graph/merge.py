@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from commonplace.errors import UsageError
 from commonplace.graph.entities import Entities, all_merged, merged_into, roots, with_merged
-from commonplace.graph.fact_keys import Changed, Said, Slot, Slots
-from commonplace.graph.facts import Evidence
+from commonplace.graph.fact_keys import Changed, FactKey, FactKeys, Said
+from commonplace.graph.facts import Assertion
 from commonplace.graph.names import KEY, normal
 from commonplace.types.graph import Alias, Entity, GraphFilter, Happening, Mention, Relation
 
 if TYPE_CHECKING:
-    from commonplace.graph.runtime import Ground, Texts
+    from commonplace.graph.runtime import GraphRuntime, Texts
     from commonplace.store.graph_contract import GraphChange
 
 
@@ -34,11 +34,11 @@ class Parted:
 class Joining:
     """Merges and splits entities."""
 
-    def __init__(self, graph: GraphChange, ground: Ground, texts: Texts, now: float) -> None:
+    def __init__(self, graph: GraphChange, ground: GraphRuntime, texts: Texts, now: float) -> None:
         self._graph = graph
         self._now = now
         self._ground = ground
-        self._slots = Slots(graph, ground, texts)
+        self._slots = FactKeys(graph, ground, texts)
         self._entities = Entities(graph, ground, texts)
 
     def merge(self, kept: Entity, other: Entity, reason: str) -> tuple[str, ...]:
@@ -170,11 +170,11 @@ class Joining:
         alone = {episode for episode, which in used.items() if which == {True}}
         return [each for each in mentions if each.episode in alone or (each.name and normal(each.name) in forms)]
 
-    def _slots_of(self, relations: Iterable[Relation]) -> list[Slot]:
+    def _slots_of(self, relations: Iterable[Relation]) -> list[FactKey]:
         found = (self._slots.slot_of(each.source, each.type, each.target) for each in relations)
         return list(dict.fromkeys(found))
 
-    def _slots_where(self, entity: str, is_meant: Callable[[Evidence], object]) -> list[Slot]:
+    def _slots_where(self, entity: str, is_meant: Callable[[Assertion], object]) -> list[FactKey]:
         """Return the slots of an entity's facts of which something is said that is meant."""
         return self._slots_of(
             relation
@@ -182,7 +182,7 @@ class Joining:
             if any(is_meant(said.evidence) for said in self._slots.said_of([relation]))
         )
 
-    def _move(self, slots: Sequence[Slot], said: Sequence[Said]) -> dict[str, None]:
+    def _move(self, slots: Sequence[FactKey], said: Sequence[Said]) -> dict[str, None]:
         """Reckon facts again with the entities that theirs are now; return the ids of those that are no more."""
         now = roots(self._graph, [end for each in said for end in (each.evidence.source, each.evidence.target)])
         targets = dict.fromkeys(
@@ -220,6 +220,6 @@ def _check_names(entity: Entity, names: Sequence[str], leaving: Sequence[Alias],
         )
 
 
-def _with_end(evidence: Evidence, old: str, new: str) -> Evidence:
+def _with_end(evidence: Assertion, old: str, new: str) -> Assertion:
     source = new if evidence.source == old else evidence.source
     return replace(evidence, source=source, target=new if evidence.target == old else evidence.target)

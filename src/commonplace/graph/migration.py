@@ -31,10 +31,10 @@ from commonplace.formats.graphiti import (
     relation_json,
 )
 from commonplace.graph.entities import Entities
-from commonplace.graph.facts import EVIDENCE, Evidence, fact_of, first_said, happening, relation_of
+from commonplace.graph.facts import EVIDENCE, Assertion, fact_of, first_said, happening, relation_of
 from commonplace.graph.names import KEY, MAX_NAME_CHARACTERS, cleaned, normal
 from commonplace.graph.redact import refuse_many_names
-from commonplace.graph.runtime import Ground, Texts, names_text
+from commonplace.graph.runtime import GraphRuntime, Texts, names_text
 from commonplace.graph.views import Seeing, View
 from commonplace.redaction import redact
 from commonplace.types.graph import Alias, Episode, GraphFilter, Happening, Mention, Relation
@@ -297,7 +297,7 @@ def clean(document: Document) -> Document:
 
 
 def take_in(
-    graph: GraphChange, ground: Ground, texts: Texts, document: Document, has_memory: Callable[[str, int], bool]
+    graph: GraphChange, ground: GraphRuntime, texts: Texts, document: Document, has_memory: Callable[[str, int], bool]
 ) -> Migration:
     """Write what a document holds and the graph does not.
 
@@ -320,7 +320,7 @@ def take_in(
 class _TakingIn:
     """One document on its way in."""
 
-    def __init__(self, graph: GraphChange, ground: Ground, texts: Texts, document: Document) -> None:
+    def __init__(self, graph: GraphChange, ground: GraphRuntime, texts: Texts, document: Document) -> None:
         self._graph = graph
         self._texts = texts
         self._document = document
@@ -427,7 +427,7 @@ class _TakingIn:
         given = item.relation
         told = next((at for at in (item.told, given.valid_from) if at is not None), given.created_at)
         episodes = [each.episode for each in item.mentions if each.episode in self._episodes]
-        said = Evidence(
+        said = Assertion(
             home=given.id,
             source=given.source,
             target=given.target,
@@ -507,6 +507,6 @@ def _refuse_unfit(item: RelationItem, path: str) -> None:
         for each in item.happenings:
             told = json.loads(each.detail).get(EVIDENCE)
             if told:
-                asdict(Evidence(**checked(Evidence, told, where)))
+                asdict(Assertion(**checked(Assertion, told, where)))
     except (AttributeError, TypeError, ValueError) as error:
         raise ConfigError(f"{where} is not what an export holds", path=where, remedy="export it again") from error

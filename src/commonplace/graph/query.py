@@ -20,7 +20,7 @@ from commonplace.dates.time import moment_of
 from commonplace.errors import NotFoundError
 from commonplace.graph.communities import communities
 from commonplace.graph.entities import known_by
-from commonplace.graph.runtime import Ground
+from commonplace.graph.runtime import GraphRuntime
 from commonplace.graph.service import find_entity, find_relation
 from commonplace.graph.text import CountTokens, describe
 from commonplace.graph.traversal import Adjacent, Step, outward, shortest_path
@@ -165,7 +165,7 @@ class FoundIds:
 class GraphFinder:
     """Finds in one reading of a graph."""
 
-    def __init__(self, ground: Ground, search: Search) -> None:
+    def __init__(self, ground: GraphRuntime, search: Search) -> None:
         self._ground = ground
         self._graph: GraphReading = ground.graph
         self._search = search
@@ -338,7 +338,7 @@ _BETWEEN: Final = 100
 class GraphReader:
     """Answers questions about the graph of one namespace. Safe for threads."""
 
-    def __init__(self, ground: Ground, search: Search, words_of: Callable[[str, int], str]) -> None:
+    def __init__(self, ground: GraphRuntime, search: Search, words_of: Callable[[str, int], str]) -> None:
         self._ground = ground
         self._search = search
         self._words_of = words_of

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from commonplace.errors import UsageError
 from commonplace.graph.entities import MOST_ALIASES
-from commonplace.graph.facts import OWN, Evidence, evidence_of, happening
+from commonplace.graph.facts import OWN, Assertion, assertion_of, happening
 from commonplace.graph.kinds import topic_of
 from commonplace.graph.names import KEY, normal, stored_keys
 from commonplace.redaction import Secret, with_placeholders
@@ -132,7 +132,7 @@ class GraphCleaner:
         return replace(mention, start=start, end=end, name=self.text(mention.name))
 
     def _happening(self, found: Happening) -> Happening:
-        said = evidence_of(found)
+        said = assertion_of(found)
         if said is None:
             found = replace(found, detail=self._json(found.detail, self._detail))
         else:
@@ -205,10 +205,10 @@ def refuse_odd_detail(found: Happening) -> None:
     Raises:
         TypeError, ValueError, AttributeError: it is none.
     """
-    said = evidence_of(found)
+    said = assertion_of(found)
     if said is None:
         return
-    for name, kind in Evidence.__annotations__.items():
+    for name, kind in Assertion.__annotations__.items():
         value = getattr(said, name)
         if not isinstance(value, _TYPES[kind]) or isinstance(value, bool):
             raise TypeError(f"{name} is {value!r:.80}")

@@ -18,7 +18,7 @@ from itertools import islice
 from math import inf
 from typing import Final
 
-from commonplace.graph.facts import LEAST_SURE, Evidence, Fact, Span, fact_of, first_said, judge, overlap, relation_of
+from commonplace.graph.facts import LEAST_SURE, Assertion, Fact, Span, fact_of, first_said, judge, overlap, relation_of
 from commonplace.graph.kinds import PER_TOPIC, SYMMETRIC, topic_of
 from commonplace.types.graph import Relation
 
@@ -62,7 +62,7 @@ class _Times:
         return [place for _, place in self.beginning[first : first + most]]
 
 
-class SlotFacts:
+class KeyFacts:
     """Facts in the order in which they came. Whoever changes when one holds tells it by `note`."""
 
     def __init__(self, facts: Iterable[Fact], *, has_topics: bool = False) -> None:
@@ -212,7 +212,7 @@ def is_move(fact: str) -> bool:
     return _MOVE.search(fact) is not None
 
 
-def why_not_taken_back(fact: Fact, evidence: Evidence) -> str:
+def why_not_taken_back(fact: Fact, evidence: Assertion) -> str:
     """Return why it is not clear that a fact never came about as a source says, "" where it is."""
     if evidence.confidence < LEAST_SURE:
         return "that it never came about is hardly said"
@@ -231,7 +231,7 @@ def was_ended_by(other: Fact, fact: Fact) -> bool:
     return has_ended and other.valid_to is not None and other.valid_to == fact.valid_from
 
 
-def gone_on(ended: Fact, by: Fact, evidence: Evidence, id_: str) -> Fact:
+def gone_on(ended: Fact, by: Fact, evidence: Assertion, id_: str) -> Fact:
     """Return the fact that an ended one goes on as where what had ended it never came about, as we learn now."""
     return replace(
         ended,
@@ -279,7 +279,7 @@ class Rule:
             return True
         return self.is_topic and not (one and other)
 
-    def ends(self, evidence: Evidence) -> tuple[str, str]:
+    def ends(self, evidence: Assertion) -> tuple[str, str]:
         """Return the entities that something is said of, as they are now."""
         return self.now.get(evidence.source, evidence.source), self.now.get(evidence.target, evidence.target)
 
@@ -296,31 +296,31 @@ class Effect:
     relation: str
     what: str
     reason: str
-    evidence: Evidence
+    evidence: Assertion
     is_own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Reckoned:
+class ResolvedFacts:
     """Facts and how they came about, in order."""
 
     relations: tuple[Relation, ...]
     effects: tuple[Effect, ...]
 
 
-def reckon(known: Iterable[Relation], evidence: Sequence[Evidence], rule: Rule) -> Reckoned:
+def resolve_facts(known: Iterable[Relation], evidence: Sequence[Assertion], rule: Rule) -> ResolvedFacts:
     """Return what facts become when more is said of them.
 
     Args:
         known: all facts of one slot (see `slots.Slot`), as they were reckoned before.
         evidence: in order.
     """
-    run = Reckoning(rule, map(fact_of, known))
+    run = FactResolver(rule, map(fact_of, known))
     effects = [effect for each in evidence for effect in run.take(each)]
-    return Reckoned(tuple(map(relation_of, run.facts)), tuple(effects))
+    return ResolvedFacts(tuple(map(relation_of, run.facts)), tuple(effects))
 
 
-class Reckoning:
+class FactResolver:
     """The facts of one slot, to which saying after saying is added; what one costs does not grow with the facts.
 
     Attributes:
@@ -331,12 +331,12 @@ class Reckoning:
     def __init__(self, rule: Rule, facts: Iterable[Fact]) -> None:
         """Take over all facts of a slot, as they were reckoned before."""
         self.rule = rule
-        self.facts = SlotFacts(facts, has_topics=rule.type in PER_TOPIC and not rule.is_topic)
+        self.facts = KeyFacts(facts, has_topics=rule.type in PER_TOPIC and not rule.is_topic)
         self.order = max((each.order for each in self.facts), default=0)
         self.effects: list[Effect] = []
         self._changed: dict[str, None] = {}
 
-    def take(self, evidence: Evidence) -> tuple[Effect, ...]:
+    def take(self, evidence: Assertion) -> tuple[Effect, ...]:
         """Take in one saying, and return what became of facts by it."""
         self.effects = []
         self._take(evidence)
@@ -359,7 +359,7 @@ class Reckoning:
         self._changed.clear()
         return changed
 
-    def _take(self, evidence: Evidence) -> None:
+    def _take(self, evidence: Assertion) -> None:
         if evidence.saying == "settled":
             self._settle(evidence)
             return
@@ -381,12 +381,12 @@ class Reckoning:
             self._confirm(fact, evidence)
         self._judge(fact, evidence)
 
-    def _is_of(self, fact: Fact, evidence: Evidence) -> bool:
+    def _is_of(self, fact: Fact, evidence: Assertion) -> bool:
         ends = (fact.source, fact.target)
         meant = self.rule.ends(evidence)
         return ends == meant or (self.rule.type in SYMMETRIC and ends == meant[::-1])
 
-    def _is_said(self, fact: Fact, evidence: Evidence) -> bool:
+    def _is_said(self, fact: Fact, evidence: Assertion) -> bool:
         """Tell whether a source speaks of a known fact, and not of a time when the same was true once more."""
         begins = evidence.begins
         said = Span(begins, _end_of(evidence, begins))
@@ -405,7 +405,7 @@ class Reckoning:
             if overlap(gap, Span(each.valid_from, each.valid_to)) is not None
         )
 
-    def _begin(self, evidence: Evidence, what: str) -> Fact:
+    def _begin(self, evidence: Assertion, what: str) -> Fact:
         id_ = evidence.home
         while id_ in self.facts:
             id_ = str(uuid.uuid5(DISPUTES, f"{id_} {evidence.order}"))
@@ -414,7 +414,7 @@ class Reckoning:
         self._tell(fact, what, evidence.reason, evidence, is_own=True)
         return fact
 
-    def _confirm(self, fact: Fact, evidence: Evidence) -> None:
+    def _confirm(self, fact: Fact, evidence: Assertion) -> None:
         if evidence.confidence < LEAST_SURE <= fact.confidence:
             # What is hardly said adds a source to what is surely said, and moves neither its beginning nor its end.
             fact.order = max(fact.order, evidence.order)
@@ -444,7 +444,7 @@ class Reckoning:
         else:
             self._end(fact, ends, evidence)
 
-    def _deny(self, evidence: Evidence, same: Sequence[Fact]) -> None:
+    def _deny(self, evidence: Assertion, same: Sequence[Fact]) -> None:
         """Take in that a fact holds no longer."""
         at = evidence.told if evidence.valid_to is None else evidence.valid_to
         held = [each for each in same if each.valid_to is None or each.valid_to > at]
@@ -460,7 +460,7 @@ class Reckoning:
         fact.order = max(fact.order, evidence.order)
         self._end(fact, at, evidence, is_own=True)
 
-    def _recall(self, evidence: Evidence, same: Sequence[Fact]) -> None:
+    def _recall(self, evidence: Assertion, same: Sequence[Fact]) -> None:
         """Take in that a fact held once, which says nothing of what holds now."""
         said = Span(evidence.valid_from, evidence.told if evidence.valid_to is None else evidence.valid_to)
         fact = next((each for each in same if overlap(said, Span(each.valid_from, each.valid_to)) is not None), None)
@@ -470,7 +470,7 @@ class Reckoning:
         fact.order = max(fact.order, evidence.order)
         self._tell(fact, "confirmed", evidence.reason, evidence, is_own=True)
 
-    def _take_back(self, evidence: Evidence, same: Sequence[Fact]) -> None:
+    def _take_back(self, evidence: Assertion, same: Sequence[Fact]) -> None:
         """Take in that a fact never came about: what it had ended goes on, or it is doubted where that is not clear."""
         held = [each for each in same if each.valid_to is None or each.valid_to > evidence.told]
         if not held:
@@ -491,12 +491,12 @@ class Reckoning:
             other.rivals.discard(fact.id)
         fact.rivals = set()
 
-    def _doubt(self, fact: Fact, reason: str, evidence: Evidence, *, is_own: bool) -> None:
+    def _doubt(self, fact: Fact, reason: str, evidence: Assertion, *, is_own: bool) -> None:
         fact.is_doubted = True
         fact.disputed_at = evidence.at if fact.disputed_at is None else fact.disputed_at
         self._tell(fact, "disputed", reason, evidence, is_own=is_own)
 
-    def _end(self, fact: Fact, at: float, evidence: Evidence, *, is_own: bool = False) -> None:
+    def _end(self, fact: Fact, at: float, evidence: Assertion, *, is_own: bool = False) -> None:
         """End a fact because a source says so, or doubt both where it is not believed."""
         doubt = ""
         if fact.valid_from is not None and at <= fact.valid_from:
@@ -513,7 +513,7 @@ class Reckoning:
             fact.end(at, evidence.at)
             self._tell(fact, "ended", evidence.reason or "it was said to have ended", evidence, is_own=is_own)
 
-    def _judge(self, fact: Fact, evidence: Evidence) -> None:
+    def _judge(self, fact: Fact, evidence: Assertion) -> None:
         """Bring a fact together with those that cannot hold beside it."""
         if not self.rule.is_single:
             return
@@ -535,7 +535,7 @@ class Reckoning:
                 self._tell(older, "ended", verdict.reason, evidence)
         self._dispute_some(fact, unclear, evidence)
 
-    def _dispute_some(self, fact: Fact, unclear: Sequence[tuple[Fact, str]], evidence: Evidence) -> None:
+    def _dispute_some(self, fact: Fact, unclear: Sequence[tuple[Fact, str]], evidence: Assertion) -> None:
         """Dispute what still holds when a fact does: of many the nearest, so that none is disputed by many."""
         chosen: list[tuple[int, Fact, str]] = []
         places = range(len(unclear))
@@ -561,14 +561,14 @@ class Reckoning:
             return False
         return self.rule.compare(fact.target, other.target) != "within"
 
-    def _dispute(self, fact: Fact, other: Fact, reason: str, evidence: Evidence) -> None:
+    def _dispute(self, fact: Fact, other: Fact, reason: str, evidence: Assertion) -> None:
         fact.rivals.add(other.id)
         other.rivals.add(fact.id)
         for each in (fact, other):
             each.disputed_at = evidence.at if each.disputed_at is None else each.disputed_at
             self._tell(each, "disputed", reason, evidence)
 
-    def _settle(self, evidence: Evidence) -> None:
+    def _settle(self, evidence: Assertion) -> None:
         """Take in that a person says which fact of a dispute is right."""
         fact = next((each for each in self.facts if each.id == evidence.home and not each.is_retracted), None)
         if fact is None:
@@ -607,11 +607,11 @@ class Reckoning:
             )
         ]
 
-    def _tell(self, fact: Fact, what: str, reason: str, evidence: Evidence, *, is_own: bool = False) -> None:
+    def _tell(self, fact: Fact, what: str, reason: str, evidence: Assertion, *, is_own: bool = False) -> None:
         self.effects.append(Effect(fact.id, what, reason, evidence, is_own))
 
 
-def _end_of(evidence: Evidence, begins: float | None) -> float | None:
+def _end_of(evidence: Assertion, begins: float | None) -> float | None:
     ends = evidence.valid_to
     return None if ends is not None and begins is not None and ends <= begins else ends
 

@@ -31,7 +31,7 @@ def made_id() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class GraphRuntime:
     """Where a graph is kept and what it is made with.
 
     Attributes:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.graph.entities import MOST_ALIASES, all_merged, known_by, merged_into, roots
-from commonplace.graph.episodes import Added, GivenFact, add_episode, add_fact, bounded, prepare, take_out
-from commonplace.graph.fact_keys import Changed, Slots, facts_of
-from commonplace.graph.facts import Evidence
+from commonplace.graph.episodes import Added, FactInput, add_episode, add_fact, bounded, prepare, take_out
+from commonplace.graph.fact_keys import Changed, FactKeys, facts_of
+from commonplace.graph.facts import Assertion
 from commonplace.graph.merge import Joining, Parted
 from commonplace.graph.names import KEY, normal
-from commonplace.graph.runtime import Ground, Texts, fact_text
+from commonplace.graph.runtime import GraphRuntime, Texts, fact_text
 from commonplace.graph.views import (
     Addition,
     Deletion,
@@ -55,10 +55,10 @@ class Follower(Protocol):
         ...
 
 
-class GraphKeeper:
+class GraphService:
     """Changes the graph of one namespace. Safe for threads."""
 
-    def __init__(self, ground: Ground, follower: Follower | None = None) -> None:
+    def __init__(self, ground: GraphRuntime, follower: Follower | None = None) -> None:
         self._ground = ground
         self._follower = follower
 
@@ -74,7 +74,7 @@ class GraphKeeper:
         told = (*notices, *understood.notices, *taken.notices, *added.notices)
         return replace(self._addition(replace(added, notices=told)), degraded=understood.is_degraded)
 
-    def add_fact(self, given: GivenFact, now: float) -> Addition:
+    def add_fact(self, given: FactInput, now: float) -> Addition:
         """Write a fact that somebody gives; see `Graph.add_triplet`."""
         texts = Texts(self._ground.destination)
         texts.prepare([fact_text(given.fact, given.type), given.source, given.target])
@@ -122,8 +122,8 @@ class GraphKeeper:
                     f"the fact {relation!r:.80} is not disputed", remedy="see `commonplace graph disputes`"
                 )
             now = max(self._ground.now(), fact.created_at)
-            settled = Evidence(fact.id, fact.source, fact.target, "settled", fact.fact, now, now, reason=reason)
-            Slots(graph, self._ground, Texts(self._ground.destination)).say(settled, fact.type, changed)
+            settled = Assertion(fact.id, fact.source, fact.target, "settled", fact.fact, now, now, reason=reason)
+            FactKeys(graph, self._ground, Texts(self._ground.destination)).say(settled, fact.type, changed)
         [right] = self._relations([fact.id])
         return Settlement(right, self._relations(list(changed.ended)), self._relations(list(changed.retracted)), reason)
 
@@ -192,7 +192,7 @@ def _refuse_too_many_names(graph: GraphReading, kept: Entity, gone: Entity) -> N
         )
 
 
-def find_entity(graph: GraphReading, ground: Ground, name: str) -> Entity:
+def find_entity(graph: GraphReading, ground: GraphRuntime, name: str) -> Entity:
     """Return the entity of an id or a name; what was merged into another is that other.
 
     Raises:
@@ -257,16 +257,16 @@ def facts_about(graph: GraphReading, entities: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(each.id for some in found.values() for each in some))
 
 
-def remove_facts(graph: GraphChange, ground: Ground, texts: Texts, relations: Sequence[str]) -> None:
+def remove_facts(graph: GraphChange, ground: GraphRuntime, texts: Texts, relations: Sequence[str]) -> None:
     """Delete facts with all that is said of them."""
-    slots, gone = Slots(graph, ground, texts), set(relations)
+    slots, gone = FactKeys(graph, ground, texts), set(relations)
     wanted = [slots.slot_of(each.source, each.type, each.target) for each in graph.relations(relations).values()]
     facts = {each.id: each for slot in dict.fromkeys(wanted) for each in facts_of(graph, slot)}
     left = slots.said_of(each for each in facts.values() if each.id not in gone)
     slots.reckon_again(wanted, left, Changed())
 
 
-def remove_entities(graph: GraphChange, ground: Ground, texts: Texts, entities: Sequence[str]) -> None:
+def remove_entities(graph: GraphChange, ground: GraphRuntime, texts: Texts, entities: Sequence[str]) -> None:
     """Delete entities, those that were merged with them, and every fact about them."""
     gone = families(graph, entities)
     remove_facts(graph, ground, texts, facts_about(graph, gone))

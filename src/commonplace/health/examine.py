@@ -15,7 +15,7 @@ from commonplace.text.similarity import is_near_duplicate, signature
 from commonplace.types import STATUSES, TIERS, Selection, StoredMemory
 
 if TYPE_CHECKING:
-    from commonplace.memory.view import Fading
+    from commonplace.memory.view import RetentionPolicy
     from commonplace.store.contract import Store
 
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
@@ -76,7 +76,7 @@ _MOST_IN_BAND: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class HealthRuntime:
     """What an examination stands on.
 
     Attributes:
@@ -88,13 +88,13 @@ class Ground:
     store: Store
     namespace: str
     project: Path | None
-    fading: Fading
+    fading: RetentionPolicy
     now: float
     notes: Mapping[str, str]
     issues: Mapping[str, Mapping[str, int]]
 
 
-def examine(ground: Ground, golden: Sequence[GoldenAnswer] = ()) -> Health:
+def examine(ground: HealthRuntime, golden: Sequence[GoldenAnswer] = ()) -> Health:
     """Return how healthy the memories of a namespace are."""
     store, name = ground.store, ground.namespace
     with store.snapshot():
@@ -119,7 +119,7 @@ def examine(ground: Ground, golden: Sequence[GoldenAnswer] = ()) -> Health:
     )
 
 
-def _retention(ground: Ground, live: Iterable[StoredMemory]) -> dict[str, int]:
+def _retention(ground: HealthRuntime, live: Iterable[StoredMemory]) -> dict[str, int]:
     counted = Counter(
         next(end for end in BANDS if min(1.0, ground.fading.raw(each.record, ground.now)) <= end)
         for each in live
@@ -153,7 +153,7 @@ def _duplicates(live: Iterable[StoredMemory]) -> Iterator[Finding]:
             yield Finding("duplicate", tuple(sorted((one, other))), "they say nearly the same")
 
 
-def _contradictions(ground: Ground) -> Iterator[Finding]:
+def _contradictions(ground: HealthRuntime) -> Iterator[Finding]:
     """Find the facts of the graph that cannot all be true."""
     disputes: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for relation in ground.store.graph(ground.namespace).disputed():
@@ -163,7 +163,7 @@ def _contradictions(ground: Ground) -> Iterator[Finding]:
         yield Finding("contradiction", tuple(id_ for id_, _ in facts), f"these facts cannot all be true: {said}")
 
 
-def _stale(ground: Ground, live: Iterable[StoredMemory]) -> Iterator[Finding]:
+def _stale(ground: HealthRuntime, live: Iterable[StoredMemory]) -> Iterator[Finding]:
     """Find memories that speak of files which changed or went since."""
     if ground.project is None:
         return
@@ -180,7 +180,7 @@ def _stale(ground: Ground, live: Iterable[StoredMemory]) -> Iterator[Finding]:
 _TOLD: Final = {"changed": "has changed", "gone": "is gone"}
 
 
-def _orphans(ground: Ground, everything: Sequence[StoredMemory]) -> Iterator[Finding]:
+def _orphans(ground: HealthRuntime, everything: Sequence[StoredMemory]) -> Iterator[Finding]:
     """Find promoted memories without their note, and notes without their memory."""
     known = {each.owner.id: each for each in everything}
     for each in everything:

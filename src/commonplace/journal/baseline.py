@@ -48,7 +48,7 @@ UNSEEN: Final = Standing(is_seen=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class Baseline:
     """What both sides said of one memory.
 
     Attributes:
@@ -74,7 +74,7 @@ class Agreement:
     standing: Standing = Standing()
 
 
-def encode(agreed: Agreement) -> str:
+def encode(agreed: Baseline) -> str:
     """Return an agreement as the store keeps it in the digest of a block."""
     store = "" if agreed.store == agreed.file else agreed.store
     day = agreed.day.isoformat() if agreed.day else ""
@@ -84,7 +84,7 @@ def encode(agreed: Agreement) -> str:
     return json.dumps([_FORM, agreed.file, store, *said, agreed.minute, agreed.category, *came], separators=(",", ":"))
 
 
-def decode(page: str, written: str) -> Agreement | None:
+def decode(page: str, written: str) -> Baseline | None:
     """Return the agreement that `encode` wrote, None where it did not: then nothing is known to be agreed on."""
     try:
         form, file, store, day, minutes, section, heading, is_headed, *had = json.loads(written)
@@ -96,7 +96,7 @@ def decode(page: str, written: str) -> Agreement | None:
         return None
     said = (said_day, minutes, section, heading, bool(is_headed))
     standing = Standing(since, changed, bool(is_seen), bool(is_note))
-    return Agreement(page, file, store or file, *said, minute, category, standing)
+    return Baseline(page, file, store or file, *said, minute, category, standing)
 
 
 def meant_by_store(stored: StoredMemory, links: Sequence[str]) -> Entry:
@@ -113,7 +113,7 @@ def meant_by_store(stored: StoredMemory, links: Sequence[str]) -> Entry:
 def meant_by_file(
     entry: Entry,
     page: str,
-    agreed: Agreement | None,
+    agreed: Baseline | None,
     stored: StoredMemory,
     own_sections: Iterable[str] = (),
 ) -> Entry:
@@ -136,7 +136,7 @@ def meant_by_file(
     )
 
 
-def content_of(entry: Entry, agreed: Agreement | None = None, stored: StoredMemory | None = None) -> str:
+def content_of(entry: Entry, agreed: Baseline | None = None, stored: StoredMemory | None = None) -> str:
     """Return what a block says: its text, and its heading as well where that is not just the beginning of the text."""
     topic, text = entry.topic, entry.text
     if not topic or topic in (text, topic_of(text)):
@@ -158,7 +158,7 @@ def agree(
     *,
     said: str | None = None,
     standing: Standing,
-) -> Agreement:
+) -> Baseline:
     """Return the agreement that a block, as it stands on a page now, and the store, as it is now, say the same.
 
     Args:
@@ -166,7 +166,7 @@ def agree(
         standing: how it came there.
     """
     day, minutes = said_when(entry, page)
-    agreed = Agreement(
+    agreed = Baseline(
         page=page,
         file="",
         store=digest(meant_by_store(stored, store_links)),
@@ -187,7 +187,7 @@ def text_digest(text: str) -> str:
     return digest(Entry("", None, "", text))
 
 
-def judge(agreed: Agreement | None, file: Entry | None, store: Entry | None) -> Verdict:
+def judge(agreed: Baseline | None, file: Entry | None, store: Entry | None) -> Verdict:
     """Return whose version holds; both as they are meant. None is a block or a live memory that is not there."""
     if agreed is None:
         return merge("", file, store)
@@ -208,7 +208,7 @@ def differences(file: Entry, store: Entry) -> dict[str, Any]:
     return changes
 
 
-def _minute(entry: Entry, page: str, agreed: Agreement | None, stored: StoredMemory) -> int:
+def _minute(entry: Entry, page: str, agreed: Baseline | None, stored: StoredMemory) -> int:
     day, minutes = said_when(entry, page)
     if agreed is not None and day in (None, agreed.day) and minutes in (None, agreed.minutes):
         return agreed.minute
@@ -220,7 +220,7 @@ def _minute(entry: Entry, page: str, agreed: Agreement | None, stored: StoredMem
 
 
 def _category(
-    entry: Entry, page: str, agreed: Agreement | None, stored: StoredMemory, own_sections: Iterable[str]
+    entry: Entry, page: str, agreed: Baseline | None, stored: StoredMemory, own_sections: Iterable[str]
 ) -> str:
     if kind_of(page) == "day" or not entry.section or (agreed is not None and entry.section == agreed.section):
         return stored.record.category if agreed is None else agreed.category

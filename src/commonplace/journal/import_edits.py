@@ -14,7 +14,7 @@ from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.journal import Entry, category_of
 from commonplace.formats.journal_edit import Verdict, assign_ids, conflict_copy, digest
 from commonplace.journal.baseline import (
-    Agreement,
+    Baseline,
     Standing,
     agree,
     content_of,
@@ -27,21 +27,21 @@ from commonplace.journal.pages import entry_of, kind_of, local, resolved, said_w
 from commonplace.journal.report import Tally
 from commonplace.journal.snapshot import (
     Found,
-    Situation,
+    Snapshot,
     kind_changed,
     known_again,
+    missing_memories,
     outdated,
-    overlooked,
     read_before,
     without_secrets,
 )
-from commonplace.memory.validate import checked, refuse_unfit_id
+from commonplace.memory.validate import reject_invalid_id, validate_memory
 
 _NOON: Final = 12 * 60
 _LINK_TYPE: Final = "related"
 
 
-class Taking:
+class EditImport:
     """Takes in what is new on the pages of a situation.
 
     Attributes:
@@ -55,12 +55,12 @@ class Taking:
         written: ids of the memories that this has changed in the store.
     """
 
-    def __init__(self, situation: Situation, tally: Tally) -> None:
+    def __init__(self, situation: Snapshot, tally: Tally) -> None:
         self._at = situation
         self._tally = tally
         self._store = situation.ground.store
         self.verdicts: dict[str, Verdict] = {}
-        self.agreed: dict[str, Agreement] = {}
+        self.agreed: dict[str, Baseline] = {}
         self.refused: set[str] = set()
         self.dropped: set[str] = set()
         self.reheaded: set[str] = set()
@@ -123,7 +123,7 @@ class Taking:
         for id_ in known:
             if id_ in self._at.blocks:
                 self._take_block(id_, self._at.blocks[id_], self._at.agreed.get(id_))
-        self.overlooked = overlooked(self._at, self._again, self._before)
+        self.overlooked = missing_memories(self._at, self._again, self._before)
         for id_ in known:
             agreed = self._at.agreed.get(id_)
             if id_ not in self._at.blocks and agreed is not None and agreed.page in self._at.seen:
@@ -160,7 +160,7 @@ class Taking:
             "source": shown,
         }
         try:
-            checked(item, max_bytes=self._at.ground.max_bytes, force=True)
+            validate_memory(item, max_bytes=self._at.ground.max_bytes, force=True)
         except UsageError as error:
             self._tally.notice(f"a note in {shown} was not taken in and stays there: {error.args[0]}")
             return None
@@ -190,7 +190,7 @@ class Taking:
             note = Standing(since=self._at.ground.now(), is_note=True)
             self._accept(id_, found, None, content_of(found.entry), note)
 
-    def _take_block(self, id_: str, found: Found, agreed: Agreement | None) -> None:
+    def _take_block(self, id_: str, found: Found, agreed: Baseline | None) -> None:
         stored = self._at.memory(id_)
         assert stored is not None
         is_live = stored.expired_at is None
@@ -220,7 +220,7 @@ class Taking:
         if verdict == "take file" or is_moved or (verdict == "same" and is_live):
             self._accept(id_, found, agreed, file.text)
 
-    def _unless_outdated(self, found: Found, agreed: Agreement, verdict: Verdict) -> Verdict:
+    def _unless_outdated(self, found: Found, agreed: Baseline, verdict: Verdict) -> Verdict:
         """Return what becomes of an edit if its words are those of an editor that has not seen the store's."""
         what = outdated(self._at, found, agreed, self._before.get(found.page, float("inf")))
         if what == "words":
@@ -232,7 +232,7 @@ class Taking:
             return "take store"
         return "conflict" if what else verdict
 
-    def _take_removal(self, id_: str, agreed: Agreement, with_room: Collection[str]) -> None:
+    def _take_removal(self, id_: str, agreed: Baseline, with_room: Collection[str]) -> None:
         """Archive a memory whose block is gone, unless the store had it go, or the whole page was lost."""
         seen, stored = self._at.seen[agreed.page], self._at.memory(id_)
         assert stored is not None
@@ -264,7 +264,7 @@ class Taking:
         version = stored.record.version if stored else 0
         try:
             if not is_live:
-                checked({"content": file.text, **changes}, max_bytes=self._at.ground.max_bytes, force=True)
+                validate_memory({"content": file.text, **changes}, max_bytes=self._at.ground.max_bytes, force=True)
                 version = keeper.restore(id_).version
                 self._tally.restored += 1
             if changes:
@@ -327,7 +327,7 @@ class Taking:
         self,
         id_: str,
         found: Found,
-        before: Agreement | None,
+        before: Baseline | None,
         said: str,
         standing: Standing | None = None,
     ) -> None:
@@ -394,7 +394,7 @@ def _time_of_note(day: date | None, minutes: int | None, now: float) -> float:
 
 def _is_fit(id_: str) -> bool:
     try:
-        refuse_unfit_id(id_)
+        reject_invalid_id(id_)
     except UsageError:
         return False
     return True

@@ -26,7 +26,7 @@ from commonplace.formats.journal import (
     render_entry,
     split_lines,
 )
-from commonplace.journal.baseline import Agreement, content_of, decode, text_digest
+from commonplace.journal.baseline import Baseline, content_of, decode, text_digest
 from commonplace.journal.folder import NUL, Folder, PageFile, Stamp
 from commonplace.journal.pages import day_page, entry_of, heading_and_text, kind_of, minute_of, time_of, title_of
 from commonplace.ledger.undone import taken_away
@@ -34,8 +34,8 @@ from commonplace.types import Selection, StoredMemory
 
 if TYPE_CHECKING:
     from commonplace.journal.report import Tally
-    from commonplace.memory.service import Keeper
-    from commonplace.memory.view import Fading
+    from commonplace.memory.service import MemoryService
+    from commonplace.memory.view import RetentionPolicy
     from commonplace.store.contract import Store
 
 RECEIPT: Final = "receipt"
@@ -49,7 +49,7 @@ _FEW: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class JournalRuntime:
     """What the mirror of one namespace stands on.
 
     Attributes:
@@ -62,9 +62,9 @@ class Ground:
     directory: Path
     namespace: str
     store: Store
-    keeper: Callable[[], Keeper]
+    keeper: Callable[[], MemoryService]
     count_tokens: Callable[[str], int]
-    fading: Fading
+    fading: RetentionPolicy
     now: Callable[[], float]
     max_bytes: int
 
@@ -101,7 +101,7 @@ class Found:
     raw: str
 
 
-class Situation:
+class Snapshot:
     """One run's view of pages and store; pages and memories are read once, when they are first asked for.
 
     Attributes:
@@ -114,7 +114,7 @@ class Situation:
         notes: blocks that are no memory's: without an id, with an unknown one, or copies of another block.
     """
 
-    def __init__(self, ground: Ground, folder: Folder, tally: Tally, believed: Collection[str] = ()) -> None:
+    def __init__(self, ground: JournalRuntime, folder: Folder, tally: Tally, believed: Collection[str] = ()) -> None:
         self.ground = ground
         self.folder = folder
         self._tally = tally
@@ -129,7 +129,7 @@ class Situation:
             if name not in self.known or stamp != (self.known[name].size, self.known[name].mtime_ns)
         }
         self.gone = self.known.keys() - self.stamps.keys()
-        self.agreed: dict[str, Agreement] = {}
+        self.agreed: dict[str, Baseline] = {}
         self.seen: dict[str, Seen] = {}
         self.left: set[str] = set()
         self.unsure: set[str] = set()
@@ -225,7 +225,7 @@ class Situation:
         seen = self.seen.get(LONG_TERM_PAGE)
         return tuple(section.name for section in seen.page.sections if section.name not in SECTIONS) if seen else ()
 
-    def likely_page(self, stored: StoredMemory | None, agreed: Agreement | None) -> str:
+    def likely_page(self, stored: StoredMemory | None, agreed: Baseline | None) -> str:
         """Return the page that a memory belongs on, "" for none; whether the long-term page has room is not asked.
 
         It stays on the page of a day where it was put, wherever this machine has gone since.
@@ -348,7 +348,7 @@ class Situation:
             self.blocks[id_] = own
         self.notes += [found for found in copies if self.seen[found.page].is_news]
 
-    def _is_half_moved(self, id_: str, found: Found, agreed: Agreement | None) -> bool:
+    def _is_half_moved(self, id_: str, found: Found, agreed: Baseline | None) -> bool:
         """Return whether a run that was killed may have written a block where it goes, and not removed the other."""
         stored = self._memories[id_]
         if stored is None or found.page != self.likely_page(stored, agreed):
@@ -358,7 +358,7 @@ class Situation:
         return any(said == text_digest(version.record.content) for version in versions)
 
 
-def read_memories(ground: Ground, ids: Sequence[str]) -> dict[str, StoredMemory]:
+def read_memories(ground: JournalRuntime, ids: Sequence[str]) -> dict[str, StoredMemory]:
     """Return the latest versions of memories as they are now; those that are not there are absent."""
     store, space = ground.store, ground.namespace
     if len(ids) <= _FEW:
@@ -366,7 +366,7 @@ def read_memories(ground: Ground, ids: Sequence[str]) -> dict[str, StoredMemory]
     return {stored.owner.id: stored for stored in store.memories(space, Selection(ids=tuple(ids), order="id"))}
 
 
-def read_links(ground: Ground, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def read_links(ground: JournalRuntime, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the ids that memories are linked to, sorted; memories without links are absent."""
     targets: dict[str, set[str]] = defaultdict(set)
     wanted = set(ids)
@@ -376,7 +376,7 @@ def read_links(ground: Ground, ids: Sequence[str]) -> dict[str, tuple[str, ...]]
     return {source: tuple(sorted(found)) for source, found in targets.items()}
 
 
-def kind_changed(found: Found, agreed: Agreement | None) -> bool:
+def kind_changed(found: Found, agreed: Baseline | None) -> bool:
     """Return whether a person moved a block between a day's page and the long-term page."""
     return agreed is not None and agreed.page != "" and kind_of(found.page) != kind_of(agreed.page)
 
@@ -393,7 +393,7 @@ _TELLING: Final = len("### 2026-11-21 abc")
 """Characters of an entry that nobody begins by chance at the same time."""
 
 
-def known_again(at: Situation) -> dict[str, Found]:
+def known_again(at: Snapshot) -> dict[str, Found]:
     """Return, by id, the notes that are memories already: they were given that id on their page, which is not there.
 
     So it is where an editor that read the page before is saved a second time.
@@ -412,7 +412,7 @@ def known_again(at: Situation) -> dict[str, Found]:
     return found
 
 
-def read_before(at: Situation, again: Mapping[str, Found]) -> dict[str, float]:
+def read_before(at: Snapshot, again: Mapping[str, Found]) -> dict[str, float]:
     """Return, by page, the earliest time before which whoever saved it must have read it.
 
     Args:
@@ -424,7 +424,7 @@ def read_before(at: Situation, again: Mapping[str, Found]) -> dict[str, float]:
     return times
 
 
-def overlooked(at: Situation, again: Collection[str], before: Mapping[str, float]) -> set[str]:
+def missing_memories(at: Snapshot, again: Collection[str], before: Mapping[str, float]) -> set[str]:
     """Return the ids of missing blocks that whoever saved their page has most likely never seen.
 
     What came to a page after it was read is among them every time; where nobody knows when it was read, what no saved
@@ -450,14 +450,14 @@ def overlooked(at: Situation, again: Collection[str], before: Mapping[str, float
     return missing
 
 
-def damages(at: Situation, believed: Collection[str] = ()) -> dict[str, str]:
+def damages(at: Snapshot, believed: Collection[str] = ()) -> dict[str, str]:
     """Return, by page, why what stands there cannot be what a person meant: a clause that continues its name.
 
     Args:
         believed: pages of which a person has said that what is missing was meant to go.
     """
     again = known_again(at)
-    put_back = overlooked(at, again, read_before(at, again))
+    put_back = missing_memories(at, again, read_before(at, again))
     found: dict[str, str] = {}
     for name in sorted(at.changed_pages()):
         seen = at.seen[name]
@@ -470,7 +470,7 @@ def damages(at: Situation, believed: Collection[str] = ()) -> dict[str, str]:
     return found
 
 
-def _doubt(at: Situation, seen: Seen, missing: Collection[str], gone: Collection[str]) -> str:
+def _doubt(at: Snapshot, seen: Seen, missing: Collection[str], gone: Collection[str]) -> str:
     """Return why nobody can have removed these entries from a page, "" where somebody may have.
 
     Args:
@@ -490,7 +490,7 @@ def _doubt(at: Situation, seen: Seen, missing: Collection[str], gone: Collection
     return ""
 
 
-def _is_torn(at: Situation, seen: Seen, id_: str, *, was_seen: bool, may_be_whole: bool) -> bool:
+def _is_torn(at: Snapshot, seen: Seen, id_: str, *, was_seen: bool, may_be_whole: bool) -> bool:
     """Return whether a page ends in the middle of the entry of a memory.
 
     Args:
@@ -513,7 +513,7 @@ def _is_torn(at: Situation, seen: Seen, id_: str, *, was_seen: bool, may_be_whol
     return whole.startswith(tail) and (was_seen or len(tail) > _TELLING)
 
 
-def outdated(at: Situation, found: Found, agreed: Agreement, read: float) -> Literal["", "words", "heading"]:
+def outdated(at: Snapshot, found: Found, agreed: Baseline, read: float) -> Literal["", "words", "heading"]:
     """Return what of a block is from before the store changed it: all its words, its heading alone, or nothing.
 
     Args:
@@ -543,5 +543,5 @@ def _says(entry: Entry, version: StoredMemory) -> bool:
     )
 
 
-def _versions(at: Situation, id_: str) -> list[StoredMemory]:
+def _versions(at: Snapshot, id_: str) -> list[StoredMemory]:
     return list(at.ground.store.versions(at.ground.namespace, id_))

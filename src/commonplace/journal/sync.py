@@ -19,12 +19,12 @@ from typing import Final
 
 from commonplace.errors import CommonplaceError, NotFoundError, StoreBusyError, StoreError, UsageError
 from commonplace.formats.journal import LONG_TERM_PAGE
-from commonplace.journal.baseline import Agreement, encode
+from commonplace.journal.baseline import Baseline, encode
 from commonplace.journal.folder import NUL, Folder
-from commonplace.journal.import_edits import Taking
+from commonplace.journal.import_edits import EditImport
 from commonplace.journal.report import SyncReport, Tally
-from commonplace.journal.snapshot import Ground, Situation, read_links, read_memories
-from commonplace.journal.write_pages import Placing, drop_all, forget, with_room
+from commonplace.journal.snapshot import JournalRuntime, Snapshot, read_links, read_memories
+from commonplace.journal.write_pages import PageWriter, drop_all, forget, with_room
 from commonplace.locks import FileLock
 from commonplace.store.contract import MirroredBlock, MirroredPage
 from commonplace.types import StoredMemory
@@ -45,7 +45,7 @@ _SYNC_WAIT_S: Final = 60.0
 _log = logging.getLogger("commonplace.journal")
 
 
-class Mirror:
+class JournalSync:
     """Keeps the Markdown of one namespace in step with the store. Safe for threads.
 
     Args:
@@ -55,7 +55,7 @@ class Mirror:
 
     def __init__(
         self,
-        ground: Ground,
+        ground: JournalRuntime,
         *,
         stopwatch: Callable[[], float] = time.monotonic,
         wall_ns: Callable[[], int] = time.time_ns,
@@ -244,7 +244,7 @@ _SETTLED_AT_ONCE: Final = 1_000
 
 
 def run(
-    ground: Ground,
+    ground: JournalRuntime,
     folder: Folder,
     tally: Tally,
     *,
@@ -263,12 +263,12 @@ def run(
         StoreError: the store cannot be written.
         OSError: a directory cannot be read or written; pages that cannot are told by notices instead.
     """
-    at = Situation(ground, folder, tally, believed)
+    at = Snapshot(ground, folder, tally, believed)
     if at.is_quiet and not thorough:
         return True
     folder.drop_drafts()
     at.look(thorough=thorough, wall_ns=wall_ns)
-    taking = Taking(at, tally)
+    taking = EditImport(at, tally)
     if not taking.take_notes():
         return False
     ids = _concerned(at) | taking.forgotten
@@ -276,14 +276,14 @@ def run(
     taking.take_edits(ids, with_room(at) if LONG_TERM_PAGE in at.seen else ())
     if tally.changes or taking.overlooked:
         # What was taken in is agreed on, whatever becomes of the pages.
-        dropped: dict[str, Agreement | None] = dict.fromkeys(taking.dropped)
+        dropped: dict[str, Baseline | None] = dict.fromkeys(taking.dropped)
         # What else was new on a page is none any more: so it could not be told again who has overlooked what.
         overlooked = {
             id_: replace(at.agreed[id_], page="", standing=replace(at.agreed[id_].standing, is_seen=True))
             for id_ in taking.overlooked
         }
         _record(at, {**taking.agreed, **dropped, **overlooked}, due=taking.overlooked)
-    placing = Placing(at, tally, taking)
+    placing = PageWriter(at, tally, taking)
     placing.place(ids)
     if tally.pages_written:
         folder.settle()
@@ -296,7 +296,7 @@ def run(
     return not placing.is_stale
 
 
-def _concerned(at: Situation) -> set[str]:
+def _concerned(at: Snapshot) -> set[str]:
     """Return the ids of the memories that this run is about."""
     fresh = {name for name, seen in at.seen.items() if seen.is_news or seen.is_lost}
     on_pages = {id_ for id_, found in at.blocks.items() if found.page in fresh}
@@ -305,8 +305,8 @@ def _concerned(at: Situation) -> set[str]:
 
 
 def _record(
-    at: Situation,
-    agreed: Mapping[str, Agreement | None],
+    at: Snapshot,
+    agreed: Mapping[str, Baseline | None],
     *,
     settled: Iterable[str] = (),
     pages: Iterable[str] = (),
@@ -352,7 +352,7 @@ def _record(
         )
 
 
-def _state(at: Situation, name: str) -> tuple[str, MirroredPage | None]:
+def _state(at: Snapshot, name: str) -> tuple[str, MirroredPage | None]:
     file = at.seen[name].file
     return name, None if file.data is None else MirroredPage(name, *file.stamp, file.sum)
 

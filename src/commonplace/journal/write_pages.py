@@ -21,21 +21,21 @@ from commonplace.formats.journal import (
     split_lines,
 )
 from commonplace.formats.journal_edit import digest, with_changes
-from commonplace.journal.baseline import UNSEEN, Agreement, Standing, agree, meant_by_store
+from commonplace.journal.baseline import UNSEEN, Baseline, Standing, agree, meant_by_store
 from commonplace.journal.folder import MAX_PAGE_BYTES, NUL, Folder, PageFile
 from commonplace.journal.pages import entry_of, kind_of, time_of, title_of
 from commonplace.types import Selection, StoredMemory
 
 if TYPE_CHECKING:
-    from commonplace.journal.import_edits import Taking
+    from commonplace.journal.import_edits import EditImport
     from commonplace.journal.report import Tally
-    from commonplace.journal.snapshot import Found, Seen, Situation
+    from commonplace.journal.snapshot import Found, Seen, Snapshot
 
 _FEWEST_TOKENS: Final = 12
 """An entry with its heading and the comment that carries its id has more."""
 
 
-def with_room(at: Situation, rewritten: Collection[str] = ()) -> set[str]:
+def with_room(at: Snapshot, rewritten: Collection[str] = ()) -> set[str]:
     """Return the ids of the long-term memories that are to stand on the long-term page; ties by id.
 
     Args:
@@ -60,9 +60,7 @@ def with_room(at: Situation, rewritten: Collection[str] = ()) -> set[str]:
     return set(fit(_counts(at, memories, kept, MOST_TOKENS - used), used=used))
 
 
-def _counts(
-    at: Situation, memories: list[StoredMemory], kept: dict[str, Block], room: int
-) -> Iterator[tuple[str, int]]:
+def _counts(at: Snapshot, memories: list[StoredMemory], kept: dict[str, Block], room: int) -> Iterator[tuple[str, int]]:
     """Yield (id, tokens) for as long as anything can have room."""
     for stored in memories:
         if room <= _FEWEST_TOKENS:
@@ -81,7 +79,7 @@ def _counts(
 _Changes = dict[str, Entry | None]
 
 
-class Placing:
+class PageWriter:
     """Brings the pages of a situation in line with the store.
 
     Attributes:
@@ -90,14 +88,14 @@ class Placing:
         is_stale: a page was changed by somebody else meanwhile; the run has to be done once more.
     """
 
-    def __init__(self, situation: Situation, tally: Tally, taking: Taking) -> None:
+    def __init__(self, situation: Snapshot, tally: Tally, taking: EditImport) -> None:
         self._at = situation
         self._tally = tally
         self._taking = taking
         self._changes: dict[str, _Changes] = defaultdict(dict)
         self._targets: dict[str, str] = {}
         self._rewritten: set[str] = set()
-        self.agreed: dict[str, Agreement | None] = {}
+        self.agreed: dict[str, Baseline | None] = {}
         self.failed: set[str] = set()
         self.is_stale = False
 
@@ -220,7 +218,7 @@ class Placing:
             meaning = digest(meant_by_store(stored, at.links(id_)))
             self.agreed[id_] = replace(agreed, page="", store=meaning, standing=UNSEEN) if agreed else None
 
-    def _standing(self, id_: str, target: str, agreed: Agreement | None) -> Standing:
+    def _standing(self, id_: str, target: str, agreed: Baseline | None) -> Standing:
         """Return how a block stands on a page, now that it was written there from what the store says."""
         at, now = self._at, self._at.ground.now()
         before = agreed.standing if agreed and agreed.page in (target, "") else UNSEEN
@@ -233,7 +231,7 @@ class Placing:
         changed = before.changed if is_as_agreed else now
         return replace(before, changed=changed, is_seen=before.is_seen or is_saved)
 
-    def _agreed_now(self, id_: str) -> Agreement | None:
+    def _agreed_now(self, id_: str) -> Baseline | None:
         return self._taking.agreed.get(id_) or self._at.agreed.get(id_)
 
     def _is_long(self, id_: str) -> bool:

@@ -127,7 +127,7 @@ def _camel(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class KnowledgeRuntime:
     """What a service stands on.
 
     Attributes:

@@ -15,7 +15,7 @@ from uuid import uuid4
 from commonplace.errors import EmbedderMismatchError, ProviderError
 from commonplace.ingest.passages import Destination, PassageMaker, passage_id
 from commonplace.ingest.read import normalise
-from commonplace.knowledge.config import Ground, Means, NoVectors, Vectors
+from commonplace.knowledge.config import KnowledgeRuntime, Means, NoVectors, Vectors
 from commonplace.knowledge.maps import CheckedMaps, KnowledgeMap, checked_maps
 from commonplace.knowledge.results import KnowledgeReport
 from commonplace.ranking.arrays import quantise
@@ -29,7 +29,7 @@ _AT_ONCE: Final = 256
 LEXICAL: Final = "no vectors are made, for vectorEnabled is false: the knowledge is found by its words alone"
 
 
-def embedder_of(ground: Ground, means: Means) -> str:
+def embedder_of(ground: KnowledgeRuntime, means: Means) -> str:
     """Return the name of what makes the vectors now, "" for nothing."""
     if not means.config.vector_enabled or means.no_vectors:
         return ""
@@ -38,7 +38,7 @@ def embedder_of(ground: Ground, means: Means) -> str:
     return ground.embedder()
 
 
-def replace_knowledge(ground: Ground, means: Means, agent: str, given: object) -> KnowledgeReport:
+def replace_knowledge(ground: KnowledgeRuntime, means: Means, agent: str, given: object) -> KnowledgeReport:
     """Make these maps the knowledge of an agent, and return what that changed.
 
     Raises:
@@ -56,7 +56,7 @@ def replace_knowledge(ground: Ground, means: Means, agent: str, given: object) -
     return replace(report, seconds=time.perf_counter() - begun)
 
 
-def _replace(ground: Ground, means: Means, agent: str, checked: CheckedMaps) -> KnowledgeReport:
+def _replace(ground: KnowledgeRuntime, means: Means, agent: str, checked: CheckedMaps) -> KnowledgeReport:
     wanted = [each for each in checked.maps if each.content]
     maker = _Maker(ground, means)
     known = ground.store.knowledge(ground.namespace).items(agent)
@@ -136,7 +136,7 @@ class _Maker:
         made: what is ready, by map.
     """
 
-    ground: Ground
+    ground: KnowledgeRuntime
     means: Means
     destination: Destination = field(init=False)
     embedder: str = field(init=False)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.errors import CommonplaceError
-from commonplace.knowledge.config import Ground, Means, reranked
+from commonplace.knowledge.config import KnowledgeRuntime, Means, reranked
 from commonplace.knowledge.index import embedder_of, is_stale
 from commonplace.knowledge.results import KnowledgeHit, Retrieval
 from commonplace.models.cache import AgingCache, Bounds
@@ -90,7 +90,7 @@ class _Found:
 class Retriever:
     """Answers queries over one store. Safe for threads."""
 
-    def __init__(self, ground: Ground, means: Means) -> None:
+    def __init__(self, ground: KnowledgeRuntime, means: Means) -> None:
         self._ground = ground
         self._means = means
         self._rows: AgingCache[_Row] = AgingCache(VECTORS_CACHE)

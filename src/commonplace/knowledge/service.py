@@ -12,7 +12,7 @@ from typing import Any
 
 from commonplace.errors import CommonplaceError, ProviderError, UsageError
 from commonplace.knowledge.agents import Agent, Given, definition_of
-from commonplace.knowledge.config import Ground, Means, MemoryConfig
+from commonplace.knowledge.config import KnowledgeRuntime, Means, MemoryConfig
 from commonplace.knowledge.index import LEXICAL, embedder_of, is_stale, replace_knowledge
 from commonplace.knowledge.maps import AgentContext, checked_name, context_of, record_of
 from commonplace.knowledge.results import (
@@ -29,7 +29,7 @@ from commonplace.search.request import MAX_LIMIT
 class KnowledgeService:
     """What the agents of one namespace know. Made by `Engine.knowledge` and `Engine.knowledge_service`."""
 
-    def __init__(self, ground: Ground, means: Means) -> None:
+    def __init__(self, ground: KnowledgeRuntime, means: Means) -> None:
         self._ground = ground
         self._means = means
         self._retriever = Retriever(ground, means)

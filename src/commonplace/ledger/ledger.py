@@ -17,7 +17,7 @@ from commonplace.errors import NotFoundError, StoreError, UsageError
 from commonplace.files import read_file
 from commonplace.formats.beads import read, split_notes, to_line
 from commonplace.ledger import rules
-from commonplace.ledger.rate_limit import Pace
+from commonplace.ledger.rate_limit import RateLimiter
 from commonplace.ledger.rules import Doer, ImportedIssues, take_in, without_secrets
 from commonplace.types.ledger import UNFINISHED, URGENCIES, Issue, IssueEvent, IssueSelection
 
@@ -42,7 +42,7 @@ class Tended:
     escalated: tuple[str, ...] = ()
 
 
-def tend(pace: Pace, actor: str, *, is_gone: Callable[[str], bool]) -> Tended:
+def tend(pace: RateLimiter, actor: str, *, is_gone: Callable[[str], bool]) -> Tended:
     """Do what is due: release claims, open blocked issues again, raise the urgency of old ones.
 
     Issues are looked for without a transaction and changed in parts, each one transaction and one operation of the rate
@@ -273,7 +273,7 @@ class Ledger:
 
     def tend(self) -> Tended:
         """Release lapsed claims, open blocked issues again that are to be retried, raise the urgency of old ones."""
-        pace = Pace(self._store, self._namespace, self._now, time.sleep, 0)
+        pace = RateLimiter(self._store, self._namespace, self._now, time.sleep, 0)
         return tend(pace, self._actor, is_gone=self._is_gone)
 
     def get(self, id_: str) -> Issue:

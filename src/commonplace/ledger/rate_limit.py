@@ -22,7 +22,7 @@ _LEAST_WAIT_S: Final = 0.001
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class RateLimiter:
     """Writes into one namespace as fast as the rate limit lets it.
 
     Attributes:

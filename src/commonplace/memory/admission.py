@@ -15,7 +15,7 @@ from commonplace.text.similarity import contained_share, is_near_duplicate
 from commonplace.types import TIERS, Filter, MemoryRecord, MemoryWrite, Owner, StoredMemory
 
 if TYPE_CHECKING:
-    from commonplace.memory.view import Fading, Outcome
+    from commonplace.memory.view import Outcome, RetentionPolicy
     from commonplace.search.retrieve import Searcher
     from commonplace.store.contract import MemoryChange, Store
 
@@ -38,7 +38,7 @@ class Admission:
 
 
 def admit(
-    change: MemoryChange, write: MemoryWrite, fading: Fading, now: float, *, has_given_id: bool, force: bool
+    change: MemoryChange, write: MemoryWrite, fading: RetentionPolicy, now: float, *, has_given_id: bool, force: bool
 ) -> Admission:
     """Write a memory where it is new; touch the one that says the same already, whoever wrote it.
 
@@ -70,7 +70,9 @@ def replaced(change: MemoryChange, known: StoredMemory, write: MemoryWrite, now:
     return _added(change, replace(write, owner=owner, record=record, is_placed=stays), now)
 
 
-def _again(change: MemoryChange, known: StoredMemory, write: MemoryWrite, fading: Fading, now: float) -> Admission:
+def _again(
+    change: MemoryChange, known: StoredMemory, write: MemoryWrite, fading: RetentionPolicy, now: float
+) -> Admission:
     """An id that is known comes again: with the same words it is the same memory, with others its next version."""
     old, new = known.record, write.record
     is_same = known.expired_at is None and _meaning(old, known.owner) == _meaning(new, write.owner)
@@ -108,7 +110,9 @@ def _twin(change: MemoryChange, write: MemoryWrite) -> StoredMemory | None:
     return next((each for each in near[:_MOST_COMPARED] if is_near_duplicate(content, each.record.content)), None)
 
 
-def _join(change: MemoryChange, twin: StoredMemory, write: MemoryWrite, fading: Fading, now: float) -> Admission:
+def _join(
+    change: MemoryChange, twin: StoredMemory, write: MemoryWrite, fading: RetentionPolicy, now: float
+) -> Admission:
     """Touch a memory that says the same, and let it gain what the new one brings: entities, a higher tier, trust."""
     old, new = twin.record, write.record
     how = "exactly" if old.content == new.content else "in nearly the same words"
@@ -123,7 +127,7 @@ def _join(change: MemoryChange, twin: StoredMemory, write: MemoryWrite, fading: 
     return Admission(replace(twin, record=record), "touched", (notice,), missing)
 
 
-def _touched(change: MemoryChange, known: StoredMemory, fading: Fading, now: float, notice: str) -> Admission:
+def _touched(change: MemoryChange, known: StoredMemory, fading: RetentionPolicy, now: float, notice: str) -> Admission:
     record = fading.used(known.record, now)
     change.revise(known.number, record)
     return Admission(replace(known, record=record), "touched", (notice,))

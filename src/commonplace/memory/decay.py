@@ -16,8 +16,8 @@ from commonplace.store.contract import Note, Store
 from commonplace.types import MemoryRecord, Selection, StoredMemory, Tier
 
 if TYPE_CHECKING:
-    from commonplace.graph.episodes import Feed
-    from commonplace.memory.view import Fading
+    from commonplace.graph.episodes import MemoryFeed
+    from commonplace.memory.view import RetentionPolicy
 
 DECAY: Final = "decay"
 """The kind of the notes that keep, by tier, when scores were last lowered."""
@@ -46,12 +46,12 @@ class DecayReport:
 def decay(
     store: Store,
     namespace: str,
-    fading: Fading,
+    fading: RetentionPolicy,
     now: float,
     *,
     tier: str,
     threshold: float,
-    feed: Feed | None = None,
+    feed: MemoryFeed | None = None,
 ) -> DecayReport:
     """Lower the scores of a tier's active memories, and archive those below a threshold that are old enough for it.
 
@@ -103,7 +103,7 @@ def _active(store: Store, namespace: str, tier: Tier) -> Iterator[StoredMemory]:
             selection = replace(selection, offset=selection.offset + _READ_AT_ONCE)
 
 
-def _falls(fading: Fading, record: MemoryRecord, now: float, threshold: float) -> bool:
+def _falls(fading: RetentionPolicy, record: MemoryRecord, now: float, threshold: float) -> bool:
     return (
         record.tier in FADING_TIERS
         and may_archive(record.tier, age(record.last_used, now))
@@ -111,5 +111,5 @@ def _falls(fading: Fading, record: MemoryRecord, now: float, threshold: float) -
     )
 
 
-def _shown(fading: Fading, record: MemoryRecord, at: float) -> float:
+def _shown(fading: RetentionPolicy, record: MemoryRecord, at: float) -> float:
     return round(min(1.0, fading.raw(record, at)), _SHOWN_DECIMALS)

@@ -19,20 +19,20 @@ from commonplace.memory.validate import (
     MAX_LABELS,
     NewMemory,
     as_given,
-    checked,
+    fraction,
     one_of,
-    refuse_unfit,
-    refuse_unfit_id,
-    share,
+    reject_invalid,
+    reject_invalid_id,
     short_text,
+    validate_memory,
     without_secrets,
 )
-from commonplace.memory.view import Fading, Memory, Outcome, seen
+from commonplace.memory.view import Memory, Outcome, RetentionPolicy, seen
 from commonplace.redaction import redact
 from commonplace.types import TIERS, Link, MemoryRecord, MemoryWrite, Owner, StoredMemory
 
 if TYPE_CHECKING:
-    from commonplace.graph.episodes import Feed, Readings
+    from commonplace.graph.episodes import MemoryFeed, Readings
     from commonplace.store.contract import MemoryChange
 
 _SAID = frozenset({"content", "at", "source"})  # what the graph takes of a memory
@@ -45,7 +45,7 @@ class _Prepared:
     write: MemoryWrite
 
 
-class Keeper:
+class MemoryService:
     """Keeps the memories of one namespace. Safe for threads.
 
     Args:
@@ -59,13 +59,13 @@ class Keeper:
     def __init__(
         self,
         destination: Destination,
-        fading: Fading,
+        fading: RetentionPolicy,
         now: Callable[[], float],
         recognise: Callable[[str], str],
         *,
         max_bytes: int = MAX_CONTENT_BYTES,
         has_ultra: bool = False,
-        feed: Callable[[], Feed | None] = lambda: None,
+        feed: Callable[[], MemoryFeed | None] = lambda: None,
         project: Path | None = None,
     ) -> None:
         self._destination = destination
@@ -195,7 +195,7 @@ class Keeper:
         name = link_type(type_)
         if not name:
             raise UsageError("the type of a link is empty", remedy="say how the two hang together")
-        link = Link(source, target, name, share("strength", strength), self._now())
+        link = Link(source, target, name, fraction("strength", strength), self._now())
         with self._store.change_memories(self._namespace) as change:
             for id_ in (source, target):
                 if change.find(id_) is None:
@@ -228,7 +228,7 @@ class Keeper:
         return write
 
     def _checked(self, item: Mapping[str, Any], *, force: bool) -> NewMemory:
-        new = without_secrets(checked(item, max_bytes=self._max_bytes, force=force, now=self._now()))
+        new = without_secrets(validate_memory(item, max_bytes=self._max_bytes, force=force, now=self._now()))
         if new.tier == "ultra" and not self._has_ultra:
             raise UsageError(
                 "the ultra tier is of one process and never stored",
@@ -258,7 +258,7 @@ class Keeper:
             count = len(opened.recalled)
             notice = f"what was recalled from memory was left out: {count} passage{'' if count == 1 else 's'}"
             new = replace(new, content=opened.text, notices=(*new.notices, notice))
-            refuse_unfit(new.content, max_bytes=self._max_bytes)
+            reject_invalid(new.content, max_bytes=self._max_bytes)
         known = self._recognise(new.content)
         if known:
             raise AdmissionError(
@@ -335,7 +335,7 @@ class Keeper:
         return [_Prepared(new, write) for new, write in zip(news, made, strict=True)]
 
     def _live(self, id_: str) -> StoredMemory:
-        refuse_unfit_id(id_)
+        reject_invalid_id(id_)
         found = self._store.memory(self._namespace, id_)
         if found is None:
             raise _missing(id_)

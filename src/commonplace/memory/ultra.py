@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from commonplace.ingest.passages import Destination
-from commonplace.memory.service import Keeper
+from commonplace.memory.service import MemoryService
 from commonplace.memory.usage import Use, write_uses
-from commonplace.memory.view import Fading, Memory
+from commonplace.memory.view import Memory, RetentionPolicy
 from commonplace.search.request import Request
 from commonplace.search.result import SearchResult
 from commonplace.store.contract import Store
@@ -34,7 +34,7 @@ class Ultra:
     def __init__(
         self,
         destination: Destination,
-        fading: Fading,
+        fading: RetentionPolicy,
         now: Callable[[], float],
         search: Callable[[Store], Searcher],
         count_tokens: Callable[[str], int],
@@ -52,7 +52,7 @@ class Ultra:
         self._fading = fading
         self._lock = threading.Lock()
         self.store.set_embedding(destination.embedder.stamp)
-        self._keeper = Keeper(self._destination, fading, now, lambda _: "", has_ultra=True)
+        self._keeper = MemoryService(self._destination, fading, now, lambda _: "", has_ultra=True)
         self._searcher = search(self.store)
 
     def remember(self, items: Sequence[Mapping[str, Any]], *, force: bool) -> list[Memory]:

@@ -12,7 +12,7 @@ from commonplace.errors import CommonplaceError
 from commonplace.types import Hit
 
 if TYPE_CHECKING:
-    from commonplace.memory.view import Fading
+    from commonplace.memory.view import RetentionPolicy
     from commonplace.store.contract import Store
 
 COUNTED_HITS: Final = 3
@@ -55,7 +55,7 @@ def injected_hits(hits: Iterable[Hit]) -> list[str]:
     ]
 
 
-def write_uses(store: Store, namespace: str, fading: Fading, uses: Iterable[Use]) -> bool:
+def write_uses(store: Store, namespace: str, fading: RetentionPolicy, uses: Iterable[Use]) -> bool:
     """Count uses in one transaction, each memory once an hour whichever process asks; what is gone is passed over.
 
     A use before the last one does not count: another process wrote that meanwhile, or the clock was set back.

@@ -56,7 +56,7 @@ KEYS: Final = tuple(field.name for field in fields(NewMemory) if field.name != "
 """What an item of `remember_many` may hold."""
 
 
-def checked(
+def validate_memory(
     values: Mapping[str, Any], *, max_bytes: int = MAX_CONTENT_BYTES, force: bool = False, now: float | None = None
 ) -> NewMemory:
     """Return what a caller gave as a memory to be written.
@@ -82,9 +82,9 @@ def checked(
     if "content" not in given:
         raise UsageError("a memory has no content", remedy="say what is to be remembered")
     content = given["content"]
-    refuse_unfit(content, max_bytes=max_bytes, force=force)
+    reject_invalid(content, max_bytes=max_bytes, force=force)
     if "id" in given:
-        refuse_unfit_id(given["id"])
+        reject_invalid_id(given["id"])
     return NewMemory(
         content=content,
         id=given.get("id", ""),
@@ -94,7 +94,7 @@ def checked(
         category=short_text("category", given.get("category", "")).strip().lower(),
         source=short_text("source", given.get("source", "")),
         origin=None if "origin" not in given else one_of("origin", given["origin"], ORIGINS),  # type: ignore[arg-type]
-        trust=None if "trust" not in given else share("trust", given["trust"]),
+        trust=None if "trust" not in given else fraction("trust", given["trust"]),
         metadata=json_object("metadata", given.get("metadata", {})),
         session=short_text("session", given.get("session", "")),
         at=moment("at", given.get("at"), now),
@@ -172,7 +172,7 @@ def without_secrets(new: NewMemory) -> NewMemory:
     return replace(cleaned, notices=(*new.notices, f"what looks like a secret was replaced: {named}"))
 
 
-def refuse_unfit(content: object, *, max_bytes: int = MAX_CONTENT_BYTES, force: bool = False) -> None:
+def reject_invalid(content: object, *, max_bytes: int = MAX_CONTENT_BYTES, force: bool = False) -> None:
     """Refuse a content that is no text, empty, too large, or binary.
 
     Raises:
@@ -198,7 +198,7 @@ def refuse_unfit(content: object, *, max_bytes: int = MAX_CONTENT_BYTES, force: 
         )
 
 
-def refuse_unfit_id(id_: object) -> None:
+def reject_invalid_id(id_: object) -> None:
     """Refuse an id that is no text, empty or too long.
 
     Raises:
@@ -208,7 +208,7 @@ def refuse_unfit_id(id_: object) -> None:
         raise UsageError(f"the id is {id_!r:.80}", remedy=f"give a text of 1 to {MAX_TEXT_CHARACTERS} characters")
 
 
-def unfit(name: str, given: object, remedy: str) -> UsageError:
+def invalid(name: str, given: object, remedy: str) -> UsageError:
     """Return the error that says what a parameter is, and what it has to be."""
     return UsageError(f"{name} is {given!r:.80}", remedy=remedy, parameters=(name,))
 
@@ -220,7 +220,7 @@ def labels(name: str, given: object) -> tuple[str, ...]:
         UsageError: it is one string, holds something empty or too long, or too many.
     """
     if isinstance(given, str) or not isinstance(given, Sequence | set | frozenset):
-        raise unfit(name, given, "give a list of texts")
+        raise invalid(name, given, "give a list of texts")
     cleaned = [" ".join(each.split()) if isinstance(each, str) else each for each in given]
     for each in cleaned:
         if not isinstance(each, str) or not each or len(each) > MAX_LABEL_CHARACTERS:
@@ -243,7 +243,7 @@ def short_text(name: str, given: object) -> str:
         UsageError: it is no text, or longer.
     """
     if not isinstance(given, str) or len(given) > MAX_TEXT_CHARACTERS:
-        raise unfit(name, given, f"give a text of at most {MAX_TEXT_CHARACTERS} characters")
+        raise invalid(name, given, f"give a text of at most {MAX_TEXT_CHARACTERS} characters")
     return given
 
 
@@ -254,7 +254,7 @@ def texts(name: str, given: object) -> tuple[str, ...]:
         UsageError: it is one string, or holds something that is no text, or a longer one.
     """
     if isinstance(given, str | bytes) or not isinstance(given, Sequence | set | frozenset):
-        raise unfit(name, given, "give a list of texts")
+        raise invalid(name, given, "give a list of texts")
     return tuple(short_text(name, each) for each in given)
 
 
@@ -265,33 +265,33 @@ def series(name: str, given: Iterable[Any]) -> Iterable[Any]:
         UsageError: it is not.
     """
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise unfit(name, given, "give a list")
+        raise invalid(name, given, "give a list")
     return given
 
 
-def whole(name: str, given: object, least: int, most: int) -> int:
+def int_in(name: str, given: object, least: int, most: int) -> int:
     """Return a whole number within its range.
 
     Raises:
         UsageError: it is no such number, or out of the range.
     """
     if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
-        raise unfit(name, given, f"give a whole number from {least:,} to {most:,}")
+        raise invalid(name, given, f"give a whole number from {least:,} to {most:,}")
     return given
 
 
-def flag(name: str, given: object) -> bool:
+def boolean(name: str, given: object) -> bool:
     """Return what is true or false; a text that says so is neither.
 
     Raises:
         UsageError: it is something else.
     """
     if not isinstance(given, bool):
-        raise unfit(name, given, "give True or False")
+        raise invalid(name, given, "give True or False")
     return given
 
 
-def place(name: str, given: object) -> Path:
+def path_value(name: str, given: object) -> Path:
     """Return the path of a file or directory, which need not be there.
 
     Raises:
@@ -301,7 +301,7 @@ def place(name: str, given: object) -> Path:
         with suppress(UnicodeEncodeError):
             os.fsencode(given)
             return Path(given)
-    raise unfit(name, given, "name a file or a directory")
+    raise invalid(name, given, "name a file or a directory")
 
 
 def one_of(name: str, given: object, choices: Sequence[str]) -> str:
@@ -311,18 +311,18 @@ def one_of(name: str, given: object, choices: Sequence[str]) -> str:
         UsageError: it is not.
     """
     if not isinstance(given, str) or given not in choices:
-        raise unfit(name, given, f"give one of {', '.join(choices)}")
+        raise invalid(name, given, f"give one of {', '.join(choices)}")
     return given
 
 
-def share(name: str, given: object) -> float:
+def fraction(name: str, given: object) -> float:
     """Return a number from 0 to 1.
 
     Raises:
         UsageError: it is none.
     """
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0.0 <= given <= 1.0:
-        raise unfit(name, given, "give a number from 0 to 1")
+        raise invalid(name, given, "give a number from 0 to 1")
     return float(given)
 
 
@@ -333,7 +333,7 @@ def json_object(name: str, given: object) -> str:
         UsageError: it is no mapping, holds what JSON cannot, or is larger than 64 KiB.
     """
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
-        raise unfit(name, given, "give a mapping with texts as keys")
+        raise invalid(name, given, "give a mapping with texts as keys")
     try:
         text = json.dumps(dict(given), sort_keys=True, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:

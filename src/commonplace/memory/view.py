@@ -92,7 +92,7 @@ def seen(
     stored: StoredMemory,
     namespace: str,
     now: float,
-    fading: Fading,
+    fading: RetentionPolicy,
     *,
     outcome: Outcome = "read",
     notices: tuple[str, ...] = (),
@@ -139,7 +139,7 @@ LEAST_TRUST_TO_RISE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Fading:
+class RetentionPolicy:
     """How memories fade and rise.
 
     Attributes:

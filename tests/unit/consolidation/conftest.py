@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import commonplace
-from commonplace.consolidation.runtime import Ground
+from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.engine import Engine
 from commonplace.types import Selection
 
@@ -38,7 +38,7 @@ class Shelf:
         self.engine = engine
         self.clock = clock
 
-    def consolidation_ground(self) -> Ground:
+    def consolidation_ground(self) -> ConsolidationRuntime:
         return replace(self.engine.consolidation_ground(), sleep=self.clock.sleep)
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 import commonplace
 from commonplace.consolidation.base import ConsolidationAgent, Plan, PlannedAgent
-from commonplace.consolidation.executor import Acts
+from commonplace.consolidation.executor import ChangeRecorder
 from commonplace.consolidation.results import DecayResult, Result
 from commonplace.consolidation.runner import Wanted, run
 from commonplace.consolidation.runtime import ConfidenceConfig
@@ -39,7 +39,7 @@ class Tidier(PlannedAgent[DecayResult]):
             raise NoRelation("nothing to be done")
         result = DecayResult(memory_id=item, score=0.01, urgency="high", action="gc")
 
-        def apply(acts: Acts) -> DecayResult:
+        def apply(acts: ChangeRecorder) -> DecayResult:
             acts.archive(memory)
             if "bad" in memory.owner.tags:
                 raise ZeroDivisionError("after the first act")

@@ -15,7 +15,7 @@ import commonplace
 from commonplace.consolidation import ConfidenceConfig, RelationshipDiscovery
 from commonplace.consolidation.relations import item_of_pair, pair_of, relation_id
 from commonplace.consolidation.results import RelationResult
-from commonplace.consolidation.runtime import Ground
+from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.engine import Engine
 from commonplace.errors import NoRelation, NotFoundError, UsageError
 from commonplace.types.ledger import IssueSelection
@@ -37,7 +37,7 @@ class Unlike:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
-    def consolidation_ground(self) -> Ground:
+    def consolidation_ground(self) -> ConsolidationRuntime:
         return replace(self.engine.consolidation_ground(), calibrated=lambda cosines: cosines * 0)
 
 

@@ -11,7 +11,7 @@ from tests.unit.memories.clocks import Clock
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.memory.decay import decay
-from commonplace.memory.view import Fading
+from commonplace.memory.view import RetentionPolicy
 from commonplace.store.contract import MemoryChange
 
 
@@ -108,7 +108,7 @@ def test_a_memory_that_is_used_meanwhile_stays(book: Engine, clock: Clock) -> No
             book.touch(memory.id)
             return book._store.change_memories(namespace)
 
-    report = decay(Interrupted(), "default", Fading(), clock(), tier="short", threshold=1.0)  # type: ignore[arg-type]
+    report = decay(Interrupted(), "default", RetentionPolicy(), clock(), tier="short", threshold=1.0)  # type: ignore[arg-type]
     assert report.archived == ()
     assert book.get(memory.id).status == "active"
 

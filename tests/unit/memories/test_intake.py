@@ -10,7 +10,7 @@ import pytest
 
 from commonplace.dates.time import iso, moment_in_words, seconds
 from commonplace.errors import UsageError
-from commonplace.memory.validate import checked, without_secrets
+from commonplace.memory.validate import validate_memory, without_secrets
 
 GOOD = {"content": "a text"}
 
@@ -52,19 +52,19 @@ GOOD = {"content": "a text"}
 )
 def test_what_cannot_be_kept_is_named_with_limit_and_remedy(values: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        checked(values)
+        validate_memory(values)
 
 
 def test_force_takes_what_looks_binary_and_nothing_else() -> None:
-    assert checked({"content": "a\0b"}, force=True).content == "a\0b"
+    assert validate_memory({"content": "a\0b"}, force=True).content == "a\0b"
     with pytest.raises(UsageError, match="empty"):
-        checked({"content": "\0"}, force=True)
+        validate_memory({"content": "\0"}, force=True)
 
 
 def test_none_is_as_if_it_were_absent_and_labels_are_each_once() -> None:
-    new = checked({**GOOD, "tags": [" b  c ", "a", "b c"], "tier": None, "category": " Decision "})
+    new = validate_memory({**GOOD, "tags": [" b  c ", "a", "b c"], "tier": None, "category": " Decision "})
     assert (new.tags, new.tier, new.category) == (("b c", "a"), None, "decision")
-    assert checked({**GOOD, "tags": {"b", "a"}}).tags == ("a", "b")
+    assert validate_memory({**GOOD, "tags": {"b", "a"}}).tags == ("a", "b")
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_an_error_names_a_parameter_as_a_surface_calls_it_and_leaves_the_value_a
 def test_a_key_of_the_metadata_may_tell_that_its_value_is_a_secret() -> None:
     token = "ghp_" + "a1B2" * 9
     given = {"password": "hunter2" + "x9!", "db": {"password": ["s3cr" + "et-Word"]}, "note": "plain", token: 1, "n": 5}
-    cleaned = without_secrets(checked({**GOOD, "metadata": given}))
+    cleaned = without_secrets(validate_memory({**GOOD, "metadata": given}))
     metadata = json.loads(cleaned.metadata)
     assert metadata["password"] == "[redacted: password]"
     assert metadata["db"] == {"password": ["[redacted: password]"]}
@@ -137,7 +137,7 @@ def test_a_key_of_the_metadata_may_tell_that_its_value_is_a_secret() -> None:
 
 def test_keys_that_are_secrets_never_become_one() -> None:
     one, two = ("ghp_" + part * 9 for part in ("a1B2", "c3D4"))
-    metadata = json.loads(without_secrets(checked({**GOOD, "metadata": {one: 1, two: 2}})).metadata)
+    metadata = json.loads(without_secrets(validate_memory({**GOOD, "metadata": {one: 1, two: 2}})).metadata)
     assert sorted(metadata.values()) == [1, 2]
     assert all(key.startswith("[redacted: github token]") for key in metadata)
 
@@ -156,5 +156,5 @@ def test_keys_that_are_secrets_never_become_one() -> None:
 )
 def test_a_chat_message_is_a_memory(message: dict[str, Any], expected: tuple[str, str, str]) -> None:
     """What people have is a list of messages; its roles say who spoke, unless the caller knows better."""
-    new = checked(message)
+    new = validate_memory(message)
     assert (new.content, new.origin, new.source) == expected

@@ -21,7 +21,7 @@ from commonplace.graph.graphiti.client import GraphitiTools, unmarked
 from commonplace.graph.graphiti.delivery import waiting_for
 from commonplace.graph.names import normal
 from commonplace.graph.query import AskedContext, GraphReader, Search, Wanted
-from commonplace.graph.runtime import Ground
+from commonplace.graph.runtime import GraphRuntime
 from commonplace.graph.text import CountTokens, describe
 from commonplace.graph.views import (
     EntityView,
@@ -56,7 +56,7 @@ class GraphitiReader(GraphReader):
     """Answers questions from Graphiti; those that its tools cannot answer, from the local graph. Safe for threads."""
 
     def __init__(
-        self, ground: Ground, search: Search, words_of: Callable[[str, int], str], backend: Backend, score: Score
+        self, ground: GraphRuntime, search: Search, words_of: Callable[[str, int], str], backend: Backend, score: Score
     ) -> None:
         super().__init__(ground, search, words_of)
         self._backend = backend
