@@ -1,4 +1,4 @@
-"""The program, where it is started as `python -m commonplace`."""
+"""Run the command line with `python -m commonplace`."""
 
 from commonplace.cli.main import main
 

@@ -1,4 +1,4 @@
-"""Every error Commonplace raises, in one tree; what to do next stands in each docstring.
+"""Every error Commonplace raises, in one tree; each docstring says what to do next.
 
 CommonplaceError
 ├── UsageError              the request itself is wrong; change it
@@ -7,7 +7,7 @@ CommonplaceError
 │   ├── SettingsError       a settings file, variable or flag is wrong
 │   └── ConfigError         a configuration document breaks its schema
 ├── NotFoundError           nothing has that id, path or name
-├── NoRelation              two memories hang together too little to be linked
+├── NoRelation              two memories are not related enough to be linked
 ├── StoreError              the store cannot do what was asked
 │   ├── StoreMissingError   there is no store here
 │   ├── StoreVersionError   the store was written by a newer Commonplace

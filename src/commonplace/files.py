@@ -1,4 +1,4 @@
-"""Read a file that somebody names, or that came with a clone, and wait until one that was written is on disk."""
+"""Read files safely, without following links out of a directory, and sync them to disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locks between processes, one file and one holder at a time, and locks across a fork.
+"""Locks between processes, and locks that survive a fork.
 
 The lock is flock(2) on a file that is created when needed and never removed (removing it would let two processes
 hold two different files of the same name). The kernel drops it when its holder dies, however it dies.

@@ -1,4 +1,4 @@
-"""Write log records as JSON lines that several processes may append to.
+"""Write log records and searches as JSON lines, shared by several processes.
 
 Two files grow in the directory it is given: `commonplace.jsonl`, fed by the standard `logging` module from our own
 loggers, and `retrieval/retrieval.jsonl`, one line a search, or a use of what one found. Each line is one `os.write`

@@ -1,4 +1,4 @@
-"""How a memory fades, is refreshed by use, climbs a tier and may be archived.
+"""Retention of memories: scoring, decay with age, promotion between tiers and the archive threshold.
 
 The score is (use_count + 1)^0.6 · f(age) · strength. Its three curves f are a power law (forgetting after Wixted and
 Ebbesen, "On the Form of Forgetting", 1991), an exponential, and a fast and a slow exponential together.

@@ -1,4 +1,6 @@
-"""Consolidation: five agents that let memories fade, merge, rise and find each other, and tell of each act."""
+"""Consolidation: five background agents that archive stale memories, merge duplicates, promote and link; the ledger
+records each change.
+"""
 
 from typing import TYPE_CHECKING
 

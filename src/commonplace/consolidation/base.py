@@ -1,7 +1,7 @@
-"""What all agents of consolidation share: plan, decide by confidence, act in one transaction, and leave one issue.
+"""The base of all agents: plan, decide by confidence, apply in one transaction, file one issue.
 
-An agent plans without writing. What is planned rests on versions of memories; where one has changed until the
-transaction begins, the plan is made anew. A dry run carries its plans out on a private copy.
+A plan is based on versions of memories; where one has changed by the time the transaction begins, the plan is made
+again. A dry run applies its plans to a private copy.
 """
 
 from __future__ import annotations

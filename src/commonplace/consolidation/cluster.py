@@ -1,4 +1,4 @@
-"""Find memories that say alike: propose to merge what says the same, link what speaks of the same."""
+"""The cluster agent: propose to merge duplicates and link memories on the same subject."""
 
 from __future__ import annotations
 

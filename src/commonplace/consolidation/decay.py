@@ -1,4 +1,4 @@
-"""Find memories that fade, and say what is to be done with each. It archives what nobody used; all else it proposes."""
+"""The decay agent: archive stale memories that were never used and propose the rest."""
 
 from __future__ import annotations
 

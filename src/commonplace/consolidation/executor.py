@@ -1,8 +1,6 @@
-"""Carry out what an agent planned: each change of memories, its issue and what undoes it in one transaction.
+"""Apply an agent's plan: changes of memories, their issue and the record that undoes them, in one transaction.
 
-Where issues are kept by another program, they are filed before that transaction and closed after it.
-
-A step is a JSON object. `undoing` plays the steps backwards.
+If another program keeps the issues, they are filed before that transaction and closed after it.
 """
 
 from __future__ import annotations

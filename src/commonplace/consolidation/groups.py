@@ -1,10 +1,9 @@
-"""Read the memories of a namespace as groups that are alike.
+"""Load the memories of a namespace and group similar ones.
 
-Memories and the turns of conversations are grouped apart: a transcript stays what was said. Turns that say little but
-what very many of them do ("that's great!") are in no group: they are alike, and have nothing to do with each other.
+Memories and turns of conversations are grouped separately. Turns that say little in words that very many share ("that's
+great!") are in no group.
 
-The names in the words are those that the graph has of a memory, read all at once; where the graph did not follow a
-memory they are extracted here, once for each text.
+Names come from the graph in one query; memories that the graph does not cover are extracted here, once for each text.
 """
 
 from __future__ import annotations

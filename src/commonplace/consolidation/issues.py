@@ -1,4 +1,4 @@
-"""The five operations on issues as the contract has them: functions over a book, or over the default store."""
+"""The contract's five operations on issues, as functions over an engine or the default store."""
 
 from __future__ import annotations
 

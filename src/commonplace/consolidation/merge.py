@@ -1,4 +1,4 @@
-"""Make one memory of those that an issue names, archive these, and lose nothing of them."""
+"""The merge agent: merge the memories that an issue names into one and archive the sources."""
 
 from __future__ import annotations
 

@@ -1,14 +1,12 @@
-"""Find pairs that hang together: by the names and tags that they share, and by how alike their vectors are.
+"""Find pairs of related memories by shared names, tags and vector similarity, and cluster them.
 
-A name or a tag that very many share tells nothing of two of them: who speaks in a conversation is named in every
-second turn. Such hubs count as if they were not there.
+Names and tags that very many memories share (hubs), such as the speakers of a conversation, are ignored.
 
 A pair is one number, first · n + second, the first row before the second.
 
-Single linkage joins what is alike, pair by pair, the most alike first; the strongest spanning forest of the pairs
-holds all that decides it (Gower and Ross, "Minimum spanning trees and single linkage cluster analysis", 1969). A
-group that grew beyond the largest size is split at its weakest links until every part fits, which is to say that
-these are never joined; what is left alone falls away.
+Clusters are single-linkage: the maximum spanning forest of the pairs decides them (Gower and Ross, "Minimum spanning
+trees and single linkage cluster analysis", 1969). A group above the size limit is split at its weakest links;
+singletons are dropped.
 """
 
 from __future__ import annotations

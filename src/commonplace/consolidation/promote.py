@@ -1,4 +1,4 @@
-"""Promote what proved its worth: write it into the vault as a note, and keep it for good."""
+"""The promotion agent: write memories that are used often to the vault and keep them in long-term memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find memories that hang together unsaid, by what they name, their tags and their words, and link them."""
+"""The relation agent: link memories that share names, tags and words."""
 
 from __future__ import annotations
 

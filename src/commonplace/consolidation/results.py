@@ -1,7 +1,7 @@
-"""What agents of consolidation return: models whose JSON schemas are those of the contract.
+"""Results of the agents: models whose JSON schemas are those of the contract.
 
-An instance is accepted where the contract's schema accepts it, and refused where that refuses it. The format `uuid` is
-an annotation there, as JSON Schema has it by default: an id that a caller gave is kept verbatim and need not be one.
+An instance is valid exactly when the contract's schema accepts it. The format `uuid` is an annotation, as in JSON
+Schema by default: ids given by callers are kept verbatim and need not be UUIDs.
 """
 
 from __future__ import annotations

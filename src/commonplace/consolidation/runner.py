@@ -1,4 +1,4 @@
-"""Run agents one after the other and tell what came of it."""
+"""Run the agents in order and report the outcome; check golden queries and roll back a run that breaks one."""
 
 from __future__ import annotations
 

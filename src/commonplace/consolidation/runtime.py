@@ -1,4 +1,4 @@
-"""What agents of consolidation stand on: the memories of one namespace, the ledger, and the world around them."""
+"""What agents share: the memories of one namespace, the ledger, models and settings."""
 
 from __future__ import annotations
 

@@ -1,13 +1,11 @@
-"""Make one text of several that say alike, without losing what one of them adds.
+"""Merge texts of similar memories and detect contradictions between them.
 
-Where every other text is contained in the longest, that is the text. Else it is the longest, and after it what each
-other one says that none before it said, in these or in other words. Sentences that contradict each other are all
-kept, each with the date from which it is, and so is one that tells a time by its own date ("yesterday") where the
+If the longest text contains all others, it is the result. Otherwise what the others add is appended. Sentences that
+contradict each other are all kept, each with its date, and so are sentences with relative dates ("yesterday") if the
 sources are of different days.
 
-The vectors of "deploy on Monday" and "deploy on Friday" are neighbours, as are those of "likes" and "does not like":
-no threshold on their cosine tells them apart. So what differs is looked at word by word. A wrong "conflict" asks a
-person; a wrong "none" mixes what was so with what is so.
+No threshold on cosine separates "deploy on Monday" from "deploy on Friday", or "likes" from "does not like", so
+differences are compared word by word. A false conflict asks a person; a missed one mixes true with outdated.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Undo what agents did: one change, or all of a run, in one transaction. What others built upon stays where it is.
+"""Undo one change of an agent, or all of a run, in one transaction; later changes by others are kept.
 
-A change can be undone while nothing that rests on it was done since. Use of a memory since then is no obstacle; where
-a value was changed again it keeps what it has now. Undone is what is known from now on: a version that was replaced
-before stays as it was in its time, `promoted` where that was undone later, since that is what was known then.
+A change can be undone unless a later change builds on it; mere use of a memory does not count. Where a value was
+changed again, the newer value stays. An undo affects what is known from now on: earlier versions stay as they were.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Write notes into the vault of a namespace: each memory has one, written whole or not at all, and never over another.
+"""Write notes into the vault of a namespace, one for each memory, atomically and never over another file.
 
-The notes of `default` lie in `vault/`, those of another namespace in `vault/<name>/`, named as its Markdown is. What
-lies deeper is a person's. Everything is opened from the store's directory downward without following a link, so that
+Notes of `default` are in `vault/`, those of another namespace in `vault/<name>/`, named like its journal. Deeper
+directories belong to the user. All files are opened relative to the store's directory without following links, so that
 no title, link or directory leads out of the vault.
 """
 

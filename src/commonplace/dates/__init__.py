@@ -1,8 +1,7 @@
-"""Find the dates that a text speaks of, as half-open stretches of UTC.
+"""Find dates in a text and resolve them to half-open UTC intervals.
 
-Dates that do not say their year, or are told from now, are resolved against a given moment. The choice is for being
-right over finding all: `may`, `march`, `second` or `1999 files` count as dates only where the words around them say
-so.
+Dates without a year and relative dates are resolved against a given moment. Precision is preferred to recall: `may`,
+`march`, `second` or `1999 files` count as dates only where the context says so.
 
 A day is from midnight to midnight, a week from Monday, a season of three whole months on the northern half of the
 Earth, a night from 18 to 6 o'clock. `three days ago` is that day, `two weeks ago` the seven days around that day,

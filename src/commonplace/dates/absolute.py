@@ -1,6 +1,6 @@
-"""Dates by their calendar names: months with days and years, weekdays, quarters, seasons, holidays, decades.
+"""Parse absolute dates: numeric and ISO dates, clock times, months, weekdays, quarters, seasons, holidays, decades.
 
-Without a year (or week) they are cycles. A name that is also another word is marked as doubtful.
+A date without a year (or week) is a cycle. A name that is also another word is marked as doubtful.
 """
 
 from __future__ import annotations

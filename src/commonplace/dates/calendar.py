@@ -1,4 +1,4 @@
-"""Stretches of the calendar and arithmetic with them, on the wall clock of one timezone."""
+"""Calendar periods and arithmetic on them, in the local time of one timezone."""
 
 from __future__ import annotations
 

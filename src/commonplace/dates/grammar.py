@@ -1,4 +1,4 @@
-"""Dates within and around dates: the end of May, first week of June, two days before Christmas, 5 pm on Monday."""
+"""Combine dates into longer expressions: first week of June, two days before Christmas, from 3 to 5 pm."""
 
 from __future__ import annotations
 

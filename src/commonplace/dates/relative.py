@@ -1,4 +1,4 @@
-"""Dates told from now: yesterday, last May, this quarter, three weeks ago, in two days, the past few months."""
+"""Parse relative dates and amounts: yesterday, last May, three weeks ago, in two days, the past few months."""
 
 from __future__ import annotations
 

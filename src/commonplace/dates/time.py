@@ -1,4 +1,4 @@
-"""Times as callers give and get them: seconds, ISO texts and datetimes."""
+"""Convert times between seconds, ISO 8601 and datetimes; parse the times that callers give."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The English words that dates are made of.
+"""The English words of date expressions, and the word reader of the parser.
 
 Only a few hundred words are kept at a time, so a long text costs no memory.
 """

@@ -1,7 +1,7 @@
-"""Run a forgetting: choose, erase in one transaction, let the copies go, prove it, and leave a receipt.
+"""Run a deletion: select, erase in one transaction, remove copies, verify, write a receipt.
 
-From that transaction on a note in the store says what is still to be done, so that a run that is killed is finished
-by the next one or by `doctor`. One run at a time: a lock in the store's directory.
+From that transaction on, a note in the store lists the remaining steps, so that a killed run is resumed by the next one
+or by `doctor`. A lock in the store's directory admits one run at a time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is to go, counted, with all that would betray it."""
+"""Build the plan of a deletion: the rows to delete, their counts and the byte patterns to search for afterwards."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The record that proves a forgetting, as callers see it and as it is kept. It holds nothing of what was forgotten.
+"""The receipt of a deletion, as callers see it and as it is stored. It holds no deleted content.
 
-Not even a hash: a short text can be guessed from its unsalted hash, and from a salted one as well where the salt
-stands beside it. Ids are kept, so that a memory that comes back from a page that somebody saved late is known as
-forgotten.
+It holds no hash either: short texts can be guessed from a hash, salted or not, if the salt is stored beside it. Ids are
+kept, so that a memory that returns from an old page is recognised as deleted.
 """
 
 from __future__ import annotations

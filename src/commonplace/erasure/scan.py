@@ -1,7 +1,7 @@
-"""Needles: byte strings that betray a forgotten text, and the search for thousands of them at once.
+"""Derive byte patterns from deleted texts and search files for thousands of them at once.
 
-A text gives its lines and sentences, in the forms in which files hold them: UTF-8, escaped in JSON, in lower case.
-Long ones are cut into pieces, for a page of a database or a block on disk may hold a part of them alone.
+A text contributes its lines and sentences in the encodings that files use: UTF-8, JSON-escaped, lower case. Long ones
+are cut into pieces, since a database page or disk block may hold only a part.
 """
 
 from __future__ import annotations

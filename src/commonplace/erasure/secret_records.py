@@ -1,13 +1,9 @@
-"""Put placeholders for secrets into texts of every shape, and remember what was found.
+"""Replace secrets in stored records: memories, episodes, facts, knowledge and issues.
 
-A secret that was recognised in one place is one wherever it stands: a key that one memory calls so is replaced in
-another that does not. That holds for disordered values alone; a short password may be somebody's ordinary word.
+A secret recognised in one place is replaced everywhere. That holds only for random-looking values, since a short
+password may be an ordinary word.
 
-Where an episode is cleaned, the places in it that mentions and facts tell of are moved with their words.
-
-Ids and times stay. A vector of an embedder of somebody's own goes: it was made of the words that held the secret.
-
-Ids, statuses, times and who did what stay.
+In a redacted episode the offsets of mentions and facts are shifted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Find what holds secrets in a store, row by row, and write it anew without them.
+"""Find stored rows that hold secrets and rewrite them with placeholders.
 
-A memory is written anew with all its versions, what is no memory passage by passage; ids, times and uses stay. What
-names something (an id, a session, a path) is only told: with another name it would be another thing.
+A memory is rewritten with all its versions, other owners passage by passage; ids, times and uses stay. Secrets in
+identifiers (an id, a session, a path) are only reported, since renaming would make it another item.
 """
 
 from __future__ import annotations

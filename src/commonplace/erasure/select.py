@@ -1,4 +1,4 @@
-"""What a forgetting takes with it: what was asked for, and the memories that carry its words on.
+"""Select what a deletion covers: the requested items and everything derived from them.
 
 * A memory that was derived from a forgotten one, directly or through others, goes too, also where it has other sources
   as well: nobody can tell which of its words came from where. The other sources stay.

@@ -1,6 +1,6 @@
-"""What follows an erasing: each step lets one kind of copy go, may be taken again at any time, and says what waits.
+"""Remove the copies of deleted data: index, journal pages, vault notes, drafts, free pages. Each step is idempotent.
 
-They need nothing but ids and numbers, so that they can be taken after the process that erased was killed.
+A step needs only ids and numbers, so that it can run after the process that erased was killed.
 """
 
 from __future__ import annotations

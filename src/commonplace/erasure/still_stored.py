@@ -1,7 +1,4 @@
-"""Which needles also stand in what the store still holds: they betray nothing.
-
-The index of every store has an entry `generation`: a tag of that name, found there, betrays nothing.
-"""
+"""Find patterns that also occur in data that stays, so that the scan does not report them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prove a forgetting: look for the needles in every file, and ask the index and the store for what went."""
+"""Verify a deletion: scan every file for the patterns, query index and store, and resume unfinished runs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What leaves a store as a whole and comes back: backups and restored stores, exports and imports."""
+"""Backup and restore, export and import of whole namespaces."""

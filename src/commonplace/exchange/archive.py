@@ -1,9 +1,9 @@
-"""The file that a backup is: a zip archive with a manifest of its members.
+"""Read and write backup archives: zip files with a manifest of sizes and checksums.
 
-What is read from an archive is believed of nobody: names, sizes and sums are checked before and while a member is
-unpacked, and no member is unpacked that the manifest does not name.
+Archives are untrusted: names, sizes and checksums are verified before and while a member is unpacked, and members that
+the manifest does not list are rejected.
 
-Whoever forgets is told of them: what is forgotten later is still in them.
+Deletions report existing backups, since these still hold what is deleted later.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write a backup of a store while others use it, and read it back before it counts."""
+"""Write a backup of a live store and verify it."""
 
 from __future__ import annotations
 

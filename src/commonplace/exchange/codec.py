@@ -1,10 +1,9 @@
-"""How values stand in the lines of an export, both ways, and what a line may hold.
+"""Encode and decode records as lines of an export.
 
-A line is one JSON object in ASCII, its numbers exact, so that every text and time comes back as it was. Three things
-that JSON cannot say are said otherwise: an infinite time is "inf" or "-inf"; what is a JSON text in the store (the
-metadata of a memory, the attributes of an entity or fact, the detail of what happened to it) is an object; and a text
-that holds two halves of a surrogate pair as two code points, which JSON would join, is {"parts": [...]}, the parts to
-be set one after the other. Names, mentions and happenings do not repeat the entity or fact in whose line they stand.
+A line is one JSON object in ASCII with exact numbers, so that every text and time round-trips. Three values have a
+special form: an infinite time is "inf" or "-inf"; a JSON text in the store (metadata, attributes, details) is an
+object; and a text with two halves of a surrogate pair as two code points, which JSON would join, is {"parts": [...]},
+to be concatenated. Names, mentions and happenings do not repeat the entity or fact of their line.
 """
 
 from __future__ import annotations

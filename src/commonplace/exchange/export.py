@@ -1,4 +1,4 @@
-"""Write what a namespace holds as JSON lines, from one state of the store."""
+"""Export a namespace as JSON lines from one snapshot of the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make memories and facts of what other systems remember."""
+"""Convert memories and facts of other systems to items of an import."""
 
 from __future__ import annotations
 

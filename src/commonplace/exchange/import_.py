@@ -1,8 +1,6 @@
-"""Take items into a store: all are looked at before any is written, and what is there already stays as it is.
+"""Import items into a store: validate all, then write what is new in batches; importing again changes nothing.
 
-Import something twice, or again after a crash in the middle, and nothing happens twice.
-
-It compares again inside each transaction: others write meanwhile. What it passes over is as it was.
+Items are compared again inside each transaction, since other processes may have written meanwhile.
 """
 
 from __future__ import annotations

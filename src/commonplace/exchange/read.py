@@ -1,4 +1,4 @@
-"""Read an export of Commonplace, line by line; a file that is cut off or damaged is noticed."""
+"""Read an export line by line and reject one that is truncated or damaged."""
 
 from __future__ import annotations
 

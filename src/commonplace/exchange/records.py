@@ -1,13 +1,13 @@
-"""What an import takes in, whatever file it stood in: checked, secrets replaced, not yet compared with a store.
+"""Items of an import and their rules: validate, redact, compare with what is stored, write.
 
-Episodes come first, then entities, then facts: what one names stands before it, or in the store.
+Episodes come first, then entities, then facts: an item may refer only to earlier ones or to the store.
 
-An entity or a fact grows: other episodes name it otherwise, end it, dispute it. Where all that is imported of it is
-here already, what is here is the same or the later state of it, and stays.
+An entity or a fact grows with later episodes. Where the store already holds all of an imported one, the stored state is
+the same or newer, and stays.
 
-Vectors and texts are made anew of the maps.
+Vectors and texts are computed anew from the maps.
 
-An issue comes with what was done on it, and with what undoes its change.
+An issue is imported with its events and the record that undoes its change.
 """
 
 from __future__ import annotations

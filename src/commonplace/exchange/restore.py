@@ -1,4 +1,4 @@
-"""Make a store of a backup, beside the place where it is to be, and put it there in one step.
+"""Restore a backup into a directory and put it in place of a store.
 
 Whoever has the old store open must close it first: what it wrote after the change of places would be written to the
 old store, which nobody reads any more. So a store that is open anywhere is not replaced.

@@ -1,4 +1,4 @@
-"""What a text says, found without a model: names, dates and facts."""
+"""Extract names, dates and facts from a text by rules."""
 
 from commonplace.extract.extract import extract
 from commonplace.extract.model import Claim, Extraction, Found

@@ -1,4 +1,4 @@
-"""Find what the verbs of a sentence state, by the table of `grammar`."""
+"""Extract the statements of a sentence from its verbs, by the table of relations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read decisions and preferences, whose object may be anything: a tool, a habit, something to do."""
+"""Extract decisions and preferences, whose object may be any phrase."""
 
 from __future__ import annotations
 

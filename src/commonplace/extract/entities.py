@@ -1,4 +1,4 @@
-"""Gather what a text names, each thing once: full and short names, files and what they are called, pronouns."""
+"""Collect the entities of a text and resolve coreference: short names, files, pronouns."""
 
 from __future__ import annotations
 

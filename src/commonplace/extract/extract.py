@@ -1,4 +1,4 @@
-"""Extract entities, claims and dates from a text, sentence by sentence, in time that grows with its length alone."""
+"""Extract entities, claims and dates from a text, sentence by sentence, in linear time."""
 
 from __future__ import annotations
 

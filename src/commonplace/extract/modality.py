@@ -1,4 +1,4 @@
-"""Tell what is said to be so from what is asked, supposed, wished, rumoured or planned."""
+"""Tell assertions from questions, conditions, wishes, hearsay and plans."""
 
 from __future__ import annotations
 

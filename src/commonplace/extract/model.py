@@ -1,4 +1,4 @@
-"""What an extraction gives: entities, claims between them, dates; the same from rules and from a model."""
+"""Results of an extraction: entities, claims, dates."""
 
 from __future__ import annotations
 

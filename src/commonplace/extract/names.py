@@ -1,7 +1,4 @@
-"""Find what a sentence names: people, places, organisations, tools, files, identifiers; by lists and by looks.
-
-Knows one sentence at a time and no grammar; who is the same as who is settled later.
-"""
+"""Recognise names in a sentence: people, places, organisations, tools, files, identifiers."""
 
 from __future__ import annotations
 

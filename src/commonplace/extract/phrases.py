@@ -1,4 +1,4 @@
-"""Read the noun phrases before and behind a verb, with their lists: `auth.ts and the billing service`."""
+"""Parse the noun phrases before and after a verb, with their lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The relations that sentences state, read from relations.txt, which says how its lines are written."""
+"""The table of relations, read from relations.txt, and the statements made from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cut a sentence into words as the grammar sees them: names with dots, paths and identifiers are one word each."""
+"""Tokenize a sentence; dotted names, paths and identifiers are one token each."""
 
 from __future__ import annotations
 

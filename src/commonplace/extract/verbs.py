@@ -1,4 +1,4 @@
-"""The verbs of the grammar in all their forms."""
+"""Verb forms and verb groups."""
 
 from __future__ import annotations
 

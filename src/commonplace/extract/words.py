@@ -1,4 +1,4 @@
-"""The words that the extractor knows; the long lists are in words.txt."""
+"""Word lists of the extractor, read from words.txt."""
 
 from __future__ import annotations
 

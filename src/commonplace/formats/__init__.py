@@ -1,1 +1,1 @@
-"""Foreign formats, each translated purely to and from our types."""
+"""Readers and writers of file formats and protocols: pure functions from and to our types."""

@@ -1,7 +1,7 @@
-"""Read an auto-retrieval document and say what it asks for.
+"""Read an auto-retrieval document into settings.
 
-A document states the index, the two-stage pipeline and the strategies of agents. What it states becomes settings, by
-dotted key; what it leaves out stays as the settings have it.
+A document configures the index, the two-stage pipeline and the strategies of agents. Its values become settings by
+dotted key; omitted ones keep their setting.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Issues as beads writes them, one JSON object a line, and back.
+"""Read and write issues in the JSON Lines format of beads.
 
-What an issue has that beads knows no field for stands in a field of our own, `commonplace`; what beads has that we
-know no field for is kept in `rest` and written again.
+Fields that beads lacks are stored in our own field `commonplace`; fields of beads that we lack are kept in `rest` and
+written back.
 """
 
 from __future__ import annotations

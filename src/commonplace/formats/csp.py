@@ -1,4 +1,4 @@
-"""Read and write requests of CSP/1, the text protocol of the memory specialist.
+"""Parse and format requests and responses of CSP/1, the text protocol of the memory specialist.
 
     TASK REQ:recall project setup IN:MEM OUT:MEM_REFS
     PARAMS {"max_results": 5, "min_relevance": 0.3}

@@ -1,6 +1,6 @@
-"""Draw a part of a graph: entities as nodes, facts as edges; as SVG, HTML, PNG, and for Graphviz and Mermaid.
+"""Draw a graph as SVG, HTML, PNG, Graphviz DOT or Mermaid.
 
-Names and facts are the words of others: they are written as text alone, and no word of them can end its quotes.
+Names and facts are untrusted and escaped in every format.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""Write what is recalled as fenced, labelled data, and find such fences in text again.
+r"""Wrap recalled text in a labelled fence, and remove such fences from text.
 
 A model that reads a recalled text must be able to tell where it ends, whatever is written in it, and that it is data.
 The fence is always the same, without a nonce: a text that imitates a marker of it has the marker escaped, by a

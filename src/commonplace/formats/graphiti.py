@@ -1,9 +1,8 @@
-"""Translate episodes, entities and facts to and from Graphiti's JSON: its nodes and edges, as its models name them.
+"""Convert episodes, entities and facts to and from the JSON of Graphiti's nodes and edges.
 
 The shapes are those of `graphiti_core` (EpisodicNode, EntityNode, EntityEdge, EpisodicEdge) without embeddings, which
-its MCP server's tools answer too. What Graphiti has no field for stands under the key `commonplace`: as JSON text,
-for Graphiti's attributes hold no objects. It is only what reading the rest would not give, so a value that somebody
-edits counts.
+its MCP server returns too. Values without a field in Graphiti are under the key `commonplace` as JSON text, since
+Graphiti's attributes hold no objects; only what cannot be derived from the rest, so that edits made there count.
 """
 
 from __future__ import annotations

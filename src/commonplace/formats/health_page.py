@@ -1,6 +1,6 @@
-"""Draw the health of memories as a page for a browser, all in one file.
+"""Render the health report as a self-contained HTML page.
 
-The page fetches nothing, and its policy lets no script run, whatever stands in a memory.
+The page loads nothing, and its content security policy forbids scripts, whatever a memory contains.
 """
 
 from __future__ import annotations

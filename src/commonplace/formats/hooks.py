@@ -1,4 +1,4 @@
-"""Read the event that an agent's client writes to a hook, and write what the hook answers.
+"""Parse the events of agent clients' hooks and write the answers.
 
 The events and their fields are those of Claude Code and Codex; `BeforeAgent` is Gemini CLI's name for a prompt,
 `PreCompress` that for `PreCompact`. Clients take the answer to a session's start or a prompt as plain text, and any

@@ -1,8 +1,4 @@
-"""Read the Markdown pages of the memories: one for each day, and one for what is kept long.
-
-A page is read without loss: a block's raw text is what stands between its lines, and what belongs to no block is left
-where it is. Every id comment belongs to exactly one block, whatever a person did to the headings, so that no slip of
-the pen lets a memory vanish. Who changed what, and what to do about it, is not known here.
+"""Parse and render the Markdown pages of the journal: one for each day and one for long-term memory.
 
 A mark is a line of ours: a heading, `Tags:`, `Links:`, the comment with a memory's id. A line of text that would be
 one gets a backslash before it, as in Markdown, and a line that would be one but for its backslashes gets one more; so

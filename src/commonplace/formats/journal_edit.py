@@ -1,6 +1,6 @@
-"""Change some entries of a Markdown page and leave every other byte as it is.
+"""Edit entries of a Markdown page by three-way merge and leave every other byte as it is.
 
-The rule has three ways because each side is compared with what it said when both last agreed, not with the other.
+Each side is compared with the baseline, not with the other side.
 """
 
 from __future__ import annotations

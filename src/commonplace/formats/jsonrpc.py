@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 as the Model Context Protocol narrows it: one line of bytes to calls, answers to one line of bytes."""
+"""Encode and decode JSON-RPC 2.0 messages, one a line, as the Model Context Protocol uses them."""
 
 from __future__ import annotations
 

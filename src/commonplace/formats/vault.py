@@ -1,4 +1,4 @@
-"""Write a memory as a note of the vault, read notes, and write one anew without losing what a person did to it.
+"""Read, write and update notes of the vault: Markdown with front matter.
 
     ---
     title: "Postgres for billing"

@@ -1,4 +1,4 @@
-"""Read YAML that somebody else wrote: plain values, without the means to hold up the program."""
+"""Parse untrusted YAML and front matter into plain values, with limits."""
 
 from __future__ import annotations
 

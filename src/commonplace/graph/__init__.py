@@ -1,1 +1,1 @@
-"""What was true when: episodes, entities and facts through time, over a store."""
+"""The temporal knowledge graph: episodes, entities and facts with the times at which they were true and known."""

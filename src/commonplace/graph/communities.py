@@ -1,4 +1,4 @@
-"""Find which ids hang together more closely than with others, by their weighted edges.
+"""Detect communities by weighted edges (Louvain).
 
 Modularity is climbed by moving one id at a time and then taking each community for one id (the Louvain method:
 Blondel et al., "Fast unfolding of communities in large networks", 2008), with a queue of those whose surroundings

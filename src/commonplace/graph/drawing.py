@@ -1,4 +1,4 @@
-"""Make of what lies about an entity what a picture shows of it. How that is drawn is known by `formats.drawing`."""
+"""Convert the neighbourhood of an entity to a drawing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the entity that a name means in a graph under change, or make it; keep its names."""
+"""Find or create the entity that a name refers to, and store its names."""
 
 from __future__ import annotations
 

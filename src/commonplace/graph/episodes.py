@@ -1,6 +1,7 @@
-"""Bring an episode into a graph under change. What it says, others have found out.
+"""Add and remove episodes: resolve their entities, record their mentions and assert their facts.
 
-The episode holds no words, its memory does. It goes when the memory is archived, and comes anew with other words.
+An episode holds no text; its memory does. It is removed when the memory is archived and added again when its text
+changes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Read an episode: plain text as it is, a conversation line by line, JSON key by key."""
+"""Extract entities and facts from an episode by rules: plain text, conversations and JSON."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Read, reckon and write the facts that have a say on one another, in one transaction. How is told in `reckoning`.
-
-A slot is the facts of one source and type where one of them holds at a time, else those of one source, type and
-target.
-"""
+"""Load, resolve and write the facts of one key in one transaction."""
 
 from __future__ import annotations
 

@@ -1,11 +1,7 @@
-"""A fact while it is reckoned: what a relation says, and what must be remembered of its sources to judge it again.
+"""Assertions and facts under resolution: intervals, evidence, and the rule by which one fact ends another.
 
-The latter stands in the relation's attributes under a key of our own, which nobody is shown.
-
-What ends before it begins holds at no time.
-
-The rule: the newer of two facts ends the older one only in the clear case, where both hold at some moment and the
-older one began before the newer one.
+The newer of two facts ends the older one only in the clear case: both hold at some moment, and the older one began
+before the newer one. A fact that ends before it begins holds at no time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which types of entities and relations there are, and which relations have one value at a time."""
+"""Types of entities and relations, and which relations hold one value at a time."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Make two entities of a graph under change one, and take them apart again, with the facts that go with each.
+"""Merge two entities and split them again, with their facts.
 
-What is said of facts keeps the entities that were meant when it was said: so a merge can be undone exactly.
+Assertions keep the entities that they were made about, so a merge can be undone exactly.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Write a graph as one document of Graphiti's nodes and edges, and read such a document.
+"""Export and import a graph as one document of Graphiti's nodes and edges.
 
 The document is a JSON object with the lists that Graphiti's own bulk import takes: `episodic_nodes`, `entity_nodes`,
 `entity_edges`, `episodic_edges`; one record a line. What the tools of Graphiti's MCP server answer is read too: there
 the lists are called `episodes`, `nodes` and `facts`.
 
-What this program wrote comes back as it was. What another wrote gets names to be found by, and for each fact what is
-needed to reckon it again: it was said, by these episodes, and ended when it is said to have ended.
+A document written here round-trips. Entities of others get lookup names, and facts get the assertions from which they
+can be resolved again.
 """
 
 from __future__ import annotations

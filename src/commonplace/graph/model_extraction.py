@@ -1,11 +1,9 @@
-"""Read an episode: by a language model where one is to, by the rules where none is, or it is of no use.
+"""Extract entities and facts with a language model, checked against the text; fall back to rules.
 
-The text goes into the prompt as a JSON string and is called data there; what comes back is checked in
-`model_answers`.
+The text enters the prompt as a JSON string, labelled as data.
 
-Nothing comes of an answer that the text does not hold: a name stands there, a fact is said in a sentence of it that
-names one of its two ends, a date is one that the text speaks of. So a model that is wrong, or was misled by the text,
-can choose among what stands there, and add nothing to it.
+Every part of an answer must be supported by the text: each name occurs in it, each fact in a sentence that names one of
+its ends, each date among the dates found. So a wrong or misled model can select from the text but add nothing.
 """
 
 from __future__ import annotations

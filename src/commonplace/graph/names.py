@@ -1,16 +1,12 @@
-"""By which forms names are compared: the normal form of a name, and looser keys that only may mean the same.
+"""Normalise and compare names: lookup keys, abbreviations, nicknames, places.
 
-Left out are short forms that are mostly names of their own by now (Jack, Lisa, Nancy, Sally), since a wrong "the
-same" joins two lives.
+Nicknames that are mostly names of their own by now (Jack, Lisa, Nancy, Sally) are left out. A wrong match merges two
+people; a missed match only waits for a merge.
 
-What it returns may mean the same: whoever looks it up decides.
+Where several entities match and nothing decides between them, none is chosen.
 
-A wrong "the same" joins two lives; a wrong "new" only waits for a merge.
-
-Where more than one entity could be meant and nothing tells which, none is.
-
-A fact that somebody lives in Germany does not contradict one that she lives in Berlin. Of a place that is not known
-here nothing is said, but that a country and something else may lie in each other.
+A fact that somebody lives in Germany does not contradict one that she lives in Berlin. An unknown place may lie within
+any country.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Ask a graph: find, look around, go through time. It takes checked values, and never writes.
+"""Query the graph: search entities and facts, traverse, read history. Read-only.
 
-A graph is small and its texts are short, so the nearest of them is always somewhat near.
-
-How texts are ranked is the searcher's part; here what it finds is filtered before it is cut, and brought together.
+A graph is small and its texts are short, so the nearest text is always somewhat near: results need a minimum relevance.
 """
 
 from __future__ import annotations

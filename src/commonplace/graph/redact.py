@@ -1,7 +1,4 @@
-"""Write the values of a graph without secrets, and keep the places in episodes right that they tell of.
-
-What a secret is, somebody else says. Ids stay: with another one it would be another thing.
-"""
+"""Replace secrets in the values of a graph and shift the offsets of mentions accordingly."""
 
 from __future__ import annotations
 

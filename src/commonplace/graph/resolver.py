@@ -1,10 +1,9 @@
-"""Reckon facts from what sources say of them, one saying after the other.
+"""Resolve assertions into facts with validity intervals; a pure function of the assertions and their order.
 
-The same sayings in the same order give the same facts: what is deleted, merged or split is reckoned again from what
-is left, as if nothing else had ever been said.
+The same assertions in the same order give the same facts. After a deletion, merge or split the remaining assertions are
+resolved again from scratch.
 
-A slot may have thousands of facts, of which one that is said meets few: nothing here costs what all of them do, but
-for what says so.
+A key may have thousands of facts, of which a new assertion overlaps few: cost depends on those few, except where noted.
 """
 
 from __future__ import annotations

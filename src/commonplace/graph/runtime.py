@@ -1,4 +1,4 @@
-"""What the operations on a graph share: where it is kept, what makes its texts, its types, the time."""
+"""What operations on a graph share: store, embedder, types and clock."""
 
 from __future__ import annotations
 

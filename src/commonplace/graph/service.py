@@ -1,7 +1,7 @@
-"""Change a graph: add, delete, merge, split, settle, each in one transaction. It takes checked values.
+"""Change the graph: add, delete, merge, split, settle disputes, each in one transaction.
 
-The episodes that speak of them stay too: they say more than that. Facts that had ended, or were disputed, only
-because of what goes, hold again.
+Deleting a fact keeps the episodes that mention it. Facts that had ended or were disputed only because of a deleted one
+hold again.
 """
 
 from __future__ import annotations

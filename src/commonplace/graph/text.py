@@ -1,4 +1,4 @@
-"""Put what a graph knows of some entities together as one text for a model, within a budget of tokens."""
+"""Render what a graph holds about some entities as text within a token budget."""
 
 from __future__ import annotations
 

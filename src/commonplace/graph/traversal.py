@@ -1,7 +1,7 @@
-"""How far things hang together: outward from some of them, and the shortest way between two.
+"""Breadth-first neighbourhoods and shortest paths, bounded by fan-out.
 
-What lies next to an id is asked of the caller, some ids at a time, so that a graph need not be held in memory. A hub
-costs no more than `fan_out` of its steps, and each call says whether it left anything out.
+The caller supplies neighbours in batches, so that the graph need not be held in memory. A hub is expanded up to
+`fan_out`, and each result says whether anything was cut off.
 """
 
 from __future__ import annotations

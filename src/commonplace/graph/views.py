@@ -1,4 +1,4 @@
-"""The graph as callers see it: episodes, entities and facts, and what each call answers.
+"""Public values of the graph: episodes, entities, facts and the results of each call, with their JSON.
 
 Times are aware, in UTC. The JSON forms carry the fields of the memory specialist's contract under its names (`uuid`,
 `entity_type`, `source_node_uuid`, `relation_type`, `fact`, …) and ours beside them.

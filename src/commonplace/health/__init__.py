@@ -1,1 +1,1 @@
-"""How healthy the memories of a namespace are: what fades, repeats, contradicts or was left behind."""
+"""The health of a namespace: stale, duplicate, contradictory and orphaned memories."""

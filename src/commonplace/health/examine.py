@@ -1,4 +1,4 @@
-"""Examine the memories of a namespace: count them, and find what a person may want to look at."""
+"""Examine the memories of a namespace and collect findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an examination of memories found."""
+"""The health report: findings, golden queries and their JSON."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The index: a projection of a store's change sequence, made to be searched and thrown away at will."""
+"""The search index: derived from the store and rebuildable at any time."""

@@ -1,7 +1,6 @@
-"""What the two parts of the index promise.
+"""Protocols of the lexical and the dense index.
 
-The tests compare each part with an exact reference implementation. A part is read at one
-generation: an immutable state of the index that holds every change up to `change`.
+A part is read at one generation: an immutable state of the index that holds every change up to `change`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Dense search: cosine over int8 vectors, candidates by sign bits; it reads chunk files and knows no text.
+"""Dense search: cosine over int8 vectors, with candidates preselected by sign bits.
 
 The sign bits of query and passage agree the more, the smaller the angle between them (Charikar, "Similarity
 estimation techniques from rounding algorithms", 2002). The best by that count are scored again by their int8 vectors.

@@ -1,12 +1,12 @@
-"""The files of a generation, open and compared with what was published.
+"""Open, verify and lock the files of an index generation.
 
-A file is trusted by its size and time, else by its checksum. Descriptors stay open so that a file which shrinks later
-is noticed before anybody touches its mapped pages, which would end the process. There are two locks, both shared.
-Whoever has a generation open holds one on its directory: what is only removed while it is open is on the disk all the
-same. Whoever reads in it holds another meanwhile, on `IN_USE`: without it, what is open can be emptied and removed.
+A file is trusted if size and time match, else if its checksum does. Descriptors stay open so that a truncated file is
+noticed before its mapped pages are read, which would kill the process. Two shared locks protect readers: one on the
+directory of an open generation, so that it is not removed, and one on `IN_USE` during a read, so that it is not
+emptied.
 
-`current.json` names a generation, an immutable directory, and is replaced as a whole. Everything about an index that
-cannot be used is told by `IndexFaultError`, in one clause that continues "the index …".
+`current.json` names a generation, an immutable directory, and is replaced atomically. An unusable index raises
+`IndexFaultError` with a clause that continues "the index …".
 """
 
 from __future__ import annotations

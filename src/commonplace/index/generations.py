@@ -1,8 +1,8 @@
-"""The index on disk: immutable generations, one of them current.
+"""The index on disk: immutable generations, one of which is current.
 
-`index/current.json` names the generation in use. A writer builds the next one beside it, from links to the files that
-stay the same, and replaces `current.json`; whatever a crash leaves behind was never named and is removed by the next
-writer. An index that cannot be used is empty, with a `fault` that says why: everything in it can be rebuilt.
+`index/current.json` names the generation in use. A writer builds the next one beside it, hard-linking unchanged files,
+and replaces `current.json`; what a crash leaves behind is removed by the next writer. An unusable index is empty, with
+a `fault` that says why, and can be rebuilt.
 """
 
 from __future__ import annotations

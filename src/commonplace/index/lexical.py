@@ -1,4 +1,4 @@
-"""Lexical search: BM25 by Tantivy over terms that were analysed before; the only module that reads through Tantivy.
+"""Lexical search: BM25 over analysed terms with Tantivy.
 
 Tantivy keeps a field's length in one byte, so scores differ from the exact ones by some percent. Its statistics
 include deleted passages until their segment is merged, and span all namespaces.

@@ -1,4 +1,4 @@
-"""Build the next generation of an index beside the current one and publish it."""
+"""Build the next generation of an index and publish it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The write path: files and texts into owners, passages, vectors, and the store's changes into the index."""
+"""Indexing: discover files, cut them into passages, embed them and update the index."""

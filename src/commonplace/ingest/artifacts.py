@@ -1,8 +1,8 @@
-"""Bring a store up to date with the files of a directory, reading only what changed.
+"""Index the files of a directory incrementally, reading only those that changed.
 
-A file whose size and time are those of its stamp costs one `stat`. One whose time moved is hashed; only other bytes,
-or the same ones by another recipe, are cut, embedded and written again. Each batch is a transaction, so an
-interruption leaves whole files, old or new.
+A file whose size and time match its stamp costs one `stat`. One whose time changed is hashed; only new bytes, or a new
+recipe, are chunked, embedded and written. Each batch is one transaction, so an interruption leaves whole files, old or
+new.
 """
 
 from __future__ import annotations

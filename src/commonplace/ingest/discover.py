@@ -1,9 +1,9 @@
-"""Find the files of a directory that are worth indexing.
+"""Discover the files of a directory to index.
 
 One `scandir` a directory and one `stat` a wanted file. Links to directories are not followed, so the walk ends.
 
-A look is what an indexing would choose, as a digest of paths, sizes and times: whatever changes it (an edit, a
-rename, an ignore rule) is a reason to index again, and nothing else is.
+A `Look` is a digest of paths, sizes and times of what would be indexed: a directory needs indexing again exactly when
+it changes (an edit, a rename, an ignore rule).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Make the vectors that stored passages still lack: here and now, or in a thread beside the calls of an engine."""
+"""Embed stored passages that lack vectors, at once or in a background thread, and re-embed a store."""
 
 from __future__ import annotations
 

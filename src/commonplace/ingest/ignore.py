@@ -1,4 +1,4 @@
-"""Ignore files: which hold for a directory, and which paths they name, as git reads them."""
+"""Read ignore files with the rules of git."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Say what an artifact is from its path and text: type, phase, title, summary, tags.
+"""Derive an artifact's metadata from path and text: type, phase, title, summary, tags, references.
 
 Front matter wins over content, content over the path's names, and a nearer directory over one further out.
 
-A reference that names a file of the project becomes that file's path. What cannot be resolved stays as it is written,
-but for modules of Python's standard library, of which every project has the same.
+A reference to a file of the project becomes that file's path. Unresolved references are kept as written, except modules
+of Python's standard library.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Turn owners and their texts into passages with tokens and vectors, and write them to a store in short transactions.
-
-What of a passage is embedded is decided here, in `passage_text`.
-"""
+"""Turn texts into passages with tokens and vectors, and write them to a store in short transactions."""
 
 from __future__ import annotations
 

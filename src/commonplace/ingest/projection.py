@@ -1,4 +1,4 @@
-"""Bring the index up to the store's last change."""
+"""Bring the index up to date with the store's change sequence."""
 
 from __future__ import annotations
 

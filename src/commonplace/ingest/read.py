@@ -1,4 +1,4 @@
-"""Read one file into text with the stamp that belongs to it."""
+"""Read and decode a file, and reject binary, generated or oversized ones."""
 
 from __future__ import annotations
 

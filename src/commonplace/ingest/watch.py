@@ -1,7 +1,7 @@
-"""Index again whenever files change: when that is due, and when it must not be done.
+"""Watch a directory and index again when files change.
 
-What the system tells is a hint and no more: it is lost where too much happens, and silent on network drives and after
-a directory was replaced. So there is an end to every wait, and whoever waited looks for himself.
+Native file events are only a hint: they get lost under load and do not arrive on network drives or after a directory
+was replaced. So every wait has an end, after which the directory is scanned.
 """
 
 from __future__ import annotations

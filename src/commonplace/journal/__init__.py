@@ -1,5 +1,5 @@
-"""The memories as Markdown: kept in step with the store in both directions.
+"""The journal: memories as Markdown pages, synchronised with the store in both directions.
 
-The store is the truth. A page is a projection of it that people may edit: what they change is taken in before
-anything is written, and what only one side changed is taken from that side.
+The store is the source of truth. A page is a projection that people may edit: their edits are imported before pages are
+written, and what only one side changed is taken from that side.
 """

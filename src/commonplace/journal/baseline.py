@@ -1,7 +1,7 @@
-"""What a page and the store said of a memory when they last agreed, and who has changed it since.
+"""The baseline of a three-way comparison: what page and store held of a memory at the last sync.
 
-Both sides are compared by what they mean: an absolute minute in the place of a wall time, a category in the place of
-a section. So neither a journey to another time zone, nor a memory's going to another page, is taken for an edit.
+Both sides are compared by meaning: an absolute minute instead of a wall time, a category instead of a section. So
+neither a change of timezone nor a memory's move to another page counts as an edit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The files of one namespace's pages: where they lie, how they are read and replaced.
+"""Locate, read and replace the page files of a namespace.
 
 The pages of `default` are `memory/2026-11-21.md` and `MEMORY.md` beside that folder; those of another namespace are
 all in `memory/<name>/`, with a name that any file system keeps apart from others. No link is followed out of the

@@ -1,4 +1,4 @@
-"""Take what people wrote and changed on pages into the store. It writes pages only to give new notes their ids."""
+"""Import what people wrote and edited on pages into the store."""
 
 from __future__ import annotations
 

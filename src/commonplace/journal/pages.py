@@ -1,9 +1,6 @@
-"""How a memory stands on a page: which page, which time of the day, which words are its heading. It reads nothing.
+"""Map memories to pages: page, date, time and heading; read pages by name.
 
 Pages are for people, so days and times are those of this machine's time zone.
-
-Nothing but pages can be read here, whatever a caller names: a name is compared with those of the pages that are
-there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a run of the mirror did, as callers see it, and how it is counted on the way."""
+"""The report of a sync of the journal, and its counters."""
 
 from __future__ import annotations
 

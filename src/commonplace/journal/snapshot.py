@@ -1,9 +1,8 @@
-"""What a run of the mirror finds: pages, agreements, memories, and which block is whose.
+"""Read the state of a sync: pages, baselines and memories, and match blocks to memories.
 
-An editor that was open for a while has not seen what came to its page meanwhile. A save does not tell when its editor
-read the page; a note without its id tells that it was before that id was written, an entry that came to the page
-later than all that are on it, that it may well have been before. And a page may be damaged: by a full disk, by an
-editor that was killed, by another file in its place.
+An editor that was open for a while has not seen later additions to its page, and its save would drop them. A note
+without its id shows that the editor read the page before the id was written; so does a missing entry newer than all
+others. A page may also be damaged: by a full disk, a killed editor, or another file in its place.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""When the mirror runs: now and then between two calls, when asked to, and at the end. One process at a time.
+"""Schedule and run syncs of the journal, one process at a time.
 
-There is no thread of its own. A call that finds little to do passes by; what it costs to write pages decides how soon
-they are written again, so that a busy process never spends more than a small share of its time on them.
+There is no thread. A call with little to sync returns at once; the time that writing takes sets the interval to the
+next one, so that a busy process spends only a small share of its time on pages.
 
-A run that is killed at any point, or that finds a page changed under its hands, is simply done again: everything it
-records is what a page and the store really say at that moment, and what is due stays due until then.
+A sync that is killed, or finds a page changed meanwhile, is repeated: the baseline records only what page and store
+really hold.
 """
 
 from __future__ import annotations

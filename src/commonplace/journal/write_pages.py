@@ -1,4 +1,4 @@
-"""Write pages so that every memory stands where it belongs, and nothing else on them changes."""
+"""Write memories to pages and remove deleted ones, leaving other text unchanged."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""An agent's knowledge: maps that are indexed, retrieved and re-ranked for it."""
+"""Agents' knowledge: index knowledge maps, retrieve and re-rank them."""

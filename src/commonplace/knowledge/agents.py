@@ -1,4 +1,4 @@
-"""Agents: how one is written down, and what its prompt is made of."""
+"""Agent definitions and the prompts made from them."""
 
 from __future__ import annotations
 

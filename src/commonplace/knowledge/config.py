@@ -1,4 +1,4 @@
-"""How a knowledge service is configured: the contract's MemoryConfig, in both spellings.
+"""Configuration of a knowledge service: the contract's MemoryConfig, and adapters for foreign embedders and re-rankers.
 
 What a foreign object does wrong arrives as a `ProviderError`.
 

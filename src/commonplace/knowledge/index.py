@@ -1,4 +1,4 @@
-"""Put maps in the place of an agent's knowledge: what is new is embedded first, then all changes in one transaction.
+"""Replace an agent's knowledge: embed new maps first, then write all changes in one transaction.
 
 A map that is there already stays as it is, with its id; one that is not given any more is softly deleted.
 """

@@ -1,4 +1,4 @@
-"""Knowledge maps as callers give them, checked and with secrets replaced."""
+"""Validate knowledge maps and agents' contexts, and replace secrets in them."""
 
 from __future__ import annotations
 

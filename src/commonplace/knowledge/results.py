@@ -1,4 +1,4 @@
-"""What a knowledge service returns: reports, hits, lines."""
+"""Results of the knowledge service: reports, hits, status."""
 
 from __future__ import annotations
 

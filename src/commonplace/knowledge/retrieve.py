@@ -1,6 +1,6 @@
-"""Find an agent's knowledge for a query: a first stage by vectors and words, then a re-ranker.
+"""Retrieve an agent's knowledge for a query: vectors and words first, then a re-ranker.
 
-Whatever cannot be used is left out and told: a query has an answer as long as the store can be read.
+What cannot be used is skipped and reported as a notice: a query has an answer as long as the store can be read.
 """
 
 from __future__ import annotations

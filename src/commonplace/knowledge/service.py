@@ -1,8 +1,4 @@
-"""The knowledge service: index an agent's knowledge, retrieve what matters of it, keep its context.
-
-It checks what it is given and passes on; how it is done is told by its neighbours. Everything is synchronous and safe
-for threads, so that `asyncio.to_thread` may call it.
-"""
+"""The knowledge service: index, retrieve, keep an agent's context. Synchronous and thread-safe."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The ledger: what consolidation did or proposes, as issues that anyone may read, claim, close and undo."""
+"""The ledger: changes and proposals of consolidation as issues that can be claimed, closed and undone."""

@@ -1,7 +1,7 @@
-"""The five operations of the ledger through `bd`, the program of beads.
+"""The ledger kept by `bd`, the command line of beads.
 
-Every call is a process without a shell, with a deadline. Each value stands behind its flag's `=`, so that none is
-taken for a flag.
+Each call runs a process without a shell and with a deadline. Values are passed as `--flag=value`, so that none is
+parsed as a flag.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What the ledger tells of memories that are forgotten goes: their ids, and every free word beside them.
+"""Erase deleted memories from the ledger: their ids and all free text beside them.
 
-Nobody can tell which words of an issue came from a memory: what remains of it is that it was, who did what on it and
-when, and the other memories that it names.
+Free text may quote any memory, so all of it goes. An issue keeps its existence, actors, times and the ids of other
+memories.
 """
 
 from __future__ import annotations

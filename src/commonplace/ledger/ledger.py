@@ -1,4 +1,4 @@
-"""The ledger of one namespace as a person or a program uses it: each call is one transaction, `tend` is a few."""
+"""The ledger of one namespace: file, query, claim, close, block, and maintain."""
 
 from __future__ import annotations
 

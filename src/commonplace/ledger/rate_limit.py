@@ -1,4 +1,4 @@
-"""The rate limit: how many operations a minute all work on a store may do. It is kept in the store, for all processes.
+"""The rate limit on operations of agents, shared by all processes on a store.
 
 An operation is one write or one issue that is filed.
 """

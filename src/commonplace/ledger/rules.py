@@ -1,7 +1,7 @@
-"""The rules of the ledger: how issues are filed, claimed, closed, blocked and opened again.
+"""Rules of issues inside a transaction: file, claim, close, block, reopen, import.
 
-Each function takes the ledger of a transaction that its caller holds, so that a change to memories and what the
-ledger tells of it are one.
+Each function takes the ledger of its caller's transaction, so that a change to memories and its record in the ledger
+are atomic.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What undoing took away: memories that a change had made, and that are gone now that it was undone."""
+"""Memories that an undo removed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Serve the Model Context Protocol on standard input and output, without its SDK.
-
-`eras` knows the wire, with `formats.jsonrpc` and `formats.framing`, `registry` what can be offered, `methods` what is
-answered, `serving` when. None of them knows memories, and none imports more of the package than those and its errors.
-"""
+"""The MCP server: the Model Context Protocol on standard input and output, without its SDK."""
 
 from commonplace.mcp.registry import (
     ClientInfo,

@@ -1,4 +1,4 @@
-"""How the clients of the protocol are told of a server: which file of theirs, and what to write there.
+"""Configuration files of MCP clients, and the entry to add to each.
 
 Paths and forms are those of the clients' manuals.
 """

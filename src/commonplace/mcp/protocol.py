@@ -1,7 +1,7 @@
-"""What each method of the protocol answers, from what is offered.
+"""Answer the methods of the protocol.
 
-What a model can mend is a result that says so (`isError`); a protocol error is for what only a client can mend, a
-tool that does not exist or a request that is none (specification 2025-11-25 and later, server/tools, error handling).
+An error that a model can correct is a result with `isError`; a protocol error is for what only the client can correct,
+such as an unknown tool or a malformed request (specification 2025-11-25 and later, server/tools, error handling).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a server offers: tools, resources and prompts as plain values, each with the function that serves it.
+"""Tools, resources and prompts of a server as plain values with their handlers, and the terms of a session.
 
 Up to 2025-11-25 a client sends `initialize` and the connection speaks the version agreed on. From 2026-07-28 every
 request carries its version and its client in `params._meta`, and nothing is inferred from an earlier one. A client

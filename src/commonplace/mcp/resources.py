@@ -1,4 +1,4 @@
-"""What the server offers of a store: eight tools, the pages of notes, and a prompt."""
+"""Register the tools, page resources and prompt of a store."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The part of JSON Schema 2020-12 that our tools use: check a schema, and a value against it, in words a model can use.
+"""Validate values against the subset of JSON Schema 2020-12 that the tools use.
 
-A schema with any other keyword is refused when the tool is declared, so that nothing is ignored in silence. Formulas:
-the validation vocabulary of draft 2020-12 (json-schema.org); lengths are counted in code points, 1.0 is an integer.
+A schema with any other keyword is rejected when the tool is declared. Semantics: the validation vocabulary of draft
+2020-12 (json-schema.org); lengths are counted in code points, 1.0 is an integer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the tools take and give, as JSON Schema. A model reads all of it in every session: no word too many."""
+"""JSON Schemas of the tools' arguments and results. A model reads them in every session, so they are short."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Serve what a registry offers on two streams: which message is answered when, in which thread, and which not at all.
+"""Serve a registry on two streams: read messages, dispatch to threads, cancel, report progress.
 
-Lists and pings are answered by the thread that reads, so that a client gets them while tools run; what runs handlers
-goes to a few threads. A request that is cancelled is not answered (specification, basic/patterns/cancellation).
+The reading thread answers lists and pings, so that clients get them while tools run; handlers run in a small thread
+pool. A cancelled request is not answered (specification, basic/patterns/cancellation).
 """
 
 from __future__ import annotations

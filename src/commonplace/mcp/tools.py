@@ -1,4 +1,4 @@
-"""The tools: each turns arguments into one call of the engine, and its result into JSON and text for a model."""
+"""The tools: each makes one call of the engine and renders its result as JSON and text."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Memories: how they are taken in, changed, used and put away."""
+"""Memories: add, update, use, archive, link."""

@@ -1,6 +1,6 @@
-"""What becomes of a memory at the door: added, joined to one that says the same, or a new version of it. Rules only.
+"""Decide whether a new memory is added, merged with a duplicate or stored as a new version.
 
-It reads and writes through a `MemoryChange`, inside the transaction in which the answer holds.
+Reads and writes through a `MemoryChange`, inside its transaction.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Make of a memory's content what is found and compared: passages, a signature, dates.
+"""Derive what is searched from a memory's content: passages, signature, dates, referenced files.
 
-Whoever stores a version of a memory asks here, so that the same words are found alike however they came in.
+Every writer of a version calls this, so that equal content is found alike however it was added.
 
 A reference is `path@sha256:<hexadecimal>`, with the path below the project. Files are read, never written.
 """

@@ -1,7 +1,7 @@
-"""Let what nobody uses go: lower the scores of one tier, and archive what fell too low.
+"""Lower the scores of unused memories in one tier and archive those below the threshold.
 
-A memory's retention follows from its use and the time; what is stored of it is when it was last reckoned. So a score
-"is lowered" when it is lower, in the two decimals that are shown, than it was at the last run or at the last use.
+Retention is a function of use and time; the store holds its value at the last run. A score counts as lowered when it is
+lower, in the two decimals shown, than at the last run or use.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Keep in mind for a day what was injected into which conversation, so that a hook says nothing in it twice.
+"""Remember which memories were injected into a conversation, for a day, so that none is injected twice.
 
-Each conversation is one note in the store: of its name a digest, and the ids of what was injected, each with its
-time.
+A conversation is one note in the store: a digest of its name, and the injected ids with their times.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Take memories in, change, use, archive and link them, each in one transaction."""
+"""The memory service: add, update, use, archive and link memories, each in one transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ultra tier: memories of this process alone, bounded, never written to disk."""
+"""The ultra tier: a bounded set of memories in this process, never written to disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Count that memories were used: each at most once an hour, written a moment later, so that nobody waits for it."""
+"""Count uses of memories, each at most once an hour, written in the background."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What callers give to be remembered, checked and with secrets replaced."""
+"""Validate memories and metadata that callers give, and replace secrets in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A memory as callers see it."""
+"""The public value of a memory, and the retention policy of its tier."""
 
 from __future__ import annotations
 

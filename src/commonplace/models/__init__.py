@@ -1,1 +1,1 @@
-"""Embedders, re-rankers and generators: text in, numbers or text out."""
+"""Embedders, re-rankers and language models."""

@@ -1,4 +1,4 @@
-"""A bounded cache whose entries age."""
+"""A bounded cache with expiry."""
 
 from __future__ import annotations
 

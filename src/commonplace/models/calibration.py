@@ -1,9 +1,8 @@
-"""Map the cosine of two stored vectors to a similarity, 0–1, that means the same for every embedder.
+"""Map the cosine of two stored vectors to a similarity, 0–1, comparable across embedders.
 
-A similarity is what sentence pairs with that cosine reach in three cases of four, in the judgement of people: the
-lower quartile, not the mean, since what is merged wrongly costs more than what is left apart. The scales are fitted
-on the pairs of STS-B by `scripts/ranking/fit_similarity.py`; `commonplace benchmark consolidation` tells how well
-they fit others.
+A similarity is the lower quartile of human judgements for sentence pairs with that cosine, not the mean: a wrong merge
+costs more than a missed one. The scales are fitted on STS-B by `scripts/ranking/fit_similarity.py`; `commonplace
+benchmark consolidation` measures them on other data.
 """
 
 from __future__ import annotations

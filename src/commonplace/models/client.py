@@ -1,7 +1,4 @@
-"""Ask a remote model's server for JSON: retries, budget, concurrency; faults as errors of ours.
-
-Only here do keys meet the network, and only here do faults of network and server become `ProviderError`.
-"""
+"""A JSON client for remote models: retries, budget, concurrency, and errors as `ProviderError`."""
 
 from __future__ import annotations
 

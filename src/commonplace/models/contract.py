@@ -1,4 +1,4 @@
-"""What every embedder, re-ranker and generator promises."""
+"""Protocols of embedders, re-rankers and generators."""
 
 from __future__ import annotations
 

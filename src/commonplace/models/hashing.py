@@ -1,4 +1,4 @@
-"""Embed a text by hashing its tokens to random signs; needs no data. For tests and tiny machines.
+"""The hashing embedder: random signs of tokens, without data. For tests and tiny machines.
 
 Each token stands for a fixed vector of +1 and -1, and a text for their sum (random indexing, Kanerva et al. 2000):
 texts that share words are alike, others are nearly orthogonal.

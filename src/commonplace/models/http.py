@@ -1,4 +1,4 @@
-"""Send one request over HTTP and read the answer, within time and size.
+"""Send one HTTP request with limits of time and size.
 
 Import it late: `ssl` and `http.client` cost 30 ms and 8 MB.
 """

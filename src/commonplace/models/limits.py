@@ -1,4 +1,4 @@
-"""What a run may spend on remote models, and how often it tries again."""
+"""Spending limits of a run on remote models, and its retry delays."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Language models on the far side of a network, by name.
+"""Generators: remote language models (OpenAI, Anthropic and compatible) and a scripted one for tests.
 
-OpenAI's chat completions are what most servers speak; Anthropic's messages are its own. Both were written after the
-providers' references: https://platform.openai.com/docs/api-reference/chat and
+Most servers implement OpenAI's chat completions; Anthropic's messages have a format of their own. Written after the
+references of the providers: https://platform.openai.com/docs/api-reference/chat and
 https://docs.anthropic.com/en/api/messages.
 """
 

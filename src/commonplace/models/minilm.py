@@ -1,4 +1,4 @@
-"""Run all-MiniLM-L6-v2, a small sentence transformer, in NumPy alone: int8 weights that ship, float32 activations.
+"""Run all-MiniLM-L6-v2, a small sentence transformer, in NumPy alone with int8 weights.
 
 The network is BERT (Devlin et al. 2019); the vector of a text is the mean of the last layer over its tokens, scaled to
 length 1, as sentence-transformers computes it. The weights stay in their file: a product reads one square of them,

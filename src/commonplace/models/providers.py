@@ -1,6 +1,6 @@
-"""Which providers there are, where each one's server is and which key it takes: names and environment in, access out.
+"""Providers of remote models: addresses, keys and proxies from names, settings and the environment.
 
-Keys come from the environment and from nowhere else.
+Keys come from the environment only.
 """
 
 from __future__ import annotations

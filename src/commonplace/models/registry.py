@@ -1,4 +1,4 @@
-"""Find an embedder by its name."""
+"""Open an embedder by name, and choose one for each kind of owner."""
 
 from __future__ import annotations
 

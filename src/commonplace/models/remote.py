@@ -1,7 +1,7 @@
-"""Embed texts by a model behind an API: batches, lengths, order, and a cache for queries.
+"""The remote embedder: batches, length limits and a cache for queries.
 
-A text leaves this machine as it is. Who made a store with such an embedder, and reads it without a key, gets an error
-from `embed` alone: what a search does without vectors is for the search to say.
+Texts are sent as they are. Opening a store without the embedder's key succeeds, and only `embed` fails; search then
+falls back to words.
 """
 
 from __future__ import annotations

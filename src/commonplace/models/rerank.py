@@ -1,7 +1,7 @@
-"""Have a language model put candidates into the order of their relevance.
+"""Re-rank candidates with a language model.
 
-Candidates, and the query, enter a prompt as JSON strings and are called data there. Whatever they say, only scores
-come back: no candidate is added, changed or lost, and one that a model says nothing of has score 0.
+Candidates and query enter the prompt as JSON strings, labelled as data. Only scores are read from the answer: no
+candidate is added, changed or lost, and an unscored one gets 0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Embed a text as the mean of its tokens' vectors, and tell how alike two tokens are.
+"""The static embedder: a text's vector is the mean of its tokens' vectors; also token similarity.
 
 The vectors come from a table that ships with the package (docs/model.md); no model runs. A process that answers
 queries reads the few rows it needs from the file; one that embeds many texts holds the table, and more of the words

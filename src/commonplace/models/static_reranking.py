@@ -1,4 +1,4 @@
-"""Re-rank a handful of texts without a language model: late interaction, shared words, and likeness of meaning.
+"""Re-rank a few texts without a language model: late interaction, shared words and vector similarity.
 
 A text's score depends on the query and on that text alone: no candidate can raise or lower another.
 """

@@ -1,1 +1,1 @@
-"""Formulas of ranking: pure functions over arrays, each with its source."""
+"""Ranking formulas: pure functions over arrays, each with its source."""

@@ -1,4 +1,4 @@
-"""Score a text against a query by BM25 over weighted fields.
+"""BM25 over weighted fields.
 
 The formula is that of Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with
 the always positive inverse document frequency of Lucene and Tantivy. Fields are scored apart and summed with weights,

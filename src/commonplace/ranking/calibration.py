@@ -1,4 +1,4 @@
-"""Raw signals into the probability that a hit is relevant, and into the 0–1 score and the word that stand for it.
+"""Calibrate raw signals to the probability that a hit is relevant, and to the score and confidence shown for it.
 
 The probability is a logistic function of signals that are absolute, and of how far a passage's cosine stands out among
 the candidates of the query. It is fitted for each embedder on several kinds of data, with questions that nothing

@@ -1,4 +1,4 @@
-"""Several signals into one ranking: standardise, weigh, add; neighbours lend."""
+"""Fuse signals into one ranking: standardise, weigh, add, and lend scores to neighbours."""
 
 from __future__ import annotations
 

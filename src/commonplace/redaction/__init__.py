@@ -1,6 +1,6 @@
-"""Find secrets in text and put placeholders in their place.
+"""Find secrets in text and replace them with placeholders.
 
-A detector would rather miss a secret than take an ordinary word for one: what is stored is what people search for.
+Detectors prefer a missed secret to a false positive: what is stored is what people search for.
 """
 
 from __future__ import annotations

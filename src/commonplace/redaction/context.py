@@ -1,4 +1,4 @@
-"""Secrets that only their surroundings tell: addresses, headers, assignments."""
+"""Detect secrets by context: URLs, headers, commands, assignments."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The text as detectors read it, and what they report.
+"""Detect secrets by form: API tokens, JSON Web Tokens, private keys, card numbers; and rule out placeholders.
 
-Secrets are rare, so what finds nothing must be cheap: besides the text there are two drawings of it, in which long
-words and long numbers are runs of one character, that `find` reaches faster than any pattern does.
+Secrets are rare, so a text without any must be cheap to check: two copies of the text with long words and long numbers
+as runs of one character let `find` locate candidates faster than a pattern.
 
 Names, types, paths, templates (`${VAR}`, `<your password>`, `%s`) and stand-ins (`changeme`, `password123`, `****`)
 are no secrets, and neither is what has too little entropy to be one.

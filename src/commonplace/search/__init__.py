@@ -1,1 +1,1 @@
-"""The read path: retrieve, fuse, re-rank, filter, calibrate; it never writes."""
+"""Search: retrieve, fuse, re-rank, filter, calibrate. Read-only."""

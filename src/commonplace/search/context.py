@@ -1,13 +1,9 @@
-"""Put what was found together as one text for a model, within a budget of tokens.
+"""Assemble hits into one text for a model within a token budget.
 
-Passages of one owner stand together in the order in which they are read, and what two of them share stands once, as
-does a text that several owners have. The best come first into the budget; the last that does not fit is cut at the
-end of a sentence.
+Passages of one owner are kept together in reading order, and overlaps and duplicates are written once. The best fill
+the budget first; the last that does not fit is cut at the end of a sentence.
 
-What two passages share stands once. Where one follows the other in its text nothing stands between them but their
-blank lines; else a mark says that something is left out.
-
-A context is read as a whole: what says the same, or little of how things are now, takes the place of something else.
+Repetition and outdated statements give way to other passages.
 """
 
 from __future__ import annotations

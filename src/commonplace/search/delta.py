@@ -1,4 +1,4 @@
-"""The tail: passages that the store holds and the index does not yet, scored directly."""
+"""Score passages that the index lacks: the delta since its last update, and history for `as_of`."""
 
 from __future__ import annotations
 

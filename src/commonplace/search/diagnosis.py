@@ -1,4 +1,4 @@
-"""Say why a search found nothing where its question is not the reason: nothing is there, or a filter lets none pass."""
+"""Explain an empty result: an empty store, or a filter that nothing passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what the store holds of a passage and its owner to a hit; whatever secret is left in it is replaced here."""
+"""Build hits from stored passages: redact, remove near-duplicates, diversify."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""From candidates to an order of them, and the log-odds that each is relevant: fuse, lend to neighbours, add up.
+"""Rank candidates and estimate the log-odds that each is relevant; place newer versions of a fact first.
 
-Nothing is hidden, and no score changes: a newer memory is placed before the first one that it may have overtaken. The
-constants are chosen on everyday memories, so that talk is hardly touched; the manual tells how often that is right.
+Placing a newer memory above the one it updates hides nothing and changes no score. The constants are fitted on everyday
+memories.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A search request and its prepared form."""
+"""Search requests: validation, defaults and query analysis."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Put the hits of a search into the order that a re-ranker gives them.
-
-What the first stages left out stays out, and a re-ranker that fails changes nothing: the result says so.
-"""
+"""Reorder the hits of a search with a re-ranker; keep the order if it fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search returns; its JSON form, the contract's `retrieval_result` plus `hits` and `degraded`; its text form."""
+"""Results of a search with their JSON and text, and the trace that explains a ranking."""
 
 from __future__ import annotations
 

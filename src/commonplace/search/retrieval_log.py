@@ -1,4 +1,4 @@
-"""What the log of retrievals holds of a search, and what its lines say together."""
+"""Write searches to the retrieval log and summarise it."""
 
 from __future__ import annotations
 

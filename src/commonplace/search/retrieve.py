@@ -1,4 +1,4 @@
-"""One search from request to result: recall, signals, fusion, calibration, cut. It reads and never writes."""
+"""Run a search: recall, signals, fusion, calibration, cut-off."""
 
 from __future__ import annotations
 

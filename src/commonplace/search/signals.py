@@ -1,4 +1,4 @@
-"""Raw signals of candidates: of words, vectors and tokens. It reads index and rows beside it, and ranks nothing."""
+"""Recall candidates from index and delta and compute their raw signals: lexical, dense, token and conversational."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The times that a question asks for, and how well the times of memories fit them."""
+"""Times that a query mentions, and how well memories match them."""
 
 from __future__ import annotations
 

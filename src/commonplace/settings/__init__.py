@@ -1,4 +1,4 @@
-"""Settings: read once at the edge, passed on as a value. Nothing here knows what the settings are used for."""
+"""Settings: read once at start and passed on as a value."""
 
 from commonplace.settings.agents import ContextSettings, Strategy, agent_name
 from commonplace.settings.keys import Key, Rule

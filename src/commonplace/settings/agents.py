@@ -1,4 +1,4 @@
-"""What each agent is to find, and what the context of a task holds."""
+"""Retrieval strategies of agents and settings of context assembly."""
 
 from __future__ import annotations
 

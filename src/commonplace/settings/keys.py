@@ -1,4 +1,4 @@
-"""What a setting is: its default, its range, who may set it, and how a value is read."""
+"""Define and parse a single setting: default, range, where it may be set."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Gather settings from their layers into one value.
+"""Load settings from all layers into one value.
 
-The layers, each winning over those before it: defaults, the user's file, the project's file, the file that
-`index build --config` left in the store, environment variables, flags.
+Later layers override earlier ones: defaults, the user's file, the project's file, the file that `index build --config`
+left in the store, environment variables, flags.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where settings files and stores lie on this machine. It looks for them; it neither reads nor creates them."""
+"""Locate settings files, projects and stores. Creates nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every setting there is, by section, with its meaning, default and range."""
+"""All settings by section, with description, default and range."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory specialist: one agent for all memory, asked in the text protocol CSP/1."""
+"""The memory specialist: answers requests in the text protocol CSP/1."""
 
 from commonplace.specialist.specialist import Specialist, refusal
 

@@ -1,4 +1,4 @@
-"""What the specialist needs of the engine: these calls, and no others."""
+"""The engine calls that the specialist uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Take a request apart: each verb takes the parts it knows, and what is left over is refused."""
+"""Validate the parts of a request for its verb."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Facts of the graph as lines of a response: what a topic leads to, and how a fact is written. It finds no memory.
-
-Two entities of one memory are named together. A link between two memories relates what each is about: its one entity,
-or else the memory itself, by its id.
-"""
+"""Render memories and facts as lines of a response within a token budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answer requests in CSP/1: parse, let the verb's function act, write. It keeps nothing between requests."""
+"""Parse a request, dispatch it to its verb and format the response."""
 
 from __future__ import annotations
 

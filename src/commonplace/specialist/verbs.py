@@ -1,11 +1,7 @@
-"""The verbs that find: recall and temporal_query. They ask the engine, and write what it found as lines.
+"""The verbs: recall, temporal_query, get, stats, store, link, decay, promote, forget and query_graph.
 
-Recall finds memories, and tells as links what the graph knows of the topic. What was known or true at a time,
-memories and facts tell side by side.
-
-What the graph and the memories lead to is one ranking. The graph begins with the entities that the query names and
-goes two facts far; memories tell which entities they name together, and one link on. All of it is bounded, however
-much there is.
+Links rank the facts of the graph and of memories together: the graph contributes entities named by the query and facts
+up to two steps away, memories the entities that they mention together. All of it is bounded.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Check values against JSON schemas, those of a spec and those in a spec, and name the place of each fault.
+"""Validate values and schemas with JSON Schema, bounded in steps and time.
 
-Schemas come from outside: they reach no network, no file, and cannot recurse for ever, nor for longer than a bounded
-number of steps; how long a single pattern takes is for `patterns` to bound.
+Schemas are untrusted: they cannot access network or files, and recursion and steps are bounded.
 
-Python's patterns have no deadline, and let no other thread run meanwhile.
+Python's regular expressions have no timeout and hold the GIL, so schemas with patterns are checked in another process.
 """
 
 from __future__ import annotations

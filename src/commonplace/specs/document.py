@@ -1,4 +1,4 @@
-"""A spec as a value: its version, its model, its tasks."""
+"""Parse a spec: version, model, prompts, tasks."""
 
 from __future__ import annotations
 

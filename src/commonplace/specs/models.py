@@ -1,7 +1,7 @@
-"""Which model answers a task: a given one, the one that its spec names, or our own re-ranker.
+"""Choose the model of a task: a given one, the spec's own, or the built-in re-ranker.
 
-An address that a spec names gets no key, unless it is the provider's own or one that the user's settings name: a spec
-may come from anywhere.
+An address in a spec gets an API key only if it is the provider's own or in the user's settings, since specs are
+untrusted.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Which tasks a call runs, in which order: dependencies first, references followed. It runs none of them.
+"""Plan the tasks of a call: dependencies first, references resolved, cycles rejected.
 
-Only the direct dependencies of the called task run, as the Open Agent Spec has it; a task that is delegated to is
-called, so its own direct dependencies run too. Circles are found before anything is run.
+Only direct dependencies of the called task run, as Open Agent Spec defines; a delegated task counts as called. Cycles
+are rejected before anything runs.
 
-A local reference stays inside the directory of the spec that makes it, links included.
+A local reference must resolve inside the directory of its spec, links included.
 """
 
 from __future__ import annotations

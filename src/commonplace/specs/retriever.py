@@ -1,4 +1,4 @@
-"""What a memory-retriever owes beyond its schema: turns that were candidates, few enough, oldest first, counted.
+"""Extra rules for memory-retriever tasks: selected turns must be candidates, within the limit and in order.
 
 A task is one if it takes `query` and `candidates` and gives `history` and `memory_count`, whatever it is called.
 """

@@ -1,4 +1,4 @@
-"""Run a task of a spec: plan, check, ask, read, check again."""
+"""Run a task of a spec: plan, validate input, call the model, validate output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Say what is wrong with a spec, all of it, without running anything or asking anybody."""
+"""Validate a spec without running it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Stores: the truth, kept in SQLite or, for reference and tests, in memory."""
+"""The store: the source of truth, in SQLite."""

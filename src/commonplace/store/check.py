@@ -1,4 +1,4 @@
-"""What can be wrong with the data of a SQLite store, told in sentences."""
+"""Check the integrity of a SQLite store's data."""
 
 from __future__ import annotations
 

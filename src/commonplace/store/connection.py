@@ -1,7 +1,6 @@
-"""Connections to one SQLite file: who may read, who may write, and which state a thread sees.
+"""Connection pools of a SQLite file: readers per thread, one writer.
 
-All who open the same file in one process share one pool, so that a thousand namespaces of a store need no more
-connections than one.
+All users of a file in one process share one pool, so that a thousand namespaces need no more connections than one.
 """
 
 from __future__ import annotations

@@ -1,18 +1,14 @@
-"""What every store promises: the truth about owners and passages, by namespace, along one change sequence.
+"""The store contract: owners, passages, embeddings and memories by namespace, along one change sequence.
 
-A store knows nothing of indexes, embedders or files. Vectors and token ids are bytes to it. Driver errors never
-leave it: they arrive as `StoreError` and its kin. Every method may be called from several threads at once.
+Vectors and token ids are bytes to a store. Driver errors are raised as `StoreError` or a subclass. Every method may be
+called from several threads at once.
 
-A passage without a vector is found by its words until it gets one. To change the embedder, new vectors are made
-beside the old ones, and then all take their place at once.
+A passage without a vector is found by its words until it gets one. When the embedder changes, new vectors are written
+beside the old ones, which answer until all are replaced at once; a change survives the process that began it.
 
-The old vectors answer until the change is finished. What was made survives the process that made it.
-
-A memory is an owner of the kind "memory" with a `MemoryRecord`. Each of its versions is an owner row of its own, with
-its own number and passages. The current version alone is live: in every list of owners, in counts, and in what the
-index follows. A version that was replaced or archived is past: it stays readable by number, by `versions` and by
-`past`, until it is erased. No rule about memories lives in a store: what is a duplicate, what fades, what rises a
-tier is decided by whoever holds the `MemoryChange`.
+A memory is an owner of the kind "memory" with a `MemoryRecord`. Each version is an owner row of its own, with its own
+number and passages. Only the current version is live: listed among owners, counted, and followed by the index. A
+replaced or archived version is past: readable by number, by `versions` and by `past`, until it is erased.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Database files as a whole: made, brought up to date, copied."""
+"""Create, migrate, open and copy SQLite database files."""
 
 from __future__ import annotations
 

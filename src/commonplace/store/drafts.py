@@ -1,8 +1,8 @@
-"""Copies of a store that are being written outside of it, so that those of a process that was killed can be removed.
+"""Register files that are being written outside the store, so that those of a killed process are cleaned up.
 
-A backup or an export is written beside its target, under a draft's name that a note in the store's directory tells
-before there is such a file. A restore is written into a directory beside the store, which holds a note of its own.
-Whoever writes keeps the note locked: one that nobody has locked is of a process that is gone.
+A backup or export is written beside its target under a draft name that a note in the store's directory records first. A
+restore is written into a directory beside the store, with a note of its own. The writer holds a lock on the note: an
+unlocked note belongs to a dead process.
 """
 
 from __future__ import annotations

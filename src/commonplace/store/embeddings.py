@@ -1,4 +1,4 @@
-"""The part of the SQLite store that takes vectors later, and changes its embedder."""
+"""Store vectors after the fact and change a store's embedder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which owners of a SQLite store pass a filter."""
+"""Compile search filters to SQL."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Reading the graph of a namespace in the SQLite store.
-
-`:space` is the number of the namespace. Types and groups come as JSON lists of hexadecimal digits, like the values of
-`queries.MATCHING`.
-"""
+"""The graph in the SQLite store: reads, writes and packing of rows."""
 
 from __future__ import annotations
 

@@ -1,17 +1,11 @@
-"""What every store promises about the graph: episodes, entities, relations, mentions and what happened to them.
+"""The store contract of graph, knowledge and ledger.
 
-No rule about the graph lives in a store: which names mean the same, which fact ends which, is decided by whoever
-holds the `GraphChange`. The texts by which entities and facts are found are owners with passages, in two namespaces
-that belong to the one they are of (`texts_of`): so a search in that one never meets them, and the index follows them
-like all others.
+The texts by which entities and facts are found are owners with passages, in two reserved namespaces that belong to the
+graph's own (`texts_of`): searches in that one never return them, and the index follows them like all others.
 
-An item is an owner of the kind "knowledge" with a `KnowledgeRecord`. A deleted one is past: in no list of owners, not
-in counts, not in what the index follows; it stays readable by number and as of its time, until it is erased. An owner
-of that kind without a record is a document, of which none of this knows. Which maps are the same, what is embedded
-and when is decided by whoever holds the `KnowledgeChange`.
-
-No rule about issues lives in a store: which are the same, who may claim one and when it is tried again is decided by
-whoever holds the `LedgerChange`.
+A knowledge item is an owner of the kind "knowledge" with a `KnowledgeRecord`. A deleted one is past: not listed,
+counted or indexed, but readable by number and `as_of` until it is erased. An owner of that kind without a record is a
+document.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every store does alike with a graph: which facts hold when, in which order, and how their texts are owned.
+"""Rules of the graph as predicates and SQL: which facts hold when, order, integrity.
 
 The rule of time stands here twice, as a predicate and as SQL, and nowhere else.
 
@@ -8,8 +8,6 @@ Let *known* be the time of which it is asked what was known, or the end of time.
 `valid_at`, the facts are meant that were true then, those that expired among them. With `open_at`, those are meant
 that do not end by then, those that expired among them. Without both, those are meant that had not expired.
 `with_past` means all facts there are, where no time is given.
-
-Nothing keeps whoever changes a graph from it; every store tells it in the same words.
 """
 
 from __future__ import annotations

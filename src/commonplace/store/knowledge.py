@@ -1,7 +1,4 @@
-"""Agents' knowledge in the SQLite store: a `KnowledgeReading`, and a `KnowledgeChange` inside a transaction.
-
-`:space` is the number of a namespace.
-"""
+"""Agents' knowledge in the SQLite store."""
 
 from __future__ import annotations
 

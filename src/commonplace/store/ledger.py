@@ -1,7 +1,4 @@
-"""The ledger in the SQLite store: a `LedgerReading`, and a `LedgerChange` inside a transaction.
-
-`:space` is the number of a namespace.
-"""
+"""The ledger in the SQLite store."""
 
 from __future__ import annotations
 

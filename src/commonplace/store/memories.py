@@ -1,4 +1,4 @@
-"""The part of the SQLite store that holds memories."""
+"""Memories in the SQLite store: records, versions, links."""
 
 from __future__ import annotations
 

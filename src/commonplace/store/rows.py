@@ -1,4 +1,4 @@
-"""How values stand in the columns of the SQLite store, both ways.
+"""Pack and unpack values of SQLite columns.
 
 A text is stored as TEXT. Three sorts of text are stored as a BLOB whose first byte tells which: canonical UUIDs and
 SHA-256 sums because that takes half the room, and texts with lone surrogates because SQLite's UTF-8 cannot hold them.

@@ -1,4 +1,4 @@
-"""The store in one SQLite file: WAL, durable commits, any number of processes."""
+"""The SQLite store: WAL, durable commits, any number of processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One write transaction over a namespace of the SQLite store, shared by whatever is written in it."""
+"""A write transaction over one namespace of the SQLite store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The writes of the SQLite store, inside a transaction that the caller holds."""
+"""Write owners, passages and embeddings in a transaction, with the checks on each."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Text into words, tokens and chunks: pure functions that know no file and no setting."""
+"""Text analysis: tokens, chunks, sentences, similarity. Pure functions."""

@@ -1,4 +1,4 @@
-"""How many tokens an answer to an agent may have, and a bound that needs no tokenizer."""
+"""Token budgets of answers, bounded without a tokenizer."""
 
 from __future__ import annotations
 

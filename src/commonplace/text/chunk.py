@@ -1,4 +1,4 @@
-"""Cut a text into chunks that fit a token limit, at its own seams where it has any.
+"""Cut a text into chunks within a token limit, at headings, declarations and paragraphs.
 
 A chunk is a section, or several neighbouring ones where they are tiny. Only a section over the limit is cut inside:
 between paragraphs if possible, then between lines, then between sentences or words of one long line. Those chunks

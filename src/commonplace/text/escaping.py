@@ -1,4 +1,4 @@
-"""Show what a text hides, wherever a stored text leaves for a person or a model; the text itself stays as it came.
+"""Escape control and invisible characters wherever a stored text is shown.
 
 Somebody else's text may hold escape sequences that retitle or overwrite a terminal, marks that turn the direction of
 writing and so show another text than there is, and characters that nobody sees and a model reads. They are written

@@ -1,7 +1,4 @@
-"""Say what language a text is in: by a file's name, by letters and commonest words of prose, by the looks of code.
-
-The tables of names are also what a project is searched for when nobody says which files to index.
-"""
+"""Detect the language of a text: by file name, script, common words or the look of code."""
 
 from __future__ import annotations
 

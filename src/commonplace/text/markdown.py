@@ -1,4 +1,4 @@
-"""Cut prose and configuration into sections at their headings."""
+"""Parse Markdown, AsciiDoc, reStructuredText and configuration files into sections."""
 
 from __future__ import annotations
 

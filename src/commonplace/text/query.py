@@ -1,4 +1,4 @@
-"""Turn a query into the words that it asks for, each with the terms under which an index may hold it."""
+"""Analyse a query into words and the index terms of each, with spelling variants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cut a text into sentences, apart from its code.
+"""Split a text into sentences and code.
 
 Nothing is lost by it: the pieces and the white space before each are the text.
 """

@@ -1,4 +1,4 @@
-"""Tell when two texts say the same, and find those that may.
+"""Compare texts: equality of meaning, near-duplicate signatures, containment.
 
 A wrong "same" loses what somebody knew; a wrong "different" only keeps a memory twice.
 

@@ -1,4 +1,4 @@
-"""Choose the part of a passage to show for a query, and what in it to emphasise."""
+"""Choose the snippet of a passage that best shows a query, with highlights."""
 
 from __future__ import annotations
 

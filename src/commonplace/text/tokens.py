@@ -1,4 +1,4 @@
-"""Turn text into the terms that the lexical index holds; the same analysis serves index, query and un-indexed tail.
+"""Tokenize text: terms of the lexical index, and WordPiece token ids.
 
 The rules are those of BERT's "uncased" tokenizers (Devlin et al. 2019; Wu et al. 2016 for the pieces): controls are
 dropped, accents stripped, letters lowered, Chinese characters and punctuation set apart, and each word is cut

@@ -1,4 +1,4 @@
-"""Lists of words that are kept as data beside the module that uses them."""
+"""Load word lists from data files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values that cross module borders: frozen, plain, free of behaviour and of heavy imports.
+"""Core values shared by all packages: owners, passages, memories, filters, hits. Frozen dataclasses, light to import.
 
 Vectors and token ids travel as `bytes` here, so that this module needs no NumPy: a vector is int8, one byte a
 dimension; token ids are uint16, little-endian.

@@ -1,4 +1,4 @@
-"""What a graph is made of: episodes, entities, relations, and what is known of each through time. Plain values.
+"""Values of the graph: episodes, entities, relations, mentions.
 
 Times are seconds since the epoch. A fact has two of them: when it was true in the world (`valid_from`, `valid_to`) and
 when we knew it (`created_at`, `expired_at`); intervals are half-open, None is open.

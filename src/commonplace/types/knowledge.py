@@ -1,4 +1,4 @@
-"""The values of agents' knowledge that cross module borders: frozen, plain, free of behaviour.
+"""Values of agents' knowledge.
 
 An item is one map of an agent's knowledge. It is an owner of the kind "knowledge" with passages, and a record.
 """

@@ -1,4 +1,4 @@
-"""The values of the ledger that cross module borders: frozen, plain, free of behaviour.
+"""Values of the ledger: issues, events, reversals.
 
 The ledger is the list of what consolidation did or proposes. Its issues are those of beads, an issue tracker for
 agents, so that they can be carried there and back; every act on one is an event, and what an act changed is kept as

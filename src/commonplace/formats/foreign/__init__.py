@@ -1,1 +1,1 @@
-"""Other systems' memory files, each read into one neutral form; nothing here writes them."""
+"""Readers of other systems' memory files, all into one neutral form."""

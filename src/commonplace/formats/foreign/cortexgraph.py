@@ -1,4 +1,4 @@
-"""Read the JSON Lines of cortexgraph: `memories.jsonl`, and `relations.jsonl` beside it.
+"""Read the JSON Lines files of cortexgraph: `memories.jsonl` and `relations.jsonl`.
 
 The files are append-only: of several lines with one id the last counts, and a line may say that its id is deleted.
 Fields as the project's public documentation describes them.

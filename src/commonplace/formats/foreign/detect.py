@@ -1,4 +1,4 @@
-"""Tell whose memories lie at a path, by the names of files and the form of the first entries, and read them."""
+"""Detect which system wrote a file or folder, by file names and first entries, and read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read the memory of the reference MCP memory server: JSON Lines of entities with observations, and of relations.
+"""Read the JSON Lines file of the reference MCP memory server: entities with observations, and relations.
 
 Each observation is a memory about its entity, each relation a fact of the graph. Names have `_` for spaces there.
 """

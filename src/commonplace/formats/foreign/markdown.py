@@ -1,4 +1,4 @@
-"""Read a folder of Markdown notes: any, an Obsidian vault's, or basic-memory's.
+"""Read a folder of Markdown notes: plain, of an Obsidian vault, or of basic-memory.
 
 A note is one memory, each link between two notes a link. basic-memory's notes hold observations (`- [kind] text #tag
 (context)`), each a memory that is linked to its note, and relations (`- type [[Note]]`), as docs.basicmemory.com

@@ -1,4 +1,4 @@
-"""Read the files of other systems: bounded, UTF-8, never through a link, never raising for what one of them holds."""
+"""Read foreign files with limits of size and depth; report faulty entries as notices instead of raising."""
 
 from __future__ import annotations
 

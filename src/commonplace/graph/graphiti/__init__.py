@@ -1,1 +1,1 @@
-"""Graphiti's MCP server as an outside backend of the graph: a client of ours, its tools, and what waits to be sent."""
+"""Graphiti's MCP server as an external backend of the graph: client, outbox, delivery and queries."""

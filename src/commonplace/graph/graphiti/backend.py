@@ -1,4 +1,4 @@
-"""Graphiti as the outside backend of one namespace: asked within a limit of time, left alone for a while when down."""
+"""The Graphiti backend of one namespace: sessions, time limits and a circuit breaker."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Call the tools of an MCP server, in a session that is opened when needed and again when it ended. Safe for threads.
+"""Call the tools of Graphiti's MCP server; thread-safe, with sessions that reconnect.
 
-It speaks the protocol's session era, 2024-11-05 to 2025-11-25, which servers of today still serve.
+It uses the protocol versions with sessions, 2024-11-05 to 2025-11-25.
 
 Facts about them (github.com/getzep/graphiti, mcp_server): `add_memory` queues an episode and answers no id. A `uuid`
 given to it names an episode that is there already; with a new one the episode is lost while the queue is worked off.

@@ -1,7 +1,7 @@
-"""Bring to Graphiti what waits in the outbox, each thing once, by one process at a time. It decides when to ask again.
+"""Deliver queued items to Graphiti once each, by one process at a time.
 
-What was sent without an answer is looked for first: an episode of ours bears its id in its name, a fact its words.
-Graphiti takes its time to show what it has taken, so by itself this waits long before it sends such a thing again.
+An item that was sent without an answer is searched for before it is sent again: an episode of ours has its id in its
+name, a fact its words. Graphiti takes its time to show what it accepted, so resending waits long.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is still to be told to Graphiti: a queue in the store, written in the transaction of what it follows.
+"""The queue of items to send to Graphiti, kept in the store.
 
-A note holds ids alone; what is sent is read from the graph when it is sent, so what was deleted meanwhile never leaves.
-Before something is sent its note says so: whoever finds it so later does not know whether it arrived, and looks first.
+An entry holds ids alone; content is read when it is sent, so data deleted meanwhile never leaves. An entry is marked
+before it is sent: after a crash nobody knows whether it arrived, so delivery searches first.
 """
 
 from __future__ import annotations

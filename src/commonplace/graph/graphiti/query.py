@@ -1,8 +1,7 @@
-"""Ask Graphiti what the local graph would be asked, and the local graph where Graphiti does not answer.
+"""Query Graphiti, and fall back to the local graph where it does not answer.
 
-Graphiti tells no scores: how well something answers is reckoned here, from the words and the static token vectors,
-and what has nothing to do with the question is left out. It names a fact's ends by their ids alone; the names are
-looked up here first, then there.
+Graphiti returns no scores: relevance is computed here from words and static token vectors, and irrelevant results are
+dropped. It returns the ids of a fact's ends only; names are looked up in the local graph first, then in Graphiti.
 """
 
 from __future__ import annotations

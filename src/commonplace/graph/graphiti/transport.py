@@ -1,10 +1,10 @@
-"""What carries messages to an MCP server and brings its answers back, and what can go wrong on the way.
+"""MCP client transports over stdio and streamable HTTP, and their errors.
 
-A message is a JSON-RPC object. A failure says whether the server may have done what it was asked: only then is it
-dangerous to ask again.
+A message is a JSON-RPC object. An error says whether the server may have executed the request; only then is a retry
+unsafe.
 
-The process is started with the first message and ended with the session. What it says on standard error is kept, the
-last of it, to tell why it ended.
+The stdio process starts with the first message and ends with the session. The end of its standard error is kept for
+error messages.
 
 See modelcontextprotocol.io/specification/2025-06-18/basic/transports.
 """
