@@ -17,10 +17,8 @@ import click
 
 import commonplace
 from benchmarks.output import FILE, embedder_option, json_option, keep_option, seed_option, show
-from commonplace.benchmarks.dialogues import DAY_S
-from commonplace.benchmarks.machine import describe
-from commonplace.benchmarks.memories import texts
-from commonplace.benchmarks.workspace import open_engine, workspace
+from commonplace.benchmarks.data import DAY_S, texts
+from commonplace.benchmarks.harness import describe, open_engine, workspace
 from commonplace.consolidation.runner import Wanted, agent_of
 from commonplace.errors import NoRelation, NotFoundError, UsageError
 from commonplace.types import Progress

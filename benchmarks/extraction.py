@@ -20,8 +20,7 @@ from typing import Any, Final
 import click
 
 from benchmarks.output import FILE, json_option, show
-from commonplace.benchmarks.asking import latency
-from commonplace.benchmarks.machine import describe
+from commonplace.benchmarks.harness import describe, latency
 from commonplace.errors import UsageError
 from commonplace.extract import Extraction, extract
 from commonplace.extract.words import TITLES

@@ -17,13 +17,10 @@ from typing import Any, Final
 
 import click
 
+from benchmarks.made_graph import DEPTH, LIMIT, MadeGraph, write_graph
 from benchmarks.output import embedder_option, json_option, keep_option, seed_option, show
-from commonplace.benchmarks.asking import latency
-from commonplace.benchmarks.graph import DEPTH, LIMIT, MadeGraph, write_graph
-from commonplace.benchmarks.machine import describe, size_bytes
+from commonplace.benchmarks.harness import bare_commits, describe, latency, open_engine, size_bytes, workspace
 from commonplace.benchmarks.measures import median
-from commonplace.benchmarks.memories import bare_commits
-from commonplace.benchmarks.workspace import open_engine, workspace
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.extract.words import CITIES, FIRST_NAMES, SURNAMES
 from commonplace.store.rows import pack_id

@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> None:
     sizes: dict[str, list[int]] = {}
     memory: dict[str, dict[str, int]] = {}
     with commonplace.open(directory, namespace, embedder or None) as book:
-        from commonplace.benchmarks.machine import memory_of
+        from commonplace.benchmarks.harness import memory_of
 
         for line in sys.stdin:
             call, where, *given = json.loads(line)

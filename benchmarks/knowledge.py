@@ -12,10 +12,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from benchmarks.output import embedder_option, json_option, keep_option, seed_option, show
-from commonplace.benchmarks.asking import WARM_UP, latency
-from commonplace.benchmarks.corpus import Recipe, make_documents, make_queries, sample, words_of
-from commonplace.benchmarks.machine import describe, peak_memory_bytes, size_bytes
-from commonplace.benchmarks.workspace import open_engine, workspace
+from commonplace.benchmarks.data import Recipe, make_documents, make_queries, sample, words_of
+from commonplace.benchmarks.harness import (
+    WARM_UP,
+    describe,
+    latency,
+    open_engine,
+    peak_memory_bytes,
+    size_bytes,
+    workspace,
+)
 from commonplace.errors import UsageError
 from commonplace.types import Document, Progress
 

@@ -1,13 +1,108 @@
-"""Measure how fast memories are stored and recalled."""
+"""Measure how fast memories are stored and recalled, and what memory the process takes that does it."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import click
 
 from benchmarks.output import embedder_option, json_option, keep_option, seed_option, show
-from commonplace.benchmarks.memories import MemoryOptions, run
+from commonplace.benchmarks.data import make_queries, sample, texts
+from commonplace.benchmarks.harness import bare_commits, describe, fill, latency, open_engine, workspace
+from commonplace.errors import CommonplaceError, UsageError
+from commonplace.types import Progress
+
+TIMEOUT_S = 600
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOptions:
+    """What to measure.
+
+    Attributes:
+        memories: how many the store holds when the measured process starts.
+        calls: how often that process recalls, and then stores and recalls in turn.
+    """
+
+    memories: int = 10_000
+    calls: int = 300
+    embedder: str | None = None
+    keep: Path | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value in (("memories", self.memories), ("calls", self.calls)):
+            if value < 1:
+                raise UsageError(f"{name} is {value}", remedy="give at least 1")
+
+
+def run(options: MemoryOptions, progress: Progress | None = None) -> dict[str, Any]:
+    """Fill a store, let a fresh process recall, then store and recall in turn, and return the JSON form of it.
+
+    That process says what memory it has when it has opened the store, recalled once, recalled `calls` times, and stored
+    and recalled `calls` times. The least that a durable write can take here is measured in the same run: one small row,
+    committed by SQLite alone.
+
+    Raises:
+        UsageError: a number or the directory to keep is wrong.
+        CommonplaceError: the measured process failed.
+    """
+    made = texts(options.memories + options.calls, options.seed)
+    known = list(islice(made, options.memories))
+    fresh = [document.text for document in made]
+    questions = make_queries(sample(known, 500, options.seed), 2 * options.calls + 1, options.seed + 1)
+    with workspace(options.keep) as directory:
+        filled = fill(directory, known, options.embedder, progress)
+        with open_engine(directory) as engine:
+            embedder = engine.index_status().embedder
+        figures = _measured(directory, options.embedder, fresh, questions)
+        bare = bare_commits(directory.parent / f"{directory.name}.bare.db", options.calls)
+    store = latency(figures.pop("store_ms"))
+    return {
+        "benchmark": "memories",
+        "machine": describe(),
+        "embedder": embedder,
+        "memories": {**filled, "calls": options.calls},
+        "store": {**store, "bare_commit": latency(bare)},
+        "recall": latency(figures.pop("recall_ms")),
+        "memory": figures.pop("memory"),
+    }
+
+
+def _measured(directory: Path, embedder: str | None, texts: list[str], questions: list[str]) -> dict[str, Any]:
+    """Return what the process says; only the recalls between which it stored are timed."""
+    first, alone, between = questions[0], questions[1 : len(texts) + 1], questions[len(texts) + 1 :]
+    requests = [
+        ("memory", "open"),
+        ("recall", first),
+        ("memory", "first_recall"),
+        *(("recall", question) for question in alone),
+        ("memory", "recalls"),
+        *(each for both in zip(texts, between, strict=True) for each in zip(("store", "recall"), both, strict=True)),
+        ("memory", "stores_and_recalls"),
+    ]
+    command = [sys.executable, "-m", "benchmarks.memory_probe", str(directory.absolute()), embedder or ""]
+    task = "\n".join(map(json.dumps, requests))
+    done = subprocess.run(
+        command,
+        cwd=Path(__file__).parents[1],
+        input=task,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    if done.returncode != 0:
+        last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
+        raise CommonplaceError(f"the measured process ended with {done.returncode}: {last[0]}")
+    figures: dict[str, Any] = json.loads(done.stdout)
+    return {**figures, "recall_ms": figures["recall_ms"][-len(texts) :]}
 
 
 @click.command()

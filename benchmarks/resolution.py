@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from benchmarks.output import FILE, json_option, show
-from commonplace.benchmarks.machine import describe
+from commonplace.benchmarks.harness import describe
 from commonplace.errors import UsageError
 from commonplace.graph.entities import Entities
 from commonplace.graph.kinds import Kinds

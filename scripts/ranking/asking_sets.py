@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import commonplace
-from commonplace.benchmarks.datasets import read_corpus, read_judged_queries
-from commonplace.benchmarks.dialogues import read_dialogues
+from commonplace.benchmarks.data import read_corpus, read_dialogues, read_judged_queries
 from commonplace.dates.time import seconds
 from commonplace.types import Document
 

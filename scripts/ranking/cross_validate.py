@@ -33,10 +33,9 @@ from numpy.typing import NDArray
 from ways import CHOICES, NOW, SINGLE, WAYS, Recorded, Way, with_constants
 
 import commonplace
-from commonplace.benchmarks.datasets import read_corpus, read_judged_queries
-from commonplace.benchmarks.dialogues import read_dialogues
+from commonplace.benchmarks.data import read_corpus, read_dialogues, read_judged_queries
+from commonplace.benchmarks.harness import as_memory
 from commonplace.benchmarks.measures import ndcg, recall
-from commonplace.benchmarks.workspace import memory_of
 from commonplace.engine import Engine
 from commonplace.search import retrieve
 
@@ -113,7 +112,7 @@ def talk(file: Path, form: str) -> Iterator[Asked]:
         if not any(grades for _, grades in asked):
             continue
         with opened("minilm", dialogue.asked_at) as book:
-            book.remember_many(map(memory_of, dialogue.turns))
+            book.remember_many(map(as_memory, dialogue.turns))
             yield from ask(book, [each for each in asked if each[1]])
 
 

@@ -31,8 +31,8 @@ from asking_sets import (
     read_set,
 )
 from numpy.typing import NDArray
+from reliability import reliability
 
-from commonplace.benchmarks.measures import reliability
 from commonplace.ranking.calibration import (
     ANCHOR_PROBABILITY,
     COVERAGE,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import commonplace
-from commonplace.benchmarks.datasets import Query, read_corpus, read_judged_queries
+from commonplace.benchmarks.data import Query, read_corpus, read_judged_queries
 from commonplace.engine import Engine
 from commonplace.types import Hit
 

@@ -13,7 +13,7 @@ from tests.surfaces.mcp_process import Wire, call, structured
 from tests.unit.mcp_talking import request
 
 import commonplace
-from commonplace.benchmarks.machine import memory_of
+from commonplace.benchmarks.harness import memory_of
 
 ROUNDS = 10
 TURNS = 100

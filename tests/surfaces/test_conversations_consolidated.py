@@ -6,12 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from benchmarks.consolidated import Life, main, run
 from click.testing import CliRunner
 
-from commonplace.benchmarks import conversations
-from commonplace.benchmarks.consolidated import Life
-from commonplace.benchmarks.conversations import ConversationOptions
-from commonplace.cli.app import cli
 from commonplace.errors import UsageError
 
 SPRING = (
@@ -49,9 +46,7 @@ def conversation(tmp_path: Path) -> Path:
 
 
 def consolidated(path: Path, life: Life) -> dict[str, object]:
-    options = ConversationOptions(path, "locomo", methods=("bm25",), life=life)
-    found: dict[str, object] = conversations.run(options)["consolidation"]
-    return found
+    return run(path, "locomo", life, methods=("bm25",))
 
 
 def recall_of(found: dict[str, object]) -> dict[str, float]:
@@ -84,10 +79,6 @@ def test_the_agents_run_so_many_days_after_the_end(conversation: Path) -> None:
     assert proposed_by_decay(found) == 4
 
 
-def test_nothing_is_consolidated_unless_it_is_asked_for(conversation: Path) -> None:
-    assert "consolidation" not in conversations.run(ConversationOptions(conversation, "locomo", methods=("bm25",)))
-
-
 def test_a_conversation_without_times_and_days_below_0_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "locomo.json"
     path.write_text(json.dumps([entry(())]), "utf-8")
@@ -98,11 +89,7 @@ def test_a_conversation_without_times_and_days_below_0_are_refused(tmp_path: Pat
 
 
 def test_the_command_prints_what_is_found_before_and_after(conversation: Path) -> None:
-    result = CliRunner().invoke(
-        cli,
-        ["benchmark", "conversations", str(conversation), "--format", "locomo", "--consolidate", "--days-later", "2"],
-    )
+    result = CliRunner().invoke(main, [str(conversation), "--format", "locomo", "--days-later", "2"])
     assert result.exit_code == 0, result.output
-    assert "Evidence found, consolidated 2 days after the last turn" in result.output
-    assert "all but decay, two-stage" in result.output
-    assert "What the agents did" in result.output
+    assert "recall all_but_decay" in result.output
+    assert "done" in result.output

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from benchmarks.graph import FACTS, SQL, GraphOptions, made_sentences, main, nearest, run
+from benchmarks.made_graph import DEPTH, write_graph
 from click.testing import CliRunner
 
 import commonplace
-from commonplace.benchmarks.graph import DEPTH, write_graph
 from commonplace.errors import UsageError
 
 SMALL = GraphOptions(entities=60, relations=90, facts=12, calls=3)

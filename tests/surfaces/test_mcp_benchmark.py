@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import commonplace
-from commonplace.benchmarks.mcp import ServerOptions, run
-from commonplace.benchmarks.mcp_client import Server
+from commonplace.benchmarks.mcp import Server, ServerOptions, run
 from commonplace.benchmarks.report import sheets
 from commonplace.errors import CommonplaceError, UsageError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from itertools import islice
 
-from commonplace.benchmarks.baselines import content_words
-from commonplace.benchmarks.corpus import Recipe, make_documents, make_queries, sample, words_of
+from commonplace.benchmarks.data import Recipe, make_documents, make_queries, sample, words_of
+from commonplace.benchmarks.latency import content_words
 from commonplace.benchmarks.measures import median
 from commonplace.text.languages import STOP_WORDS
 from commonplace.types import Document

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.benchmarks.datasets import (
+from commonplace.benchmarks.data import (
     Query,
     read_corpus,
     read_judged_queries,

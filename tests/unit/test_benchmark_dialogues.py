@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from commonplace.benchmarks.dialogues import Dialogue, Question, read_dialogues
+from commonplace.benchmarks.data import Dialogue, Question, read_dialogues
 from commonplace.errors import UsageError
 from commonplace.types import Document
 

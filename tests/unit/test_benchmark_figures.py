@@ -10,10 +10,21 @@ from typing import Any
 
 import pytest
 
-from commonplace.benchmarks import figures, targets
-from commonplace.benchmarks.figures import FigureOptions, Part, labelled_sets, markdown, parts, row
+from commonplace.benchmarks import figures
+from commonplace.benchmarks.figures import (
+    ALONE,
+    ASKED,
+    SIZES,
+    Bound,
+    Figure,
+    FigureOptions,
+    Part,
+    labelled_sets,
+    markdown,
+    parts,
+    row,
+)
 from commonplace.benchmarks.report import sheets
-from commonplace.benchmarks.targets import ASKED, SIZES, Bound, Figure
 from commonplace.errors import UsageError
 
 SET = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
@@ -34,7 +45,7 @@ def quality(bm25: float, semantic: float, two_stage: float) -> dict[str, Any]:
 
 def test_what_is_asked_for_is_what_the_contracts_and_the_design_ask_for() -> None:
     """The targets are quoted: a slip here would let a figure pass."""
-    found = {each.what: each for each in targets.figures(ASKED, ["s"])}
+    found = {each.what: each for each in figures.figures(ASKED, ["s"])}
     asked = {
         what: tuple(bound and (bound.sign, bound.value) for bound in (each.contract, each.aim))
         for what, each in found.items()
@@ -84,7 +95,7 @@ def test_what_is_asked_for_is_what_the_contracts_and_the_design_ask_for() -> Non
     assert not any(each.is_smaller for each in found.values())
     known = ("medquad", "cosqa-dev", "cranfield")
     least = {
-        each.what: each.aim for each in targets.figures(ASKED, known) if each.what.removeprefix("nDCG@10 on ") in known
+        each.what: each.aim for each in figures.figures(ASKED, known) if each.what.removeprefix("nDCG@10 on ") in known
     }
     assert least == {f"nDCG@10 on {name}": Bound("≥", aim) for name, aim in zip(known, (0.60, 0.51, 0.40), strict=True)}
 
@@ -125,25 +136,25 @@ def test_a_row_that_could_not_be_measured_says_why(
 def test_gains_are_over_the_better_method_over_bm25_and_in_the_mean() -> None:
     """.55 is 10 % above .5 and 37.5 % above .4, and .45 is 10 % below .5: the mean of +37.5 and −10 is 13.75."""
     measured = {"retrieval a": quality(0.4, 0.5, 0.55), "retrieval b": quality(0.5, 0.3, 0.45)}
-    rows = {each.what: row(each, measured, {}) for each in targets.figures(ASKED, ["a", "b"]) if "on " in each.what}
+    rows = {each.what: row(each, measured, {}) for each in figures.figures(ASKED, ["a", "b"]) if "on " in each.what}
     shown = {what: (told["measured"], told["contract_reached"], told["aim_reached"]) for what, told in rows.items()}
     assert shown["nDCG@10 on a, gain over the better of bm25 and semantic"] == ("+10 %", "yes", "–")
     assert shown["nDCG@10 on a, gain over bm25"] == ("+37.5 %", "–", "yes")
     assert shown["nDCG@10 on b, gain over bm25"] == ("−10 %", "–", "no")
     assert shown["precision@10 on a"] == ("55 %", "no", "–")
-    (mean,) = (each for each in targets.figures(ASKED, ["a", "b"]) if "mean" in each.what)
+    (mean,) = (each for each in figures.figures(ASKED, ["a", "b"]) if "mean" in each.what)
     assert row(mean, measured, {})["measured"] == "+13.8 %"
 
 
 def test_a_newest_memory_that_is_not_found_is_not_above_an_overtaken_one() -> None:
-    (newest,) = (each for each in targets.figures(ASKED, []) if each.what.endswith("newest above overtaken"))
+    (newest,) = (each for each in figures.figures(ASKED, []) if each.what.endswith("newest above overtaken"))
     of_update = {"newest_first": 10, "overtaken_first": 38, "with_overtaken": 50}
-    assert row(newest, {targets.ALONE: {"styles": {"update": of_update}}}, {})["measured"] == "20 %"
+    assert row(newest, {ALONE: {"styles": {"update": of_update}}}, {})["measured"] == "20 %"
 
 
 def test_the_worst_start_counts_in_a_graph_and_large_neighbourhoods_do_not() -> None:
     near = {"entity, 50": {"p95_ms": 3.0}, "hub, 50": {"p95_ms": 9.0}, "hub, 500": {"p95_ms": 90.0}}
-    (graph,) = (each for each in targets.figures(ASKED, []) if each.parts == ("graph",))
+    (graph,) = (each for each in figures.figures(ASKED, []) if each.parts == ("graph",))
     assert graph.read({"neighbourhood": near}) == 9.0
 
 
@@ -156,7 +167,7 @@ def test_every_figure_names_parts_that_are_run_or_say_why_not(tmp_path: Path) ->
     for size, sizes in SIZES.items():
         options = FigureOptions(size, (tmp_path,))
         known = {part.name: part for part in parts(options, {"s": directory})}
-        wanted = {name for each in targets.figures(sizes, ["s"]) for name in each.parts}
+        wanted = {name for each in figures.figures(sizes, ["s"]) for name in each.parts}
         assert wanted == set(known)
         assert all(bool(part.arguments) != bool(part.why_not) for part in known.values())
         not_run = [name for name, part in known.items() if part.why_not]

@@ -7,11 +7,8 @@ import math
 import pytest
 
 from commonplace.benchmarks.measures import (
-    Judged,
-    Kept,
     first_relevant,
     has_all,
-    kept,
     mean,
     median,
     ndcg,
@@ -90,16 +87,6 @@ def test_mean_of_nothing_is_zero() -> None:
     """A type of question that nobody asked must not stop the report."""
     assert mean([]) == 0.0
     assert mean([1.0, 2.0]) == 1.5
-
-
-def test_kept_tells_relevant_from_irrelevant_at_a_threshold() -> None:
-    """Two queries found something relevant, one of them first at 0.8; three of five other hits fall below 0.7."""
-    queries = [
-        Judged(((0.9, False), (0.8, True), (0.6, True), (0.5, False))),
-        Judged(((0.7, False), (0.65, True))),
-        Judged(((0.4, False), (0.3, False))),
-    ]
-    assert kept(queries, 0.7) == Kept(0.7, first=0.5, relevant=pytest.approx(1 / 3), irrelevant=pytest.approx(0.4))
 
 
 def test_the_first_relevant_rank_counts_from_one_and_is_none_where_nothing_was_found() -> None:

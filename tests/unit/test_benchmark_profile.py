@@ -6,10 +6,10 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from benchmarks import profile
+from benchmarks.profile import PARTS, REST, bandwidth
 
 import commonplace
-from commonplace.benchmarks import profile
-from commonplace.benchmarks.profile import PARTS, REST, bandwidth
 from commonplace.types import Document
 
 QUESTIONS = ["where do bees find nectar", "moon and tides", "pendulum clock"]

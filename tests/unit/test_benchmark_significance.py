@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from commonplace.benchmarks import significance
-from commonplace.benchmarks.significance import Comparison, comparisons, interval, p_value, resampled_means
+from benchmarks import significance
+from benchmarks.significance import Comparison, comparisons, interval, p_value, resampled_means
 
 
 def test_the_p_value_counts_the_means_that_lie_as_far_from_their_own_as_that_from_zero() -> None:

@@ -5,23 +5,30 @@ Each conversation is one store, a turn with its speaker is one memory; no answer
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commonplace.benchmarks import measures
-from commonplace.benchmarks.asking import Answer, ask, check_methods, latency, owner_of
-from commonplace.benchmarks.consolidated import WAYS, Life, consolidated
-from commonplace.benchmarks.dialogues import Dialogue, Question, read_dialogues
-from commonplace.benchmarks.machine import describe, peak_memory_bytes
-from commonplace.benchmarks.workspace import Build, Metered, build, open_engine, workspace
+from commonplace.benchmarks.data import Dialogue, Question, read_dialogues
+from commonplace.benchmarks.harness import (
+    Answer,
+    Build,
+    Metered,
+    ask,
+    build,
+    check_methods,
+    describe,
+    latency,
+    open_engine,
+    owner_of,
+    peak_memory_bytes,
+    workspace,
+)
+from commonplace.engine import Engine
 from commonplace.types import METHODS, Method, Progress
-
-if TYPE_CHECKING:
-    from commonplace.engine import Engine
 
 CUTS = (1, 5, 10, 50)
 ALL_AT = 5
@@ -34,7 +41,6 @@ class ConversationOptions:
     Attributes:
         format: one of `dialogues.FORMATS`.
         limit_conversations: take only the first so many.
-        life: None, or how the memories are lived with before they are consolidated and asked again.
     """
 
     file: Path
@@ -42,7 +48,6 @@ class ConversationOptions:
     methods: tuple[str, ...] = METHODS
     embedder: str | None = None
     limit_conversations: int | None = None
-    life: Life | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +70,6 @@ class _Tally:
     without_evidence: int = 0
     repaired: int = 0
     unknown: int = 0
-    after: dict[str, dict[Method, list[Outcome]]] = field(default_factory=dict)
-    done: dict[str, Counter[str]] = field(default_factory=lambda: {way: Counter() for way in WAYS})
 
 
 def run(options: ConversationOptions, progress: Progress | None = None) -> dict[str, Any]:
@@ -82,7 +85,6 @@ def run(options: ConversationOptions, progress: Progress | None = None) -> dict[
         if progress is not None:
             progress(f"conversations, now {dialogue.id}", number, options.limit_conversations or 0)
         _take(tally, dialogue, options)
-    figures: dict[str, Any] = {} if options.life is None else {"consolidation": _after(tally, options.life)}
     return {
         "benchmark": "conversations",
         "format": options.format,
@@ -96,7 +98,6 @@ def run(options: ConversationOptions, progress: Progress | None = None) -> dict[
             "evidence_unknown": tally.unknown,
         },
         "methods": {method: _report(outcomes) for method, outcomes in tally.outcomes.items()},
-        **figures,
         "peak_memory_bytes": peak_memory_bytes(),
     }
 
@@ -113,39 +114,18 @@ def _take(tally: _Tally, dialogue: Dialogue, options: ConversationOptions) -> No
         tally.builds.append(build(directory, Metered(dialogue.turns), embedder=options.embedder, as_memories=True))
         with open_engine(directory, now=dialogue.asked_at) as engine:
             tally.embedder = engine.index_status().embedder
-            _ask_all(tally.outcomes, engine, questions, session_of)
-    if options.life is None:
-        return
-
-    def ask_again(step: str, engine: Engine) -> None:
-        outcomes = tally.after.setdefault(step, {method: [] for method in tally.outcomes})
-        _ask_all(outcomes, engine, questions, session_of)
-
-    with workspace(None) as directory:
-        for way, counts in consolidated(directory, dialogue, options.life, options.embedder, ask_again).items():
-            tally.done[way].update(counts)
+            ask_all(tally.outcomes, engine, questions, session_of)
 
 
-def _ask_all(
+def ask_all(
     outcomes: dict[Method, list[Outcome]], engine: Engine, questions: Sequence[Question], session_of: dict[str, str]
 ) -> None:
+    """Ask the questions by each method, and append what they found."""
     for method, found in outcomes.items():
         answers = ask(engine, [question.text for question in questions], method, owner_of)
         found.extend(
             _outcome(question, answer, session_of) for question, answer in zip(questions, answers, strict=True)
         )
-
-
-def _after(tally: _Tally, life: Life) -> dict[str, Any]:
-    return {
-        "days_later": life.days,
-        "recalling": life.recalls,
-        "done": {way: dict(counts) for way, counts in tally.done.items()},
-        "recall": {
-            step: {method: _figures(_counted(found)) for method, found in outcomes.items()}
-            for step, outcomes in tally.after.items()
-        },
-    }
 
 
 def _outcome(question: Question, answer: Answer, session_of: dict[str, str]) -> Outcome:
@@ -155,21 +135,19 @@ def _outcome(question: Question, answer: Answer, session_of: dict[str, str]) -> 
 
 
 def _report(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    total = _figures(_counted(outcomes))
+    total = figures(outcomes)
     types = sorted({outcome.question.type for outcome in outcomes})
     return {
         **total,
         **latency([outcome.ms for outcome in outcomes]),
-        "by_type": {name: _figures([o for o in outcomes if o.question.type == name]) for name in types},
+        "by_type": {name: figures([o for o in outcomes if o.question.type == name], is_of_type=True) for name in types},
     }
 
 
-def _counted(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    return [outcome for outcome in outcomes if outcome.question.is_counted]
-
-
-def _figures(outcomes: Sequence[Outcome]) -> dict[str, float | int]:
-    """Return means over the questions that have evidence of the kind: turns, or sessions."""
+def figures(outcomes: Sequence[Outcome], *, is_of_type: bool = False) -> dict[str, float | int]:
+    """Return means over questions with evidence; those that do not count are only in those of their type."""
+    if not is_of_type:
+        outcomes = [outcome for outcome in outcomes if outcome.question.is_counted]
     turns = [(o.turns, o.question.turns) for o in outcomes if o.question.turns]
     sessions = [(o.sessions, o.question.sessions) for o in outcomes if o.question.sessions]
     values = {

@@ -1,29 +1,118 @@
-"""Measure the figures to reach, each benchmark in a process of its own, and lay them beside what is asked for."""
+"""Measure the figures to reach, each benchmark in a process of its own, and lay them beside what is asked for.
+
+`contract` is what the contracts ask for, `aim` what we aim at. Storing, recalling and the graph are measured by the
+directory `benchmarks` of the repository, so only in a clone.
+"""
 
 from __future__ import annotations
 
 import json
+import operator
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from commonplace.benchmarks import targets
-from commonplace.benchmarks.machine import describe
-from commonplace.benchmarks.targets import SIZES, Bound, Figure, Sizes
+import commonplace
+from commonplace.benchmarks.harness import describe
+from commonplace.benchmarks.measures import mean
 from commonplace.errors import UsageError
 from commonplace.types import Progress
 
+MEGABYTE: Final = 1_000_000
+_SIGNS: Final = {"<": operator.lt, ">": operator.gt, "≥": operator.ge, "≤": operator.le}
+
+Told = Mapping[str, Any]
+"""The JSON form of what one benchmark measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a figure must be: `sign` is one of <, >, ≤ and ≥."""
+
+    sign: str
+    value: float
+
+    def is_met(self, measured: float) -> bool:
+        """Tell whether a figure is as it must be."""
+        return bool(_SIGNS[self.sign](measured, self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure.
+
+    Attributes:
+        parts: the benchmarks that `read` is given, in this order.
+        is_smaller: measured at a smaller size than what is asked for speaks of, which it therefore cannot reach.
+    """
+
+    what: str
+    unit: str
+    parts: tuple[str, ...]
+    read: Callable[..., float]
+    contract: Bound | None = None
+    aim: Bound | None = None
+    is_smaller: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is measured. `passages`: of each made corpus; documents are built and stored at the first of them."""
+
+    passages: tuple[int, ...]
+    queries: int
+    memories: int
+    calls: int
+    searches: int
+    entities: int
+    relations: int
+
+
+ASKED: Final = Sizes((10_000, 100_000, 1_000_000), 300, 10_000, 300, 1_000, 100_000, 500_000)
+"""The sizes that the targets speak of."""
+
+SIZES: Final[Mapping[str, Sizes]] = {
+    "quick": Sizes((100,), 5, 50, 2, 5, 50, 100),
+    "small": Sizes((10_000, 100_000), 300, 10_000, 300, 300, 20_000, 100_000),
+    "full": ASKED,
+}
+
+_SEARCH: Final = dict(zip(ASKED.passages, (Bound("<", 10), Bound("<", 15), Bound("<", 40)), strict=True))
+_NDCG: Final = {"medquad": 0.60, "cosqa-dev": 0.51, "cranfield": 0.40}
+"""What nDCG@10 is to be on sets of these names."""
+ALONE, AMONG = "recall alone", "recall among"
+_EVERYDAY_AIMS: Final = (
+    (ALONE, "everyday", "paraphrase", "recall@5", 0.85),
+    (ALONE, "everyday", "paraphrase", "recall@1", 0.55),
+    (ALONE, "everyday", "keyword", "recall@5", 0.97),
+    (ALONE, "everyday", "plain", "recall@5", 1.0),
+    (ALONE, "everyday", "update", "recall@1", 0.70),
+    (AMONG, "everyday among 1,000", "paraphrase", "recall@5", 0.50),
+    (AMONG, "everyday among 1,000", "keyword", "recall@5", 0.90),
+    (AMONG, "everyday among 1,000", "update", "recall@1", 0.60),
+)
+_CONVERSATION_AIMS: Final = (
+    ("longmemeval", "LongMemEval turns, R@5", "recall@5", 0.75),
+    ("longmemeval", "LongMemEval turns, R@10", "recall@10", 0.85),
+    ("longmemeval", "LongMemEval sessions, R@1", "session_recall@1", 0.90),
+    ("longmemeval", "LongMemEval sessions, all@5", "all_sessions@5", 0.92),
+    ("locomo", "LoCoMo turns, R@5 (categories 1–4)", "recall@5", 0.66),
+    ("locomo", "LoCoMo turns, R@10 (categories 1–4)", "recall@10", 0.77),
+)
+_NEAR: Final = ", 50"
+"""Ends the names of the neighbourhoods of as many entities as are asked for by default."""
 TIMEOUT_S: Final = 3_600
 COLUMNS: Final = ("what", "the contracts ask", "we aim at", "measured", "reached: contract", "aim")
 MOST_CALLS: Final = 20
 """Tools other than search are called so often at most: no figure is about them."""
 _NAME_DATA: Final = "name the directory of the labelled sets with --data or COMMONPLACE_DATA"
 _ONLY_FULL: Final = "only with --size full"
+_ONLY_HERE: Final = "only in a clone of the repository"
+_CLONE: Final = Path(commonplace.__file__).parents[2]
 _NOT_QUICK: Final = "not with --size quick"
 _EVERYDAY: Final = ("everyday/memories.jsonl", "everyday/questions.jsonl", "locomo10.json")
 _CONVERSATIONS: Final = {"longmemeval": "longmemeval_dev.json", "locomo": "locomo10.json"}
@@ -79,7 +168,7 @@ def run(options: FigureOptions, progress: Progress | None = None) -> dict[str, A
             measured[part.name] = _measured(part)
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             missing[part.name] = str(error)
-    rows = [row(figure, measured, missing) for figure in targets.figures(sizes, list(sets))]
+    rows = [row(figure, measured, missing) for figure in figures(sizes, list(sets))]
     if not sets:
         rows.append(_not_measured("nDCG@10, precision@10, recall@10 on labelled sets", _NAME_DATA))
     return {
@@ -109,25 +198,31 @@ def parts(options: FigureOptions, sets: Mapping[str, Path]) -> list[Part]:
     """Return the benchmarks to run, in order."""
     sizes = SIZES[options.size]
     seed = ("--seed", str(options.seed))
-    found = [_latency(passages, sizes, seed) for passages in targets.searched(sizes)]
-    memories = ("--memories", str(sizes.memories))
-    numbers = map(str, (sizes.memories, sizes.calls, options.seed))
-    found.append(Part("memories", ("-m", "commonplace.benchmarks.memories", *numbers)))
+    found = [_latency(passages, sizes, seed) for passages in searched(sizes)]
+    memories, calls = ("--memories", str(sizes.memories)), ("--calls", str(sizes.calls))
+    found.append(_of_clone("memories", (*memories, *calls, *seed, "--json")))
     each = ("--searches", str(sizes.searches), "--calls", str(min(sizes.calls, MOST_CALLS)))
     found.append(Part("mcp", ("mcp", *memories, *each, *seed)))
     numbers = map(str, (sizes.entities, sizes.relations, sizes.calls, options.seed))
-    found.append(Part("graph", ("-m", "commonplace.benchmarks.graph", *numbers)))
+    found.append(_of_clone("graph", tuple(numbers), "made_graph"))
     found += _everyday_parts(options)
     found += [_conversations_part(form, options) for form in _CONVERSATIONS]
     for name, directory in sets.items():
         corpus, queries, qrels = (str(directory / file) for file in _OF_A_SET)
         given = ("--corpus", corpus, "--queries", queries, "--qrels", qrels, *seed)
-        found.append(Part(targets.retrieval(name), ("retrieval", *given)))
+        found.append(Part(f"retrieval {name}", ("retrieval", *given)))
     return found
 
 
+def _of_clone(name: str, arguments: tuple[str, ...], module: str = "") -> Part:
+    """Return a benchmark of the directory `benchmarks`, which is not installed."""
+    if not (_CLONE / "benchmarks").is_dir():
+        return Part(name, why_not=_ONLY_HERE)
+    return Part(name, ("-m", f"benchmarks.{module or name}", *arguments))
+
+
 def _latency(passages: int, sizes: Sizes, seed: tuple[str, ...]) -> Part:
-    name = targets.latency(passages)
+    name = f"latency {passages}"
     if passages not in sizes.passages:
         return Part(name, why_not=_ONLY_FULL)
     given = ("--passages", str(passages), "--queries", str(sizes.queries), *seed)
@@ -139,12 +234,12 @@ def _latency(passages: int, sizes: Sizes, seed: tuple[str, ...]) -> Part:
 def _everyday_parts(options: FigureOptions) -> list[Part]:
     memories, questions, among = (_file(options.data, name) for name in _EVERYDAY)
     if memories is None or questions is None:
-        return [Part(name, why_not=_NAME_DATA) for name in (targets.ALONE, targets.AMONG)]
+        return [Part(name, why_not=_NAME_DATA) for name in (ALONE, AMONG)]
     given = ("recall", str(memories), str(questions))
-    beside = Part(targets.AMONG, why_not=_NAME_DATA if among is None else _NOT_QUICK)
+    beside = Part(AMONG, why_not=_NAME_DATA if among is None else _NOT_QUICK)
     if among is not None and options.size != "quick":
-        beside = Part(targets.AMONG, (*given, "--among", str(among)))
-    return [Part(targets.ALONE, given), beside]
+        beside = Part(AMONG, (*given, "--among", str(among)))
+    return [Part(ALONE, given), beside]
 
 
 def _conversations_part(form: str, options: FigureOptions) -> Part:
@@ -168,13 +263,16 @@ def _measured(part: Part) -> dict[str, Any]:
     Raises:
         ValueError: it failed; the message is its own.
     """
-    with TemporaryDirectory(prefix="commonplace-benchmark-") as directory:
-        # The same thousand turns are stored for each person.
-        cache = ("--vectors-cache", str(Path(directory) / "vectors")) if part.arguments[0] == "recall" else ()
-        command = [sys.executable, *part.arguments]
-        if part.arguments[0] != "-m":
-            command = [sys.executable, "-m", "commonplace", "benchmark", *part.arguments, *cache, "--json"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    is_of_clone = part.arguments[0] == "-m"
+    command = [*part.arguments] if is_of_clone else ["-m", "commonplace", "benchmark", *part.arguments, "--json"]
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=_CLONE if is_of_clone else None,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
     if done.returncode != 0:
         raise ValueError(_complaint(done.stderr) or f"it ended with {done.returncode}")
     told: dict[str, Any] = json.loads(done.stdout)
@@ -267,3 +365,128 @@ def cells_of(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Return the rows of the table as they are shown."""
     names = ("what", "contract", "aim", "measured", "contract_reached", "aim_reached")
     return [tuple(each[name] for name in names) for each in result["rows"]]
+
+
+def figures(sizes: Sizes, sets: Sequence[str]) -> Iterator[Figure]:
+    """Yield the figures in the order of the table; `sets` names labelled sets of documents."""
+    yield from _building(sizes)
+    yield from _serving(sizes)
+    yield from _everyday()
+    yield from _conversations()
+    for name in sets:
+        yield from _labelled(name)
+    if sets:
+        parts = tuple(f"retrieval {name}" for name in sets)
+        yield Figure("nDCG@10, mean gain over bm25", "%", parts, _mean_gain, aim=Bound("≥", 10))
+
+
+def searched(sizes: Sizes) -> tuple[int, ...]:
+    """Return the sizes that have a row: those that are measured, and those that are asked for beyond them."""
+    return ASKED.passages if sizes.passages[0] == ASKED.passages[0] else sizes.passages
+
+
+def _building(sizes: Sizes) -> Iterator[Figure]:
+    documents = sizes.passages[0]
+    part, is_smaller = (f"latency {documents}",), documents < ASKED.passages[0]
+    of, size = f"{documents:,} documents", _at("corpus", "size_to_text")
+    yield Figure(f"index build, {of}", "s", part, _at("corpus", "build_s"), Bound("<", 5), Bound("<", 3), is_smaller)
+    yield Figure("the same, against Tantivy alone", "×", part, _at("ratios", "tantivy", "build"))
+    yield Figure(f"store and index, {of}", "MB", part, _disk, Bound("<", 500), None, is_smaller)
+    yield Figure("the same, against the text", "×", part, size, None, Bound("<", 3), is_smaller)
+    for passages in searched(sizes):
+        what, read = f"search p95, {passages:,} passages", _at("methods", "two-stage", "p95_ms")
+        contract = Bound("<", 150) if passages == documents else None
+        aim = _SEARCH.get(passages, _SEARCH[ASKED.passages[0]])
+        yield Figure(what, "ms", (f"latency {passages}",), read, contract, aim, passages not in _SEARCH)
+
+
+def _serving(sizes: Sizes) -> Iterator[Figure]:
+    is_smaller = sizes.memories < ASKED.memories
+    of, part = f"{sizes.memories:,} memories", ("memories",)
+    recall, store = _at("recall", "p95_ms"), _at("store", "p95_ms")
+    yield Figure(f"recall p95, {of}", "ms", part, recall, Bound("<", 100), Bound("<", 25), is_smaller)
+    yield Figure(f"store p95, durable, {of}", "ms", part, store, Bound("<", 50), Bound("<", 40), is_smaller)
+    what = f"graph, depth 2, {sizes.entities:,} nodes, {sizes.relations:,} edges, p95"
+    is_small_graph = sizes.relations < ASKED.relations
+    yield Figure(what, "ms", ("graph",), _around, Bound("<", 200), Bound("<", 10), is_small_graph)
+    what, part = f"resident, MCP process, {of}, after {sizes.searches:,} searches", ("mcp",)
+    resident, own = (_at("memory", "after_searches", f"{name}_bytes") for name in ("resident", "anonymous"))
+    yield Figure(what, "MB", part, lambda told: resident(told) / MEGABYTE, Bound("<", 50), Bound("<", 50), is_smaller)
+    yield Figure("of which the process's own, anonymous", "MB", part, lambda told: own(told) / MEGABYTE)
+    start, first = Bound("<", 150), _at("start", "first_search_ms")
+    yield Figure("MCP process, start to first answer", "ms", part, first, None, start, is_smaller)
+    what, part = "library, start of the process to first answer", (f"latency {sizes.passages[0]}",)
+    yield Figure(what, "ms", part, _at("process", "first_answer_ms"), None, start, is_smaller)
+
+
+def _everyday() -> Iterator[Figure]:
+    for part, of, style, name, least in _EVERYDAY_AIMS:
+        read = _at("styles", style, name)
+        yield Figure(f"{of}, {style}, {name.replace('recall', 'R')}", "", (part,), read, aim=Bound("≥", least))
+    yield Figure("everyday, update, newest above overtaken", "share", (ALONE,), _newest, aim=Bound("≥", 0.90))
+    quiet = _at("styles", "absent", "nothing_or_weak")
+    yield Figure("everyday, absent, nothing or weak alone", "share", (ALONE,), quiet, aim=Bound("≥", 0.60))
+    lost = _at("styles", "all with an answer", "nothing")
+    yield Figure("everyday, with an answer, nothing", "share", (ALONE,), lost, aim=Bound("≤", 0.05))
+    for style, least in (("keyword", 0.80), ("plain", 0.95), ("update", 0.85), ("paraphrase", 0.35)):
+        read = _at("styles", style, "likely_or_sure")
+        yield Figure(f"everyday, {style}, likely or sure", "share", (ALONE,), read, aim=Bound("≥", least))
+
+
+def _conversations() -> Iterator[Figure]:
+    for part, what, name, least in _CONVERSATION_AIMS:
+        yield Figure(what, "", (part,), _at("methods", "two-stage", name), aim=Bound("≥", least))
+    # The short turns of LoCoMo weigh little beside their vectors.
+    for part, of, aim in (("longmemeval", "LongMemEval", Bound("<", 5)), ("locomo", "LoCoMo", None)):
+        size = _at("corpus", "size_to_text")
+        yield Figure(f"store and index of {of}, against the text", "×", (part,), size, aim=aim)
+
+
+def _labelled(name: str) -> Iterator[Figure]:
+    part = (f"retrieval {name}",)
+    if name in _NDCG:
+        read = _at("methods", "two-stage", "ndcg@10")
+        yield Figure(f"nDCG@10 on {name}", "", part, read, aim=Bound("≥", _NDCG[name]))
+    yield Figure(f"nDCG@10 on {name}, gain over the better of bm25 and semantic", "%", part, _gain, Bound(">", 0))
+    yield Figure(f"nDCG@10 on {name}, gain over bm25", "%", part, _gain_over_bm25, aim=Bound("≥", 0))
+    yield Figure(f"precision@10 on {name}", "share", part, _at("methods", "two-stage", "precision@10"), Bound(">", 0.8))
+    yield Figure(f"recall@10 on {name}", "share", part, _at("methods", "two-stage", "recall@10"), Bound(">", 0.7))
+
+
+def _at(*path: str) -> Callable[[Told], float]:
+    def read(told: Told) -> float:
+        value: Any = told
+        for name in path:
+            value = value[name]
+        return float(value)
+
+    return read
+
+
+def _disk(told: Told) -> float:
+    return float(told["corpus"]["store_bytes"] + told["corpus"]["index_bytes"]) / MEGABYTE
+
+
+def _around(told: Told) -> float:
+    """Return the worst p95 of any entity, of the ends of facts, and of the greatest hubs."""
+    return max(float(row["p95_ms"]) for where, row in told["neighbourhood"].items() if where.endswith(_NEAR))
+
+
+def _newest(told: Told) -> float:
+    row = told["styles"]["update"]
+    return float(row["newest_first"]) / max(1.0, float(row["with_overtaken"]))
+
+
+def _gain(told: Told, over: tuple[str, ...] = ("bm25", "semantic")) -> float:
+    """Return by how many percent the two-stage method is better than the best of others."""
+    found = {method: float(row["ndcg@10"]) for method, row in told["methods"].items()}
+    best = max(found[method] for method in over)
+    return 100.0 * (found["two-stage"] / best - 1.0) if best else 0.0
+
+
+def _gain_over_bm25(told: Told) -> float:
+    return _gain(told, ("bm25",))
+
+
+def _mean_gain(*told: Told) -> float:
+    return mean([_gain_over_bm25(each) for each in told])

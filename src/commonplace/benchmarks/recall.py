@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from commonplace.benchmarks import measures
-from commonplace.benchmarks.asking import latency
-from commonplace.benchmarks.datasets import Person, PersonalQuestion, read_people, read_talk
-from commonplace.benchmarks.machine import describe, peak_memory_bytes
-from commonplace.benchmarks.workspace import open_engine, workspace
+from commonplace.benchmarks.data import Person, PersonalQuestion, read_people, read_talk
+from commonplace.benchmarks.harness import describe, latency, open_engine, peak_memory_bytes, workspace
 from commonplace.search.hits import is_likely
 from commonplace.types import Hit, Progress
 

@@ -1,10 +1,14 @@
-"""Lay out what a benchmark measured as tables of text."""
+"""Lay out what a benchmark measured as tables of text, or draw it with the extra `commonplace[plot]`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from commonplace.benchmarks.figures import COLUMNS, cells_of
+from commonplace.errors import MissingExtraError, UsageError
 
 _MEGABYTE = 1_000_000
 
@@ -48,8 +52,6 @@ def _mcp(result: Mapping[str, Any]) -> list[Sheet]:
 
 
 def _reached(result: Mapping[str, Any]) -> list[Sheet]:
-    from commonplace.benchmarks.figures import COLUMNS, cells_of
-
     title = f"Figures to reach, measured on {result['date']} in {result['minutes']:g} minutes, size {result['size']}"
     return [Sheet(title, COLUMNS, tuple(cells_of(result)))]
 
@@ -88,62 +90,7 @@ def _memory(stages: Mapping[str, Mapping[str, int]]) -> Sheet:
 
 
 def _retrieval(result: Mapping[str, Any]) -> list[Sheet]:
-    asked = result["queries"]["asked"]
-    return [
-        _by_method(f"Found, {asked} queries", result["methods"]),
-        *([_significance(result["significance"])] if result["significance"] else []),
-        *(_thresholds(method, rows) for method, rows in result["thresholds"].items()),
-        Sheet(
-            "What the cut does where none is named",
-            ("method", *(_CUT[name] for name in next(iter(result["cut"].values())))),
-            tuple((method, *map(_share, row.values())) for method, row in result["cut"].items()),
-        ),
-        *(_reliability(method, row) for method, row in result["calibration"].items() if row["hits"]),
-    ]
-
-
-_CUT = {"lost": "first relevant hit lost", "nothing": "strange left unanswered"}
-
-
-def _thresholds(method: str, rows: Sequence[Mapping[str, float]]) -> Sheet:
-    more = {"nothing": "strange: none"} if "nothing" in rows[0] else {}
-    shown = {"first": "first relevant hit", "relevant": "relevant hits", "irrelevant": "other hits", **more}
-    return Sheet(
-        f"Kept by a threshold on the score, {method}",
-        ("threshold", *shown.values()),
-        tuple((f"{row['threshold']:g}", *(_share(row[name]) for name in shown)) for row in rows),
-    )
-
-
-def _reliability(method: str, row: Mapping[str, Any]) -> Sheet:
-    errors = f"calibration error {row['ece']:.3f}, Brier {row['brier']:.3f} against {row['brier_constant']:.3f}"
-    return Sheet(
-        f"Probability of relevance of the first hits, {method}: {errors}",
-        ("from", "to", "hits", "said", "relevant"),
-        tuple(
-            (f"{each['from']:.3f}", f"{each['to']:.3f}", f"{each['hits']:,}", *(f"{each[n]:.3f}" for n in _SAID))
-            for each in row["bins"]
-        ),
-    )
-
-
-_SAID = ("said", "relevant")
-
-
-def _significance(rows: Sequence[Mapping[str, Any]]) -> Sheet:
-    return Sheet(
-        f"Differences, by {rows[0]['resamples']:,} paired samples",
-        ("methods", "measure", "difference", "95 % from", "to", "p"),
-        tuple(
-            (
-                f"{row['method']} − {row['against']}",
-                _heading(row["measure"]),
-                *(f"{row[name]:+.3f}" for name in ("difference", "low", "high")),
-                f"{row['p']:.4f}",
-            )
-            for row in rows
-        ),
-    )
+    return [_by_method(f"Found, {result['queries']['asked']} queries", result["methods"])]
 
 
 def _conversations(result: Mapping[str, Any]) -> list[Sheet]:
@@ -167,7 +114,6 @@ def _conversations(result: Mapping[str, Any]) -> list[Sheet]:
     return [
         _by_method("Evidence found, by turn", turns),
         _by_method("Evidence found, by session", sessions),
-        *(_consolidated(result["consolidation"]) if "consolidation" in result else ()),
         *(
             Sheet(
                 f"By type of question, {method}",
@@ -175,21 +121,6 @@ def _conversations(result: Mapping[str, Any]) -> list[Sheet]:
                 tuple((name, *(_cell(key, kind[key]) for key in shown)) for name, kind in row["by_type"].items()),
             )
             for method, row in methods.items()
-        ),
-    ]
-
-
-def _consolidated(result: Mapping[str, Any]) -> list[Sheet]:
-    shown = ("recall@5", "recall@10", "recall@50", "session_recall@5")
-    recall = {f"{_heading(step)}, {name}": row for step, rows in result["recall"].items() for name, row in rows.items()}
-    lived = "recalled by each turn, " if result["recalling"] else ""
-    title = f"{lived}consolidated {result['days_later']:g} days after the last turn"
-    return [
-        _times(f"Evidence found, {title}", recall, shown),
-        _times(
-            "What the agents did",
-            result["done"],
-            list(dict.fromkeys(n for row in result["done"].values() for n in row)),
         ),
     ]
 
@@ -202,9 +133,6 @@ def _latency(result: Mapping[str, Any]) -> list[Sheet]:
         for label, times in [(method, figures), *((f"  {name}", stage) for name, stage in figures["stages"].items())]
     ]
     tables = [Sheet("Search, whole and by stage", ("method", *map(_heading, columns)), tuple(rows))]
-    parts = {"whole": {**result["profile"]["whole"], "share": 1.0}, **result["profile"]["parts"]}
-    tables.append(_times("Where the time goes, each part without the others", parts, ("p50_ms", "mean_ms", "share")))
-    tables.append(_pairs("Going through the sign bits, and adding up as many bytes", result["scan"]))
     tables.append(_pairs("A process of its own", result["process"]))
     if "baselines" in result:
         names = ("build_s", "bytes", *columns)
@@ -248,8 +176,6 @@ def _heading(name: str) -> str:
 def _cell(name: str, value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    if name == "share":
-        return _share(value)
     if name.endswith("bytes"):
         return f"{value / _MEGABYTE:.1f}"
     if isinstance(value, int):
@@ -257,11 +183,94 @@ def _cell(name: str, value: Any) -> str:
     return f"{value:.3f}" if "@" in name or name == "mrr" else f"{value:.2f}"
 
 
-def _share(value: float) -> str:
-    return f"{value:.1%}"
-
-
 def columns_of(methods: Mapping[str, Mapping[str, Any]]) -> Sequence[str]:
     """Return the names of the quality measures (0–1) that every method has, for a plot."""
     rows = list(methods.values())
     return [name for name in rows[0] if ("@" in name or name == "mrr") and all(name in row for row in rows)]
+
+
+def check_plot(target: Path) -> None:
+    """Refuse early, before an hour of measuring, what `plot` could not do.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        UsageError: the file's ending is not one that matplotlib writes, or its directory does not exist.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError(
+            "a plot needs matplotlib", remedy="install it with: pip install 'commonplace[plot]'"
+        ) from error
+    endings = sorted(Figure().canvas.get_supported_filetypes())
+    if target.suffix.removeprefix(".").lower() not in endings:
+        raise UsageError(f"cannot plot to {target}", remedy=f"use one of the endings {', '.join(endings)}")
+    if not target.absolute().parent.is_dir():
+        raise UsageError(f"{target.parent} is not a directory", remedy="create it first")
+
+
+def plot(result: Mapping[str, Any], target: Path) -> None:
+    """Write a bar chart of every quality measure by method; a result without any shows its latencies.
+
+    Where recall was measured by the number of hits, its curve stands beside it, and quality against latency.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    check_plot(target)
+    from matplotlib.figure import Figure
+
+    methods = result["methods"]
+    names = columns_of(methods)
+    width = max(6.0, 1.1 * len(names))
+    curves = result.get("curves")
+    drawn: list[tuple[Any, Mapping[str, Any]]] = []
+    if curves:
+        drawn = [(_draw_curves, curves), (_draw_trade, methods)]
+    figure = Figure(figsize=(width + 5.0 * len(drawn), 4.5), layout="constrained")
+    bars, *others = figure.subplots(1, 1 + len(drawn)) if drawn else [figure.add_subplot()]
+    _draw_bars(bars, methods, names)
+    for axes, (draw, rows) in zip(others, drawn, strict=True):
+        draw(axes, rows)
+    figure.suptitle(f"benchmark {result['benchmark']}, {result['embedder']}")
+    figure.savefig(target)
+
+
+def _draw_bars(axes: Any, methods: Mapping[str, Any], names: Sequence[str]) -> None:
+    unit = "share, higher is better"
+    if not names:
+        names, unit = ["p50_ms", "p95_ms", "max_ms"], "ms, lower is better"
+    width = 0.8 / len(methods)
+    for number, (method, row) in enumerate(methods.items()):
+        places = [place + (number - (len(methods) - 1) / 2) * width for place in range(len(names))]
+        axes.bar(places, [row[name] for name in names], width, label=method)
+    axes.set_xticks(range(len(names)), [name.replace("_", " ") for name in names], rotation=30, ha="right")
+    axes.set_ylabel(unit)
+    axes.legend()
+
+
+def _draw_curves(axes: Any, curves: Mapping[str, Mapping[str, float]]) -> None:
+    for method, curve in curves.items():
+        depths = [int(value) for value in _values_of(curve, "recall")]
+        axes.plot(depths, list(_values_of(curve, "recall").values()), marker="o", label=method)
+    axes.set_xscale("log")
+    axes.set_xticks(depths, [str(depth) for depth in depths])
+    axes.minorticks_off()
+    axes.set_xlabel("hits looked at")
+    axes.set_ylabel("recall, higher is better")
+    axes.legend()
+
+
+def _values_of(curve: Mapping[str, float], name: str) -> dict[float, float]:
+    """Return the values of a curve that are called `name@x`, by x."""
+    return {float(key.rpartition("@")[2]): value for key, value in curve.items() if key.startswith(f"{name}@")}
+
+
+def _draw_trade(axes: Any, methods: Mapping[str, Any]) -> None:
+    """Draw each method as a point at its median latency, with a line to the 95th percentile."""
+    for method, row in methods.items():
+        beyond = [[0.0], [max(0.0, row["p95_ms"] - row["p50_ms"])]]
+        axes.errorbar([row["p50_ms"]], [row["ndcg@10"]], xerr=beyond, marker="o", capsize=3, label=method)
+    axes.set_xlabel("ms, median to 95th percentile, lower is better")
+    axes.set_ylabel("ndcg@10, higher is better")
+    axes.legend()

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from commonplace.benchmarks import abstaining, measures
-from commonplace.benchmarks.asking import DEPTH, Answer, ask, check_methods, latency, owner_of, path_of
-from commonplace.benchmarks.datasets import (
-    Query,
-    read_corpus,
-    read_judged_queries,
-    read_labelled_queries,
+from commonplace.benchmarks import measures
+from commonplace.benchmarks.data import Query, read_corpus, read_judged_queries, read_labelled_queries
+from commonplace.benchmarks.harness import (
+    Answer,
+    Metered,
+    ask,
+    build,
+    check_methods,
+    describe,
+    latency,
+    open_engine,
+    owner_of,
+    path_of,
+    peak_memory_bytes,
+    workspace,
 )
-from commonplace.benchmarks.machine import describe, peak_memory_bytes
-from commonplace.benchmarks.significance import comparisons
-from commonplace.benchmarks.workspace import Metered, build, open_engine, workspace
+from commonplace.engine import Engine
 from commonplace.errors import UsageError
-from commonplace.types import METHODS, Hit, Method, Progress
-
-if TYPE_CHECKING:
-    from commonplace.engine import Engine
+from commonplace.types import METHODS, Method, Progress
 
 UNKNOWN_NAMED = 3
 CURVE = (1, 2, 3, 5, 10, 20, 50, 100)
@@ -44,11 +47,7 @@ class RetrievalOptions:
         store, namespace: which index is the current one; None is found as `commonplace search` finds it.
         keep: directory to leave the built store in; None removes it.
         limit_queries: ask only so many, drawn with `seed`.
-        seed: also of the samples by which methods are compared.
         per_query: a file to write what became of each query to, as JSON lines.
-        unanswerable: a file of questions that nothing here answers, one a line.
-        word_salad: so many more of them are made of the words of the corpus, drawn with `seed`; where the current
-            index is asked, of the words of what its queries find.
     """
 
     queries: Path
@@ -62,8 +61,6 @@ class RetrievalOptions:
     limit_queries: int | None = None
     seed: int = 0
     per_query: Path | None = None
-    unanswerable: Path | None = None
-    word_salad: int = 0
 
 
 def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str, Any]:
@@ -96,61 +93,19 @@ def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str
             _check_paths(engine, queries, options.queries)
             corpus, identity = {}, path_of
         queries = _drawn(queries, options)
-        strangers = _strangers(engine, queries, options)
         texts = [query.text for query in queries]
-        asked = {method: _asked(engine, texts, strangers, method, identity, progress) for method in methods}
+        asked = {method: list(ask(engine, texts, method, identity, progress)) for method in methods}
         if options.per_query is not None:
-            _write_each(options.per_query, queries, {method: each.answers for method, each in asked.items()})
+            _write_each(options.per_query, queries, asked)
         return {
             "benchmark": "retrieval",
             "machine": describe(),
             "embedder": engine.index_status().embedder,
             "corpus": corpus,
-            "queries": {"asked": len(queries), "without_relevant": skipped, "unanswerable": len(strangers)},
-            **_measured(queries, asked, options.seed),
+            "queries": {"asked": len(queries), "without_relevant": skipped},
+            **_measured(queries, asked),
             "peak_memory_bytes": peak_memory_bytes(),
         }
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What one method made of all questions, those that nothing answers apart; `cut`: with the engine's own cut."""
-
-    answers: list[Answer]
-    cut: list[Answer]
-    strangers: list[Answer]
-    strangers_cut: list[Answer]
-
-
-def _asked(
-    engine: Engine,
-    texts: Sequence[str],
-    strangers: Sequence[str],
-    method: Method,
-    identity: Callable[[Hit], str],
-    progress: Progress | None,
-) -> _Asked:
-    uncut, cut = (
-        [
-            list(ask(engine, questions, method, identity, progress, min_score=floor)) if questions else []
-            for questions in (texts, strangers)
-        ]
-        for floor in (0.0, None)
-    )
-    return _Asked(uncut[0], cut[0], uncut[1], cut[1])
-
-
-def _strangers(engine: Engine, queries: Sequence[Query], options: RetrievalOptions) -> list[str]:
-    """Return the questions that nothing answers: those that were given, and those made of the words of the corpus."""
-    given = [] if options.unanswerable is None else abstaining.read_unanswerable(options.unanswerable)
-    if options.word_salad <= 0:
-        return given
-    if options.corpus is not None:
-        texts: Iterable[str] = (f"{each.title} {each.text}" for each in read_corpus(options.corpus))
-    else:
-        found = (engine.search(query.text, limit=DEPTH, min_score=0.0).hits for query in queries)
-        texts = (hit.text for hits in found for hit in hits)
-    return [*given, *abstaining.word_salad(abstaining.words_of(texts), options.word_salad, options.seed)]
 
 
 def _check_judged(queries: Sequence[Query], corpus: Path, qrels: Path) -> None:
@@ -194,24 +149,14 @@ def _drawn(queries: list[Query], options: RetrievalOptions) -> list[Query]:
     return [queries[number] for number in sorted(chosen)]
 
 
-def _measured(queries: Sequence[Query], asked: Mapping[Method, _Asked], seed: int) -> dict[str, Any]:
-    values = {method: _values(queries, each.answers) for method, each in asked.items()}
-    compared: dict[str, dict[str, list[float]]] = {
-        method: {name: each[name] for name in ("ndcg@10", "recall@10")} for method, each in values.items()
-    }
+def _measured(queries: Sequence[Query], asked: Mapping[Method, Sequence[Answer]]) -> dict[str, Any]:
     return {
         "methods": {
-            method: {name: round(measures.mean(given), 4) for name, given in values[method].items()}
-            | latency([answer.ms for answer in each.answers])
-            for method, each in asked.items()
+            method: {name: round(measures.mean(given), 4) for name, given in _values(queries, answers).items()}
+            | latency([answer.ms for answer in answers])
+            for method, answers in asked.items()
         },
-        "significance": [each.to_dict() for each in comparisons(compared, seed)],
-        "curves": {
-            method: _curve(queries, each.answers) | _abstaining(queries, each) for method, each in asked.items()
-        },
-        "thresholds": {method: _thresholds(queries, each) for method, each in asked.items()},
-        "cut": {method: _cut(queries, each) for method, each in asked.items()},
-        "calibration": {method: _calibration(queries, each.answers) for method, each in asked.items()},
+        "curves": {method: _curve(queries, answers) for method, answers in asked.items()},
     }
 
 
@@ -239,44 +184,6 @@ def _curve(queries: Sequence[Query], answers: Sequence[Answer]) -> dict[str, flo
         f"recall@{k}": round(measures.mean([measures.recall(ranking, wanted, k) for ranking, wanted in pairs]), 4)
         for k in CURVE
     }
-
-
-def _abstaining(queries: Sequence[Query], asked: _Asked) -> dict[str, float]:
-    if not asked.strangers:
-        return {}
-    return abstaining.curve(_all_judged(queries, asked.answers), _unjudged(asked.strangers))
-
-
-def _thresholds(queries: Sequence[Query], asked: _Asked) -> list[dict[str, float]]:
-    judged, strangers = _all_judged(queries, asked.answers), _unjudged(asked.strangers)
-    rows = [asdict(measures.kept(judged, value)) for value in measures.THRESHOLDS]
-    if strangers:
-        for row in rows:
-            row["nothing"] = measures.answered_with_nothing(strangers, row["threshold"])
-    return rows
-
-
-def _cut(queries: Sequence[Query], asked: _Asked) -> dict[str, float]:
-    """Return what the engine's own cut takes away, and how many of the unanswerable questions it leaves nothing."""
-    pairs = [
-        (answer.ranking, measures.relevant(query.grades)) for query, answer in zip(queries, asked.answers, strict=True)
-    ]
-    best = [next((id_ for id_ in ranking if id_ in wanted), None) for ranking, wanted in pairs]
-    found = {"lost": round(abstaining.lost(best, [answer.ranking for answer in asked.cut]), 4)}
-    if asked.strangers_cut:
-        nothing = [float(not answer.ranking) for answer in asked.strangers_cut]
-        found["nothing"] = round(measures.mean(nothing), 4)
-    return found
-
-
-def _calibration(queries: Sequence[Query], answers: Sequence[Answer]) -> Mapping[str, Any]:
-    """Return how well the probabilities of the first hits of each query agree with its judgements."""
-    said = [
-        (probability, id_ in measures.relevant(query.grades))
-        for query, answer in zip(queries, answers, strict=True)
-        for id_, probability in zip(answer.ranking[:SHOWN], answer.probabilities, strict=False)
-    ]
-    return abstaining.reliability_json(measures.reliability(said))
 
 
 def _write_each(file: Path, queries: Sequence[Query], answers: Mapping[Method, Sequence[Answer]]) -> None:
@@ -307,16 +214,3 @@ def _found(query: Query, answer: Answer) -> dict[str, Any]:
             )
         ],
     }
-
-
-def _all_judged(queries: Sequence[Query], answers: Sequence[Answer]) -> list[measures.Judged]:
-    return [_judged(query, answer) for query, answer in zip(queries, answers, strict=True)]
-
-
-def _unjudged(answers: Sequence[Answer]) -> list[measures.Judged]:
-    return [measures.Judged(tuple((score, False) for score in answer.scores)) for answer in answers]
-
-
-def _judged(query: Query, answer: Answer) -> measures.Judged:
-    wanted = measures.relevant(query.grades)
-    return measures.Judged(tuple((s, id_ in wanted) for id_, s in zip(answer.ranking, answer.scores, strict=True)))

@@ -31,11 +31,6 @@ def _methods_option(default: str) -> Callable[[Any], Any]:
 _embedder_option = click.option(
     "--embedder", metavar="NAME", help="Measure with this embedder instead of the usual one."
 )
-_vectors_cache_option = click.option(
-    "--vectors-cache",
-    type=_FILE,
-    help="Keep the vectors of the embedder minilm in this file, and take from it what it holds.",
-)
 
 
 @click.group(cls=Group)
@@ -55,22 +50,11 @@ def benchmark() -> None:
 @click.option(
     "--per-query", type=_FILE, help="Write what each method made of each query into this file, as JSON lines."
 )
-@_vectors_cache_option
-@click.option("--unanswerable", type=_FILE, help="Also ask these, one a line, which nothing here answers.")
-@click.option(
-    "--word-salad",
-    type=click.IntRange(min=0),
-    default=0,
-    metavar="N",
-    help="Also ask so many questions of random words of the corpus, drawn with --seed.",
-)
 @click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
-def retrieval(invocation: Invocation, /, plot: Path | None, vectors_cache: Path | None, **options: Any) -> None:
+def retrieval(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
     """Measure how well questions are answered, by method.
 
-    Prints nDCG@10, precision, recall, MRR, latency, build time, size and memory, how sure it is that the methods
-    differ in nDCG@10 and recall@10, what thresholds on the score keep, and how far the probability of a hit can be
-    believed; of questions that nothing answers, how many are answered with nothing.
+    Prints nDCG@10, precision@10, recall@10 and @100, MRR, latency, build time, index size and peak memory.
 
     Example: commonplace benchmark retrieval --queries queries.jsonl --methods bm25,two-stage
     """
@@ -79,7 +63,7 @@ def retrieval(invocation: Invocation, /, plot: Path | None, vectors_cache: Path 
     if options["corpus"] is None:
         loaded = invocation.settings()
         options.update(store=Path(loaded.store.path), namespace=loaded.store.namespace)
-    _measure(invocation, lambda progress: run(RetrievalOptions(**options), progress), plot, vectors_cache)
+    _measure(invocation, lambda progress: run(RetrievalOptions(**options), progress), plot)
 
 
 @command(benchmark)
@@ -87,33 +71,18 @@ def retrieval(invocation: Invocation, /, plot: Path | None, vectors_cache: Path 
 @click.option("--format", type=click.Choice(("locomo", "longmemeval")), required=True, help="How FILE is laid out.")
 @_methods_option(",".join(METHODS))
 @_embedder_option
-@_vectors_cache_option
 @click.option("--limit-conversations", type=click.IntRange(min=1), metavar="N", help="Take only the first so many.")
-@click.option("--consolidate", is_flag=True, help="Also consolidate, and ask again.")
-@click.option(
-    "--days-later",
-    type=float,
-    default=1.0,
-    show_default=True,
-    metavar="N",
-    help="Consolidate and ask so many days after the end.",
-)
-@click.option("--recalling", is_flag=True, help="Recall by each turn before its session is remembered.")
 @click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
-def conversations(invocation: Invocation, /, plot: Path | None, vectors_cache: Path | None, **options: Any) -> None:
+def conversations(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
     """Measure how much of the evidence in conversations is found.
 
-    FILE holds conversations with questions about them and the turns that answer each. With --consolidate the turns are
-    also remembered at their own times, agents run over them, and what is found is compared.
+    FILE holds conversations with questions about them and the turns that answer each.
 
     Example: commonplace benchmark conversations locomo10.json --format locomo
     """
-    from commonplace.benchmarks.consolidated import Life
     from commonplace.benchmarks.conversations import ConversationOptions, run
 
-    life = Life(options.pop("days_later"), options.pop("recalling"))
-    options["life"] = life if options.pop("consolidate") else None
-    _measure(invocation, lambda progress: run(ConversationOptions(**options), progress), plot, vectors_cache)
+    _measure(invocation, lambda progress: run(ConversationOptions(**options), progress), plot)
 
 
 @command(benchmark)
@@ -121,8 +90,7 @@ def conversations(invocation: Invocation, /, plot: Path | None, vectors_cache: P
 @click.argument("questions", type=_FILE)
 @click.option("--among", type=_FILE, help="Store 1,000 turns of this talk beside: a LoCoMo file, or lines {content}.")
 @_embedder_option
-@_vectors_cache_option
-def recall(invocation: Invocation, /, vectors_cache: Path | None, **options: Any) -> None:
+def recall(invocation: Invocation, /, **options: Any) -> None:
     """Measure what people find of their own memories.
 
     MEMORIES holds JSON lines {user, id, at, content, origin}, QUESTIONS {user, id, question, style, relevant, stale}.
@@ -134,7 +102,7 @@ def recall(invocation: Invocation, /, vectors_cache: Path | None, **options: Any
     """
     from commonplace.benchmarks.recall import RecallOptions, run
 
-    _measure(invocation, lambda progress: run(RecallOptions(**options), progress), None, vectors_cache)
+    _measure(invocation, lambda progress: run(RecallOptions(**options), progress), None)
 
 
 @command(benchmark)
@@ -193,8 +161,7 @@ def figures(invocation: Invocation, /, is_markdown: bool, **options: Any) -> Non
 def latency(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
     """Measure how fast a corpus is indexed and searched.
 
-    Prints build time, latency by stage, where the time of a search goes, memory and size, and the same for simpler
-    means.
+    Prints build time, latency by stage, memory and size, and the same for simpler means.
 
     Example: commonplace benchmark latency --passages 100000
     """
@@ -230,15 +197,13 @@ def _measure(
     invocation: Invocation,
     run: Callable[[Progress | None], dict[str, Any]],
     plot: Path | None,
-    vectors: Path | None = None,
 ) -> None:
-    from commonplace.benchmarks.plotting import check_plot
-    from commonplace.benchmarks.plotting import plot as draw
-    from commonplace.benchmarks.vectors import vectors_cache
+    from commonplace.benchmarks.report import check_plot
+    from commonplace.benchmarks.report import plot as draw
 
     if plot is not None:
         check_plot(plot)
-    with vectors_cache(vectors), progress_bars(invocation) as progress:
+    with progress_bars(invocation) as progress:
         figures = run(progress)
     if plot is not None:
         draw(figures, plot)

@@ -10,21 +10,24 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
+
+import click
 
 import commonplace
-from commonplace.benchmarks.dialogues import DAY_S, Dialogue
-from commonplace.benchmarks.workspace import memory_of, open_engine
+from benchmarks.output import FILE, embedder_option, json_option, show
+from commonplace.benchmarks.conversations import Outcome, ask_all, figures
+from commonplace.benchmarks.data import DAY_S, FORMATS, Dialogue, read_dialogues
+from commonplace.benchmarks.harness import as_memory, check_methods, describe, open_engine, workspace
 from commonplace.consolidation.cluster import RELATED
 from commonplace.consolidation.results import MergeResult, PromotionResult
+from commonplace.engine import Engine
 from commonplace.errors import UsageError
+from commonplace.types import METHODS, Method
 from commonplace.types.ledger import AGENTS, Agent
-
-if TYPE_CHECKING:
-    from commonplace.engine import Engine
 
 BEFORE: Final = "before"
 WAYS: Final[Mapping[str, tuple[Agent, ...]]] = {
@@ -94,7 +97,7 @@ def _remember(directory: Path, dialogue: Dialogue, life: Life, embedder: str | N
             if life.recalls:
                 for turn in said:
                     engine.recall(turn.text)
-            engine.remember_many([memory_of(turn) for turn in said])
+            engine.remember_many([as_memory(turn) for turn in said])
     return clock[0] + life.days * DAY_S
 
 
@@ -111,3 +114,55 @@ def _run(engine: Engine, agents: tuple[Agent, ...]) -> Counter[str]:
         promoted=len(promoted),
         proposed=len(engine.ledger.query()),
     )
+
+
+def run(
+    file: Path,
+    form: str,
+    life: Life,
+    methods: tuple[str, ...] = METHODS,
+    embedder: str | None = None,
+    limit_conversations: int | None = None,
+) -> dict[str, Any]:
+    """Return the JSON form of what is found before and after, by method, and of what the agents did."""
+    chosen = check_methods(methods)
+    after: dict[str, dict[Method, list[Outcome]]] = {}
+    done: dict[str, Counter[str]] = {way: Counter() for way in WAYS}
+    for dialogue in islice(read_dialogues(file, form), limit_conversations):
+        questions = [question for question in dialogue.questions if question.turns or question.sessions]
+        session_of = {turn.id: turn.session for turn in dialogue.turns}
+
+        def ask(step: str, engine: Engine) -> None:
+            outcomes = after.setdefault(step, {method: [] for method in chosen})
+            ask_all(outcomes, engine, questions, session_of)  # noqa: B023 - called before the next conversation
+
+        with workspace(None) as directory:
+            for way, counts in consolidated(directory, dialogue, life, embedder, ask).items():
+                done[way].update(counts)
+    return {
+        "machine": describe(),
+        "days_later": life.days,
+        "recalling": life.recalls,
+        "done": {way: dict(counts) for way, counts in done.items()},
+        "recall": {
+            step: {method: figures(found) for method, found in outcomes.items()} for step, outcomes in after.items()
+        },
+    }
+
+
+@click.command()
+@click.argument("file", type=FILE)
+@click.option("--format", "form", type=click.Choice(tuple(FORMATS)), required=True, help="How FILE is laid out.")
+@click.option("--methods", default=",".join(METHODS), show_default=True, help="Methods, separated by commas.")
+@click.option("--limit-conversations", type=click.IntRange(min=1), metavar="N", help="Take only the first so many.")
+@click.option("--days-later", type=float, default=1.0, show_default=True, metavar="N", help="Days after the end.")
+@click.option("--recalling", is_flag=True, help="Recall by each turn before its session is remembered.")
+@embedder_option
+@json_option
+def main(*, days_later: float, recalling: bool, methods: str, as_json: bool, **options: Any) -> None:
+    """Measure what consolidation does to the evidence that is found in the conversations of FILE."""
+    show(lambda: run(life=Life(days_later, recalling), methods=tuple(methods.split(",")), **options), as_json=as_json)
+
+
+if __name__ == "__main__":
+    main()

@@ -13,8 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
-from commonplace.benchmarks.asking import latency
-from commonplace.benchmarks.workspace import open_engine, workspace
+from commonplace.benchmarks.harness import latency, open_engine, workspace
 from commonplace.graph.names import normal
 from commonplace.settings.paths import DATABASE
 from commonplace.store.store import SqliteStore

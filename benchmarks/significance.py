@@ -10,14 +10,18 @@ it for rankings. The share that is the p value counts the sample itself, so that
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.output import FILE, json_option, seed_option, show
 
 RESAMPLES: Final = 10_000
 CONFIDENCE: Final = 0.95
@@ -69,8 +73,6 @@ def comparisons(
     Args:
         values: by method and measure, one value a question, in the same order everywhere.
     """
-    import numpy as np
-
     found = []
     for against, method in combinations(values, 2):
         for measure, ours in values[method].items():
@@ -87,8 +89,6 @@ def resampled_means(
     differences: NDArray[np.float64], resamples: int, generator: np.random.Generator
 ) -> NDArray[np.float64]:
     """Return the mean of each of so many samples, float64, shape (resamples,), drawn with replacement."""
-    import numpy as np
-
     count = len(differences)
     at_once = max(1, _DRAWN_AT_ONCE // count)
     sizes = (min(at_once, resamples - begin) for begin in range(0, resamples, at_once))
@@ -97,8 +97,6 @@ def resampled_means(
 
 def interval(drawn: NDArray[np.float64], confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Return the percentile interval of resampled means."""
-    import numpy as np
-
     tail = (1 - confidence) / 2
     low, high = np.quantile(drawn, (tail, 1 - tail))
     return float(low), float(high)
@@ -106,7 +104,31 @@ def interval(drawn: NDArray[np.float64], confidence: float = CONFIDENCE) -> tupl
 
 def p_value(drawn: NDArray[np.float64], mean: float) -> float:
     """Return the two-sided p value of a mean difference: moved to zero, how many means are as far away."""
-    import numpy as np
-
     as_far = int(np.count_nonzero(np.abs(drawn - mean) >= abs(mean) - _SLACK))
     return (1 + as_far) / (1 + len(drawn))
+
+
+def read(path: Path) -> dict[str, dict[str, list[float]]]:
+    """Return nDCG@10 and recall@10 of each query, by method, from what `benchmark retrieval --per-query` wrote."""
+    values: dict[str, dict[str, list[float]]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        for method, row in json.loads(line)["methods"].items():
+            for measure in ("ndcg@10", "recall@10"):
+                values.setdefault(method, {}).setdefault(measure, []).append(row[measure])
+    return values
+
+
+@click.command()
+@click.argument("file", type=FILE)
+@seed_option
+@json_option
+def main(*, file: Path, seed: int, as_json: bool) -> None:
+    """Tell how sure it is that the methods differ in nDCG@10 and recall@10.
+
+    FILE is what `commonplace benchmark retrieval --per-query FILE` wrote.
+    """
+    show(lambda: {"differences": [each.to_dict() for each in comparisons(read(file), seed)]}, as_json=as_json)
+
+
+if __name__ == "__main__":
+    main()

@@ -11,13 +11,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from commonplace.benchmarks.asking import WARM_UP
+import click
+import numpy as np
+
+from benchmarks.output import embedder_option, json_option, seed_option, show
+from commonplace.benchmarks.data import Recipe, make_documents, make_queries, sample, words_of
+from commonplace.benchmarks.harness import WARM_UP, Metered, build, describe, open_engine, workspace
 from commonplace.benchmarks.measures import median
-
-if TYPE_CHECKING:
-    from commonplace.engine import Engine
+from commonplace.engine import Engine
+from commonplace.models.static import ModelData
+from commonplace.types import Document
 
 PARTS: Final = {
     "state of index and store": (
@@ -121,8 +126,6 @@ def bandwidth(profiled: Mapping[str, Any], passages: int, dimensions: int) -> di
 
     Of each passage are read a bit for each dimension, in words of 64, and eight bytes that tell if it may be found.
     """
-    import numpy as np
-
     size = passages * (-(-dimensions // 64) + 1) * 8
     words = np.ones(size // 8, np.uint64)
     times = []
@@ -171,3 +174,37 @@ def _holder(module: str, path: str) -> tuple[Any, str]:
 
 def _ms(seconds: float) -> float:
     return round(seconds * 1000, 3)
+
+
+def run(passages: int, queries: int, embedder: str | None, seed: int) -> dict[str, Any]:
+    """Build a made corpus, ask, and return the JSON form of where the time went."""
+
+    def documents() -> Iterator[Document]:
+        return make_documents(Recipe(passages, seed), words)
+
+    words = words_of(ModelData().vocabulary())
+    questions = make_queries(sample(documents(), 500, seed), queries, seed + 2)
+    with workspace(None) as directory:
+        build(directory, Metered(documents()), embedder=embedder)
+        with open_engine(directory) as engine:
+            name = engine.index_status().embedder
+            profiled = profile(engine, questions, limit=10)
+    dimensions = int(name.rpartition("/")[2].rstrip(")"))
+    return {"machine": describe(), **profiled, "scan": bandwidth(profiled, passages, dimensions)}
+
+
+@click.command()
+@click.option(
+    "--passages", type=int, default=10_000, show_default=True, metavar="N", help="Size of the made-up corpus."
+)
+@click.option("--queries", type=int, default=300, show_default=True, metavar="N", help="How many questions are asked.")
+@embedder_option
+@seed_option
+@json_option
+def main(*, as_json: bool, **options: Any) -> None:
+    """Tell where the time of a search goes, and how fast the sign bits are gone through."""
+    show(lambda: run(**options), as_json=as_json)
+
+
+if __name__ == "__main__":
+    main()

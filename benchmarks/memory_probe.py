@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> None:
     times: dict[str, list[float]] = {"store_ms": [], "recall_ms": []}
     memory: dict[str, dict[str, int]] = {}
     with commonplace.open(directory, embedder=embedder or None) as book:
-        from commonplace.benchmarks.machine import memory_of
+        from commonplace.benchmarks.harness import memory_of
 
         for line in sys.stdin:
             request, text = json.loads(line)

@@ -1,4 +1,7 @@
-"""Keep an embedder's vectors in a file, so that measuring the same texts again does not compute them again."""
+"""Keep an embedder's vectors in a file, so that measuring the same texts again does not compute them again.
+
+Usage: python -m benchmarks.vectors FILE conversations --format locomo locomo10.json --embedder minilm
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+import click
 import numpy as np
+from numpy.typing import NDArray
 
+from benchmarks.output import FILE
+from commonplace.cli.app import cli
 from commonplace.errors import UsageError
 from commonplace.models import registry
 from commonplace.models.contract import Embedder, TokenizedText
 from commonplace.types import Embedding
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 CACHED: Final = "minilm"
 """The embedder of ours that takes long enough."""
@@ -105,3 +108,16 @@ def _key(text: TokenizedText) -> bytes:
     digest = blake2b(text.token_ids.tobytes(), digest_size=16)
     digest.update(text.text.encode("utf-8", "surrogatepass"))
     return digest.digest()
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("file", type=FILE)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def main(*, file: Path, arguments: tuple[str, ...]) -> None:
+    """Run `commonplace benchmark ARGUMENTS`, and keep the vectors of `minilm` in FILE."""
+    with vectors_cache(file):
+        cli(["benchmark", *arguments])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,524 @@
+"""Read labelled documents, memories and conversations from disk, or make a corpus and questions about it.
+
+Every fault of a file is a `UsageError` that names the file and the line or entry.
+
+Made words come from the tokenizer's vocabulary, which lists pieces from the commonest to the rarest; stems with endings
+make the long tail. Most of a passage's words follow the language as a whole (Zipf–Mandelbrot: the frequency of rank r
+is proportional to 1 / (r + q)^s; Mandelbrot, "An informational theory of the statistical structure of language",
+1953), the others the same law over the words of the passage's own topic, so that they come in bursts. The constants are
+set so that, as in two million words of English passages, the hundred commonest words make up .46 of the text and there
+are some fifty thousand different ones: caches and term dictionaries live on that.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.errors import UsageError
+from commonplace.models.static import ModelData
+from commonplace.text.languages import STOP_WORDS
+from commonplace.types import Document
+
+LOCOMO_CATEGORIES: Mapping[int, str] = {
+    1: "multi-hop",
+    2: "temporal",
+    3: "open-domain",
+    4: "single-hop",
+    5: "adversarial",
+}
+
+DAY_S = 86_400.0
+
+_SESSION = re.compile(r"session_(\d+)")
+# Evidence comes as "D1:3", and sometimes as "D8:6; D9:17", "D:11:26" or "D30:05".
+_TURN = re.compile(r"D:?(\d+):(\d+)")
+_NUMBERS = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question about one conversation.
+
+    Attributes:
+        type: what kind of question it is, in the words of the data set.
+        turns, sessions: ids of the turns and sessions that hold the evidence, each once.
+        is_counted: whether it belongs to the total; the others are reported by their type only.
+    """
+
+    id: str
+    text: str
+    type: str
+    turns: tuple[str, ...]
+    sessions: tuple[str, ...]
+    is_counted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """One conversation: its turns in order, each a document with a session, and the questions about it.
+
+    Attributes:
+        asked_at: when the questions are asked, seconds since the epoch; None where the file has no times.
+        repaired: pieces of evidence that were malformed and could still be read.
+        unknown: pieces of evidence that name no turn; they are left out.
+    """
+
+    id: str
+    turns: tuple[Document, ...]
+    questions: tuple[Question, ...]
+    repaired: int = 0
+    unknown: int = 0
+    asked_at: float | None = None
+
+
+def read_dialogues(path: Path, form: str) -> Iterator[Dialogue]:
+    """Yield the conversations of a file in the order of the file.
+
+    Args:
+        form: one of `FORMATS`.
+
+    Raises:
+        UsageError: the file cannot be read, or an entry lacks what its format promises; names file and entry.
+    """
+    if form not in FORMATS:
+        raise UsageError(f"format {form!r} is unknown", remedy=f"use one of {', '.join(FORMATS)}")
+    entries = _entries(path)
+    for number, entry in enumerate(entries):
+        try:
+            yield FORMATS[form](entry)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise UsageError(
+                f"{path}, entry {number} is not a {form} entry: {type(error).__name__} {error}",
+                remedy="check the format and the file",
+            ) from error
+
+
+def _entries(path: Path) -> list[Any]:
+    try:
+        entries = json.loads(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", remedy="name a readable file") from error
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{path}:{error.lineno} is not JSON ({error.msg})", remedy="give one JSON list") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 ({error})", remedy="give one JSON list in UTF-8") from error
+    if not isinstance(entries, list) or not entries:
+        raise UsageError(f"{path} holds no list of entries", remedy="give one JSON list")
+    return entries
+
+
+def _locomo(entry: Mapping[str, Any]) -> Dialogue:
+    conversation = entry["conversation"]
+    numbers = sorted(int(found[1]) for key in conversation if (found := _SESSION.fullmatch(key)))
+    turns = tuple(
+        Document(
+            id=turn["dia_id"],
+            text=_spoken(turn),
+            session=f"session_{number}",
+            at=_locomo_time(conversation.get(f"session_{number}_date_time", "")),
+        )
+        for number in numbers
+        for turn in conversation[f"session_{number}"]
+    )
+    sessions = {turn.id: turn.session for turn in turns}
+    questions, repaired, unknown = [], 0, 0
+    for number, item in enumerate(entry["qa"]):
+        evidence, mended, lost = _evidence(item.get("evidence") or [], sessions)
+        repaired, unknown = repaired + mended, unknown + lost
+        category = LOCOMO_CATEGORIES.get(item["category"], str(item["category"]))
+        questions.append(
+            Question(
+                id=f"{entry['sample_id']}/{number}",
+                text=str(item["question"]),
+                type=category,
+                turns=evidence,
+                sessions=tuple(dict.fromkeys(sessions[turn] for turn in evidence)),
+                is_counted=category != "adversarial",
+            )
+        )
+    # The file does not say when its questions are asked; they speak of all of the conversation as past.
+    last = max((turn.at for turn in turns if turn.at is not None), default=None)
+    asked_at = None if last is None else last + DAY_S
+    return Dialogue(str(entry["sample_id"]), turns, tuple(questions), repaired, unknown, asked_at)
+
+
+def _spoken(turn: Mapping[str, Any]) -> str:
+    caption = turn.get("blip_caption")
+    return f"{turn['speaker']}: {turn['text']}" + (f" [{caption}]" if caption else "")
+
+
+def _evidence(pieces: Sequence[str], known: Mapping[str, str]) -> tuple[tuple[str, ...], int, int]:
+    """Return the known turns that the pieces name, how many pieces were malformed, how many names were unknown."""
+    turns: dict[str, None] = {}
+    repaired = unknown = 0
+    for piece in pieces:
+        named = [f"D{int(session)}:{int(turn)}" for session, turn in _TURN.findall(piece)]
+        found = [turn for turn in named if turn in known]
+        repaired += bool(found) and named != [piece]
+        unknown += max(len(named), 1) - len(found)
+        turns.update(dict.fromkeys(found))
+    return tuple(turns), repaired, unknown
+
+
+def _locomo_time(text: str) -> float | None:
+    """Read "1:56 pm on 8 May, 2023" as UTC; None for anything else."""
+    try:
+        return datetime.strptime(text, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
+
+
+def _longmemeval(entry: Mapping[str, Any]) -> Dialogue:
+    turns, evidence = [], []
+    dates = entry.get("haystack_dates") or []
+    names = [str(name) for name in entry["haystack_session_ids"]]
+    for place, (name, session) in enumerate(zip(names, entry["haystack_sessions"], strict=True)):
+        at = _longmemeval_time(dates[place]) if place < len(dates) else None
+        for number, turn in enumerate(session):
+            # The place comes first because one session may stand twice in a haystack.
+            id_ = f"{place}:{name}:{number}"
+            turns.append(Document(id_, f"{turn['role']}: {turn['content']}", session=name, at=at))
+            if turn.get("has_answer"):
+                evidence.append(id_)
+    answers = [str(name) for name in entry["answer_session_ids"]]
+    known = set(names)
+    id_ = str(entry["question_id"])
+    # Questions that cannot be answered from the haystack carry this mark; there is nothing to find for them.
+    is_abstention = id_.endswith("_abs")
+    question = Question(
+        id=id_,
+        text=str(entry["question"]),
+        type="abstention" if is_abstention else str(entry["question_type"]),
+        turns=tuple(evidence),
+        sessions=tuple(dict.fromkeys(name for name in answers if name in known)),
+        is_counted=not is_abstention,
+    )
+    unknown = sum(name not in known for name in answers)
+    asked_at = _longmemeval_time(entry.get("question_date", ""))
+    return Dialogue(id_, tuple(turns), (question,), 0, unknown, asked_at)
+
+
+def _longmemeval_time(text: str) -> float | None:
+    """Read "2023/05/20 (Sat) 02:21" as UTC; None for anything else."""
+    numbers = [int(number) for number in _NUMBERS.findall(str(text))]
+    try:
+        year, month, day, hour, minute = numbers
+        return datetime(year, month, day, hour, minute, tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
+
+
+FORMATS: Mapping[str, Callable[[Mapping[str, Any]], Dialogue]] = {"locomo": _locomo, "longmemeval": _longmemeval}
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question with its judgements; `grades` maps ids (or paths) to relevance, positive is relevant."""
+
+    id: str
+    text: str
+    grades: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalQuestion:
+    """A question of a person about what is remembered of them.
+
+    Attributes:
+        style: what kind of question it is, in the words of the data set.
+        relevant: ids of the memories that answer it; none where nothing does.
+        stale: ids of those that once did, and were overtaken.
+    """
+
+    id: str
+    text: str
+    style: str
+    relevant: tuple[str, ...]
+    stale: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person, their memories as `remember_many` takes them, and their questions, both in the order of the files."""
+
+    name: str
+    memories: tuple[Mapping[str, Any], ...]
+    questions: tuple[PersonalQuestion, ...]
+
+
+def read_corpus(path: Path) -> Iterator[Document]:
+    """Yield the documents of a BEIR `corpus.jsonl` ({_id, title?, text}) one by one, in the order of the file."""
+    for place, row in _rows(path):
+        yield Document(id=_id(row, place), text=_text(row, "text", place), title=_text(row, "title", place, default=""))
+
+
+def read_queries(path: Path) -> dict[str, str]:
+    """Return the texts of a BEIR `queries.jsonl` ({_id, text}) by id, in the order of the file."""
+    return {_id(row, place): _text(row, "text", place) for place, row in _rows(path)}
+
+
+def read_qrels(path: Path) -> dict[str, dict[str, float]]:
+    """Return the grades of a BEIR `qrels.tsv` by query id and document id; its header line is optional."""
+    grades: dict[str, dict[str, float]] = {}
+    for number, line in _lines(path):
+        columns = line.split("\t")
+        if len(columns) != 3:
+            raise _fault(f"{path}:{number}", f"has {len(columns)} columns", "query id, document id, score, with tabs")
+        grade = _number(columns[2])
+        if grade is None:
+            if number == 1:
+                continue
+            raise _fault(f"{path}:{number}", f"has the score {columns[2]!r}", "a number in the third column")
+        grades.setdefault(columns[0], {})[columns[1]] = grade
+    return grades
+
+
+def read_judged_queries(queries: Path, qrels: Path) -> tuple[list[Query], int]:
+    """Return the queries that have at least one relevant document, and how many were passed over for having none."""
+    texts, grades = read_queries(queries), read_qrels(qrels)
+    judged = [
+        Query(id_, text, grades[id_])
+        for id_, text in texts.items()
+        if any(grade > 0 for grade in grades.get(id_, {}).values())
+    ]
+    if not judged:
+        raise UsageError(f"no query of {queries} has a relevant document in {qrels}", remedy="give files of one set")
+    return judged, len(texts) - len(judged)
+
+
+def read_labelled_queries(path: Path) -> list[Query]:
+    """Return the queries of a JSON-lines file {query, relevant: [path, …]}; every named path has grade 1."""
+    queries = []
+    for place, row in _rows(path):
+        wanted = row.get("relevant")
+        if not isinstance(wanted, list) or not wanted or not all(isinstance(item, str) for item in wanted):
+            raise _fault(place, f"has `relevant` {wanted!r}", "a list of at least one path")
+        grades = {item.removeprefix("./"): 1.0 for item in wanted}
+        text = _text(row, "query", place)
+        if not text.strip():
+            raise _fault(place, f"has `query` {text!r}", "a question")
+        queries.append(Query(place.rpartition(":")[2], text, grades))
+    if not queries:
+        raise UsageError(f"{path} holds no query", remedy="give one JSON object {query, relevant} a line")
+    return queries
+
+
+def read_people(memories: Path, questions: Path) -> list[Person]:
+    """Return those who have memories ({user, id, at, content, origin}) and questions ({user, id, question, style, …}).
+
+    A question's `relevant` and `stale` are lists of ids of its user's memories; its time is not used.
+    """
+    kept: dict[str, list[Mapping[str, Any]]] = {}
+    for place, row in _rows(memories):
+        kept.setdefault(_text(row, "user", place), []).append(
+            {name: _text(row, name, place) for name in ("id", "at", "content", "origin")}
+        )
+    asked: dict[str, list[PersonalQuestion]] = {}
+    for place, row in _rows(questions):
+        user, text = _text(row, "user", place), _text(row, "question", place)
+        known = {each["id"] for each in kept.get(user, ())}
+        relevant, stale = (_ids(row, name, known, place) for name in ("relevant", "stale"))
+        found = PersonalQuestion(_text(row, "id", place), text, _text(row, "style", place), relevant, stale)
+        asked.setdefault(user, []).append(found)
+    if not asked:
+        raise UsageError(f"{questions} holds no question", remedy="give one JSON object {user, id, question} a line")
+    return [Person(name, tuple(kept.get(name, ())), tuple(each)) for name, each in asked.items()]
+
+
+def read_talk(path: Path) -> Iterator[str]:
+    """Yield the texts of JSON lines with `content`, or the turns of a LoCoMo file, which is one JSON list."""
+    first = next((line.lstrip()[:1] for _, line in _lines(path)), "")
+    if first == "[":
+        yield from (turn.text for dialogue in read_dialogues(path, "locomo") for turn in dialogue.turns)
+    else:
+        yield from (_text(row, "content", place) for place, row in _rows(path))
+
+
+def _ids(row: Mapping[str, Any], key: str, known: AbstractSet[str], place: str) -> tuple[str, ...]:
+    value = row.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise _fault(place, f"has `{key}` {value!r}", "a list of ids")
+    unknown = [each for each in value if each not in known]
+    if unknown:
+        raise _fault(place, f"has in `{key}` {unknown[0]!r}", "the id of a memory of the same user")
+    return tuple(value)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    number = 0
+    try:
+        with path.open(encoding="utf-8-sig") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield number, line.rstrip("\r\n")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", remedy="name a readable file") from error
+    except UnicodeDecodeError as error:
+        raise _fault(f"{path}:{number + 1}", "is not UTF-8", "text in UTF-8") from error
+
+
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    for number, line in _lines(path):
+        place = f"{path}:{number}"
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise _fault(place, f"is not JSON ({error})", "one JSON object a line") from error
+        if not isinstance(row, dict):
+            raise _fault(place, f"is a JSON {type(row).__name__}", "one JSON object a line")
+        yield place, row
+
+
+def _id(row: Mapping[str, Any], place: str) -> str:
+    value = row.get("_id")
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise _fault(place, f"has `_id` {value!r}", "a non-empty string")
+    return str(value)
+
+
+def _text(row: Mapping[str, Any], key: str, place: str, *, default: str | None = None) -> str:
+    value = row.get(key, default)
+    if not isinstance(value, str):
+        raise _fault(place, f"has `{key}` {value!r}", "a string")
+    return value
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _fault(place: str, what: str, expected: str) -> UsageError:
+    return UsageError(f"{place} {what}", remedy=f"expected {expected}")
+
+
+EXPONENT, SHIFT = 1.3, 2.7
+WORDS = 60_000
+TOPICS = 400
+TOPIC_WORDS = 300
+TOPIC_RANKS = (150, 20_000)
+"""Between these ranks lie the words of topics: the commonest belong to none, the rarest to no one topic."""
+TOPIC_SHARE = 0.3
+LENGTHS = (120, 281)
+"""Words in a passage, uniform in this half-open range: 200 in the mean."""
+BATCH = 500
+MEMORY_WORDS = 40
+"""Words of a made memory: a long sentence or two."""
+
+_OPENINGS = ("what is", "how does the", "where did we", "why was the", "which of the", "when did", "who has")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What determines a made corpus, byte for byte."""
+
+    passages: int
+    seed: int = 0
+
+
+def words_of(pieces: Iterable[str], limit: int = WORDS) -> list[str]:
+    """Return words from a WordPiece vocabulary: its own, in its order, then stems with endings; each once."""
+    pieces = list(pieces)
+    # A vocabulary lists the letters first, common or not.
+    whole = [piece for piece in pieces if len(piece) > 1 and piece.isascii() and piece.isalpha()]
+    endings = [piece[2:] for piece in pieces if piece.startswith("##") and piece[2:].isalpha() and piece.isascii()]
+    stems = [word for word in whole if len(word) > 3]
+    words = dict.fromkeys(whole)
+    # The stride walks through stems and endings at different speeds, so that no ending is always with the same stem.
+    for number in count():
+        if len(words) >= limit or not stems or number >= len(stems) * len(endings):
+            break
+        words[stems[(number * 7) % len(stems)] + endings[(number * 3) % min(len(endings), 400)]] = None
+    return list(words)[:limit]
+
+
+def make_documents(recipe: Recipe, words: Sequence[str]) -> Iterator[Document]:
+    """Yield the passages of a recipe one by one; the same recipe and words give the same bytes."""
+    generator = np.random.default_rng(recipe.seed)
+    everywhere = _law(len(words))
+    topics = _topics(len(words), generator)
+    within = _law(topics.shape[1])
+    # The second copy of every word ends a sentence: punctuation costs nothing when the words are joined.
+    forms = [*words, *(f"{word}." for word in words)]
+    for start in range(0, recipe.passages, BATCH):
+        size = min(BATCH, recipe.passages - start)
+        lengths = generator.integers(*LENGTHS, size=size)
+        total = int(lengths.sum())
+        ids = np.searchsorted(everywhere, generator.random(total))
+        topic = np.repeat(generator.integers(len(topics), size=size), lengths)
+        own = topics[topic, np.searchsorted(within, generator.random(total))]
+        ids = np.where(generator.random(total) < TOPIC_SHARE, own, ids)
+        ids = ids + len(words) * (generator.random(total) < 1 / 16)
+        text = [forms[number] for number in ids.tolist()]
+        ends = np.cumsum(lengths).tolist()
+        for number, (begin, end) in enumerate(zip([0, *ends], ends, strict=False), start=start):
+            yield Document(id=f"p{number:07d}", text=" ".join(text[begin:end]))
+
+
+def _law(ranks: int) -> NDArray[np.float64]:
+    """Return the cumulative Zipf–Mandelbrot distribution, float64, shape (ranks,), ending in exactly 1."""
+    shares = 1.0 / (np.arange(1, ranks + 1) + SHIFT) ** EXPONENT
+    cumulative = np.cumsum(shares)
+    return np.asarray(cumulative / cumulative[-1])
+
+
+def _topics(words: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Return the words of each topic, int64, shape (topics, words of a topic)."""
+    first, last = min(TOPIC_RANKS[0], words // 2), min(TOPIC_RANKS[1], words)
+    # Uniform in the logarithm of the rank: common words belong to more subjects than rare ones do.
+    places = generator.random((TOPICS, min(TOPIC_WORDS, words)))
+    return np.asarray((first * (last / first) ** places).astype(np.int64))
+
+
+def sample(documents: Iterable[Document], size: int, seed: int) -> list[Document]:
+    """Return `size` documents, each as likely as any other, in one pass (Vitter's algorithm R, 1985)."""
+    draw = random.Random(seed)  # noqa: S311 - not a secret
+    kept: list[Document] = []
+    for number, document in enumerate(documents):
+        if len(kept) < size:
+            kept.append(document)
+        elif (place := draw.randrange(number + 1)) < size:
+            kept[place] = document
+    return kept
+
+
+def make_queries(passages: Sequence[Document], size: int, seed: int) -> list[str]:
+    """Return questions of 3–10 words about the passages; every other one reads like language, with stop words."""
+    draw = random.Random(seed)  # noqa: S311 - not a secret
+    with_words = [words for passage in passages if len(words := _words(passage.text)) >= 3]
+    return [_question(draw, draw.choice(with_words), number % 2 == 1) for number in range(size if with_words else 0)]
+
+
+def _words(text: str) -> list[str]:
+    return ["".join(filter(str.isalnum, word)).lower() for word in text.split() if any(map(str.isalnum, word))]
+
+
+def _question(draw: random.Random, words: Sequence[str], is_language: bool) -> str:
+    if is_language:
+        opening = draw.choice(_OPENINGS)
+        length = min(draw.randint(6, 10) - len(opening.split()), len(words))
+        start = draw.randrange(len(words) - length + 1)
+        return " ".join([opening, *words[start : start + length]])
+    content = list(dict.fromkeys(word for word in words if word not in STOP_WORDS)) or list(words)
+    return " ".join(draw.sample(content, min(draw.randint(3, 6), len(content))))
+
+
+def texts(count: int, seed: int) -> Iterator[Document]:
+    """Yield texts of a sentence or two, those of a made corpus cut short."""
+    words = words_of(ModelData().vocabulary())
+    for document in make_documents(Recipe(count, seed), words):
+        yield Document(document.id, " ".join(document.text.split()[:MEMORY_WORDS]))

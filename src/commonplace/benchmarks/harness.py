@@ -1,0 +1,355 @@
+"""Build the store that a benchmark asks, ask it, and say what that took of the machine: time, memory, disk."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import commonplace
+from commonplace.benchmarks.measures import percentile
+from commonplace.engine import Engine
+from commonplace.errors import UsageError
+from commonplace.types import METHODS, Document, Hit, Method, Progress, Stage
+
+FILLED_AT_ONCE = 1_000
+
+
+@contextmanager
+def workspace(keep: Path | None) -> Iterator[Path]:
+    """Give an empty directory for a store: `keep` itself, or a temporary one that is removed at the end.
+
+    Raises:
+        UsageError: `keep` holds something already.
+    """
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="commonplace-benchmark-") as name:
+            yield Path(name) / "store"
+        return
+    if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+        raise UsageError(f"{keep} is not an empty directory", remedy="name a new one to keep the store in")
+    yield keep
+
+
+class Metered:
+    """An iterable of documents that counts what passes through it and the time spent on making it."""
+
+    def __init__(self, documents: Iterable[Document]) -> None:
+        self._documents = documents
+        self.documents = 0
+        self.text_bytes = 0
+        self.seconds = 0.0
+
+    def __iter__(self) -> Iterator[Document]:
+        source = iter(self._documents)
+        while True:
+            start = time.perf_counter()
+            document = next(source, None)
+            if document is not None:
+                self.documents += 1
+                self.text_bytes += len(document.text.encode()) + len(document.title.encode())
+            self.seconds += time.perf_counter() - start
+            if document is None:
+                return
+            yield document
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What building a store cost.
+
+    Attributes:
+        seconds: from the first document to a complete, durable index; reading or making the documents is not in it.
+        store_bytes, index_bytes: what lies on disk afterwards, the truth and what is derived from it.
+    """
+
+    documents: int
+    passages: int
+    text_bytes: int
+    seconds: float
+    store_bytes: int
+    index_bytes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form, with the size against the text."""
+        total = self.store_bytes + self.index_bytes
+        return {
+            "documents": self.documents,
+            "passages": self.passages,
+            "text_bytes": self.text_bytes,
+            "build_s": round(self.seconds, 3),
+            "documents_per_s": round(self.documents / self.seconds, 1) if self.seconds else 0.0,
+            "store_bytes": self.store_bytes,
+            "index_bytes": self.index_bytes,
+            "size_to_text": round(total / self.text_bytes, 3) if self.text_bytes else 0.0,
+        }
+
+
+def build(
+    directory: Path,
+    documents: Metered,
+    *,
+    embedder: str | None = None,
+    progress: Progress | None = None,
+    as_memories: bool = False,
+) -> Build:
+    """Index the documents into a new store, close it, and measure it; closing folds SQLite's log into the database.
+
+    Args:
+        as_memories: remember them, one after the other, instead of indexing them as documents.
+    """
+    with open_engine(directory, embedder=embedder, progress=progress) as engine:
+        start = time.perf_counter()
+        if as_memories:
+            engine.remember_many(map(as_memory, documents))
+        else:
+            engine.index_documents(documents)
+        seconds = time.perf_counter() - start - documents.seconds
+        passages = engine.index_status().counts["passages"]
+    index = size_bytes(directory / "index")
+    return Build(
+        documents=documents.documents,
+        passages=passages,
+        text_bytes=documents.text_bytes,
+        seconds=seconds,
+        store_bytes=size_bytes(directory) - index,
+        index_bytes=index,
+    )
+
+
+def as_memory(document: Document) -> dict[str, Any]:
+    """Return a document as `remember_many` takes a memory."""
+    return {
+        "id": document.id,
+        "content": document.text,
+        "session": document.session,
+        "at": document.at,
+        "tags": document.tags,
+    }
+
+
+def open_engine(
+    directory: Path | None,
+    *,
+    namespace: str = "default",
+    embedder: str | None = None,
+    progress: Progress | None = None,
+    now: float | None = None,
+) -> Engine:
+    """Open a store as any user of the library does; with `now` its clock stands still, in seconds since the epoch."""
+    clock = None if now is None else lambda: now
+    return commonplace.open(directory, namespace=namespace, embedder=embedder, progress=progress, clock=clock)
+
+
+def fill(
+    directory: Path, known: Sequence[Document], embedder: str | None, progress: Progress | None
+) -> dict[str, float]:
+    """Remember all the texts in a new store, and return the JSON form of how many and how long it took."""
+    with open_engine(directory, embedder=embedder) as engine:
+        begun = time.perf_counter()
+        for begin in range(0, len(known), FILLED_AT_ONCE):
+            part = known[begin : begin + FILLED_AT_ONCE]
+            engine.remember_many([{"content": document.text, "tier": "medium"} for document in part])
+            if progress is not None:
+                progress("remembering", begin + len(part), len(known))
+        return {"stored": len(known), "fill_s": round(time.perf_counter() - begun, 3)}
+
+
+DEPTH = 100
+"""How many hits a question about quality asks for, and the deepest that any measure looks."""
+
+WARM_UP = "open the files and fill the caches before the clock starts"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one question found.
+
+    Attributes:
+        ranking: ids of what was found, best first, each once.
+        scores: the best score of each, in the same order, 0–1.
+        probabilities: of relevance, likewise.
+        ms: from the call to its return.
+        stages: the engine's own account of it.
+    """
+
+    ranking: tuple[str, ...]
+    scores: tuple[float, ...]
+    probabilities: tuple[float, ...]
+    ms: float
+    stages: tuple[Stage, ...]
+
+
+def owner_of(hit: Hit) -> str:
+    """Return the id under which a document was given."""
+    return hit.owner_id
+
+
+def path_of(hit: Hit) -> str:
+    """Return the path of an artifact, or the owner's id where there is no file."""
+    return hit.path or hit.owner_id
+
+
+def check_methods(methods: Sequence[str]) -> tuple[Method, ...]:
+    """Return the methods, each once, in the order given.
+
+    Raises:
+        UsageError: one is unknown, or there is none.
+    """
+    for name in methods:
+        if name not in METHODS:
+            raise UsageError(f"method {name!r} is unknown", remedy=f"use some of {', '.join(METHODS)}")
+    if not methods:
+        raise UsageError("no method was named", remedy=f"use some of {', '.join(METHODS)}")
+    return tuple(method for method in dict.fromkeys(methods) if method in METHODS)
+
+
+def ask(
+    engine: Engine,
+    questions: Sequence[str],
+    method: Method,
+    identity: Callable[[Hit], str],
+    progress: Progress | None = None,
+    *,
+    limit: int = DEPTH,
+    min_score: float | None = 0.0,
+) -> Iterator[Answer]:
+    """Yield the answer to each question in turn, one at a time and from one thread.
+
+    Args:
+        min_score: as the engine's; no hit is cut for its score unless it is given, None is the engine's own cut.
+    """
+    engine.search(WARM_UP, limit=limit, method=method, min_score=0.0)
+    for number, question in enumerate(questions):
+        if progress is not None:
+            progress(f"asking, {method}", number, len(questions))
+        yield _ask_one(engine, question, method, identity, limit, min_score)
+    if progress is not None:
+        progress(f"asking, {method}", len(questions), len(questions))
+
+
+def _ask_one(
+    engine: Engine,
+    question: str,
+    method: Method,
+    identity: Callable[[Hit], str],
+    limit: int,
+    min_score: float | None,
+) -> Answer:
+    if not question.strip():
+        return Answer((), (), (), 0.0, ())
+    start = time.perf_counter()
+    result = engine.search(question, limit=limit, method=method, min_score=min_score)
+    ms = (time.perf_counter() - start) * 1000
+    best: dict[str, Hit] = {}
+    for hit in result.hits:
+        best.setdefault(identity(hit), hit)
+    scores = tuple(hit.score for hit in best.values())
+    return Answer(tuple(best), scores, tuple(hit.probability or 0.0 for hit in best.values()), ms, result.stages)
+
+
+def latency(times_ms: Sequence[float]) -> dict[str, float]:
+    """Return the JSON form of many latencies: `p50_ms`, `p95_ms`, `max_ms`."""
+    return {
+        "p50_ms": round(percentile(times_ms, 0.5), 3),
+        "p95_ms": round(percentile(times_ms, 0.95), 3),
+        "max_ms": round(max(times_ms, default=0.0), 3),
+    }
+
+
+def describe() -> dict[str, Any]:
+    """Return versions and processor count, so that figures are never quoted without them."""
+    return {
+        "commonplace": commonplace.__version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "processors": os.cpu_count() or 0,
+    }
+
+
+def peak_memory_bytes() -> int:
+    """Return the most memory that this process ever had resident."""
+    return _from_proc("VmHWM") or _highest()
+
+
+def resident_memory_bytes() -> int:
+    """Return what this process has resident now; where the system does not tell (no /proc), the most it ever had."""
+    return _from_proc("VmRSS") or _highest()
+
+
+def memory_of(pid: int) -> dict[str, int]:
+    """Return what another process has in memory; {} where the system does not tell (no /proc).
+
+    Returns:
+        `resident_bytes` (RSS), `proportional_bytes` (PSS, where what several processes share is divided among them),
+        `anonymous_bytes` (what is its own and in no file) and `peak_bytes`, the most that it ever had resident.
+    """
+    status, rollup = (_sizes(Path(f"/proc/{pid}/{name}")) for name in ("status", "smaps_rollup"))
+    told = {
+        "resident_bytes": status.get("VmRSS"),
+        "proportional_bytes": rollup.get("Pss"),
+        "anonymous_bytes": rollup.get("Anonymous"),
+        "peak_bytes": status.get("VmHWM"),
+    }
+    return {name: size for name, size in told.items() if size is not None}
+
+
+def _from_proc(name: str) -> int:
+    """Return a line of /proc/self/status, 0 where there is none."""
+    return _sizes(Path("/proc/self/status")).get(name, 0)
+
+
+def _sizes(path: Path) -> dict[str, int]:
+    """Return the lines of a file that tell a size, in bytes; {} where there is no such file."""
+    try:
+        lines = path.read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return {}
+    # Written as "VmRSS:     1234 kB".
+    fields = (line.partition(":") for line in lines if line.endswith(" kB"))
+    return {name: int(size.split()[0]) * 1024 for name, _, size in fields}
+
+
+def _highest() -> int:
+    # Linux counts in kibibytes, macOS in bytes. On Linux a started process inherits its parent's figure, which is why
+    # /proc is asked first.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def size_bytes(*paths: Path) -> int:
+    """Return the sizes of files and of all files in directories, added; what is missing counts nothing."""
+    total = 0
+    for path in paths:
+        if path.is_file():
+            total += path.stat().st_size
+        elif path.is_dir():
+            total += sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    return total
+
+
+def bare_commits(path: Path, count: int) -> list[float]:
+    """Return the milliseconds of `count` commits of one row each, as durable as those of a store."""
+    times = []
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = FULL")
+            db.execute("CREATE TABLE t (x TEXT)")
+            for number in range(count):
+                begun = time.perf_counter()
+                db.execute("INSERT INTO t VALUES (?)", (str(number),))
+                times.append((time.perf_counter() - begun) * 1000)
+    finally:
+        for suffix in ("", "-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+    return times
