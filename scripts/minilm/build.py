@@ -27,7 +27,7 @@ from model.teacher import read_safetensors
 
 MODEL_VERSION = "2"
 HEADS, TOKENS = 12, 256
-LEAST_COSINE = 0.98
+MIN_COSINE = 0.98
 """Of a vector and the one that the network gives in float32; int8 weights move a vector by so much."""
 TEXTS = (
     "Where are sessions refreshed?",
@@ -143,8 +143,8 @@ def main() -> int:
     size = (out / WEIGHTS).stat().st_size
     print(f"{out / WEIGHTS}: {size:,} bytes; cosines with float32: {', '.join(f'{each:.4f}' for each in found)}")
     problems = problems_found(out) if arguments.verify else []
-    if found.min() < LEAST_COSINE:
-        problems.append(f"a cosine with float32 is {found.min():.4f}, expected {LEAST_COSINE}")
+    if found.min() < MIN_COSINE:
+        problems.append(f"a cosine with float32 is {found.min():.4f}, expected {MIN_COSINE}")
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0

@@ -28,8 +28,8 @@ DIMENSIONS = 256
 CUTOFF = 0.45
 MODEL_VERSION = "2"
 RECIPE = Recipe()
-MOST_QUERY_TOKENS, MOST_PASSAGE_TOKENS = 64, 192
-MOST_PASSAGE_CHARACTERS = 1_200
+MAX_QUERY_TOKENS, MAX_PASSAGE_TOKENS = 64, 192
+MAX_PASSAGE_CHARACTERS = 1_200
 
 
 def centred_tokens(work: Path, source: Source) -> Floats:
@@ -70,8 +70,8 @@ def lesson(group: Group, tokenizer: WordPiece) -> Lesson:
     """Return the pairs of a group as bags of tokens; those of which a side has none are left out."""
     sides = [
         (
-            np.frombuffer(tokenizer.encode(query), "<u2")[:MOST_QUERY_TOKENS],
-            np.frombuffer(tokenizer.encode(passage[:MOST_PASSAGE_CHARACTERS]), "<u2")[:MOST_PASSAGE_TOKENS],
+            np.frombuffer(tokenizer.encode(query), "<u2")[:MAX_QUERY_TOKENS],
+            np.frombuffer(tokenizer.encode(passage[:MAX_PASSAGE_CHARACTERS]), "<u2")[:MAX_PASSAGE_TOKENS],
         )
         for query, passage in group.pairs
     ]

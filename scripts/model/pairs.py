@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
-LEAST_WORDS, LEAST_PASSAGE, LONGEST_PASSAGE = 2, 60, 4_000
+MIN_WORDS, MIN_PASSAGE, MAX_PASSAGE_LENGTH = 2, 60, 4_000
 _ROLE = re.compile(r":[\w:.+-]+:`[~!]?([^`<]*?)(?:\s*<[^>]*>)?`|`{1,2}([^`]*)`{1,2}_{0,2}")
 _SENTENCE_END = re.compile(r"(?<=[.?!])\s+(?=[A-Z\"'(])")
 _UNDERLINE = re.compile(r"([=\-~^\"'#*+.`_:])\1{2,}\s*$")
@@ -42,7 +42,7 @@ def sentences(text: str) -> list[str]:
 
 def worth(pair: Pair) -> bool:
     """Tell whether both sides say something, the passage not at too great length."""
-    return len(pair.query.split()) >= LEAST_WORDS and LEAST_PASSAGE <= len(pair.passage) <= LONGEST_PASSAGE
+    return len(pair.query.split()) >= MIN_WORDS and MIN_PASSAGE <= len(pair.passage) <= MAX_PASSAGE_LENGTH
 
 
 def of_code(source: str) -> Iterator[Pair]:

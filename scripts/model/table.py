@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 
-MOST_NEIGHBOURS = 64
+MAX_NEIGHBOURS = 64
 SMOOTHING = 50
 TRUSTED_TEXTS = 5
 
@@ -85,7 +85,7 @@ def neighbours(directions: Floats, cutoff: float) -> Neighbours:
             token = start + line
             similar[token] = 2.0 if rows[token].any() else 0.0
             found = np.flatnonzero(similar >= cutoff)
-            found = found[np.lexsort((found, -similar[found]))][:MOST_NEIGHBOURS]
+            found = found[np.lexsort((found, -similar[found]))][:MAX_NEIGHBOURS]
             tokens.append(found.astype(np.uint16))
             cosines.append(np.round(np.minimum(similar[found], 1) * 255).astype(np.uint8))
             sizes.append(len(found))

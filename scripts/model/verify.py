@@ -24,7 +24,7 @@ from model.table import Floats, Neighbours, unit
 
 LARGEST_DIFFERENCE = 2
 """In 255ths: a cosine may be rounded either way."""
-LEAST_AGREEMENT = 0.999
+MIN_AGREEMENT = 0.999
 """Share of list entries that must be found again, and mean cosine of trained rows; sums differ between machines."""
 
 
@@ -43,8 +43,8 @@ def neighbour_problems(shipped: ModelData, rebuilt: Neighbours) -> list[str]:
                 worst = max(worst, abs(share - expected[similar]))
     print(f"similar tokens: {found_again} of {total} found again, largest difference {worst}/255")
     problems = []
-    if found_again < LEAST_AGREEMENT * total:
-        problems.append(f"only {found_again} of {total} similar tokens are found again, expected {LEAST_AGREEMENT:.1%}")
+    if found_again < MIN_AGREEMENT * total:
+        problems.append(f"only {found_again} of {total} similar tokens are found again, expected {MIN_AGREEMENT:.1%}")
     if worst > LARGEST_DIFFERENCE:
         problems.append(f"a cosine differs by {worst}/255, at most {LARGEST_DIFFERENCE}/255 is rounding")
     return problems
@@ -58,9 +58,9 @@ def table_problems(shipped: ModelData, rebuilt: ModelData) -> list[str]:
     lengths = np.linalg.norm(theirs[present], axis=1) / np.linalg.norm(ours[present], axis=1)
     off = float(np.abs(np.log(lengths)).mean())
     print(f"vectors: mean cosine {cosines.mean():.5f}, lowest {cosines.min():.4f}, lengths differ by {off:.2%}")
-    if cosines.mean() < LEAST_AGREEMENT or off > 1 - LEAST_AGREEMENT**10:
+    if cosines.mean() < MIN_AGREEMENT or off > 1 - MIN_AGREEMENT**10:
         return [
-            f"rebuilt vectors have a mean cosine of {cosines.mean():.5f} with the shipped, expected {LEAST_AGREEMENT}"
+            f"rebuilt vectors have a mean cosine of {cosines.mean():.5f} with the shipped, expected {MIN_AGREEMENT}"
         ]
     return []
 

@@ -25,7 +25,7 @@ from commonplace.types import Document
 
 DEPTH = 60
 SIGNALS = ("dense", "coverage", "words", "lexical")
-MOST_QUERIES = 500
+MAX_QUERIES = 500
 SMALL_STORES = 40
 SMALL_SIZES = (3, 5, 8, 12, 20)
 STRANGERS = 200
@@ -89,7 +89,7 @@ def read_set(folder: Path, most: int, chance: random.Random) -> Labelled:
     """Read a set of the BEIR layout; of more texts than `most`, those that answer and as many others as have room."""
     judged, _ = read_judged_queries(folder / "queries.jsonl", folder / "qrels.tsv")
     queries = [Query(each.text, frozenset(id_ for id_, grade in each.grades.items() if grade > 0)) for each in judged]
-    queries = chance.sample(queries, min(len(queries), MOST_QUERIES))
+    queries = chance.sample(queries, min(len(queries), MAX_QUERIES))
     wanted = frozenset(id_ for each in queries for id_ in each.relevant)
     documents = list(read_corpus(folder / "corpus.jsonl"))
     others = [each.id for each in documents if each.id not in wanted]

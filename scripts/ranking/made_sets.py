@@ -39,9 +39,9 @@ PACKAGES = {
 
 QUERIES = 600
 SEED = 20_261_122
-SHORTEST_QUERY, LONGEST_QUERY = 4, 20
-SHORTEST_BODY = 200
-LONGEST_BODY = 8_000
+MIN_QUERY_LENGTH, MAX_QUERY_LENGTH = 4, 20
+MIN_BODY_LENGTH = 200
+MAX_BODY_LENGTH = 8_000
 _UNDERLINE = re.compile(r"([=\-~^\"'#*+.`_:])\1{3,}\s*$")
 _SENTENCE = re.compile(r"(?<=[.?!])\s")
 _ROLE = re.compile(r":[\w:.+-]+:`[~!]?([^`<]*?)(?:\s*<[^>]*>)?`|`{1,2}([^`]*)`{1,2}_?")
@@ -120,7 +120,7 @@ def _plain(text: str) -> str:
 
 def write(pairs: list[Pair], out: Path) -> None:
     """Write a set: every text is a document; the questions are drawn among those that are asked but once."""
-    pairs = list(dict.fromkeys(pair for pair in pairs if SHORTEST_BODY <= len(pair.text) <= LONGEST_BODY))
+    pairs = list(dict.fromkeys(pair for pair in pairs if MIN_BODY_LENGTH <= len(pair.text) <= MAX_BODY_LENGTH))
     asked = Counter(pair.query.lower() for pair in pairs)
     texts = list(dict.fromkeys(pair.text for pair in pairs))
     places = {text: f"d{place}" for place, text in enumerate(texts)}
@@ -130,7 +130,7 @@ def write(pairs: list[Pair], out: Path) -> None:
         for pair in pairs
         if asked[pair.query.lower()] == 1
         and told[pair.text] == 1
-        and SHORTEST_QUERY <= len(pair.query.split()) <= LONGEST_QUERY
+        and MIN_QUERY_LENGTH <= len(pair.query.split()) <= MAX_QUERY_LENGTH
     ]
     chosen = random.Random(SEED).sample(fit, min(QUERIES, len(fit)))  # noqa: S311 - a sample, no secret
     out.mkdir(parents=True, exist_ok=True)

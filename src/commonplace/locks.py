@@ -20,7 +20,7 @@ from typing import Protocol
 from commonplace.errors import StoreBusyError, StoreError
 
 _FIRST_WAIT_S = 0.0005
-_LONGEST_WAIT_S = 0.001
+_MAX_WAIT_S = 0.001
 
 _to_renew: weakref.WeakSet[Renewable] = weakref.WeakSet()
 _hook = threading.Lock()
@@ -119,7 +119,7 @@ class FileLock:
                     os.close(descriptor)
                     return None
                 time.sleep(min(wait_s, left_s))
-                wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+                wait_s = min(2 * wait_s, _MAX_WAIT_S)
         except BaseException:
             os.close(descriptor)
             raise

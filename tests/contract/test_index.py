@@ -13,7 +13,7 @@ from tests.reference_store.index import ExactDenseIndex, ExactLexicalIndex
 
 from commonplace.index.contract import DenseIndex, LexicalIndex, Scope
 from commonplace.index.generations import Generation, Index
-from commonplace.index.lexical import MOST_TERMS
+from commonplace.index.lexical import MAX_TERMS
 from commonplace.text.tokens import analyse
 from commonplace.types import Embedding, Filter, IndexEntry
 
@@ -279,7 +279,7 @@ class TestLexical:
         """A pasted page must neither fail nor take seconds; its rare words tell most."""
         words = [f"q{first}{second}q" for first in "bcdfghjklm" for second in "bcdfghjklm"]
         index = build([entry(number, f"common {word}") for number, word in enumerate(words, 1)])
-        assert len(found(index.lexical, " ".join(["common", *words, *words]), limit=200)) == MOST_TERMS
+        assert len(found(index.lexical, " ".join(["common", *words, *words]), limit=200)) == MAX_TERMS
 
     @pytest.mark.parametrize("terms", [[], ["nowhere"], ["\ud800"], ["x" * 100_000]])
     def test_a_query_without_known_terms_finds_nothing(self, build: Build, terms: list[str]) -> None:

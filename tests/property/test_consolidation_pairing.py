@@ -74,7 +74,7 @@ def plainly(
     for place, (_rank, pair, _acts) in enumerate(sorted(weighed)):
         if place == acted_on:
             taken.update(waiting.pairs)
-        if len(found) < shortlist.MOST_PAIRS and all(taken[row] < shortlist.MOST_PER_ROW for row in pair):
+        if len(found) < shortlist.MAX_PAIRS and all(taken[row] < shortlist.MAX_PER_ROW for row in pair):
             found.append(pair)
             taken.update(pair)
     return found
@@ -94,8 +94,8 @@ def test_pairs_are_the_same_however_little_is_held_at_a_time(
         patch.object(pairing, "_ROWS_AT_ONCE", rows),
         patch.object(pairing, "_PAIRS_AT_ONCE", at_once),
         patch.object(shortlist, "HELD", held),
-        patch.object(shortlist, "MOST_PAIRS", most),
-        patch.object(shortlist, "MOST_PER_ROW", per_row),
+        patch.object(shortlist, "MAX_PAIRS", most),
+        patch.object(shortlist, "MAX_PER_ROW", per_row),
     ):
         assert pairs(*scan) == plainly(*scan)  # type: ignore[arg-type]
 

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from commonplace.formats.vault import (
-    LONGEST_BYTES,
+    MAX_STEM_BYTES,
     Note,
     are_fenced,
     escaped,
@@ -138,7 +138,7 @@ def test_any_title_makes_a_name_that_every_system_takes(title: str, memory_id: s
         assert not FORBIDDEN & set(stem)
         assert not any(unicodedata.category(character)[0] == "C" for character in stem)
         assert stem == stem.strip(" .") and not stem.startswith(("-", "~", "$"))
-        assert len(stem.encode()) <= LONGEST_BYTES + 1
+        assert len(stem.encode()) <= MAX_STEM_BYTES + 1
         assert unicodedata.is_normalized("NFC", name)
         assert stem.split(".")[0].upper().strip() not in {"CON", "PRN", "AUX", "NUL", "COM1", "LPT9", "COM¹", "CLOCK$"}
     assert file_stem(file_stem(title)) in (file_stem(title), file_stem(title).lstrip("_"))

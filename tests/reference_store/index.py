@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from commonplace.index.contract import LexicalStatistics, Scope, Scored
 from commonplace.index.dense import best
-from commonplace.index.lexical import MOST_TERMS
+from commonplace.index.lexical import MAX_TERMS
 from commonplace.ranking import bm25
 from commonplace.ranking.arrays import within
 from commonplace.text.languages import ENGLISH
@@ -80,7 +80,7 @@ class ExactLexicalIndex:
     def _rarest(self, terms: Sequence[str]) -> list[str]:
         counts = Counter(terms)
         held = {term: sum(self._frequencies[field][term] for field in FIELDS) for term in counts}
-        rarest = sorted((term for term in held if held[term]), key=lambda term: (held[term], term))[:MOST_TERMS]
+        rarest = sorted((term for term in held if held[term]), key=lambda term: (held[term], term))[:MAX_TERMS]
         return [term for term in rarest for _ in range(counts[term])]
 
 

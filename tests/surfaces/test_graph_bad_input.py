@@ -12,7 +12,7 @@ from tests.unit.mcp_talking import Talk, talking
 import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import CommonplaceError, NotFoundError, UsageError
-from commonplace.graph.entities import MOST_ALIASES
+from commonplace.graph.entities import MAX_ALIASES
 from commonplace.mcp.resources import Host, registry_of
 
 UNKNOWN = "8f14e45f-ceea-467f-9c3f-0123456789ab"
@@ -198,7 +198,7 @@ def test_an_entity_has_no_more_names_than_the_limit_however_many_are_told(bare: 
     with commonplace.open(bare.project / ".commonplace") as book:
         graph = book.graph
         graph.add_triplet("Thing", "USES", "paper")
-        for number in range(MOST_ALIASES - 1):
+        for number in range(MAX_ALIASES - 1):
             graph.add_triplet("paper", "PART_OF", f"Name {number:04} of it")
             graph.merge("Thing", f"Name {number:04} of it")
         graph.add_triplet("paper", "PART_OF", "one more")
@@ -207,7 +207,7 @@ def test_an_entity_has_no_more_names_than_the_limit_however_many_are_told(bare: 
             graph.merge("Thing", "one more")
         assert str(caught.value).startswith("'Thing' and 'one more' have 201 names, the limit of one is 200; keep them")
         assert graph.stats() == before
-        assert len(graph.entity("Thing").aliases) == MOST_ALIASES - 1
+        assert len(graph.entity("Thing").aliases) == MAX_ALIASES - 1
     refused = bare.run("graph", "merge", "Thing", "one more", code=2).stderr
     assert "have 201 names, the limit of one is 200" in refused
 
@@ -217,5 +217,5 @@ def test_an_episode_of_very_many_names_of_one_thing_keeps_what_fits(bare: Progra
     with commonplace.open(bare.project / ".commonplace") as book:
         names = [f"alias{number:05}" for number in range(30_000)]
         book.graph.add_episode({"name": "Thing", "aliases": names, "uses": "paper"}, source="json")
-        assert len(book.graph.entity("Thing").aliases) < MOST_ALIASES
+        assert len(book.graph.entity("Thing").aliases) < MAX_ALIASES
         assert book.graph.search_edges("Thing uses paper")[0].target_name == "paper"

@@ -17,7 +17,7 @@ from commonplace.mcp.resources import Host, registry_of
 from commonplace.mcp.schema import problems
 from commonplace.mcp.schemas import beginning, ending, largest
 from commonplace.mcp.tools import tools_of
-from commonplace.text.budget import MOST_TOKENS
+from commonplace.text.budget import MAX_TOKENS
 
 NOTES = [
     "Billing keeps its invoices in a Postgres database since the move in March.",
@@ -39,7 +39,7 @@ class Agent:
         result = self.talk.ask("tools/call", {"name": name, "arguments": arguments})["result"]
         assert not result.get("isError"), result
         for text in (result["content"][0]["text"], json.dumps(result["structuredContent"])):
-            assert self.book.count_tokens(text) <= MOST_TOKENS
+            assert self.book.count_tokens(text) <= MAX_TOKENS
         told = result["structuredContent"]
         [tool] = [each for each in tools_of(lambda _: self.book) if each.name == name]
         assert tool.output_schema is not None

@@ -18,7 +18,7 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from tests.surfaces.mcp_process import LIMIT_S, PROGRAM, store_held
 
 import commonplace
-from commonplace.mcp.schemas import MOST_TOKENS
+from commonplace.mcp.schemas import MAX_TOKENS
 from commonplace.types import Document
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ERAS = ["legacy", "auto"]
 MEGABYTE = 1_000_000
-MOST_CHARACTERS = 16 * MOST_TOKENS
+MOST_CHARACTERS = 16 * MAX_TOKENS
 """No response is longer: a token of any text that is used here has fewer."""
 
 NOTES = [

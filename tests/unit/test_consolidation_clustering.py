@@ -113,7 +113,7 @@ def test_groups_do_not_depend_on_how_many_rows_are_compared_at_once(monkeypatch:
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     whole = groups(vectors, scale_of("static"))
     monkeypatch.setattr(clustering, "_ROWS_AT_ONCE", 7)
-    monkeypatch.setattr(clustering, "_MOST_PAIRS", 10)
+    monkeypatch.setattr(clustering, "_MAX_PAIRS", 10)
     assert groups(vectors, scale_of("static")) == whole
     assert len(whole) > 3
 

@@ -7,7 +7,7 @@ from tests.unit.extracting import extracted
 
 from commonplace.extract.modality import HEARSAY, is_inside, quotations
 from commonplace.graph.extraction import understand
-from commonplace.graph.facts import LEAST_SURE
+from commonplace.graph.facts import MIN_CONFIDENCE
 from commonplace.graph.kinds import Kinds
 
 REPORTED = [
@@ -71,7 +71,7 @@ def test_what_others_have_said_is_hearsay(text: str) -> None:
 @pytest.mark.parametrize("text", TOLD)
 def test_what_the_text_itself_says_is_none(text: str) -> None:
     [sure] = sureness(text)
-    assert sure > LEAST_SURE
+    assert sure > MIN_CONFIDENCE
 
 
 @pytest.mark.parametrize("text", ['"I moved to Rome," said Bob.', 'Bob said: "I moved to Rome."', "> We use Redis."])
@@ -83,16 +83,16 @@ def test_a_quotation_behind_a_label_is_its_speakers_own() -> None:
     found = extracted('Mira: "I moved to Rome. I love it."')
     [claim] = found.claims
     assert (found.entities[claim.source].name, found.entities[claim.target].name) == ("Mira", "Rome")
-    assert claim.confidence > LEAST_SURE
+    assert claim.confidence > MIN_CONFIDENCE
 
 
 def test_hearsay_is_less_sure_than_what_ends_a_fact() -> None:
-    assert HEARSAY < LEAST_SURE
+    assert HEARSAY < MIN_CONFIDENCE
 
 
 def test_quoted_lines_of_a_conversation_are_hearsay() -> None:
     said = understand("Tom: look\n> Mira: I moved to Rome.\nTom: Mira works for Acme.", "message", 0.0, Kinds())
-    assert [claim.confidence > LEAST_SURE for claim in said.claims] == [False, True]
+    assert [claim.confidence > MIN_CONFIDENCE for claim in said.claims] == [False, True]
 
 
 def test_where_a_text_quotes() -> None:

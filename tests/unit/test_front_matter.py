@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.formats.yaml import LONGEST, NONE, parse_front_matter
+from commonplace.formats.yaml import MAX_LENGTH, NONE, parse_front_matter
 
 
 def test_yaml_front_matter_is_read() -> None:
@@ -53,4 +53,4 @@ def test_an_anchor_that_nothing_repeats_is_harmless() -> None:
 
 def test_a_block_over_the_limit_is_taken_for_text() -> None:
     """A megabyte between two rules is a document, and parsing it would take seconds."""
-    assert parse_front_matter("---\n" + "a: 1\n" * LONGEST + "---\n") == NONE
+    assert parse_front_matter("---\n" + "a: 1\n" * MAX_LENGTH + "---\n") == NONE

@@ -14,8 +14,8 @@ from commonplace.graph.episodes import bounded
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(episodes, "MOST_ENTITIES", 4)
-    monkeypatch.setattr(episodes, "MOST_FACTS", 2)
+    monkeypatch.setattr(episodes, "MAX_ENTITIES", 4)
+    monkeypatch.setattr(episodes, "MAX_FACTS", 2)
 
 
 def found(name: str, times: int = 1) -> Found:
@@ -53,7 +53,7 @@ def test_a_fact_about_more_things_than_are_taken_is_left_out_and_later_ones_are_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each fact that is taken finds both things that it is about."""
-    monkeypatch.setattr(episodes, "MOST_FACTS", 9)
+    monkeypatch.setattr(episodes, "MAX_FACTS", 9)
     given = Extraction(tuple(map(found, "abcdef")), (claim(0, 1), claim(2, 1), claim(4, 5), claim(0, 2), claim(3, 0)))
     taken = bounded(given).extraction
     assert [each.name for each in taken.entities] == ["a", "b", "c", "d"]
@@ -71,7 +71,7 @@ def test_what_is_called_off_goes_with_those_whose_it_was(monkeypatch: pytest.Mon
         (claim(5, 4), claim(4, 2)),
         cancellations=(called_off(5, kept=0), called_off(5, kept=1), called_off(1), called_off(None)),
     )
-    monkeypatch.setattr(episodes, "MOST_FACTS", 9)
+    monkeypatch.setattr(episodes, "MAX_FACTS", 9)
     taken = bounded(given).extraction
     assert [each.name for each in taken.entities] == ["a", "c", "e", "f"]
     assert [(each.source, each.kept) for each in taken.cancellations] == [(3, 0), (None, None)]

@@ -134,7 +134,7 @@ def test_another_time_of_the_same_words_is_another_episode(book: Engine, clock: 
 
 
 def test_a_memory_that_says_more_than_the_graph_takes_is_told_so(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(episodes, "MOST_FACTS", 1)
+    monkeypatch.setattr(episodes, "MAX_FACTS", 1)
     memory = book.remember("Mira lives in Berlin. Tom lives in Rome.")
     notice = "the graph took 1 of the 2 facts in it: give it in parts to have them all"
     assert memory.notices == (notice,)

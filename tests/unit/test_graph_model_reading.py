@@ -11,7 +11,7 @@ import pytest
 from commonplace.errors import ProviderError, UsageError
 from commonplace.graph.extraction import understand
 from commonplace.graph.kinds import Kinds
-from commonplace.graph.model_extraction import MOST_ENTITIES, MOST_PARTS, PART_CHARACTERS, Said, Understood, read
+from commonplace.graph.model_extraction import MAX_ENTITIES, MAX_PARTS, PART_CHARACTERS, Said, Understood, read
 from commonplace.models.llm import Call, ScriptedGenerator
 
 AT = datetime(2026, 3, 2, tzinfo=UTC).timestamp()
@@ -98,7 +98,7 @@ def test_json_is_taken_from_fences_and_prose(wrapped: str) -> None:
         (answer([{"title": "Mira"}], []), "none of the 1 entities and 0 facts"),
         (answer([entity("Zeus"), entity("Hera")], [fact("Zeus", "LIVES_IN", "Olympus")]), "none of the 2 entities"),
         (
-            answer([entity(f"P{number}") for number in range(MOST_ENTITIES + 1)], []),
+            answer([entity(f"P{number}") for number in range(MAX_ENTITIES + 1)], []),
             "has 201 entities, the limit is 200",
         ),
         (answer([], [MOVED] * 301), "has 301 facts, the limit is 300"),
@@ -277,7 +277,7 @@ def test_a_long_text_is_read_in_parts_and_put_together() -> None:
     assert [each.name for each in found.entities] == ["Mira Okafor", "Oslo"]
     for each in found.claims:
         assert text[slice(*each.span)].strip() == line.strip()
-    far = read(Said(text * MOST_PARTS, "text", AT), Kinds(), lambda: generator)
+    far = read(Said(text * MAX_PARTS, "text", AT), Kinds(), lambda: generator)
     assert far.is_degraded
     assert "too many for 16 calls" in far.notices[0]
 

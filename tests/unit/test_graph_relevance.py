@@ -10,7 +10,7 @@ from tests.unit.memories.clocks import Clock
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.graph.query import LEAST_BY_LETTERS, LEAST_MEANT, NEVER, Bar, bar
+from commonplace.graph.query import MIN_COSINE, MIN_LETTER_SIMILARITY, NEVER, Bar, bar
 
 SAID = [
     "Mira Okafor lives in Berlin and works for Acme.",
@@ -101,14 +101,14 @@ def pieces(word: str) -> int:
 
 
 def test_what_a_query_has_to_have_in_common() -> None:
-    assert bar("relocation", "entity", "static", pieces) == Bar(0.0, LEAST_MEANT["entity"])
-    assert bar("login", "relation", "static", pieces) == Bar(0.0, LEAST_MEANT["relation"])
+    assert bar("relocation", "entity", "static", pieces) == Bar(0.0, MIN_COSINE["entity"])
+    assert bar("login", "relation", "static", pieces) == Bar(0.0, MIN_COSINE["relation"])
     assert bar("zzzz", "relation", "static", pieces) == Bar(0.0, NEVER)
-    assert bar("zzzz login", "relation", "static", pieces) == Bar(0.0, LEAST_MEANT["relation"])
+    assert bar("zzzz login", "relation", "static", pieces) == Bar(0.0, MIN_COSINE["relation"])
     assert bar("4711", "relation", "static", pieces) == Bar(0.0, NEVER)
     assert bar("what is it", "relation", "static", pieces) == Bar(NEVER, NEVER)
     assert bar("WHO", "entity", "static", pieces) == Bar(0.0, NEVER)
-    assert bar("relocation", "entity", "hashing", pieces) == Bar(0.0, LEAST_BY_LETTERS)
+    assert bar("relocation", "entity", "hashing", pieces) == Bar(0.0, MIN_LETTER_SIMILARITY)
 
 
 def test_with_a_word_in_common_any_score_will_do() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from commonplace.graph import resolver
 from commonplace.graph.facts import Assertion, fact_of
-from commonplace.graph.resolver import MOST_DISPUTED, FactResolver, Rule, resolve_facts
+from commonplace.graph.resolver import MAX_DISPUTED, FactResolver, Rule, resolve_facts
 
 SINGLE = Rule("LIVES_IN", is_single=True)
 
@@ -65,7 +65,7 @@ def test_what_holds_now_ends_what_began_long_before_however_much_lies_between() 
     run.take(replace(said(501, 501.0), at=9_000.0))
     fact = run.facts["f0501"]
     assert (fact.valid_from, fact.valid_to) == (501.0, 3_998.0)
-    assert sorted(fact.rivals) == [f"f{502 + 2 * number:04}" for number in range(MOST_DISPUTED)]
+    assert sorted(fact.rivals) == [f"f{502 + 2 * number:04}" for number in range(MAX_DISPUTED)]
     assert run.facts["f0500"].valid_to == 501.0
 
 
@@ -73,14 +73,14 @@ def test_of_many_that_cannot_all_be_true_each_is_disputed_by_few_and_all_share_o
     """Two hundred places in which somebody is to live were ten thousand disputes, and each wrote all of them again."""
     run = FactResolver(SINGLE, ())
     told = [len(run.take(said(number, 1.0))) for number in range(200)]
-    assert max(told) == told[-1] == 1 + 2 * MOST_DISPUTED
+    assert max(told) == told[-1] == 1 + 2 * MAX_DISPUTED
     facts = [replace(fact) for fact in run.facts]
-    assert max(len(fact.rivals) for fact in facts) <= 2 * MOST_DISPUTED
+    assert max(len(fact.rivals) for fact in facts) <= 2 * MAX_DISPUTED
     assert len({fact.dispute for fact in facts}) == 1
     assert all(fact.disputed_at == 1.0 for fact in facts)
     run.changed()
     run.take(said(200, 1.0))
-    assert len(run.changed()) == 1 + MOST_DISPUTED
+    assert len(run.changed()) == 1 + MAX_DISPUTED
 
 
 def test_saying_again_what_is_disputed_disputes_no_more() -> None:

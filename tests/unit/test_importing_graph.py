@@ -147,7 +147,7 @@ def test_much_text_is_written_in_portions(book: Engine, tmp_path: Path, monkeypa
 def test_memories_that_say_more_than_the_graph_takes_are_told_of(
     book: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(episodes, "MOST_FACTS", 1)
+    monkeypatch.setattr(episodes, "MAX_FACTS", 1)
     text = "Mira lives in Berlin. Tom lives in Rome."
     report = book.import_(mem0(tmp_path / "m.json", ("a", text), ("b", f"{text} So they said.")))
     assert report.notices == (

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.unit.mcp_talking import INFO, answers, line, request
 
-from commonplace.formats.jsonrpc import LONGEST_LINE, LineWriter
+from commonplace.formats.jsonrpc import MAX_LINE_LENGTH, LineWriter
 from commonplace.mcp import Registry, serve
 from commonplace.mcp.server import CLIENT_GONE
 
@@ -99,7 +99,7 @@ def test_notifications_answers_and_blank_lines_are_never_answered(silent: str) -
 
 
 def test_line_over_the_limit_is_refused_by_name_of_the_limit_and_read_past() -> None:
-    code, call_id, message = error_of(b'{"a": "' + b"x" * (3 * LONGEST_LINE) + b'"}\n')
+    code, call_id, message = error_of(b'{"a": "' + b"x" * (3 * MAX_LINE_LENGTH) + b'"}\n')
     assert (code, call_id) == (-32600, None)
     assert "4194304 bytes" in message
 
@@ -123,19 +123,19 @@ def test_line_over_the_limit_is_answered_to_its_id_where_that_stands_first_or_la
     head: str, tail: str, call_id: Any
 ) -> None:
     """The official clients write it there; one that gets no answer to its id waits until it gives up."""
-    assert error_of(head.encode() + b"x" * LONGEST_LINE + tail.encode() + b"\n")[:2] == (-32600, call_id)
+    assert error_of(head.encode() + b"x" * MAX_LINE_LENGTH + tail.encode() + b"\n")[:2] == (-32600, call_id)
 
 
 def test_line_of_just_the_limit_is_served() -> None:
     opening = b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"a": "'
-    longest = opening + b"x" * (LONGEST_LINE - len(opening) - 3) + b'"}}'
-    assert len(longest) == LONGEST_LINE
+    longest = opening + b"x" * (MAX_LINE_LENGTH - len(opening) - 3) + b'"}}'
+    assert len(longest) == MAX_LINE_LENGTH
     assert answers(EMPTY, longest + b"\n") == [PONG]
     assert answers(EMPTY, longest + b" \n")[0]["error"]["code"] == -32600
 
 
 def test_input_that_ends_within_a_line_over_the_limit_is_told() -> None:
-    (error,) = answers(EMPTY, b"x" * (LONGEST_LINE + 2))
+    (error,) = answers(EMPTY, b"x" * (MAX_LINE_LENGTH + 2))
     assert error["error"]["code"] == -32600
 
 

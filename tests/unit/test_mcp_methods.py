@@ -11,7 +11,7 @@ import pytest
 from tests.unit.mcp_talking import INFO, Talk, talking
 
 from commonplace.errors import ConfigError, NotFoundError, StoreBusyError, UsageError
-from commonplace.formats.jsonrpc import LONGEST_MESSAGE
+from commonplace.formats.jsonrpc import MAX_MESSAGE_LENGTH
 from commonplace.mcp import (
     Contents,
     Context,
@@ -196,7 +196,7 @@ def test_message_that_repeats_something_huge_is_cut_in_its_middle(
     """A model reads it all, and the remedy stands at its end."""
     answer = talk.ask(method, params)
     told = answer["error"]["message"] if "error" in answer else answer["result"]["content"][0]["text"]
-    assert len(told) <= LONGEST_MESSAGE
+    assert len(told) <= MAX_MESSAGE_LENGTH
     assert "…" in told
     assert told.endswith(end)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.memory.content import MOST_BYTES, FileReference, files_named, references_of
+from commonplace.memory.content import MAX_BYTES, FileReference, files_named, references_of
 
 SUM_OF_ONE = "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"
 
@@ -55,7 +55,7 @@ def test_a_file_is_the_same_changed_or_gone(project: Path) -> None:
     (project / "a.py").write_text("two")
     assert reference.state(project) == "changed"
     with (project / "a.py").open("wb") as file:
-        file.truncate(MOST_BYTES + 1)
+        file.truncate(MAX_BYTES + 1)
     assert (reference.state(project), files_named(["a.py"], project)) == ("changed", ())
     (project / "a.py").unlink()
     assert reference.state(project) == "gone"

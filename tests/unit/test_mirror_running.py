@@ -11,7 +11,7 @@ from tests.unit.mirroring import LONG, TODAY, Book, zone
 
 from commonplace.errors import StoreBusyError
 from commonplace.journal.report import SyncReport
-from commonplace.journal.sync import FLUSH_AFTER_S, LOCK, LOOK_EVERY_S, MOST_PENDING, JournalSync
+from commonplace.journal.sync import FLUSH_AFTER_S, LOCK, LOOK_EVERY_S, MAX_PENDING, JournalSync
 from commonplace.locks import FileLock
 
 
@@ -35,11 +35,11 @@ def test_writes_reach_the_pages_after_a_while_and_not_each_by_itself(book: Book)
 
 def test_many_writes_reach_the_pages_at_once(book: Book) -> None:
     book.mirror.pick_up()
-    for number in range(MOST_PENDING):
+    for number in range(MAX_PENDING):
         assert book.files() == {}
         book.remember(f"Number {number} of {number * 7919}.", force=True)
         book.mirror.written()
-    assert book.page().count("<!-- memory:") == MOST_PENDING
+    assert book.page().count("<!-- memory:") == MAX_PENDING
 
 
 def test_what_waits_is_written_by_the_next_call_or_at_the_end(book: Book) -> None:

@@ -30,7 +30,7 @@ from tests.stubs.model_server import (
 
 from commonplace.errors import ProviderError
 from commonplace.models.client import Access, JsonClient, Waiting
-from commonplace.models.limits import LONGEST_ASKED_WAIT_S, Budget, Limits, asked_wait, wait_before
+from commonplace.models.limits import MAX_ASKED_WAIT_S, Budget, Limits, asked_wait, wait_before
 from commonplace.models.providers import Address, Proxy, address_of
 
 KEY = "sk-very-secret-0123456789"
@@ -149,7 +149,7 @@ def test_a_server_that_asks_for_too_long_a_wait_is_not_waited_for() -> None:
     """The caller is told how long, and can decide."""
     time = FakeTime()
     with (
-        ModelServer([busy(str(int(LONGEST_ASKED_WAIT_S) + 1))]) as server,
+        ModelServer([busy(str(int(MAX_ASKED_WAIT_S) + 1))]) as server,
         pytest.raises(ProviderError, match="answered 429: slow down; try again in 31 s"),
     ):
         ask(server, time)

@@ -16,7 +16,7 @@ from commonplace.errors import ProviderError, UsageError
 from commonplace.models.cache import Bounds
 from commonplace.models.contract import TokenizedText
 from commonplace.models.registry import embedder_name, is_remote, open_embedder
-from commonplace.models.remote import BATCH_TEXTS, MOST_TOKENS, RemoteEmbedder
+from commonplace.models.remote import BATCH_TEXTS, MAX_TOKENS, RemoteEmbedder
 from commonplace.models.static import StaticEmbedder
 from commonplace.settings import ModelSettings
 from commonplace.types import Embedding
@@ -104,7 +104,7 @@ def test_a_very_long_text_is_embedded_by_its_beginning() -> None:
         embedder = opened(server)
         embedder.embed(tokenized("word " * 20_000))
         (sent,) = server.asked[-1].document["input"]
-    assert TOKENS.count_tokens(sent) == pytest.approx(MOST_TOKENS, abs=1)
+    assert TOKENS.count_tokens(sent) == pytest.approx(MAX_TOKENS, abs=1)
 
 
 def test_the_same_query_is_asked_once_while_it_is_fresh() -> None:

@@ -11,7 +11,7 @@ from tests.unit.specifying import RETRIEVER, ROOT, asked, fields, spec, written
 
 from commonplace.settings import Settings
 from commonplace.specs import Call, Fault, check, run, validate
-from commonplace.specs.check import MOST_FAULTS, faults_of
+from commonplace.specs.check import MAX_FAULTS, faults_of
 
 HEAD = "agent: {name: a, description: b}\nintelligence: {type: llm, engine: openai, model: m}\n"
 BODY = f'open_agent_spec: "1.4.0"\n{HEAD}'
@@ -218,15 +218,15 @@ def refused_input(schema: dict[str, Any], values: Any) -> str:
 
 def test_a_schema_whose_references_stand_for_billions_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each doubles the next: forty lines of them would take a year."""
-    monkeypatch.setattr(check, "MOST_STEPS", 5_000)
+    monkeypatch.setattr(check, "MAX_STEPS", 5_000)
     doubled = {f"d{n}": {"allOf": [{"$ref": f"#/definitions/d{n + 1}"}] * 2} for n in range(40)}
     schema = {"definitions": {**doubled, "d40": {}}, "allOf": [{"$ref": "#/definitions/d0"}]}
     assert "has no end" in refused_input(schema, {})
 
 
 def test_of_very_many_faults_the_first_are_told() -> None:
-    value = [1] * (2 * MOST_FAULTS)
-    assert len(faults_of(value, {"items": {"type": "string"}})) == MOST_FAULTS
+    value = [1] * (2 * MAX_FAULTS)
+    assert len(faults_of(value, {"items": {"type": "string"}})) == MAX_FAULTS
 
 
 @pytest.mark.parametrize(

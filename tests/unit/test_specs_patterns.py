@@ -26,7 +26,7 @@ def test_inputs_and_outputs_are_held_to_patterns() -> None:
 
 def test_a_pattern_that_would_take_years_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each further letter doubles the time, and no other thread would run meanwhile."""
-    monkeypatch.setattr(check, "LONGEST_S", 2.0)
+    monkeypatch.setattr(check, "MAX_DURATION_S", 2.0)
     done = asked(spec({"t": {"input": with_pattern("^(a+)+$")}}), "t", {"name": "a" * 60 + "!"}, "1")
     assert (done["code"], done["stage"]) == ("CHAIN_INPUT_MISSING", "input_validation")
     assert "the schema's patterns take more than 2 s" in done["error"]

@@ -15,7 +15,7 @@ from tests.unit.searching import Notebook, model, notebook
 
 from commonplace.engine.search_api import explain
 from commonplace.search.rank import (
-    LONGEST_CHANGE,
+    MAX_CHANGE_LENGTH,
     Dated,
     Placed,
     change_tokens,
@@ -106,7 +106,7 @@ def test_words_of_change_count_in_short_texts() -> None:
     words = change_tokens(model().tokenize)
     assert count_changes(model().tokenize("From tomorrow it is 75, no longer 50"), words) == 4
     assert count_changes(model().tokenize("I take 50 every morning"), words) == 0
-    assert count_changes(model().tokenize("now " * (LONGEST_CHANGE + 1)), words) == 0
+    assert count_changes(model().tokenize("now " * (MAX_CHANGE_LENGTH + 1)), words) == 0
 
 
 @pytest.fixture(params=sorted(BACKENDS))

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _READ_AT_ONCE: Final = 10_000
 _IDS_AT_ONCE: Final = 500
 
-FEWEST_WORDS: Final = 5
+MIN_WORDS: Final = 5
 """A turn with fewer words of its own is small talk: neither stop words nor what very many turns say count."""
 
 
@@ -95,7 +95,7 @@ def worth_comparing(turns: Sequence[str]) -> list[bool]:
     """Tell of each turn whether it says enough of its own to be compared with others."""
     said = [frozenset(analyse(turn)) for turn in turns]
     common = hubs(said)
-    return [len(words - common) >= FEWEST_WORDS for words in said]
+    return [len(words - common) >= MIN_WORDS for words in said]
 
 
 def group_of(ground: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> Group:
@@ -175,7 +175,7 @@ _NO_NAMES: Final = frozenset({"decision", "preference"})
 """Types whose names are phrases: two memories that share one have it from their words, which similarity sees."""
 _SPEAKERS: Final = frozenset({normal(name) for name in ("the user", "user", "we", "the assistant", "assistant")})
 _TURN: Final = re.compile(r"([^\W\d_]\S*(?: \S+){0,2}): ")
-_SHORTEST_NICKNAME: Final = 3
+_MIN_NICKNAME_LENGTH: Final = 3
 
 Named = dict[str, str]
 """What a memory names: names as they are written, by the form in which they are compared."""
@@ -243,4 +243,4 @@ def speakers(turns: Iterable[str]) -> frozenset[str]:
     """
     counts = Counter(match[1] for turn in turns if (match := _TURN.match(turn)))
     names = [normal(name) for name, count in counts.items() if count > 1]
-    return frozenset(name[:end] for name in names for end in range(_SHORTEST_NICKNAME, len(name) + 1)).union(names)
+    return frozenset(name[:end] for name in names for end in range(_MIN_NICKNAME_LENGTH, len(name) + 1)).union(names)

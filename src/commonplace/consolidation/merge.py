@@ -24,7 +24,7 @@ from commonplace.consolidation.text_merge import (
 from commonplace.errors import UsageError
 from commonplace.formats.beads import AGENT_LABEL, split_notes
 from commonplace.memory.validate import reject_invalid
-from commonplace.memory.view import LEAST_TRUST_TO_RISE
+from commonplace.memory.view import MIN_TRUST_TO_PROMOTE
 from commonplace.types import Link, MemoryRecord, MemoryWrite, StoredMemory
 from commonplace.types.ledger import Agent, Issue
 
@@ -96,7 +96,7 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         reject_invalid(merged.text, force=True)
         result = _result(id_, memories, record)
         trusts = [memory.record.trust for memory in memories]
-        needs_a_person = bool(merged.conflicts) or min(trusts) < LEAST_TRUST_TO_RISE <= max(trusts)
+        needs_a_person = bool(merged.conflicts) or min(trusts) < MIN_TRUST_TO_PROMOTE <= max(trusts)
         is_done = not needs_a_person and self.confidence_config.decide(confidence) != "wait"
 
         def write() -> MemoryWrite:

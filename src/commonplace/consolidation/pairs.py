@@ -116,9 +116,9 @@ def is_among(codes: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.b
     return found
 
 
-MOST_PER_ROW: Final = 5
+MAX_PER_ROW: Final = 5
 """So many pairs of one row are returned, the surest: else all of a topic would be linked with all of it."""
-MOST_PAIRS: Final = 1_000
+MAX_PAIRS: Final = 1_000
 """So many pairs are returned in all."""
 
 HELD: Final = 1_000_000
@@ -172,7 +172,7 @@ class Shortlist:
 
         self._count = count
         self._waiting = waiting
-        self._left = np.full(count, MOST_PER_ROW, np.int64)
+        self._left = np.full(count, MAX_PER_ROW, np.int64)
         for row, number in waiting.pairs.items():
             self._left[row] -= number
         self._held = [Ranked(np.zeros(0, np.int64), np.zeros(0, np.float64), np.zeros(0, np.bool_))]
@@ -202,11 +202,11 @@ class Shortlist:
                 for row, pairs_of_row in self._waiting.pairs.items():
                     taken[row] += pairs_of_row
             pair = divmod(code, self._count)
-            if all(taken[row] < MOST_PER_ROW for row in pair):
+            if all(taken[row] < MAX_PER_ROW for row in pair):
                 found.append(pair)
                 for row in pair:
                     taken[row] += 1
-                if len(found) == MOST_PAIRS:
+                if len(found) == MAX_PAIRS:
                     break
         return found
 
@@ -216,7 +216,7 @@ class Shortlist:
 
         held = self._sorted()
         pairs = (divmod(code, self._count) for code in held.codes.tolist())
-        end = _place_of(2 * MOST_PAIRS, pairs, self._left.tolist())
+        end = _place_of(2 * MAX_PAIRS, pairs, self._left.tolist())
         if end is not None:
             self._last = float(held.ranks[end]), int(held.codes[end])
             held = held.only(np.arange(end + 1))
@@ -263,7 +263,7 @@ CLUSTER_IDS: Final = UUID("1f3b0f0a-2c0e-5d6b-8d53-6f0f5c1e7a94")
 """Namespace of the UUIDv5 of groups; it never changes, so that a group has the same id in every run."""
 
 _ROWS_AT_ONCE: Final = 2_048
-_MOST_PAIRS: Final = 4_000_000
+_MAX_PAIRS: Final = 4_000_000
 """So many pairs are held before those go that decide nothing."""
 _HALVINGS: Final = 40
 _DECIMALS: Final = 6
@@ -325,7 +325,7 @@ def groups(vectors: NDArray[np.float32], calibrated: Calibrated) -> list[tuple[i
     kept = _empty()
     for found in _alike(vectors, least):
         kept = _joined(kept, found)
-        if len(kept.cosines) > _MOST_PAIRS:
+        if len(kept.cosines) > _MAX_PAIRS:
             kept = strongest_forest(kept, len(vectors))
     kept = strongest_forest(kept, len(vectors))
     return _parts(kept)
@@ -438,7 +438,7 @@ def _empty() -> Pairs:
     return Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
 
 
-LEAST_CONFIDENCE: Final = 0.3
+MIN_CONFIDENCE: Final = 0.3
 """Below it nothing is written."""
 
 NAMES_WEIGHT: Final = 0.6
@@ -447,14 +447,14 @@ TAGS_WEIGHT: Final = 0.4
 TAGS_ENOUGH: Final = 2
 LIKENESS_WEIGHT: Final = 0.9
 
-FEWEST_OF_A_HUB: Final = 20
-MOST_OF_A_NAME: Final = 200
+MIN_HUB_SIZE: Final = 20
+MAX_PER_NAME: Final = 200
 HUB_SHARE: Final = 0.01
 """What more than a hundredth share is a hub, if that is more than 20; what more than 200 share always is."""
 
 _PAIRS_AT_ONCE: Final = 1_000_000
 """Of one stretch of rows, where one row alone has not more."""
-_MOST_ALIKE: Final = 10
+_MAX_SIMILAR: Final = 10
 """Of one row in one tile, where much is alike."""
 
 _UNSURE: Final = 1.0
@@ -498,7 +498,7 @@ def counts_likeness(are_turns: bool, names: int, tags: int) -> bool:
 
 def hubs(rows: Sequence[Collection[str]]) -> frozenset[str]:
     """Return what so many rows share that it tells nothing."""
-    most = min(MOST_OF_A_NAME, max(FEWEST_OF_A_HUB, int(len(rows) * HUB_SHARE)))
+    most = min(MAX_PER_NAME, max(MIN_HUB_SIZE, int(len(rows) * HUB_SHARE)))
     return frozenset(word for word, places in _places(rows).items() if len(places) > most)
 
 
@@ -582,7 +582,7 @@ class _Rows:
         codes, named, tagged, likeness = (each[is_candidate] for each in (codes, named, tagged, likeness))
         confidence = _confidence(named, tagged, likeness)
         rest = single[~is_among(single, codes) & ~is_among(single, self._left_out)]
-        ranks = -np.round(confidence, 9) + np.where(confidence < LEAST_CONFIDENCE, _UNSURE, 0.0)
+        ranks = -np.round(confidence, 9) + np.where(confidence < MIN_CONFIDENCE, _UNSURE, 0.0)
         return Ranked(
             codes=np.concatenate([codes, rest]),
             ranks=np.concatenate([ranks, np.full(len(rest), _LAST)]),
@@ -619,7 +619,7 @@ def _alike_pairs(vectors: NDArray[np.float32], calibrated: Calibrated) -> Iterat
     """Yield the pairs that are alike, those that begin with the first rows, those with the next ones, and so on."""
     import numpy as np
 
-    least = least_cosine(calibrated, LEAST_CONFIDENCE / LIKENESS_WEIGHT)
+    least = least_cosine(calibrated, MIN_CONFIDENCE / LIKENESS_WEIGHT)
     for top in range(0, len(vectors), _ROWS_AT_ONCE):
         codes, cosines = [], []
         for left in range(top, len(vectors), _ROWS_AT_ONCE):
@@ -646,14 +646,14 @@ def _best(tile: NDArray[np.float32], least: float, *, is_own: bool) -> NDArray[n
     import numpy as np
 
     places = np.flatnonzero(tile >= least)
-    if len(places) <= _MOST_ALIKE * sum(tile.shape):
+    if len(places) <= _MAX_SIMILAR * sum(tile.shape):
         return places
     if is_own:
         tile[np.tril_indices(len(tile))] = -1.0
-    edge = np.partition(tile, -_MOST_ALIKE, axis=1)[:, -_MOST_ALIKE, None]
+    edge = np.partition(tile, -_MAX_SIMILAR, axis=1)[:, -_MAX_SIMILAR, None]
     chosen = tile >= np.maximum(edge, least)
     places = np.flatnonzero(chosen)
-    if len(places) <= _MOST_ALIKE * sum(tile.shape):
+    if len(places) <= _MAX_SIMILAR * sum(tile.shape):
         return places
     # Much is exactly the same, and it is all the same which of it is taken.
-    return np.flatnonzero(chosen & (np.cumsum(chosen, axis=1, dtype=np.int16) <= _MOST_ALIKE))
+    return np.flatnonzero(chosen & (np.cumsum(chosen, axis=1, dtype=np.int16) <= _MAX_SIMILAR))

@@ -15,7 +15,7 @@ from commonplace.consolidation.results import PromotionResult
 from commonplace.dates.time import moment_of
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.formats.vault import Note, tags_of, title_of
-from commonplace.memory.view import LEAST_TRUST_TO_RISE
+from commonplace.memory.view import MIN_TRUST_TO_PROMOTE
 from commonplace.redaction import redact
 from commonplace.retention import DAY_S
 from commonplace.types import MemoryRecord, Selection, Status, StoredMemory
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 SCORE: Final = 0.65
 """Retention, before it is clamped to 1, that is worth keeping for good …"""
-LEAST_AGE_S: Final = DAY_S
-LEAST_USES: Final = 2
+MIN_AGE_S: Final = DAY_S
+MIN_USES: Final = 2
 """… in a memory that is as old, and was used so often: every fresh one has it otherwise."""
 USES: Final = 5
 USES_WITHIN_S: Final = 14 * DAY_S
@@ -82,9 +82,9 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         """
         memory, now = self._active(item), self._ground.now()
         record = memory.record
-        if record.trust < LEAST_TRUST_TO_RISE:
+        if record.trust < MIN_TRUST_TO_PROMOTE:
             raise UsageError(
-                f"memory {item!r:.80} has the trust {record.trust:g}, less than {LEAST_TRUST_TO_RISE:g}",
+                f"memory {item!r:.80} has the trust {record.trust:g}, less than {MIN_TRUST_TO_PROMOTE:g}",
                 remedy="what is not trusted is not promoted: remember it yourself if it is true",
             )
         met = self.criteria(record, now) or (("strength_threshold",) if record.strength >= STRENGTH else ())
@@ -92,7 +92,7 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
             raise UsageError(
                 f"memory {item!r:.80} meets no criterion of promotion",
                 remedy=f"it takes {USES} uses in its first {USES_WITHIN_S / DAY_S:.0f} days, {REVIEWS} reviews, or a"
-                f" retention of {SCORE} after a day and {LEAST_USES} uses",
+                f" retention of {SCORE} after a day and {MIN_USES} uses",
             )
         path = self._vault.path_of(self._note(memory, met), record.vault_path)
         # What was said in a conversation is used again and again as soon as one asks about it.
@@ -123,9 +123,9 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
 
     def criteria(self, record: MemoryRecord, now: float) -> tuple[str, ...]:
         """Return the criteria that an active memory meets, none where it is not trusted."""
-        if record.trust < LEAST_TRUST_TO_RISE:
+        if record.trust < MIN_TRUST_TO_PROMOTE:
             return ()
-        is_settled = now - record.born_at >= LEAST_AGE_S and record.use_count >= LEAST_USES
+        is_settled = now - record.born_at >= MIN_AGE_S and record.use_count >= MIN_USES
         met = {
             "score_threshold": is_settled and self._ground.fading.raw(record, now) >= SCORE,
             "use_count_threshold": _uses_in_time(record) >= USES,

@@ -26,7 +26,7 @@ RELATED: Final = "related"
 RELATION_IDS: Final = UUID("5c6d1c52-6f0b-5f0e-9a35-0d6f6f2f8f11")
 """Namespace of the UUIDv5 of pairs; it never changes, so that a pair has the same id in every run."""
 
-_MOST_TOLD: Final = 5
+_MAX_LISTED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +107,10 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         are_turns = bool(first.owner.session and second.owner.session)
         counts = pairs.counts_likeness(are_turns, len(names), len(tags[0] & tags[1]))
         shared = pairs.Shared(len(names), len(tags[0] & tags[1]), similarity if counts else 0.0)
-        if shared.confidence < pairs.LEAST_CONFIDENCE:
+        if shared.confidence < pairs.MIN_CONFIDENCE:
             raise NoRelation(
                 f"{ids[0]!r:.80} and {ids[1]!r:.80} hang together by {shared.confidence:.2f},"
-                f" the least is {pairs.LEAST_CONFIDENCE}",
+                f" the least is {pairs.MIN_CONFIDENCE}",
                 remedy="leave them apart, or link them yourself",
             )
         conflicts = contradictions_of([first, second], [(ids[0], ids[1])]).get((ids[0], ids[1]))
@@ -254,8 +254,8 @@ def _why(shared: pairs.Shared, similarity: float) -> str:
 
 
 def _listed(words: list[str]) -> str:
-    more = len(words) - _MOST_TOLD
-    return _joined([*words[:_MOST_TOLD], *([f"{more} more"] if more > 0 else [])])
+    more = len(words) - _MAX_LISTED
+    return _joined([*words[:_MAX_LISTED], *([f"{more} more"] if more > 0 else [])])
 
 
 def _joined(words: list[str]) -> str:

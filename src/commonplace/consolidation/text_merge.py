@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 Conflict = Literal["negation", "number", "time", "name", "word", "order"]
 
-LEAST_SHARED: Final = 0.5
+MIN_SHARED: Final = 0.5
 """Sentences that share less of their content words speak of different things, and contradict nothing."""
-_LONGEST_SLOT: Final = 3
-_LEAST_SAME: Final = 0.5
+_MAX_KEY_LENGTH: Final = 3
+_MIN_SAME_SHARE: Final = 0.5
 
 _WORD: Final = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?")
 _NEGATION: Final = re.compile(
@@ -148,7 +148,7 @@ def contradiction(one: Statement, other: Statement) -> Conflict | None:
 def _are_alike(one: Statement, other: Statement) -> bool:
     fewest = min(len(one.stems - one.names), len(other.stems - other.names))
     shared = len(one.stems & other.stems)
-    return shared >= LEAST_SHARED * fewest and (shared > 0 or len(one.stems | other.stems) <= 1)
+    return shared >= MIN_SHARED * fewest and (shared > 0 or len(one.stems | other.stems) <= 1)
 
 
 def _lie_apart(ones: frozenset[tuple[float, float]], others: frozenset[tuple[float, float]]) -> bool:
@@ -166,10 +166,10 @@ def _differ_in_place(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
 
 def _is_replaced(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
     matcher = SequenceMatcher(None, ones, others, autojunk=False)
-    if sum(block.size for block in matcher.get_matching_blocks()) < _LEAST_SAME * max(len(ones), len(others)):
+    if sum(block.size for block in matcher.get_matching_blocks()) < _MIN_SAME_SHARE * max(len(ones), len(others)):
         return False
     for tag, begin, end, first, last in matcher.get_opcodes():
-        if tag == "replace" and end - begin <= _LONGEST_SLOT and last - first <= _LONGEST_SLOT:
+        if tag == "replace" and end - begin <= _MAX_KEY_LENGTH and last - first <= _MAX_KEY_LENGTH:
             mine, theirs = ones[begin:end], others[first:last]
             if _are_opposite(mine, theirs) or _are_other(mine, theirs, ones, others):
                 return True
@@ -264,7 +264,7 @@ SAID_IN_THE_SAME_WORDS: Final = 0.75
 _MAX_UNITS: Final = 400
 """The sentences of so many texts are compared by their vectors, each of which takes milliseconds."""
 
-MOST_COMPARED: Final = 40_000
+MAX_COMPARED: Final = 40_000
 """Of pairs of sentences: two texts of 200 sentences each. Longer ones are documents, whose merge a person looks at."""
 
 _BEGIN: Final = r"(?<![^\s(\[\"'])"
@@ -386,7 +386,7 @@ def _disputed(
     for (place, some), (behind, more) in combinations(enumerate(said), 2):
         ones, others = _differing(some, more), _differing(more, some)
         compared += len(ones) * len(others)
-        if compared > MOST_COMPARED:
+        if compared > MAX_COMPARED:
             counted["length"] += 1
             break
         for one, other in product(ones, others):
@@ -492,7 +492,7 @@ def _dated(each: _Said) -> Unit:
 
 DOUBTFUL: Final = 0.5
 """The most confidence in a merge of memories that contradict each other: a person is to look at it."""
-MOST_GAINED: Final = 0.5
+MAX_GAIN: Final = 0.5
 GAINED_EACH: Final = 0.1
 """Of strength: by a merge at most, and by a source at a cohesion of 1."""
 
@@ -568,7 +568,7 @@ def combined(memories: Sequence[StoredMemory], id_: str, text: str, cohesion: fl
         born_at=min(record.born_at for record in records),
         last_used=max(record.last_used for record in records),
         use_count=sum(record.use_count for record in records),
-        strength=min(MAX_STRENGTH, strength + min(MOST_GAINED, cohesion * len(records) * GAINED_EACH)),
+        strength=min(MAX_STRENGTH, strength + min(MAX_GAIN, cohesion * len(records) * GAINED_EACH)),
         uses=tuple(sorted(use for record in records for use in record.uses)[-RECENT_USES:]),
         review_count=sum(record.review_count for record in records),
         derived_from=tuple(sorted(memory.owner.id for memory in ordered)),

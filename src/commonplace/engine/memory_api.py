@@ -13,7 +13,7 @@ from commonplace.engine.runtime import Workings
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.ingest.read import normalise
 from commonplace.journal.pages import PagePlace, PageReader
-from commonplace.memory.service import MOST_DEPTH, MOST_NEIGHBOURS, outward
+from commonplace.memory.service import MAX_DEPTH, MAX_NEIGHBOURS, outward
 from commonplace.memory.usage import Use
 from commonplace.memory.validate import (
     boolean,
@@ -439,8 +439,8 @@ class Relating(Workings):
             NotFoundError: there is no live memory of that id.
             UsageError: a number is out of its range.
         """
-        int_in("depth", depth, 1, MOST_DEPTH)
-        int_in("limit", limit, 1, MOST_NEIGHBOURS)
+        int_in("depth", depth, 1, MAX_DEPTH)
+        int_in("limit", limit, 1, MAX_NEIGHBOURS)
         reject_invalid_id(id)
         self._before()
         found: dict[str, StoredMemory] = {}

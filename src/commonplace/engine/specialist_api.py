@@ -11,7 +11,7 @@ from commonplace.engine.memory_api import Remembering
 from commonplace.engine.search_api import Finding
 from commonplace.errors import UsageError
 from commonplace.memory.validate import fraction, one_of
-from commonplace.memory.view import LEAST_TRUST_TO_RISE, Memory
+from commonplace.memory.view import MIN_TRUST_TO_PROMOTE, Memory
 from commonplace.retention import NEXT_TIER
 from commonplace.types import STATUSES, TIERS, Selection, Tier
 
@@ -84,9 +84,9 @@ class Specialising(Finding, Remembering, Forgetting):
                 else f"memory {id!r:.80} is {memory.tier}, which is above {wanted}",
                 remedy=f"tiers are, from low to high, {', '.join(TIERS)}; use `update` to lower one",
             )
-        if memory.trust < LEAST_TRUST_TO_RISE:
+        if memory.trust < MIN_TRUST_TO_PROMOTE:
             raise UsageError(
-                f"memory {id!r:.80} is trusted {memory.trust:.2f}, and one below {LEAST_TRUST_TO_RISE} is not raised",
+                f"memory {id!r:.80} is trusted {memory.trust:.2f}, and one below {MIN_TRUST_TO_PROMOTE} is not raised",
                 remedy="let a person confirm it with `update`",
             )
         chosen: Tier = wanted  # type: ignore[assignment] # one of them

@@ -18,7 +18,7 @@ from uuid import uuid4
 from commonplace.dates.time import iso
 from commonplace.erasure.plan import Plan, make_plan
 from commonplace.erasure.receipt import BACKUP, ELSEWHERE, LEFT, STORE_SPACE, ForgetReceipt
-from commonplace.erasure.scan import SHORTEST
+from commonplace.erasure.scan import MIN_LENGTH
 from commonplace.erasure.select import Wanted, all_of, choose, erase, everything, rehearse
 from commonplace.erasure.steps import DATABASE, STEPS, ErasureRuntime, Pending, take, vault_notes
 from commonplace.erasure.verify import LOCK, clear_logs, finish_held, prove, settle
@@ -179,7 +179,7 @@ def _begun(place: ErasureRuntime, namespace: str, plan: Plan, id_: str, at: floa
     notices = list(plan.chosen.notices)
     if plan.too_short:
         notices.append(
-            f"{plan.too_short} of its texts have fewer than {SHORTEST} bytes, too few to be looked for in files"
+            f"{plan.too_short} of its texts have fewer than {MIN_LENGTH} bytes, too few to be looked for in files"
         )
     return ForgetReceipt(
         namespace=namespace,

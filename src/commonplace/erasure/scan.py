@@ -29,20 +29,20 @@ DIGEST: Final = "a checksum of it"
 ID: Final = "its id"
 PACKED_ID: Final = "its id, as the database packs it"
 
-SHORTEST: Final = 8
+MIN_LENGTH: Final = 8
 """Bytes of the shortest needle; shorter ones stand in every large file by chance."""
-SHORTEST_PART: Final = 12
+MIN_PART_LENGTH: Final = 12
 """Bytes of the shortest line or sentence that is looked for by itself."""
 PIECE: Final = 48
 """What is longer than this many bytes is looked for in pieces of so many."""
-_FEWEST_VALUES = 5
+_MIN_VALUES = 5
 """A vector or list of token ids with fewer distinct bytes is no mark of one text."""
 
 _PARTS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+|(?<=[.!?。！？])\s+")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SLOTS_PER_NEEDLE = 64
-_FEWEST_BITS, _MOST_BITS = 16, 24
+_MIN_BITS, _MAX_BITS = 16, 24
 
 
 def forms(text: str) -> list[bytes]:
@@ -56,7 +56,7 @@ def forms(text: str) -> list[bytes]:
 def parts(text: str) -> list[str]:
     """Return the lines and sentences of a text that are long enough to tell it from others."""
     found = (part.strip() for part in _PARTS.split(text))
-    return [part for part in found if len(part.encode("utf-8", "surrogatepass")) >= SHORTEST_PART]
+    return [part for part in found if len(part.encode("utf-8", "surrogatepass")) >= MIN_PART_LENGTH]
 
 
 def packed(id_: str) -> bytes | None:
@@ -74,7 +74,7 @@ class Collector:
     def add_content(self, text: str) -> None:
         """Take a text as a whole and its lines and sentences."""
         whole = text.strip()
-        if len(whole.encode("utf-8", "surrogatepass")) < SHORTEST:
+        if len(whole.encode("utf-8", "surrogatepass")) < MIN_LENGTH:
             self.too_short += 1
         for part in dict.fromkeys((whole, *parts(text))):
             self._add_forms(part, CONTENT)
@@ -87,7 +87,7 @@ class Collector:
     def add_array(self, data: bytes, kind: str) -> None:
         """Take a vector or token ids as they are stored."""
         for piece in _pieces(data):
-            if len(set(piece)) >= _FEWEST_VALUES:
+            if len(set(piece)) >= _MIN_VALUES:
                 self._add(piece, kind)
 
     def add_digest(self, digits: str) -> None:
@@ -112,7 +112,7 @@ class Collector:
                 self._add(piece, kind)
 
     def _add(self, needle: bytes, kind: str) -> None:
-        if len(needle) >= SHORTEST:
+        if len(needle) >= MIN_LENGTH:
             self._kinds.setdefault(needle, kind)
 
 
@@ -131,7 +131,7 @@ class Needles:
             lengths[int.from_bytes(needle[begin : begin + 8], "little")].add(len(needle))
         self._lengths = {anchor: tuple(sorted(each)) for anchor, each in lengths.items()}
         self._anchors = np.array(sorted(self._lengths), dtype=np.uint64)
-        bits = min(_MOST_BITS, max(_FEWEST_BITS, (len(self._anchors) * _SLOTS_PER_NEEDLE).bit_length()))
+        bits = min(_MAX_BITS, max(_MIN_BITS, (len(self._anchors) * _SLOTS_PER_NEEDLE).bit_length()))
         self._shift = np.uint64(64 - bits)
         self._table = np.zeros(1 << bits, dtype=np.bool_)
         self._table[(self._anchors * _MULTIPLIER) >> self._shift] = True
@@ -155,7 +155,7 @@ class Needles:
         """Return these and others; of two kinds of the same bytes the first counts."""
         return Needles({**others._kinds, **self._kinds}) if len(others) else self
 
-    def of_kinds(self, *kinds: str, shortest: int = SHORTEST) -> Needles:
+    def of_kinds(self, *kinds: str, shortest: int = MIN_LENGTH) -> Needles:
         """Return those of some kinds that have at least so many bytes."""
         return Needles({each: kind for each, kind in self._kinds.items() if kind in kinds and len(each) >= shortest})
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from commonplace.erasure.plan import Plan
 from commonplace.erasure.receipt import RECEIPT, STORE_SPACE, UNPROVED, ForgetReceipt, receipt_of
-from commonplace.erasure.scan import CONTENT, DIGEST, ID, SHORTEST_PART, Needles, Scan, files_below, scan
+from commonplace.erasure.scan import CONTENT, DIGEST, ID, MIN_PART_LENGTH, Needles, Scan, files_below, scan
 from commonplace.erasure.steps import (
     DATABASE,
     DRAFTS,
@@ -68,7 +68,7 @@ def clear_logs(place: ErasureRuntime, needles: Needles, *, dry_run: bool = False
     Raises:
         StoreError: a log cannot be read or written.
     """
-    quoting = needles.of_kinds(CONTENT, DIGEST, ID, shortest=SHORTEST_PART)
+    quoting = needles.of_kinds(CONTENT, DIGEST, ID, shortest=MIN_PART_LENGTH)
     return _blank(place, quoting, dry_run=dry_run)
 
 

@@ -42,7 +42,7 @@ SUFFIX: Final = ".md"
 
 _OTHER: Final = "name a file that `commonplace backup` wrote"
 
-_MOST_MANIFEST_BYTES = 64 * 2**20
+_MAX_MANIFEST_BYTES = 64 * 2**20
 _PIECE_BYTES = 2**20
 _NOT_READABLE = (
     zipfile.BadZipFile,
@@ -135,8 +135,8 @@ def read_manifest(archive: zipfile.ZipFile) -> Manifest:
     if names.count(MANIFEST) != 1:
         raise _BrokenError(f"it has no {MANIFEST}, and is no backup of Commonplace", _OTHER)
     info = archive.getinfo(MANIFEST)
-    if info.file_size > _MOST_MANIFEST_BYTES:
-        raise _BrokenError(f"its manifest has {info.file_size:,} bytes, the limit is {_MOST_MANIFEST_BYTES:,}")
+    if info.file_size > _MAX_MANIFEST_BYTES:
+        raise _BrokenError(f"its manifest has {info.file_size:,} bytes, the limit is {_MAX_MANIFEST_BYTES:,}")
     manifest = _manifest(b"".join(_unpacked(archive, info, info.file_size)))
     listed = [member.path for member in manifest.members]
     if sorted(names) != sorted([*listed, MANIFEST]):

@@ -25,7 +25,7 @@ from commonplace.types import KINDS, Chunk, Filter, Owner, Progress, Selection
 from commonplace.types.graph import Entity, GraphCounts, GraphFilter, Mention, Subject
 
 _AT_ONCE = 500
-_MOST_PAGES = 20
+_MAX_PAGES = 20
 """Each page costs a look at all before it."""
 
 Value = TypeVar("Value")
@@ -93,7 +93,7 @@ def _mentions(graph: GraphReading, kind: Subject, ids: Sequence[str]) -> dict[st
 
 
 def _pages(read: Callable[..., list[Value]], wanted: GraphFilter, total: int) -> Iterator[list[Value]]:
-    size = max(_AT_ONCE, -(-total // _MOST_PAGES))
+    size = max(_AT_ONCE, -(-total // _MAX_PAGES))
     offset = 0
     while page := read(wanted, limit=size, offset=offset):
         yield page
@@ -271,7 +271,7 @@ def _write(store: Store, namespace: str, kinds: Sequence[str], lines: _Lines, pr
 
 def _write_memories(store: Store, namespace: str, memories: int, lines: _Lines, count: Callable[[int], None]) -> None:
     """Write the versions of each memory, oldest first, memories by id."""
-    page = max(_AT_ONCE, -(-memories // _MOST_PAGES))
+    page = max(_AT_ONCE, -(-memories // _MAX_PAGES))
     for offset in range(0, memories, page):
         for latest in store.memories(namespace, Selection(order="id", limit=page, offset=offset)):
             lines.counts["memories"] += 1

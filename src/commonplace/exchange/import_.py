@@ -295,7 +295,7 @@ def _text_of(item: GraphItem) -> str:
 OnConflict = Literal["refuse", "skip", "replace"]
 ON_CONFLICT: Final[tuple[OnConflict, ...]] = ("refuse", "skip", "replace")
 
-MOST_NAMED: Final = 10
+MAX_NAMED: Final = 10
 """A message that refuses an import names so many items, a report all."""
 
 
@@ -535,8 +535,8 @@ def _items(counted: Sequence[object]) -> str:
 
 
 def _some(named: Sequence[object]) -> str:
-    more = [f"and {len(named) - MOST_NAMED:,} more"] if len(named) > MOST_NAMED else []
-    return "; ".join([*map(str, named[:MOST_NAMED]), *more])
+    more = [f"and {len(named) - MAX_NAMED:,} more"] if len(named) > MAX_NAMED else []
+    return "; ".join([*map(str, named[:MAX_NAMED]), *more])
 
 
 def _report(format_: str, survey: _Survey, rules: Rules, seconds: float, told: Sequence[str]) -> ImportReport:

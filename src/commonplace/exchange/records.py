@@ -60,7 +60,7 @@ if TYPE_CHECKING:
         LedgerReading,
     )
 
-MOST_OF_A_FACT: Final = 65_536
+MAX_PER_FACT: Final = 65_536
 """Characters of the sentence that says a fact; one that was given has at most 1,000."""
 
 
@@ -168,10 +168,10 @@ class GraphIntake:
         _refuse_odd_times(relation, "created_at", "valid_from", "valid_to", "stated_to", "expired_at", "disputed_at")
         fraction("trust", relation.trust)
         fraction("confidence", relation.confidence)
-        if not relation.type.strip() or len(relation.fact) > MOST_OF_A_FACT:
+        if not relation.type.strip() or len(relation.fact) > MAX_PER_FACT:
             raise UsageError(
                 f"the fact has no type, or {len(relation.fact):,} characters",
-                remedy=f"give its type, and a sentence of at most {MOST_OF_A_FACT:,} characters",
+                remedy=f"give its type, and a sentence of at most {MAX_PER_FACT:,} characters",
             )
         _readable("attributes", fact_of, relation)
         return RelationItem(

@@ -13,7 +13,7 @@ from commonplace.extract.modality import doubtful_places, has_condition_behind
 from commonplace.extract.phrases import Line, Phrase, read_before, read_behind
 from commonplace.extract.relations import (
     LIKING,
-    LONGEST,
+    MAX_LENGTH,
     MOVES,
     MOVING,
     RULES,
@@ -185,8 +185,8 @@ _THINGS: Final = frozenset({"thing"})
 _SINCE_CHANGED: Final = frozenset("originally initially formerly previously".split())
 _EARLIER: Final = frozenset("had first once".split())
 _FORMER: Final = frozenset("former ex".split())
-_LONGEST_TITLE: Final = 8
-_MOST_VERBS: Final = 64
+_MAX_TITLE_LENGTH: Final = 8
+_MAX_VERBS: Final = 64
 """What has more verbs is no sentence."""
 _NOUNS: Final = frozenset(
     "query call wrap block run cause trigger result host power report import move change switch like look work".split()
@@ -207,7 +207,7 @@ class Clauses:
 
     def statements(self) -> Iterator[Statement]:
         """Yield what the sentence states, in order."""
-        verbs = [place for place, lower in enumerate(self.tokens.lower) if lower in TRIGGERS][:_MOST_VERBS]
+        verbs = [place for place, lower in enumerate(self.tokens.lower) if lower in TRIGGERS][:_MAX_VERBS]
         groups = [
             group
             for verb in verbs
@@ -254,7 +254,7 @@ class Clauses:
     def _is_bygone(self, group: VerbGroup) -> bool:
         """Tell whether something is said to have happened before something else has, or nobody knows when."""
         tokens = self.tokens
-        if tokens.any_of(_SINCE_CHANGED, max(group.first - _LONGEST_TITLE, 0), group.verb):
+        if tokens.any_of(_SINCE_CHANGED, max(group.first - _MAX_TITLE_LENGTH, 0), group.verb):
             return True
         if tokens.any_of(_EARLIER, group.first, group.verb):
             return True
@@ -343,7 +343,7 @@ class Clauses:
         """
         lemma = group.form.lemma
         voices = ("passive", "active") if group.voice == "passive" or group.is_reduced else (group.voice,)
-        for start, voice, length in product(self._starts(group, behind), voices, range(LONGEST, -1, -1)):
+        for start, voice, length in product(self._starts(group, behind), voices, range(MAX_LENGTH, -1, -1)):
             end = start + length
             rules = RULES.get((lemma, voice, tuple(self.tokens.lower[start:end])))
             if rules is None or end > self.tokens.count:
@@ -467,7 +467,7 @@ class Clauses:
 
     def _is_title(self, place: int) -> bool:
         """Tell whether what stands before a comma says who comes behind it: `the president of Chile, Ana Soto,`."""
-        return self.tokens.any_of(ROLES, place - _LONGEST_TITLE, place)
+        return self.tokens.any_of(ROLES, place - _MAX_TITLE_LENGTH, place)
 
     def _denied(self, group: VerbGroup) -> VerbGroup:
         """Read `is not …`, `is no longer …`: behind `be` stands what is before any other verb."""

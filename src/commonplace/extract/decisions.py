@@ -28,7 +28,7 @@ _TAKING: Final = {
 _ENDS: Final = frozenset(". ; ! ? ( ) : — – - because since so but as which too".split())
 _OVER: Final = frozenset("over to instead rather than".split())
 _FURTHEST: Final = 6
-_LONGEST: Final = 12
+_MAX_LENGTH: Final = 12
 _WHO: Final = frozenset({"person", "organization", "project"})
 _PERSON: Final = frozenset({"person", "organization"})
 _EVENT: Final = Form("decide", "ed", is_past=True)
@@ -91,7 +91,7 @@ def chosen(
 def purpose(line: Line, place: int) -> list[Phrase]:
     """Read `for billing`, also behind `over MySQL`."""
     tokens = line.tokens
-    for ahead in range(place, min(place + _LONGEST, tokens.count)):
+    for ahead in range(place, min(place + _MAX_LENGTH, tokens.count)):
         lower = tokens.lower[ahead]
         if lower in _ENDS or lower == "," or ahead in line.dated:
             return []
@@ -130,7 +130,7 @@ def _done(line: Line, place: int) -> tuple[list[Phrase], int]:
 def _words(line: Line, place: int, type_: str) -> Phrase | None:
     tokens = line.tokens
     last = place
-    while last < tokens.count and last - place < _LONGEST and tokens.lower[last] not in _ENDS:
+    while last < tokens.count and last - place < _MAX_LENGTH and tokens.lower[last] not in _ENDS:
         last += 1
     last = _without_tail(line, place, last)
     if last < place + 1 or not any(char.isalpha() for char in tokens.read(place, last)) or tokens.at(place) == ",":
@@ -202,7 +202,7 @@ def _wish(line: Line, place: int) -> Phrase | None:
     while tokens.at(place) in ADVERBS:
         place += 1
     last = place
-    while last < tokens.count and last - place < _LONGEST:
+    while last < tokens.count and last - place < _MAX_LENGTH:
         lower = tokens.lower[last]
         if lower in _ENDS or lower in (",", "and", "over", "than", "rather", "instead", "when") or last in line.dated:
             break

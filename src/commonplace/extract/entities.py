@@ -19,8 +19,8 @@ _MANY: Final = frozenset({"they", "them", "these", "those"})
 _SINGLE: Final = frozenset("it this that".split())
 _ACRONYM: Final = 0.5
 """So sure is it that unknown capitals are an organisation; among tools and files they hardly are."""
-_MOST_PEOPLE: Final = 20
-_LONGEST_NAME: Final = 60
+_MAX_PEOPLE: Final = 20
+_MAX_NAME_LENGTH: Final = 60
 _RECENT: Final = 3
 """So many sentences back a pronoun may reach."""
 
@@ -130,7 +130,9 @@ class Entities:
         if entity.type != "concept":
             return False
         return all(
-            any(self._phrases.get(back, 0) >= end for back in range(start - 1, max(start - _LONGEST_NAME, 0) - 1, -1))
+            any(
+                self._phrases.get(back, 0) >= end for back in range(start - 1, max(start - _MAX_NAME_LENGTH, 0) - 1, -1)
+            )
             for start, end in entity.spans
         )
 
@@ -237,7 +239,7 @@ class Entities:
             if topic.start < phrase.start and _fits(phrase.anaphor, self.type_of(topic)):
                 return topic
         if phrase.anaphor in PERSONAL:
-            for start, place in reversed(self._people[-_MOST_PEOPLE:]):
+            for start, place in reversed(self._people[-_MAX_PEOPLE:]):
                 if start < phrase.start and self.sentence - self._all[place].sentence < _RECENT:
                     return place
         return None

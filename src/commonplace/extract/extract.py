@@ -483,10 +483,10 @@ _GUESSED_KINDS: Final = 0.6
 """No surer is it what a name in capitals is that stands in no list."""
 _CALLED_OFF: Final = 0.8
 """So sure is it that what is said to be called off is."""
-_MOST_CALLED_OFF: Final = 100
+_MAX_RETRACTED: Final = 100
 """A text that calls off more is none that people write."""
 _PAST: Final = frozenset({"was", "were"})
-_LONGEST_SENTENCE: Final = 4_000
+_MAX_SENTENCE_LENGTH: Final = 4_000
 
 
 def extract(
@@ -536,8 +536,8 @@ class _Reader:
 
     def read(self, stretch: Stretch) -> None:
         """Take in one sentence."""
-        for begin in range(stretch.start, stretch.end, _LONGEST_SENTENCE):
-            tokens = Tokens(self._text, begin, min(begin + _LONGEST_SENTENCE, stretch.end))
+        for begin in range(stretch.start, stretch.end, _MAX_SENTENCE_LENGTH):
+            tokens = Tokens(self._text, begin, min(begin + _MAX_SENTENCE_LENGTH, stretch.end))
             if tokens.count:
                 self._read(tokens, is_prose=stretch.is_prose)
 
@@ -586,7 +586,7 @@ class _Reader:
     def _take_back(self, line: Line) -> None:
         """Note what a sentence says never to have come about."""
         tokens = line.tokens
-        if len(self._cancellations) >= _MOST_CALLED_OFF:
+        if len(self._cancellations) >= _MAX_RETRACTED:
             return
         for called in cancelled(line, self._entities):
             is_passed_on = is_inside(self._quotations, tokens.start[called.verb]) or is_reported(tokens, called.verb)

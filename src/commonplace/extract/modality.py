@@ -131,7 +131,7 @@ thriller sitcom musical opera fanfic
 _HINTS: Final = _REPORTS_OF_ALL | _STORIES
 _INTO_STORY: Final = frozenset({"in"})
 _FURTHEST: Final = 6
-_LONGEST_SPEAKER: Final = 5
+_MAX_SPEAKER_LENGTH: Final = 5
 
 
 def quotations(text: str) -> list[tuple[int, int]]:
@@ -260,7 +260,7 @@ def _is_attributed_behind(tokens: Tokens, verb: int) -> bool:
 
 def _is_speaker(tokens: Tokens, verb: int, place: int) -> bool:
     """Tell whether between a comma and `said`, or in `that is what Bob says`, stands who said so and no more."""
-    for back in range(place - 1, max(place - _LONGEST_SPEAKER - 1, verb), -1):
+    for back in range(place - 1, max(place - _MAX_SPEAKER_LENGTH - 1, verb), -1):
         lower = tokens.lower[back]
         if lower in ("and", "but"):
             return False

@@ -207,7 +207,7 @@ _RULES: Final[tuple[Rule, ...]] = (
 )
 
 
-_LONGEST_RUN: Final = 10
+_MAX_RUN_LENGTH: Final = 10
 _STATIONS: Final = frozenset({"radio", "television", "tv"})
 _APOSTROPHES: Final = frozenset({"'", "’"})
 _SURNAMES_TOO: Final = frozenset("long winter winters summer summers".split())
@@ -222,7 +222,7 @@ _BEFORE_TITLE: Final = frozenset(
 def run_end(tokens: Tokens, first: int) -> int:
     """Return where a run of capitalised words ends, with the small words that belong to a name."""
     last = first + 1
-    while last < tokens.count and last - first < _LONGEST_RUN:
+    while last < tokens.count and last - first < _MAX_RUN_LENGTH:
         lower = tokens.lower[last]
         if tokens.word[last][0].isupper():
             last += 1
@@ -353,7 +353,7 @@ def is_shouted(tokens: Tokens, first: int, last: int) -> bool:
     return any(word[0].isalpha() and not word.isupper() for word in tokens.word)
 
 
-_LONGEST_WORD: Final = 200
+_MAX_WORD_LENGTH: Final = 200
 _FOLDERS: Final = frozenset(
     "src lib tests test docs app apps packages scripts cmd internal pkg bin etc usr var home tmp".split()
 )
@@ -372,7 +372,7 @@ def kind_by_looks(word: str, *, quoted: bool) -> Kind | None:
     """
     lower = word.lower()
     if (
-        len(word) > _LONGEST_WORD
+        len(word) > _MAX_WORD_LENGTH
         or not _LETTER.search(word)
         or (word.isalpha() and word.islower() and not quoted and lower not in TOOLS)
     ):
@@ -419,7 +419,7 @@ _TOOL_OR_VERB: Final = TOOLS & BREAKERS
 """`Go` is a language in the middle of a sentence."""
 _NO_ROLES: Final = FIRST_NAMES | PLACE_FRONTS | frozenset({"royal"})
 _TOOL_FIRSTS: Final = frozenset(name.split()[0] for name in TOOL_NAMES)
-_MOST_WORDS: Final = 4
+_MAX_WORDS: Final = 4
 _LISTED, _TITLED, _CERTAIN, _LIKELY = 0.9, 0.9, 0.8, 0.65
 _SPEAKING: Final = frozenset(
     """
@@ -490,7 +490,7 @@ def _mention(tokens: Tokens, first: int, last: int, kind: Kind) -> Mention:
 
 def _own(tokens: Tokens, place: int, own: Mapping[str, str]) -> Mention | None:
     """Find what the caller's own types list, up to four words long."""
-    for last in range(min(place + _MOST_WORDS, tokens.count), place, -1):
+    for last in range(min(place + _MAX_WORDS, tokens.count), place, -1):
         type_ = own.get(" ".join(tokens.lower[place:last]))
         if type_ is not None:
             return _mention(tokens, place, last, Kind(type_, 1.0))
@@ -500,7 +500,7 @@ def _own(tokens: Tokens, place: int, own: Mapping[str, str]) -> Mention | None:
 def _written_as_code(tokens: Tokens, place: int, *, is_prose: bool) -> Mention | None:
     """Find an address, a path, an identifier, something in backticks, `Berlin-based`, a tool known by its name."""
     if tokens.lower[place] in _TOOL_FIRSTS:
-        for last in range(min(place + _MOST_WORDS, tokens.count), place + 1, -1):
+        for last in range(min(place + _MAX_WORDS, tokens.count), place + 1, -1):
             if " ".join(tokens.lower[place:last]) in TOOL_NAMES:
                 return _mention(tokens, place, last, Kind("tool", 0.95))
     word = tokens.word[place]

@@ -36,8 +36,8 @@ _CLOSING: Final = frozenset(['"', "”", "*", "_", "]"])
 _POSSESSIVE: Final = frozenset(["'s", "’s"])
 _ACRONYM: Final = 0.6
 _FINITE: Final = frozenset("is are was were has have does do will can no not should would".split())
-_LONGEST: Final = 5
-_MOST_ITEMS: Final = 12
+_MAX_LENGTH: Final = 5
+_MAX_ITEMS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def read_behind(line: Line, place: int, *, is_subject: bool = False) -> tuple[li
     """
     found: list[Phrase] = []
     end = place
-    while len(found) < _MOST_ITEMS:
+    while len(found) < _MAX_ITEMS:
         read = _one_behind(line, place)
         if read is None:
             break
@@ -124,7 +124,7 @@ def read_behind(line: Line, place: int, *, is_subject: bool = False) -> tuple[li
 
 def _list_goes_on(line: Line, place: int) -> bool:
     """Tell whether behind a comma stands one more item, by the `and` that must come behind that."""
-    for _ in range(_MOST_ITEMS):
+    for _ in range(_MAX_ITEMS):
         read = _one_behind(line, place)
         if read is None:
             return False
@@ -181,7 +181,7 @@ def _one_behind(line: Line, place: int) -> tuple[Phrase, int] | None:
 def _extent(line: Line, first: int) -> tuple[Mention | None, int]:
     """Return the name among the words that a phrase may have from a place on, and where it ends."""
     last, mention = first, None
-    while last < line.tokens.count and last - first < _LONGEST:
+    while last < line.tokens.count and last - first < _MAX_LENGTH:
         named = line.starting.get(last)
         if named is not None:
             if mention is not None:
@@ -280,7 +280,7 @@ def read_before(line: Line, end: int) -> tuple[list[Phrase], int]:
     """Read the noun phrase or list that ends before a word; give where it begins, with its determiner."""
     found: list[Phrase] = []
     begin = end
-    while len(found) < _MOST_ITEMS:
+    while len(found) < _MAX_ITEMS:
         read = _one_before(line, end)
         if read is None:
             break
@@ -328,7 +328,7 @@ def _one_before(line: Line, end: int) -> tuple[Phrase, int] | None:
     phrase = _phrase(line, first, end, mention, is_definite=is_definite)
     if phrase is None or tokens.at(start - 1) in _NONE:
         return None
-    if mention is None and phrase.last - phrase.first >= _LONGEST:
+    if mention is None and phrase.last - phrase.first >= _MAX_LENGTH:
         return None
     return _with_head(line, phrase, start)
 
@@ -336,7 +336,7 @@ def _one_before(line: Line, end: int) -> tuple[Phrase, int] | None:
 def _extent_before(line: Line, end: int) -> tuple[Mention | None, int]:
     """Return the name among the words that a phrase may have before a place, and where it begins."""
     first, mention = end, None
-    while first > 0 and end - first < _LONGEST:
+    while first > 0 and end - first < _MAX_LENGTH:
         named = line.ending.get(first)
         if named is not None and mention is None:
             mention, first = named, named.first
@@ -368,7 +368,7 @@ def _with_head(line: Line, phrase: Phrase, start: int) -> tuple[Phrase, int] | N
 
 def _modified(line: Line, place: int) -> tuple[Phrase, int] | None:
     """Return what a clause before a word belongs to: `the service` of `the service that handles billing`."""
-    for back in range(place - 1, max(place - _LONGEST, 0), -1):
+    for back in range(place - 1, max(place - _MAX_LENGTH, 0), -1):
         if line.tokens.lower[back] in ("that", "which", "who"):
             return _one_before(line, back)
     return None

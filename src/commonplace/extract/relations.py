@@ -94,11 +94,11 @@ def _key(words: list[str]) -> Key:
 
 
 RULES: Final = _rules()
-LONGEST: Final = max(len(key[2]) for key in RULES)
+MAX_LENGTH: Final = max(len(key[2]) for key in RULES)
 VERBS_OF_RULES: Final = frozenset(key[0] for key in RULES) | MOVING
 
 
-SHORTEST_TIME_OF_A_MOVE: Final = 27 * 86_400.0
+MIN_MOVE_DURATION: Final = 27 * 86_400.0
 """Who left a place on a day has set out; who left it in a month or a year has moved away."""
 
 _FURTHEST: Final = 24
@@ -263,7 +263,7 @@ def _first_word(date: Mention) -> str:
     return date.text.split(maxsplit=1)[0].lower()
 
 
-_LONGEST_FACT: Final = 320
+_MAX_FACT_LENGTH: Final = 320
 _WEAK: Final = 0.7
 """A name under this confidence may turn out to be what a fact needs."""
 _COERCED_SURE: Final = 0.6
@@ -348,7 +348,7 @@ class Settler:
         date = nearest(self._dates, subject, tokens.start[statement.verb], stop)
         if statement.is_future and date is None:
             return None
-        if statement.is_departure and date is not None and date.until - date.since < SHORTEST_TIME_OF_A_MOVE:
+        if statement.is_departure and date is not None and date.until - date.since < MIN_MOVE_DURATION:
             return None
         is_unsure = is_reported or (statement.is_departure and date is None)
         source = self.entities.place_of(statement.source)
@@ -398,9 +398,9 @@ class Settler:
         """Return the sentence, or as much of a long one as says it, with names for its pronouns."""
         tokens, text = self.line.tokens, self.line.tokens.text
         start, end = tokens.start[0], tokens.end[-1]
-        if end - start > _LONGEST_FACT:
+        if end - start > _MAX_FACT_LENGTH:
             start = max(start, min(statement.source.start, statement.target.start, tokens.start[statement.verb]))
-            end = min(max(statement.source.end, statement.target.end), start + _LONGEST_FACT)
+            end = min(max(statement.source.end, statement.target.end), start + _MAX_FACT_LENGTH)
         pieces: list[str] = []
         ends = sorted(((statement.source, source), (statement.target, target)), key=lambda pair: pair[0].start)
         for phrase, place in ends:

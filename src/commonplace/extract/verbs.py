@@ -106,7 +106,7 @@ _STARTING: Final = frozenset("start starts started begin begins began begun".spl
 _KEEPING: Final = frozenset("continue continues continued keep keeps kept".split())
 _ENDING: Final = frozenset("stop stops stopped quit quits ceased ceases cease".split())
 _DECIDING: Final = frozenset("decided agreed chose voted resolved elected opted".split())
-_LONGEST: Final = 8
+_MAX_LENGTH: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def _helped(tokens: Tokens, group: VerbGroup) -> VerbGroup | None:
     """Add the words before a verb to it, one by one from the right; None where they make it no verb."""
     place = group.verb - 1
     is_governed = False
-    for _ in range(_LONGEST):
+    for _ in range(_MAX_LENGTH):
         lower = tokens.at(place)
         if lower == "longer" and tokens.at(place - 1) == "no":
             group, place = replace(group, is_end=True), place - 2

@@ -26,7 +26,7 @@ MODELS = {MODEL: 256, "text-embedding-3-small": 1536}
 FIXED: Mapping[str, float] = {"k1": 1.2, "b": 0.75}
 """The parameters of BM25, which hold these values and no other."""
 
-_MOST_BYTES = 16 * 1024 * 1024
+_MAX_BYTES = 16 * 1024 * 1024
 
 _INDEX, _PIPELINE = "artifact_index", "retrieval_pipeline"
 _EMBEDDING = f"{_INDEX}.embedding_config"
@@ -67,7 +67,7 @@ def read_auto_retrieval(file: Path) -> dict[str, object]:
         ConfigError: the file cannot be read or breaks the schema; `path` is the place of the fault.
     """
     try:
-        text = read_file(file, _MOST_BYTES).decode()
+        text = read_file(file, _MAX_BYTES).decode()
     except FileNotFoundError:
         raise NotFoundError(f"there is no file {file}", remedy="check the path given to --config") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -20,9 +20,9 @@ from commonplace.errors import ConfigError
 from commonplace.types import ORIGINS
 from commonplace.types.graph import EPISODE_SOURCES, Alias, Entity, Episode, Happening, Mention, Relation
 
-MOST_CHARACTERS: Final = 1024 * 1024
+MAX_CHARACTERS: Final = 1024 * 1024
 """Of one text."""
-MOST_ID_CHARACTERS: Final = 200
+MAX_ID_CHARACTERS: Final = 200
 
 T = TypeVar("T")
 
@@ -41,8 +41,8 @@ class Fields:
             ConfigError: it is missing, empty or too long.
         """
         value = self.text(name)
-        if not value.strip() or len(value) > MOST_ID_CHARACTERS or "\0" in value:
-            self.refuse(name, value, f"give it an id of 1 to {MOST_ID_CHARACTERS} characters")
+        if not value.strip() or len(value) > MAX_ID_CHARACTERS or "\0" in value:
+            self.refuse(name, value, f"give it an id of 1 to {MAX_ID_CHARACTERS} characters")
         return value
 
     def text(self, name: str, default: str | None = None) -> str:
@@ -56,8 +56,8 @@ class Fields:
             return default
         if not isinstance(value, str):
             self.refuse(name, value, "give it a text")
-        if len(value) > MOST_CHARACTERS:
-            self.refuse(name, value, f"the limit is {MOST_CHARACTERS:,} characters")
+        if len(value) > MAX_CHARACTERS:
+            self.refuse(name, value, f"the limit is {MAX_CHARACTERS:,} characters")
         return value
 
     def texts(self, name: str) -> tuple[str, ...]:

@@ -35,8 +35,8 @@ HEADINGS: Final = {
     "junk": "Perhaps worth nothing",
 }
 """What a kind of finding is called, for people, in the order in which they are told."""
-_LONGEST: Final = 300
-_MOST_LISTED: Final = 500
+_MAX_LENGTH: Final = 300
+_MAX_LISTED: Final = 500
 
 
 def page_of(health: Mapping[str, Any], texts: Mapping[str, str], at: str) -> str:
@@ -92,8 +92,8 @@ def _findings(heading: str, findings: Iterable[Mapping[str, Any]], kind: str, te
     found = [each for each in findings if each["kind"] == kind]
     if not found:
         return ""
-    rows = "".join(_finding(each, texts) for each in found[:_MOST_LISTED])
-    more = f"<p>… {len(found) - _MOST_LISTED:,} more</p>\n" if len(found) > _MOST_LISTED else ""
+    rows = "".join(_finding(each, texts) for each in found[:_MAX_LISTED])
+    more = f"<p>… {len(found) - _MAX_LISTED:,} more</p>\n" if len(found) > _MAX_LISTED else ""
     return f"<h2>{_text(heading)} ({len(found):,})</h2>\n<table>\n{rows}</table>\n{more}"
 
 
@@ -106,7 +106,7 @@ def _finding(finding: Mapping[str, Any], texts: Mapping[str, str]) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"
 
 
 def _text(words: str) -> str:

@@ -81,8 +81,8 @@ SAID_WITHOUT_CONTENT: Final[Mapping[str, str]] = {
 """Words of which a prompt may consist that says nothing to find a memory by, besides English stop words."""
 _ASKING: Final = frozenset({"who", "whom", "whose", "where", "when", "which", "how"})
 """Common as they are, these ask for something where more is said: "who am I", but not "how so"."""
-_FEWEST_ASKED: Final = 3
-_MOST_DIGITS: Final = 2
+_MIN_WORDS: Final = 3
+_MAX_DIGITS: Final = 2
 _WORD: Final = re.compile(r"[^\W_]+")
 _SLASH_COMMAND: Final = re.compile(r"\s*/[\w:.-]+\s*")
 
@@ -175,9 +175,9 @@ def has_content(prompt: str) -> bool:
     for number, found in enumerate(_WORD.finditer(prompt), start=1):
         word = _folded(found[0])
         asks = asks or word in _ASKING
-        if asks and number >= _FEWEST_ASKED:
+        if asks and number >= _MIN_WORDS:
             return True
-        if word not in _WITHOUT_CONTENT and not (word.isdecimal() and len(word) <= _MOST_DIGITS):
+        if word not in _WITHOUT_CONTENT and not (word.isdecimal() and len(word) <= _MAX_DIGITS):
             return True
     return False
 

@@ -303,13 +303,13 @@ PageKind = Literal["day", "long"]
 LEVELS: Final[Mapping[PageKind, int]] = {"day": 2, "long": 3}
 """The level of an entry's heading in a page."""
 
-LONGEST_TOPIC: Final = 60
+MAX_TOPIC_LENGTH: Final = 60
 
 _WHEN: Final[Mapping[PageKind, re.Pattern[str]]] = {
     "day": re.compile(r"([01]?[0-9]|2[0-3])(\\*)(:[0-5][0-9])(?=[ \t]|\Z)"),
     "long": re.compile(r"([0-9]{4})(\\*)(-[0-9]{2}-[0-9]{2})(?=[ \t]|\Z)"),
 }
-_SHORTEST_SENTENCE: Final = 12
+_MIN_SENTENCE_LENGTH: Final = 12
 _SENTENCE_END: Final = re.compile(r"[.!?](?=\s)|[。！？]")
 _LEAD: Final = re.compile(r"(?:[>\s]|[-*+]\s|\d{1,3}[.)]\s|#{1,6}\s|\[[ xX]\]\s)*")
 _EMPHASIS: Final = re.compile(r"(?<!\w)(\*{1,2}|~~|_)(?=[^\s_])(.+?)(?<=\S)\1(?!\w)")
@@ -416,7 +416,7 @@ def _first_sentence(words: str) -> str:
     for end in _SENTENCE_END.finditer(words):
         following = words[end.end() :].lstrip()[:1]
         # "Dr. X", "e.g. this" and "approx. 3" go on.
-        goes_on = end.end() < _SHORTEST_SENTENCE or following.islower() or following.isdigit()
+        goes_on = end.end() < _MIN_SENTENCE_LENGTH or following.islower() or following.isdigit()
         if end.group() != "." or not goes_on:
             words = words[: end.end()]
             break
@@ -424,19 +424,19 @@ def _first_sentence(words: str) -> str:
 
 
 def _shortened(words: str) -> str:
-    if len(words) <= LONGEST_TOPIC:
+    if len(words) <= MAX_TOPIC_LENGTH:
         return words
-    end = LONGEST_TOPIC - 1
+    end = MAX_TOPIC_LENGTH - 1
     while end > 1 and (unicodedata.category(words[end])[0] == "M" or "\u200d" in words[end - 1 : end + 1]):
         end -= 1
     space = words.rfind(" ", 0, end + 1)
-    return words[: space if space > LONGEST_TOPIC // 2 else end].rstrip(" .,;:") + "…"
+    return words[: space if space > MAX_TOPIC_LENGTH // 2 else end].rstrip(" .,;:") + "…"
 
 
 SECTIONS: Final = ("Decisions", "Preferences", "Lessons", "Events")
 """In the order of the page. A person may add others, which are kept where they stand."""
 
-MOST_TOKENS: Final = 5000
+MAX_TOKENS: Final = 5000
 
 _SECTION_OF: Final = {
     "decision": "Decisions",
@@ -474,7 +474,7 @@ def canonical(section: str) -> str:
     return next((ours for ours in SECTIONS if ours.casefold() == name.casefold()), name)
 
 
-def fit(counts: Iterable[tuple[str, int]], limit: int = MOST_TOKENS, *, used: int = 0) -> tuple[str, ...]:
+def fit(counts: Iterable[tuple[str, int]], limit: int = MAX_TOKENS, *, used: int = 0) -> tuple[str, ...]:
     """Return the ids that together stay under the limit, in the order given: each is taken if there is still room.
 
     A memory that is too long is passed over, so that it keeps out no other; the rest stay in the store only.

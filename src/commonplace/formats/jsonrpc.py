@@ -19,7 +19,7 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 
-LONGEST_MESSAGE = 2_000
+MAX_MESSAGE_LENGTH = 2_000
 """In characters: a model reads it, and it may repeat what the model sent."""
 
 _ID = rb'"id"\s*:\s*(-?\d{1,18}|"[\w.:-]{0,99}")\s*'
@@ -158,9 +158,9 @@ def error_of(call_id: RequestId | None, error: ProtocolError) -> Answer:
 
 def shortened(message: str) -> str:
     """Return a message, without its middle if it is long: a problem stands at its beginning, the remedy at its end."""
-    if len(message) <= LONGEST_MESSAGE:
+    if len(message) <= MAX_MESSAGE_LENGTH:
         return message
-    half = (LONGEST_MESSAGE - 1) // 2
+    half = (MAX_MESSAGE_LENGTH - 1) // 2
     return f"{message[:half]}…{message[-half:]}"
 
 
@@ -183,14 +183,14 @@ def encode(message: Answer) -> bytes:
     return f"{json.dumps(head, ensure_ascii=False, separators=(',', ':'))[:-1]},{visible_json(rest)[1:]}".encode()
 
 
-LONGEST_LINE = 4 * 1024 * 1024
+MAX_LINE_LENGTH = 4 * 1024 * 1024
 _DRAINED_AT_ONCE = 64 * 1024
 _KEPT = 256
 
 
 @dataclass(frozen=True, slots=True)
 class TooLong:
-    """Stands for a line that was longer than `LONGEST_LINE` bytes and has been read past: how it began and ended."""
+    """Stands for a line that was longer than `MAX_LINE_LENGTH` bytes and has been read past: how it began and ended."""
 
     head: bytes
     tail: bytes
@@ -202,8 +202,8 @@ def read_lines(stream: BinaryIO) -> Iterator[bytes | TooLong]:
     What stands after the last newline is yielded too: a writer that died in the middle of a message is answered that
     it is not JSON, and one that only forgot the newline is served.
     """
-    while line := stream.readline(LONGEST_LINE + 1):
-        if len(line) > LONGEST_LINE and not line.endswith(b"\n"):
+    while line := stream.readline(MAX_LINE_LENGTH + 1):
+        if len(line) > MAX_LINE_LENGTH and not line.endswith(b"\n"):
             yield TooLong(line[:_KEPT], _drain(stream, line[-_KEPT:]))
         elif stripped := line.strip(b" \t\r\n"):
             yield stripped

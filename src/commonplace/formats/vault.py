@@ -48,7 +48,7 @@ from commonplace.text.similarity import sha256
 
 EXTENSION: Final = ".md"
 
-LONGEST_BYTES: Final = 120
+MAX_STEM_BYTES: Final = 120
 """Of a note's name without its extension: encrypted file systems take 143, and paths of Windows 260 in all."""
 
 _UNFIT: Final = re.compile(r'[\\/:*?"<>|#^\[\]%`]')
@@ -60,19 +60,19 @@ _RESERVED: Final = frozenset(
 )
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _SUFFIXES: Final = (8, 16, 64)
-_MOST_NAMED: Final = 3
+_MAX_NAMED: Final = 3
 
 
 def title_of(content: str, entities: Iterable[str], memory_id: str) -> str:
     """Return the title of a memory's note: its first heading or sentence, else what it names, else its id."""
-    named = ", ".join([_one_line(name) for name in entities][:_MOST_NAMED])
+    named = ", ".join([_one_line(name) for name in entities][:_MAX_NAMED])
     return _one_line(topic_of(content)) or topic_of(named) or f"Memory {_short(memory_id, _SUFFIXES[0])}"
 
 
 def file_stem(title: str) -> str:
     """Return the name of a note without its extension; never empty, and the same for the same title."""
     words = " ".join(_UNFIT.sub(" ", _one_line(title)).split()).strip(_EDGES)
-    words = _cut(words, LONGEST_BYTES) or "Memory"
+    words = _cut(words, MAX_STEM_BYTES) or "Memory"
     return f"_{words}" if words.split(".")[0].strip().upper() in _RESERVED else words
 
 
@@ -82,7 +82,7 @@ def file_names(title: str, memory_id: str) -> Iterator[str]:
     yield stem + EXTENSION
     for length in _SUFFIXES:
         suffix = f" ({_short(memory_id, length)})"
-        yield (_cut(stem, LONGEST_BYTES - len(suffix)) or "Memory") + suffix + EXTENSION
+        yield (_cut(stem, MAX_STEM_BYTES - len(suffix)) or "Memory") + suffix + EXTENSION
 
 
 def same_place(name: str) -> str:

@@ -11,7 +11,7 @@ from commonplace.errors import UsageError
 from commonplace.files import read_file
 from commonplace.text.markdown import front_matter_end
 
-MOST_BITS: Final = 14_000
+MAX_BITS: Final = 14_000
 """Of a whole number, some 4,200 digits: Python writes none of more than 4,300, so nobody could be told of it. A number
 in hexadecimal digits is read all the same."""
 LONG_NUMBER: Final = "a number has more than 4,200 digits"
@@ -57,7 +57,7 @@ def fault_of(error: Exception) -> str:
 
 def is_long_number(value: object) -> bool:
     """Tell whether a value is a whole number of too many digits."""
-    return isinstance(value, int) and value.bit_length() > MOST_BITS
+    return isinstance(value, int) and value.bit_length() > MAX_BITS
 
 
 def _holds_long_number(value: object) -> bool:
@@ -129,10 +129,10 @@ def _doubled(text: str) -> str:
     return ""
 
 
-LONGEST: Final = 16_384
+MAX_LENGTH: Final = 16_384
 """Characters of front matter that are parsed; more of it is taken for something else."""
 
-_MOST_BRACKETS: Final = 64
+_MAX_BRACKETS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ def parse_front_matter(text: str) -> FrontMatter:
     r"""Return the front matter of a text whose only line end is "\n". Never raises: what is broken has a `fault`."""
     if not text.startswith(("---", "+++")):
         return NONE
-    head = text[: LONGEST + 1].split("\n")
+    head = text[: MAX_LENGTH + 1].split("\n")
     count = front_matter_end(head)
     if not count:
         return NONE
@@ -185,6 +185,6 @@ def _toml(block: str) -> tuple[object, str]:
 
 
 def _yaml(block: str) -> tuple[object, str]:
-    if block.count("[") + block.count("{") > _MOST_BRACKETS:
-        return None, f"more than {_MOST_BRACKETS} brackets"
+    if block.count("[") + block.count("{") > _MAX_BRACKETS:
+        return None, f"more than {_MAX_BRACKETS} brackets"
     return load_yaml(block, first_line=2)

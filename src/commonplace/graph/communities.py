@@ -23,7 +23,7 @@ _UNITS: Final = 2**10
 _HEAVIEST: Final = 10**6
 """A weight of 1 is counted as so many units, and may be so high: sums of millions of edges are exact in floats."""
 
-_MOST_LEVELS: Final = 12
+_MAX_LEVELS: Final = 12
 _VISITS, _FREE_VISITS = 4, 20_000
 """How many times each id is looked at on a level, on average, and what a small graph may take in all.
 
@@ -122,7 +122,7 @@ def _climb(neighbours: _Neighbours, resolution: float) -> tuple[list[int], bool]
     whole = list(range(len(neighbours)))
     inner = [0.0] * len(neighbours)
     is_at_rest = True
-    for _ in range(_MOST_LEVELS):
+    for _ in range(_MAX_LEVELS):
         labels, is_level_at_rest = _move(neighbours, inner, resolution)
         is_at_rest = is_at_rest and is_level_at_rest
         order = {label: place for place, label in enumerate(dict.fromkeys(labels))}

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from commonplace.graph.runtime import GraphRuntime, Texts
     from commonplace.store.graph_contract import GraphChange, GraphReading
 
-MOST_ALIASES: Final = 200
+MAX_ALIASES: Final = 200
 """An entity has no more names; further ones are understood but not kept."""
-MOST_CANDIDATES: Final = 64
+MAX_CANDIDATES: Final = 64
 
 
 class Entities:
@@ -116,7 +116,7 @@ class Entities:
         fresh = False
         for name in dict.fromkeys(cleaned(each)[:MAX_NAME_CHARACTERS] for each in names):
             form = normal(name) if name else ""
-            if not form or len(borne) >= MOST_ALIASES or (form in borne and (episode.id or not borne[form].episode)):
+            if not form or len(borne) >= MAX_ALIASES or (form in borne and (episode.id or not borne[form].episode)):
                 continue
             if form not in borne and form != normal(entity.name) and self._is_of_another(form, entity):
                 continue
@@ -145,8 +145,8 @@ def known_by(graph: GraphReading, ground: GraphRuntime, name: str, type_: str) -
         chosen = choose(name, type_, [Known(each, (each.name,)) for each in own], ground.similarity)
         if chosen is not None:
             return chosen.entity
-    others = graph.named([each for each in lookups(name, type_) if each != form], limit=MOST_CANDIDATES)
-    found = (named.get(form, [])[:MOST_CANDIDATES], *others.values())
+    others = graph.named([each for each in lookups(name, type_) if each != form], limit=MAX_CANDIDATES)
+    found = (named.get(form, [])[:MAX_CANDIDATES], *others.values())
     live = {entity.id: entity for each in found for entity in each}
     if not live:
         return None

@@ -168,7 +168,7 @@ def _is_name(alias: Alias) -> bool:
     return not alias.normal.startswith(KEY)
 
 
-MOST_MENTIONS: Final = 50
+MAX_MENTIONS: Final = 50
 """So often an episode is recorded to mention a thing; further mentions where they call it otherwise."""
 
 
@@ -262,8 +262,8 @@ class _Adding:
         # One that stands nowhere as it is called is still mentioned, or nothing would tell who supports it.
         mentions = [self._mention(entity, start, end) for start, end in found.spans or ((0, 0),)]
         called = {each.name: each for each in reversed(mentions)}
-        further = [each for each in mentions[MOST_MENTIONS:] if called[each.name] is each]
-        self._graph.put_mentions([*mentions[:MOST_MENTIONS], *further])
+        further = [each for each in mentions[MAX_MENTIONS:] if called[each.name] is each]
+        self._graph.put_mentions([*mentions[:MAX_MENTIONS], *further])
         return entity
 
     def claim(self, claim: Claim, entities: Sequence[Entity]) -> None:
@@ -325,8 +325,8 @@ class _Adding:
         return Mention(self._episode.id, "entity", entity.id, start, end, name)
 
 
-MOST_ENTITIES: Final = 1_000
-MOST_FACTS: Final = 1_000
+MAX_ENTITIES: Final = 1_000
+MAX_FACTS: Final = 1_000
 """An episode that says more is a document, and its parts say more of each thing."""
 
 
@@ -344,11 +344,11 @@ def bounded(extraction: Extraction) -> Bounded:
     What is kept stays in its order; of entities that are named equally often the first come first.
     """
     entities, claims = extraction.entities, extraction.claims
-    if len(entities) <= MOST_ENTITIES and len(claims) <= MOST_FACTS:
+    if len(entities) <= MAX_ENTITIES and len(claims) <= MAX_FACTS:
         return Bounded(extraction)
     kept, ends = _first(claims)
     often = sorted(range(len(entities)), key=lambda place: (place not in ends, -len(entities[place].spans), place))
-    places = {old: new for new, old in enumerate(sorted(often[:MOST_ENTITIES]))}
+    places = {old: new for new, old in enumerate(sorted(often[:MAX_ENTITIES]))}
     moved = tuple(replace(each, source=places[each.source], target=places[each.target]) for each in kept)
     notices = [
         f"the graph took {most:,} of the {found:,} {what} in it: give it in parts to have them all"
@@ -357,7 +357,7 @@ def bounded(extraction: Extraction) -> Bounded:
     ]
     chosen = tuple(entities[place] for place in places)
     # Of whom nobody can tell any more, it would be taken for anybody's.
-    left = [each for each in extraction.cancellations[:MOST_FACTS] if _ends(each) <= places.keys()]
+    left = [each for each in extraction.cancellations[:MAX_FACTS] if _ends(each) <= places.keys()]
     called_off = tuple(each.moved(places) for each in left)
     return Bounded(replace(extraction, entities=chosen, claims=moved, cancellations=called_off), tuple(notices))
 
@@ -372,13 +372,13 @@ def _first(claims: tuple[Claim, ...]) -> tuple[list[Claim], set[int]]:
     ends: set[int] = set()
     for claim in claims:
         new = {claim.source, claim.target} - ends
-        if len(kept) < MOST_FACTS and len(ends) + len(new) <= MOST_ENTITIES:
+        if len(kept) < MAX_FACTS and len(ends) + len(new) <= MAX_ENTITIES:
             kept.append(claim)
             ends |= new
     return kept, ends
 
 
-MOST_KEPT: Final = 500
+MAX_KEPT: Final = 500
 """So many texts that were embedded stay at hand: what was named lately will be named again."""
 
 _Key = tuple[str, float, bool]
@@ -417,7 +417,7 @@ class MemoryFeed:
         readings = Readings(ground, texts)
         for each in memories:
             self._read(readings, each.owner, each.record)
-        self._kept = texts if len(texts) <= MOST_KEPT else None
+        self._kept = texts if len(texts) <= MAX_KEPT else None
         return readings
 
     def add(self, change: MemoryChange, memory: StoredMemory, readings: Readings) -> None:

@@ -19,9 +19,9 @@ from commonplace.types.graph import EpisodeSource
 _SPEAKER: Final = re.compile(r"^[ \t>*-]*(?P<speaker>[^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]+(?=\S)", re.MULTILINE)
 _HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NAMES: Final = ("name", "title", "full_name", "fullname", "label", "id")
-_MOST_DEPTH: Final = 8
-_MOST_VALUES: Final = 2_000
-_LONGEST_VALUE: Final = 80
+_MAX_DEPTH: Final = 8
+_MAX_VALUES: Final = 2_000
+_MAX_VALUE_LENGTH: Final = 80
 """A longer value is a text, and read as one."""
 
 _KEYS: Final[Mapping[str, tuple[str, str]]] = {
@@ -163,7 +163,7 @@ class _Structure:
         self._at = at
         self._kinds = kinds
         self._together = Together()
-        self._left = _MOST_VALUES
+        self._left = _MAX_VALUES
         self._from = 0
 
     def read(self) -> Extraction:
@@ -174,7 +174,7 @@ class _Structure:
     def _walk(self, value: Any, owner: int | None, depth: int) -> int | None:
         """Read a value, and return the place of the entity that it is."""
         self._left -= 1
-        if depth > _MOST_DEPTH or self._left < 0:
+        if depth > _MAX_DEPTH or self._left < 0:
             return None
         if isinstance(value, Mapping):
             return self._object(value, owner, depth)
@@ -228,7 +228,7 @@ class _Structure:
                     self._claim(me, found, relation or "RELATED_TO")
 
     def _text(self, value: str, me: int | None, relation: str, type_: str) -> None:
-        if relation and me is not None and len(value) <= _LONGEST_VALUE:
+        if relation and me is not None and len(value) <= _MAX_VALUE_LENGTH:
             found = self._entity(value, "file" if has_extension(value) and type_ == "concept" else type_)
             if found != me:
                 self._claim(me, found, relation)

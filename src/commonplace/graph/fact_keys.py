@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from commonplace.extract.model import Cancellation
 from commonplace.graph.entities import roots
-from commonplace.graph.facts import LEAST_SURE, Assertion, Fact, assertion_of, fact_of, happening
+from commonplace.graph.facts import MIN_CONFIDENCE, Assertion, Fact, assertion_of, fact_of, happening
 from commonplace.graph.kinds import PER_TOPIC, SYMMETRIC
 from commonplace.graph.names import compare, forms_of
 from commonplace.graph.resolver import Effect, FactResolver, Rule, is_move, resolve_facts
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from commonplace.graph.runtime import GraphRuntime, Texts
     from commonplace.store.graph_contract import GraphChange, GraphReading
 
-MOST_SLOTS: Final = 1_000
+MAX_KEYS: Final = 1_000
 """So many slots are kept at hand while an episode is taken in."""
 _FEW: Final = 64
 """So many facts tell what a place lies in."""
@@ -162,7 +162,7 @@ class FactKeys:
         """Return the facts of a slot, read once for all that is said of them, and the same as they are stored."""
         rule = self._rule(slot, {})
         if (slot, rule.is_topic) not in self._runs:
-            if len(self._runs) >= MOST_SLOTS:
+            if len(self._runs) >= MAX_KEYS:
                 self._runs.clear()
             found = _facts_of(self._graph, slot)
             run = FactResolver(rule, [fact for _, fact in found])
@@ -246,7 +246,7 @@ def _facts_of(graph: GraphReading, slot: FactKey) -> list[tuple[Relation, Fact]]
     return sorted(read, key=lambda pair: (pair[0].created_at, pair[1].born, pair[0].id))
 
 
-_UNSURE: Final = LEAST_SURE / 2
+_UNSURE: Final = MIN_CONFIDENCE / 2
 """So sure is it which move is meant where nobody says whose: enough to doubt one, not to take it back."""
 _LOOKED_AT: Final = 50
 

@@ -142,7 +142,7 @@ def overlap(first: Span, second: Span) -> Span | None:
     return None if first.is_empty or second.is_empty or shared.is_empty else shared
 
 
-LEAST_SURE: Final = 0.5
+MIN_CONFIDENCE: Final = 0.5
 """What is said with less confidence ends nothing."""
 
 Ruling = Literal["apart", "closes", "disputed"]
@@ -213,7 +213,7 @@ def _doubt(older: Standing, newer: Standing, began: float) -> str:
         return "what is older in the world was said later"
     if newer.trust < older.trust:
         return "the source of the newer one is trusted less"
-    if newer.confidence < LEAST_SURE:
+    if newer.confidence < MIN_CONFIDENCE:
         return "the newer one is hardly said"
     return ""
 

@@ -142,12 +142,12 @@ def relation_type(given: str, kinds: Kinds) -> str:
     return name if kinds.has_relation(name) else _RELATIONS.get(name, _OTHER_RELATION)
 
 
-MOST_ENTITIES: Final = 200
-MOST_FACTS: Final = 300
+MAX_ENTITIES: Final = 200
+MAX_FACTS: Final = 300
 """More of one part of a text is no reading of it, but a fault."""
-_MOST_ALIASES: Final = 8
-_MOST_SPANS: Final = 100
-_LONGEST_FACT: Final = 300
+_MAX_ALIASES: Final = 8
+_MAX_SPANS: Final = 100
+_MAX_FACT_LENGTH: Final = 300
 _SURE: Final = 0.8
 _LESS_SURE: Final = 0.6
 """One end of the fact is not named in its sentence: who is meant there, the model says alone."""
@@ -211,7 +211,7 @@ def _lists(answer: Any) -> tuple[list[Any], list[Any]]:
     if not isinstance(answer, Mapping):
         raise ProviderError("the answer is no JSON object")
     found = []
-    for name, most in (("entities", MOST_ENTITIES), ("facts", MOST_FACTS)):
+    for name, most in (("entities", MAX_ENTITIES), ("facts", MAX_FACTS)):
         value = answer.get(name)
         if not isinstance(value, list):
             raise ProviderError(f'the answer has no list "{name}"')
@@ -280,7 +280,7 @@ class _Reading:
         return len(self._entities) - 1
 
     def _name_also(self, place: int, aliases: Sequence[Any]) -> None:
-        for alias in islice((each for each in aliases if isinstance(each, str)), _MOST_ALIASES):
+        for alias in islice((each for each in aliases if isinstance(each, str)), _MAX_ALIASES):
             written, spans = self._named(alias)
             entity = self._entities[place]
             if spans and normal(alias) not in self._places:
@@ -294,7 +294,7 @@ class _Reading:
         kept = cleaned(name)
         if kept in (self._text.speaker or THE_USER,):
             spans = (*_spans(kept, self._content), *(match.span() for match in _SPEAKING.finditer(self._content)))
-            return kept, _outermost(spans[:_MOST_SPANS])
+            return kept, _outermost(spans[:_MAX_SPANS])
         if len(kept) > MAX_NAME_CHARACTERS or not _LETTER.search(kept) or kept.casefold() in _PRONOUNS:
             return kept, ()
         spans = _spans(kept, self._content)
@@ -351,13 +351,13 @@ class _Reading:
     def _sentence(self, given: str, span: tuple[int, int], source: int, target: int, *, has_both: bool) -> str:
         """Return a sentence that can be understood by itself: the text's own, the model's, or one of the names."""
         own = cleaned(self._content[slice(*span)])
-        if has_both and len(own) <= _LONGEST_FACT:
+        if has_both and len(own) <= _MAX_FACT_LENGTH:
             return own
         names = [self._entities[place].name for place in (source, target)]
         said = cleaned(given)
-        if said and len(said) <= _LONGEST_FACT and all(name.casefold() in said.casefold() for name in names):
+        if said and len(said) <= _MAX_FACT_LENGTH and all(name.casefold() in said.casefold() for name in names):
             return said
-        return f"{names[0]}: {own[:_LONGEST_FACT]}" if not has_both else own[:_LONGEST_FACT]
+        return f"{names[0]}: {own[:_MAX_FACT_LENGTH]}" if not has_both else own[:_MAX_FACT_LENGTH]
 
 
 def _around(holding: Sequence[Stretch], found: tuple[int, int]) -> tuple[int, int]:
@@ -376,7 +376,7 @@ def _spans(name: str, content: str) -> tuple[tuple[int, int], ...]:
     right = r"(?![A-Za-z0-9_])" if _is_plain(name.rstrip()[-1]) else ""
     pattern = left + r"\s+".join(map(re.escape, words)) + right
     for flags in (0, re.IGNORECASE):
-        found = tuple(match.span() for match in islice(re.finditer(pattern, content, flags), _MOST_SPANS))
+        found = tuple(match.span() for match in islice(re.finditer(pattern, content, flags), _MAX_SPANS))
         if found:
             return found
     return ()
@@ -406,9 +406,9 @@ def _string(given: Any, key: str) -> str:
 
 PART_CHARACTERS: Final = 6_000
 """So much of a text a model reads at once, so that what it finds fits into one answer."""
-MOST_PARTS: Final = 16
+MAX_PARTS: Final = 16
 _TRIES: Final = 2
-_LONGEST_ECHO: Final = 4_000
+_MAX_ECHO_LENGTH: Final = 4_000
 _OPTIONS: Final = {"temperature": 0.0}
 _CUTS: Final = ("\n\n", "\n", ". ", " ")
 _INSIDE: Final = re.compile(r"\S")
@@ -477,9 +477,9 @@ def _by_rules(said: Said, kinds: Kinds) -> Extraction:
 
 def _by_model(said: Said, kinds: Kinds, open_generator: Callable[[], Generator]) -> tuple[Extraction, int]:
     parts = _parts(said.content)
-    if len(parts) > MOST_PARTS:
+    if len(parts) > MAX_PARTS:
         raise ProviderError(
-            f"the text has {len(said.content):,} characters, too many for {MOST_PARTS} calls", remedy="add it in parts"
+            f"the text has {len(said.content):,} characters, too many for {MAX_PARTS} calls", remedy="add it in parts"
         )
     generator = open_generator()
     together, left_out = Together(), 0
@@ -505,7 +505,7 @@ def _ask(generator: Generator, text: Text) -> Borne:
                     remedy="try again, or choose another model",
                 ) from error
             fault = f"That answer cannot be used: {error.args[0]}. Give the whole answer once more, as one JSON object."
-            messages += [Message("assistant", answer[:_LONGEST_ECHO]), Message("user", fault)]
+            messages += [Message("assistant", answer[:_MAX_ECHO_LENGTH]), Message("user", fault)]
     raise AssertionError
 
 

@@ -75,7 +75,7 @@ _SHORT: Final = {
     "app": "application",
     "prod": "production",
 }
-_FEWEST_WORDS: Final = 2
+_MIN_WORDS: Final = 2
 _NAMES_AT_HAND: Final = 1_024
 """The forms of a name are asked for several times while it is written; those of so many names are kept."""
 
@@ -181,7 +181,7 @@ def loose(name: str) -> str:
 def stems(name: str) -> str:
     """Return the stems of the words of a name of several words, in order; "" for one word, or where digits tell."""
     words = cleaned(name).casefold().replace("-", " ").replace("_", " ").split()
-    if len(words) < _FEWEST_WORDS or _VERSIONED.search(name) or not all(map(str.isalpha, words)):
+    if len(words) < _MIN_WORDS or _VERSIONED.search(name) or not all(map(str.isalpha, words)):
         return ""
     written = [_SHORT.get(word, word) for word in words if word not in ("the", "a", "an")]
     return " ".join(analyse(" ".join(written)))
@@ -204,7 +204,7 @@ def has_extension(name: str) -> bool:
 
 _FILE: Final = Path(__file__).with_name("hypocorisms.txt")
 
-_FEWEST: Final = 3
+_MIN_LETTERS: Final = 3
 """So many letters has a short form that may begin another one: Liz and Lizzie, but not Al and Alf."""
 
 
@@ -230,7 +230,7 @@ def related(name: str) -> frozenset[str]:
 
 
 def _is_beginning(one: str, other: str) -> bool:
-    return len(one) >= _FEWEST and other.startswith(one)
+    return len(one) >= _MIN_LETTERS and other.startswith(one)
 
 
 _PLACES: Final = CITIES | COUNTRIES | REGIONS | STATES
@@ -238,7 +238,7 @@ _SMALL: Final = frozenset("of the and for in on at to a an de & d".split())
 _ACRONYM: Final = re.compile(r"[A-Z][A-Za-z]?(?:[A-Z]|[A-Z][a-z](?=[A-Z]))*[A-Z]|(?:[A-Za-z]\.){2,}[A-Za-z]?")
 _LETTERS: Final = re.compile(r"[^A-Za-z]+")
 _WORD: Final = re.compile(r"[^\W_]+")
-_SHORTEST, _LONGEST = 3, 8
+_MIN_LENGTH, _MAX_LENGTH = 3, 8
 _OF_ORGANIZATIONS: Final = 2
 """So short an acronym tells something only of organizations, whose kind of name it is."""
 _POSSESSIVE: Final = re.compile(r"(?<=\w)['’]s?$")
@@ -321,7 +321,7 @@ def acronym(name: str) -> str:
     letters = _LETTERS.sub("", bare)
     is_one = (_ACRONYM.fullmatch(bare) is not None or letters.isupper()) and " " not in bare
     known = letters.lower() in CONCEPT_ACRONYMS
-    return letters.lower() if is_one and not known and _OF_ORGANIZATIONS <= len(letters) <= _LONGEST else ""
+    return letters.lower() if is_one and not known and _OF_ORGANIZATIONS <= len(letters) <= _MAX_LENGTH else ""
 
 
 def initials(name: str) -> tuple[str, ...]:
@@ -333,13 +333,13 @@ def initials(name: str) -> tuple[str, ...]:
     if len(large) < _OF_ORGANIZATIONS or not all(each[0].isupper() for each in large):
         return ()
     made = ("".join(each[0] for each in some).lower() for some in (words, large))
-    return tuple(each for each in dict.fromkeys(made) if _OF_ORGANIZATIONS <= len(each) <= _LONGEST)
+    return tuple(each for each in dict.fromkeys(made) if _OF_ORGANIZATIONS <= len(each) <= _MAX_LENGTH)
 
 
 def is_acronym_of(short: str, name: str, type_: str) -> bool:
     """Tell whether one name is written as the acronym of another."""
     letters = acronym(short)
-    fewest = _OF_ORGANIZATIONS if type_ == "organization" else _SHORTEST
+    fewest = _OF_ORGANIZATIONS if type_ == "organization" else _MIN_LENGTH
     return len(letters) >= fewest and letters in initials(name)
 
 
@@ -377,7 +377,7 @@ def _venue(name: str) -> tuple[str, str]:
     return (stem, last.lower()) if stem and last.lower() in _VENUES else (cleaned(name), "")
 
 
-LEAST_SIMILAR: Final = 0.75
+MIN_SIMILARITY: Final = 0.75
 """Cosine of two names' vectors from which they may be one, where their words have the same stems; a round guess."""
 
 Similarity = Callable[[str, str], float]
@@ -476,7 +476,7 @@ def _is_form_of(name: str, other: str, type_: str, similarity: Similarity) -> bo
         return True
     if type_ == "place" or has_extension(name) != has_extension(other):
         return False
-    return bool(stems(name)) and stems(name) == stems(other) and similarity(name, other) >= LEAST_SIMILAR
+    return bool(stems(name)) and stems(name) == stems(other) and similarity(name, other) >= MIN_SIMILARITY
 
 
 def _is_part(fewer: Sequence[str], more: Sequence[str]) -> bool:

@@ -46,18 +46,18 @@ from commonplace.text.languages import STOP_WORDS
 from commonplace.text.tokens import analyse
 from commonplace.types.graph import Edge, Entity, GraphFilter, Relation, Subject
 
-LEAST_MEANT: Final[Mapping[Subject, float]] = {"relation": 0.45, "entity": 0.65}
+MIN_COSINE: Final[Mapping[Subject, float]] = {"relation": 0.45, "entity": 0.65}
 """The least score of what shares no word with the query; a name has less to be alike by than a sentence. Round numbers,
 between what answers (`SQL` finds a fact about Postgres at .55, `mountaineering` climbing at .78) and what does not
 (`penguins` finds a fact at .38, and Globex at .56)."""
-LEAST_NAMED: Final[Mapping[str, float]] = {"minilm": 0.75}
+MIN_NAME_COSINE: Final[Mapping[str, float]] = {"minilm": 0.75}
 """Of a name, where a transformer made the vectors: it finds a place by `Beethoven symphony` at .69, a word that
 names nothing by a greeting at .74, and climbing by `mountaineering` above."""
-LEAST_BY_LETTERS: Final = 0.7
+MIN_LETTER_SIMILARITY: Final = 0.7
 """The same where vectors are made of letters and mean nothing."""
 _OF_LETTERS: Final = frozenset({"hashing"})
 _WORD: Final = re.compile(r"[^\W_]+")
-_LEAST_LETTERS: Final = 2.5
+_MIN_LETTERS: Final = 2.5
 """A word that the vocabulary cuts into pieces of fewer letters on average is none it knows: `zz`, `##zz`."""
 NEVER: Final = 2.0
 
@@ -90,18 +90,18 @@ def bar(query: str, kind: Subject, embedder: str, pieces: Callable[[str], int]) 
     if not words:
         return Bar(NEVER, NEVER)
     if embedder in _OF_LETTERS:
-        return Bar(least_meant=LEAST_BY_LETTERS)
+        return Bar(least_meant=MIN_LETTER_SIMILARITY)
     is_known = any(_is_known(word, pieces) for word in words if word.lower() not in STOP_WORDS)
-    least = LEAST_NAMED.get(embedder, LEAST_MEANT[kind]) if kind == "entity" else LEAST_MEANT[kind]
+    least = MIN_NAME_COSINE.get(embedder, MIN_COSINE[kind]) if kind == "entity" else MIN_COSINE[kind]
     return Bar(least_meant=least if is_known else NEVER)
 
 
 def _is_known(word: str, pieces: Callable[[str], int]) -> bool:
     """Tell whether vectors can say what a word means: a number is only itself."""
-    return word.isalpha() and len(word) >= _LEAST_LETTERS * max(pieces(word), 1)
+    return word.isalpha() and len(word) >= _MIN_LETTERS * max(pieces(word), 1)
 
 
-MOST_ASKED: Final = 1000
+MAX_IDS_PER_QUERY: Final = 1000
 """So many texts a search gives at most."""
 _ROUNDS: Final = (1, 5, 25)
 """Of what is found much may be filtered out: then it is searched again for so many times more."""
@@ -181,7 +181,7 @@ class GraphFinder:
         for id_ in sorted(keep(list(ends))):
             # Being named and being in a fact that answers are two signs, not one.
             scores[id_] = 1.0 - (1.0 - scores.get(id_, 0.0)) * (1.0 - ends[id_])
-        meant = known_by(self._graph, self._ground, query, "concept") if len(query) <= _LONGEST_NAME else None
+        meant = known_by(self._graph, self._ground, query, "concept") if len(query) <= _MAX_NAME_LENGTH else None
         if meant is not None and keep([meant.id]):
             scores[meant.id] = max(scores.get(meant.id, 0.0), NAMED)
         distances = self._distances(wanted)
@@ -210,12 +210,12 @@ class GraphFinder:
         namespace = texts_of(self._ground.namespace, kind)
         bar = self._bar(query, kind)
         for times in _ROUNDS:
-            asked = min(MOST_ASKED, (limit + _SPARE) * times)
+            asked = min(MAX_IDS_PER_QUERY, (limit + _SPARE) * times)
             found = self._search(namespace, query, asked)
             if kind == "relation":
                 found = self._without_types(found, namespace, query, asked)
             passed = keep([id_ for id_, score in found.scores.items() if _is_about(id_, score, found, bar)])
-            if len(passed) >= limit or len(found.scores) < asked or asked == MOST_ASKED:
+            if len(passed) >= limit or len(found.scores) < asked or asked == MAX_IDS_PER_QUERY:
                 break
         kept = {id_: score for id_, score in found.scores.items() if id_ in passed}
         return TextHits(kept, found.is_degraded, found.notices)
@@ -291,7 +291,7 @@ def adjacent(graph: GraphReading, times: Times, *, groups: Sequence[str] = ()) -
     return steps
 
 
-_LONGEST_NAME: Final = 200
+_MAX_NAME_LENGTH: Final = 200
 _ANY: Final = GraphFilter(with_past=True)
 
 
@@ -327,8 +327,8 @@ def _best(scores: Mapping[str, float], limit: int, distances: Mapping[str, int],
 
 COMMUNITIES: Final = uuid.UUID("8c7a4a52-94de-5f1b-b0b4-0f4a2f1f6f53")
 """Namespace of the UUIDv5 of communities, named by their sorted members."""
-MOST_VISITED: Final = 20_000
-MOST_MEMBERS: Final = 10
+MAX_VISITED: Final = 20_000
+MAX_MEMBERS: Final = 10
 _BETWEEN: Final = 100
 """Facts of one entity that are looked at to find those between entities at the rim."""
 
@@ -397,7 +397,7 @@ class GraphReader:
         graph = self._graph
         start, goal = (find_entity(graph, self._ground, each).id for each in (source, target))
         found = shortest_path(
-            start, goal, adjacent(graph, times), max_depth=max_depth, max_visited=MOST_VISITED, fan_out=FAN_OUT
+            start, goal, adjacent(graph, times), max_depth=max_depth, max_visited=MAX_VISITED, fan_out=FAN_OUT
         )
         stored, relations, seeing = graph.entities(found.ids), graph.relations(found.edges), Seeing(graph, times)
         return GraphPath(
@@ -452,9 +452,9 @@ class GraphReader:
         seeing = Seeing(graph, times)
         views = []
         for place, group in enumerate(found.groups[:limit]):
-            if len(group) < _FEWEST_MEMBERS:
+            if len(group) < _MIN_MEMBERS:
                 break
-            first = sorted(group, key=lambda id_: (-degrees[id_], id_))[:MOST_MEMBERS]
+            first = sorted(group, key=lambda id_: (-degrees[id_], id_))[:MAX_MEMBERS]
             stored = sorted(graph.entities(first).values(), key=lambda each: (-degrees[each.id], each.name, each.id))
             members = seeing.entities(stored, has_summaries=False)
             id_ = str(uuid.uuid5(COMMUNITIES, "\n".join(group)))
@@ -538,7 +538,7 @@ class AskedContext:
     times: Times
 
 
-_FEWEST_MEMBERS: Final = 2
+_MIN_MEMBERS: Final = 2
 _DEPTH: Final = 2
 _AROUND: Final = 200
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from commonplace.errors import UsageError
-from commonplace.graph.entities import MOST_ALIASES
+from commonplace.graph.entities import MAX_ALIASES
 from commonplace.graph.facts import OWN, Assertion, assertion_of, happening
 from commonplace.graph.kinds import topic_of
 from commonplace.graph.names import KEY, normal, stored_keys
@@ -190,9 +190,9 @@ def refuse_many_names(aliases: Iterable[Alias]) -> None:
         UsageError: naming how many, and the limit.
     """
     names = {each.normal for each in aliases if not each.normal.startswith(KEY)}
-    if len(names) > MOST_ALIASES:
+    if len(names) > MAX_ALIASES:
         raise UsageError(
-            f"an entity has {len(names):,} names, the limit is {MOST_ALIASES}", remedy="leave out what nobody calls it"
+            f"an entity has {len(names):,} names, the limit is {MAX_ALIASES}", remedy="leave out what nobody calls it"
         )
 
 

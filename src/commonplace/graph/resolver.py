@@ -17,13 +17,23 @@ from itertools import islice
 from math import inf
 from typing import Final
 
-from commonplace.graph.facts import LEAST_SURE, Assertion, Fact, Span, fact_of, first_said, judge, overlap, relation_of
+from commonplace.graph.facts import (
+    MIN_CONFIDENCE,
+    Assertion,
+    Fact,
+    Span,
+    fact_of,
+    first_said,
+    judge,
+    overlap,
+    relation_of,
+)
 from commonplace.graph.kinds import PER_TOPIC, SYMMETRIC, topic_of
 from commonplace.types.graph import Relation
 
 DISPUTES: Final = uuid.UUID("5b0e2f57-6b0e-5d0c-8a39-2a3f6c0b9d11")
 """Namespace of the UUIDv5 of disputes, named by their oldest fact."""
-MOST_MET: Final = 512
+MAX_OVERLAPPING: Final = 512
 """A fact meets so many that end, that begin and that have no end: the nearest in time, the last that came."""
 
 
@@ -128,7 +138,7 @@ class KeyFacts:
             return []
         begins = -inf if fact.valid_from is None else fact.valid_from
         ends = inf if fact.valid_to is None else fact.valid_to
-        places = {*times.ending_after(begins, MOST_MET), *times.beginning_from(begins, MOST_MET)}
+        places = {*times.ending_after(begins, MAX_OVERLAPPING), *times.beginning_from(begins, MAX_OVERLAPPING)}
         found = [each for each in (self._facts[place] for place in sorted(places)) if each is not fact]
         later = [each for each in found if each.valid_from is not None and begins <= each.valid_from < ends]
         return [
@@ -213,7 +223,7 @@ def is_move(fact: str) -> bool:
 
 def why_not_taken_back(fact: Fact, evidence: Assertion) -> str:
     """Return why it is not clear that a fact never came about as a source says, "" where it is."""
-    if evidence.confidence < LEAST_SURE:
+    if evidence.confidence < MIN_CONFIDENCE:
         return "that it never came about is hardly said"
     if evidence.trust < fact.trust:
         return "the source that says it never came about is trusted less"
@@ -249,7 +259,7 @@ def gone_on(ended: Fact, by: Fact, evidence: Assertion, id_: str) -> Fact:
     )
 
 
-MOST_DISPUTED: Final = 16
+MAX_DISPUTED: Final = 16
 """A fact that comes disputes no more of those that it meets: they hang together without, and share one dispute."""
 _FAR_REACHING: Final = frozenset({"settled", "cancelled"})
 """Sayings that may change any fact of a slot."""
@@ -414,7 +424,7 @@ class FactResolver:
         return fact
 
     def _confirm(self, fact: Fact, evidence: Assertion) -> None:
-        if evidence.confidence < LEAST_SURE <= fact.confidence:
+        if evidence.confidence < MIN_CONFIDENCE <= fact.confidence:
             # What is hardly said adds a source to what is surely said, and moves neither its beginning nor its end.
             fact.order = max(fact.order, evidence.order)
             self._tell(fact, "confirmed", evidence.reason, evidence, is_own=True)
@@ -504,7 +514,7 @@ class FactResolver:
             doubt = "it was still said after it is to have ended"
         elif evidence.trust < fact.trust:
             doubt = "the source that says it has ended is trusted less"
-        elif evidence.confidence < LEAST_SURE:
+        elif evidence.confidence < MIN_CONFIDENCE:
             doubt = "that it has ended is hardly said"
         if doubt:
             self._doubt(fact, doubt, evidence, is_own=is_own)
@@ -540,7 +550,7 @@ class FactResolver:
         places = range(len(unclear))
         for place in sorted(places, key=lambda place: (_apart(unclear[place][0], fact), -place)):
             other, reason = unclear[place]
-            if len(fact.rivals) + len(chosen) >= MOST_DISPUTED:
+            if len(fact.rivals) + len(chosen) >= MAX_DISPUTED:
                 break
             is_over = judge(fact.standing, other.standing).ruling == "apart"
             if not is_over and other.id not in fact.rivals and self._excludes(other, fact):
@@ -592,7 +602,7 @@ class FactResolver:
     def _disputed_by(self, fact: Fact) -> list[Fact]:
         """Return the facts that cannot be true beside one, in order: also those that are too many to be remembered."""
         rivals = [each for each in self.facts if each.id in fact.rivals]
-        if len(rivals) < MOST_DISPUTED:
+        if len(rivals) < MAX_DISPUTED:
             return rivals
         span = Span(fact.valid_from, fact.valid_to)
         return [

@@ -19,9 +19,9 @@ from commonplace.types.graph import Alias, Entity, Relation
 if TYPE_CHECKING:
     from commonplace.store.graph_contract import GraphReading
 
-MOST_NAMES: Final = 12
+MAX_NAMES: Final = 12
 """By so many of its names an entity is found by words and meaning; by all of them where one is given exactly."""
-MOST_CHARACTERS: Final = 2_000
+MAX_CHARACTERS: Final = 2_000
 """So much of a fact is searched."""
 
 
@@ -70,7 +70,7 @@ class Texts:
 
     def prepare(self, texts: Iterable[str]) -> None:
         """Embed texts at once, before a transaction begins in which they will be written."""
-        new = [text for text in dict.fromkeys(text[:MOST_CHARACTERS] for text in texts) if text not in self._made]
+        new = [text for text in dict.fromkeys(text[:MAX_CHARACTERS] for text in texts) if text not in self._made]
         if not new:
             return
         tokenized = [TokenizedText(text, self.destination.tokenize(text)) for text in new]
@@ -91,7 +91,7 @@ class Texts:
         return self._passages(Owner(relation.id, "relation"), fact_text(relation.fact, relation.type))
 
     def _passages(self, owner: Owner, text: str) -> tuple[NewPassage, ...]:
-        kept = text[:MOST_CHARACTERS]
+        kept = text[:MAX_CHARACTERS]
         self.prepare([kept])
         token_ids, vector = self._made[kept]
         id_ = passage_id(self.destination.namespace, owner, 0)
@@ -108,4 +108,4 @@ def fact_text(fact: str, type_: str) -> str:
 
 def names_text(name: str, names: Sequence[str]) -> str:
     """Return the text by which an entity is found."""
-    return ", ".join(list(dict.fromkeys((name, *names)))[:MOST_NAMES])
+    return ", ".join(list(dict.fromkeys((name, *names)))[:MAX_NAMES])

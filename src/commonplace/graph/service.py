@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.graph.entities import MOST_ALIASES, all_merged, known_by, merged_into, roots
+from commonplace.graph.entities import MAX_ALIASES, all_merged, known_by, merged_into, roots
 from commonplace.graph.episodes import Added, FactInput, add_episode, add_fact, bounded, prepare, take_out
 from commonplace.graph.fact_keys import Changed, FactKeys, facts_of
 from commonplace.graph.facts import Assertion
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from commonplace.store.contract import MemoryChange
     from commonplace.store.graph_contract import GraphChange, GraphReading
 
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 
 ANY_TYPE = "concept"
 """The type under which a name is looked up where nobody says of what it is."""
@@ -185,9 +185,9 @@ class GraphService:
 def _refuse_too_many_names(graph: GraphReading, kept: Entity, gone: Entity) -> None:
     known = graph.aliases([kept.id, gone.id])
     names = {each.normal for some in known.values() for each in some if not each.normal.startswith(KEY)}
-    if len(names) > MOST_ALIASES:
+    if len(names) > MAX_ALIASES:
         raise UsageError(
-            f"{kept.name!r:.80} and {gone.name!r:.80} have {len(names):,} names, the limit of one is {MOST_ALIASES}",
+            f"{kept.name!r:.80} and {gone.name!r:.80} have {len(names):,} names, the limit of one is {MAX_ALIASES}",
             remedy="keep them apart, or split names off first",
         )
 
@@ -225,8 +225,8 @@ def _of_dispute(graph: GraphReading, id_: str) -> Relation | None:
     """
     found = [each for each in graph.disputed() if each.dispute == id_]
     if len(found) > 1:
-        named = "; or ".join(f"{each.id} ({each.fact:.80})" for each in found[:_MOST_NAMED])
-        more = f"; or one of {len(found) - _MOST_NAMED:,} more" if len(found) > _MOST_NAMED else ""
+        named = "; or ".join(f"{each.id} ({each.fact:.80})" for each in found[:_MAX_NAMED])
+        more = f"; or one of {len(found) - _MAX_NAMED:,} more" if len(found) > _MAX_NAMED else ""
         raise UsageError(
             f"{id_!r:.80} is a dispute about {len(found):,} facts", remedy=f"name the one that is right: {named}{more}"
         )

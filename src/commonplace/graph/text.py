@@ -48,7 +48,7 @@ def describe(
 
 def entity_item(entity: EntityView) -> Recalled:
     """Return what stands in the text of an entity."""
-    names = f" (also {', '.join(entity.aliases[:_MOST_NAMES])})" if entity.aliases else ""
+    names = f" (also {', '.join(entity.aliases[:_MAX_NAMES])})" if entity.aliases else ""
     return Recalled(f"entity:{entity.uuid}", f"{entity.name}{names}", f"{entity.entity_type}, trust {entity.trust:.2f}")
 
 
@@ -73,7 +73,7 @@ def when(known: RelationView | EntityView) -> str:
     return f"since {start}" if start else "at an unknown time"
 
 
-_MOST_NAMES: Final = 5
+_MAX_NAMES: Final = 5
 
 
 def _day(at: datetime | None) -> str:

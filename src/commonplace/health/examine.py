@@ -25,17 +25,17 @@ _PLEASANTRIES: Final = frozenset(
     " na none null undefined asdf got it will do sounds please you're welcome so much very all right alright cool nice"
     " foo bar baz qwerty".split()
 )
-_MOST_SAID: Final = 6
+_MAX_REPORTED: Final = 6
 _LOG_LINE: Final = re.compile(
     r"\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d"
     r"|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|TRACE)\b|at \S+\(|File \"|\s*\|)"
 )
 _LOOKED_AT: Final = 20_000
-_FEWEST_LINES: Final = 5
-_FEWEST_WORDS: Final = 20
-_MOST_REPEATED: Final = 0.5
-_LEAST_OWN: Final = 0.2
-_LEAST_LETTERS: Final = 0.3
+_MIN_LINES: Final = 5
+_MIN_WORDS: Final = 20
+_MAX_REPEATED: Final = 0.5
+_MIN_OWN_SHARE: Final = 0.2
+_MIN_LETTERS: Final = 0.3
 _LONG: Final = 40
 
 
@@ -47,7 +47,7 @@ def suspicion(text: str) -> str:
 
 def _of_words(text: str) -> str:
     said = _SAID.findall(text[:200].lower())
-    if len(said) <= _MOST_SAID and said and _PLEASANTRIES.issuperset(said):
+    if len(said) <= _MAX_REPORTED and said and _PLEASANTRIES.issuperset(said):
         return "it is a pleasantry or a placeholder"
     if text.lower().startswith("lorem ipsum"):
         return "it is a placeholder"
@@ -55,23 +55,23 @@ def _of_words(text: str) -> str:
     if not letters:
         return "it has no words"
     written = sum(not character.isspace() for character in text)
-    if written >= _LONG and letters < _LEAST_LETTERS * written:
+    if written >= _LONG and letters < _MIN_LETTERS * written:
         return "most of it is neither letters nor words"
     words = _WORD.findall(text.lower())
-    if len(words) >= _FEWEST_WORDS and len(set(words)) < _LEAST_OWN * len(words):
+    if len(words) >= _MIN_WORDS and len(set(words)) < _MIN_OWN_SHARE * len(words):
         return "it repeats the same words"
     return ""
 
 
 def _of_lines(lines: list[str]) -> str:
-    if len(lines) < _FEWEST_LINES:
+    if len(lines) < _MIN_LINES:
         return ""
-    if sum(bool(_LOG_LINE.match(line)) for line in lines) > _MOST_REPEATED * len(lines):
+    if sum(bool(_LOG_LINE.match(line)) for line in lines) > _MAX_REPEATED * len(lines):
         return "it looks like a log or a traceback"
-    return "it repeats the same lines" if len(set(lines)) < _MOST_REPEATED * len(lines) else ""
+    return "it repeats the same lines" if len(set(lines)) < _MAX_REPEATED * len(lines) else ""
 
 
-_MOST_IN_BAND: Final = 50
+_MAX_IN_BAND: Final = 50
 """Of more memories that share a band no pairs are compared: what all have in common tells nothing."""
 
 
@@ -143,7 +143,7 @@ def _duplicates(live: Iterable[StoredMemory]) -> Iterator[Finding]:
     pairs = {
         (one, other)
         for ids in bands.values()
-        if len(ids) <= _MOST_IN_BAND
+        if len(ids) <= _MAX_IN_BAND
         for place, one in enumerate(ids)
         for other in ids[place + 1 :]
     }

@@ -13,8 +13,8 @@ from commonplace.files import read_file
 
 LOOKED_AT: Final = 10
 """So many of the first hits count."""
-MOST_QUERIES: Final = 10_000
-_MOST_BYTES: Final = 16 * 1024 * 1024
+MAX_QUERIES: Final = 10_000
+_MAX_BYTES: Final = 16 * 1024 * 1024
 
 Ask = Callable[[str], Collection[str]]
 """Returns what the first hits of a query are: ids of memories and of what they were made from, and paths."""
@@ -49,15 +49,15 @@ def read_golden(path: Path) -> list[GoldenQuery]:
         UsageError: it is too large, or a line of it is not as it should be.
     """
     try:
-        lines = read_file(path, _MOST_BYTES).decode().splitlines()
+        lines = read_file(path, _MAX_BYTES).decode().splitlines()
     except FileNotFoundError as error:
         raise NotFoundError(f"there is no file {path}", remedy="name a file of golden queries") from error
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error
         raise UsageError(f"{path} cannot be read: {why}", remedy="give a text in UTF-8") from error
     queries = [_parsed(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    if not 0 < len(queries) <= MOST_QUERIES:
-        raise UsageError(f"{path} has {len(queries):,} queries", remedy=f"give 1 to {MOST_QUERIES:,}")
+    if not 0 < len(queries) <= MAX_QUERIES:
+        raise UsageError(f"{path} has {len(queries):,} queries", remedy=f"give 1 to {MAX_QUERIES:,}")
     return queries
 
 

@@ -29,7 +29,7 @@ from commonplace.text.tokens import FIELDS
 
 LEXICAL = "lexical"
 """Tantivy's directory in a generation."""
-MOST_TERMS = 64
+MAX_TERMS = 64
 """Of a longer query only its rarest terms are searched, so that a pasted page costs no more than a paragraph."""
 NO_PHASE = "*"
 """Stands in the phase field of a passage without one, which passes every phase filter."""
@@ -39,7 +39,7 @@ _SYSTEM_ERROR = re.compile(r"\bOs \{ code: (\d+)")
 """How Tantivy's messages tell the system's error number; they carry it nowhere else."""
 _SPARE_HITS = 64
 """Hits fetched beyond the limit, so that ties at its edge are broken by number and not by place."""
-_MOST_OWNERS = 2_000
+_MAX_OWNERS = 2_000
 """A set of more owners costs Tantivy milliseconds; hits are then fetched in growing numbers and looked up in it."""
 _GROWTH = 8
 _FEW_NUMBERS = 256
@@ -238,7 +238,7 @@ class TantivyLexicalIndex:
             frequencies = {field: self._searcher.doc_freq(field, term) for field in FIELDS}
             if any(frequencies.values()):
                 held[term] = frequencies
-        rarest = sorted(held, key=lambda term: (sum(held[term].values()), term))[:MOST_TERMS]
+        rarest = sorted(held, key=lambda term: (sum(held[term].values()), term))[:MAX_TERMS]
         return [
             self._weighted(term, field, counts[term] * self._share_of_rarity(held[term], field))
             for term in rarest
@@ -280,7 +280,7 @@ class TantivyLexicalIndex:
 
 
 def _has_many_owners(scope: Scope) -> bool:
-    return scope.filter.needs_owners and scope.owners is not None and len(scope.owners) > _MOST_OWNERS
+    return scope.filter.needs_owners and scope.owners is not None and len(scope.owners) > _MAX_OWNERS
 
 
 def _is_sifted(scope: Scope) -> bool:

@@ -20,7 +20,7 @@ from commonplace.text.languages import PROSE, Language, language_of
 from commonplace.text.markdown import plain_heading
 from commonplace.types import ARTIFACT_TYPES, PHASES
 
-MOST: Final = 100
+MAX_RESULTS: Final = 100
 """References kept of one text, the first ones."""
 
 _MENTION: Final = re.compile(r"(?<![\w@/.'\"`-])@((?:[\w.~-]+/)*[\w.~-]+)")
@@ -56,7 +56,7 @@ def find_references(text: str, path: str, language: Language, known: Collection[
     for reference in _all(text, path, language, known):
         if reference and reference != path:
             found[reference] = None
-            if len(found) == MOST:
+            if len(found) == MAX_RESULTS:
                 break
     return tuple(found)
 
@@ -142,9 +142,9 @@ def _other_imports(text: str, path: str, directory: str, known: Collection[str])
 RULES: Final = 2
 """Which rules these are; it grows with every change that describes an old file anew."""
 
-LONGEST_SUMMARY: Final = 500
-LONGEST_TITLE: Final = 200
-MOST_TAGS: Final = 50
+MAX_SUMMARY_LENGTH: Final = 500
+MAX_TITLE_LENGTH: Final = 200
+MAX_TAGS: Final = 50
 
 _HEAD: Final = 8000  # characters in which title and summary are looked for
 _DIRECTORIES: Final[dict[str, str]] = {
@@ -232,8 +232,8 @@ def describe(text: str, path: str, language: Language, known: Collection[str] = 
     phase = _choice(values, "phase", PHASES, faults) or _phase(path)
     summary = _line(values.get("summary")) or _line(values.get("description")) or _first_paragraph(head, language)
     return Description(
-        title=title[:LONGEST_TITLE],
-        summary=shorten(summary, LONGEST_SUMMARY),
+        title=title[:MAX_TITLE_LENGTH],
+        summary=shorten(summary, MAX_SUMMARY_LENGTH),
         tags=_tags(values),
         type=kind,
         phase=phase,
@@ -271,7 +271,7 @@ def _tags(values: Mapping[str, object]) -> tuple[str, ...]:
     if not isinstance(given, list):
         return ()
     tags = (_line(tag).lstrip("#")[:100] for tag in given)
-    return tuple(dict.fromkeys(tag for tag in tags if tag))[:MOST_TAGS]
+    return tuple(dict.fromkeys(tag for tag in tags if tag))[:MAX_TAGS]
 
 
 def _type(path: str, language: Language, title: str, head: str) -> str:

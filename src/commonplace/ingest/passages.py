@@ -29,7 +29,7 @@ PASSAGE_IDS: Final = uuid.UUID("6f1d0c0e-3a57-5d0b-9a36-1c8f2a7f5e21")
 """Namespace of the UUIDv5 of passages; it never changes, so that a rebuild gives the same ids."""
 
 MAX_TOKENS: Final = 1 << 62
-LONGEST_NAME: Final = 300
+MAX_NAME_LENGTH: Final = 300
 """So many characters of a title or heading are embedded, as headings have; more would take the passage's own place."""
 
 WORDING: Final = 1
@@ -99,7 +99,7 @@ def passage_text(title: str, heading: str, text: str) -> str:
 
 def _names(title: str, heading: str, text: str) -> list[str]:
     first = text.partition("\n")[0]
-    return [name[:LONGEST_NAME] for name in dict.fromkeys((title, heading)) if name and not _says(first, name)]
+    return [name[:MAX_NAME_LENGTH] for name in dict.fromkeys((title, heading)) if name and not _says(first, name)]
 
 
 def _says(line: str, name: str) -> bool:

@@ -20,11 +20,11 @@ _BOMS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _DECLARED: Final = re.compile(rb"^(?:[^\n]*\n)?[ \t\f]*(?:#|//|/\*|<!--|;|--)[^\n]*?coding[:=][ \t]*([-\w.]+)")
-_MOST_FOREIGN: Final = 0.3
+_MAX_FOREIGN_SHARE: Final = 0.3
 _GENERATED: Final = re.compile(r"@generated\b|\bcode generated\b.*\bdo not edit\b", re.IGNORECASE)
 _LONG_LINE: Final = 400
 _SAMPLE: Final = 20_000
-_FEWEST_LETTERS: Final = 0.1
+_MIN_LETTERS: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def _other_encoding(data: bytes) -> tuple[str, str] | Refusal:
         except (LookupError, UnicodeError):
             pass
     foreign = len(data.translate(None, bytes(range(128))))
-    if foreign <= _MOST_FOREIGN * len(data):
+    if foreign <= _MAX_FOREIGN_SHARE * len(data):
         try:
             return normalise(data.decode("cp1252")), "is not UTF-8; read as Windows-1252"
         except UnicodeDecodeError:
@@ -129,4 +129,4 @@ def looks_generated(text: str) -> bool:
 def looks_like_data(text: str) -> bool:
     """Return whether a long text is figures and signs with hardly a letter, which nobody wrote or will read."""
     signs = "".join(text[:_SAMPLE].split())
-    return len(signs) > _SAMPLE // 10 and sum(map(str.isalpha, signs)) < _FEWEST_LETTERS * len(signs)
+    return len(signs) > _SAMPLE // 10 and sum(map(str.isalpha, signs)) < _MIN_LETTERS * len(signs)

@@ -30,7 +30,7 @@ DRAFT: Final = ".commonplace-draft"
 _COPY: Final = re.compile(r"(.+)\.(?:conflict|damaged)-[0-9a-f]{8}\.md")
 _DAMAGED: Final = re.compile(r"(.+)\.damaged-[0-9a-f]{8}\.md")
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
-_LONGEST_NAME: Final = 200
+_MAX_NAME_LENGTH: Final = 200
 """Bytes; file systems take 255."""
 _KEPT_OF_LONG: Final = 100
 
@@ -73,7 +73,7 @@ def directory_name(namespace: str) -> str:
         character if character in _PLAIN else "".join(f"%{byte:02x}" for byte in character.encode())
         for character in namespace
     )
-    if len(written) <= _LONGEST_NAME:
+    if len(written) <= _MAX_NAME_LENGTH:
         return written
     return f"{written[:_KEPT_OF_LONG]}~{sha256(namespace.encode()).hexdigest()}"
 

@@ -119,9 +119,9 @@ def entry_of(stored: StoredMemory, kind: PageKind, links: Iterable[str], own_sec
     )
 
 
-_MOST_BYTES: Final = 512 * 1024
+_MAX_BYTES: Final = 512 * 1024
 """Of a page in which memories are looked for: reading a larger one takes longer than a search."""
-_MOST_PAGES: Final = 64
+_MAX_PAGES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +198,12 @@ class PageReader:
         if known is not None and known[0] == stamp:
             return known[1]
         file = self._folder.read(page)
-        blocks = parse_page(file.text, kind_of(page)).blocks if len(file.data or b"") <= _MOST_BYTES else ()
+        blocks = parse_page(file.text, kind_of(page)).blocks if len(file.data or b"") <= _MAX_BYTES else ()
         shown = self._folder.shown(page)
         standing = {block.entry.id: PagePlace(shown, block.start_line, block.end_line) for block in blocks}
         with self._lock:
             self._places.pop(page, None)
-            while len(self._places) >= _MOST_PAGES:
+            while len(self._places) >= _MAX_PAGES:
                 self._places.pop(next(iter(self._places)))  # the one that was read first
             self._places[page] = (file.stamp, standing)
         return standing

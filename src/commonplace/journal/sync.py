@@ -33,7 +33,7 @@ LOCK: Final = "memory.lock"
 
 LOOK_EVERY_S: Final = 1.0
 FLUSH_AFTER_S: Final = 2.0
-MOST_PENDING: Final = 64
+MAX_PENDING: Final = 64
 _REST: Final = 20
 """After a run, the mirror rests for so many times as long as that took."""
 
@@ -166,7 +166,7 @@ class JournalSync:
             return drop_all(Folder(self._ground.directory, namespace))
 
     def _is_time(self, now: float) -> bool:
-        is_due = self._pending >= MOST_PENDING or (self._pending > 0 and now - self._flushed >= FLUSH_AFTER_S)
+        is_due = self._pending >= MAX_PENDING or (self._pending > 0 and now - self._flushed >= FLUSH_AFTER_S)
         return is_due and now >= self._rests_until
 
     def _has_news(self) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from commonplace.errors import StoreBusyError
 from commonplace.formats.journal import (
     LONG_TERM_PAGE,
-    MOST_TOKENS,
+    MAX_TOKENS,
     SECTIONS,
     Block,
     Entry,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from commonplace.journal.report import Tally
     from commonplace.journal.snapshot import Found, Seen, Snapshot
 
-_FEWEST_TOKENS: Final = 12
+_MIN_TOKENS: Final = 12
 """An entry with its heading and the comment that carries its id has more."""
 
 
@@ -57,13 +57,13 @@ def with_room(at: Snapshot, rewritten: Collection[str] = ()) -> set[str]:
     used = ground.count_tokens("\n".join([rest, *frame]))
     kept = {id_: block for id_, block in blocks.items() if id_ not in rewritten}
     at.load([each.owner.id for each in memories if each.owner.id not in kept])
-    return set(fit(_counts(at, memories, kept, MOST_TOKENS - used), used=used))
+    return set(fit(_counts(at, memories, kept, MAX_TOKENS - used), used=used))
 
 
 def _counts(at: Snapshot, memories: list[StoredMemory], kept: dict[str, Block], room: int) -> Iterator[tuple[str, int]]:
     """Yield (id, tokens) for as long as anything can have room."""
     for stored in memories:
-        if room <= _FEWEST_TOKENS:
+        if room <= _MIN_TOKENS:
             return
         id_ = stored.owner.id
         if id_ in kept:

@@ -36,7 +36,7 @@ VECTORS_CACHE: Final = Bounds(most=16, most_bytes=64 << 20, ttl_s=5 * 60)
 MAX_CONTENT_CHARACTERS: Final = 4_000
 """A longer text would drown the prompt that it is put into; a re-ranker reads no more of it either."""
 _AGENTS_NAMED: Final = 10
-_FEWEST_CANDIDATES: Final = 100
+_MIN_CANDIDATES: Final = 100
 """What each of the lexical and the dense recall of a search brings at least."""
 
 
@@ -209,7 +209,7 @@ class Retriever:
             method="bm25" if is_lexical else "two-stage",
             wanted=Filter(kinds=("knowledge",), agents=(agent,)),
             min_score=0.0,
-            stage1_limit=max(_FEWEST_CANDIDATES, count),
+            stage1_limit=max(_MIN_CANDIDATES, count),
             by_words=bool(is_lexical),
         )
 

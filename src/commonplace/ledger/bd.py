@@ -25,7 +25,7 @@ from commonplace.types.ledger import ISSUE_STATUSES, UNFINISHED, Issue, IssueEve
 
 TIMEOUT_S: Final = 30.0
 DIRECTORY: Final = ".beads"
-_LONGEST_EXCERPT: Final = 300
+_MAX_EXCERPT_LENGTH: Final = 300
 
 
 class BdLedger:
@@ -300,13 +300,13 @@ class BdLedger:
 
     def _failed(self, command: str, said: str) -> ProviderError:
         return ProviderError(
-            f"bd {command} failed: {rules.line_of(said)[:_LONGEST_EXCERPT]}",
+            f"bd {command} failed: {rules.line_of(said)[:_MAX_EXCERPT_LENGTH]}",
             remedy=f"try it by hand in {self._directory}",
         )
 
     def _misunderstood(self, command: str, answer: str) -> ProviderError:
         return ProviderError(
-            f"bd {command} answered {rules.line_of(answer)[:_LONGEST_EXCERPT]!r}",
+            f"bd {command} answered {rules.line_of(answer)[:_MAX_EXCERPT_LENGTH]!r}",
             remedy="see whether the setting ledger.bd names the program of beads",
         )
 

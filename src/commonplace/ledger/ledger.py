@@ -160,7 +160,7 @@ def _escalate(ledger: LedgerChange, issue: Issue, doer: Doer) -> bool:
 
 
 _TIMES: Final = ("created_at", "updated_at", "closed_at", "retry_at", "claimed_at", "escalated_at")
-_MOST_BYTES: Final = 256 * 1024 * 1024
+_MAX_BYTES: Final = 256 * 1024 * 1024
 
 
 class Ledger:
@@ -349,7 +349,7 @@ class Ledger:
 
 def _lines(source: Path) -> list[str]:
     try:
-        data = read_file(source, _MOST_BYTES)
+        data = read_file(source, _MAX_BYTES)
     except FileNotFoundError as error:
         raise NotFoundError(f"there is no file {source}", remedy="correct the path") from error
     except OSError as error:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 WINDOW_S: Final = 60.0
-_LEAST_WAIT_S: Final = 0.001
+_MIN_WAIT_S: Final = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def _wait(counted: list[tuple[float, int]], now: float, needed: int, limit: int)
         free += count
         if free >= needed:
             # Never 0, which would say that they were taken: reckoned in floats, a wait can come to nothing.
-            return max(at + WINDOW_S - now, _LEAST_WAIT_S)
+            return max(at + WINDOW_S - now, _MIN_WAIT_S)
     return 0.0
 
 

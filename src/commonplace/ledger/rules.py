@@ -30,7 +30,7 @@ from commonplace.types.ledger import (
 if TYPE_CHECKING:
     from commonplace.store.graph_contract import LedgerChange, LedgerReading
 
-_LONGEST_LINE: Final = 2000
+_MAX_LINE_LENGTH: Final = 2000
 _OURS: Final = ("memory_ids", "agent", "action")
 
 
@@ -73,7 +73,7 @@ def appended(notes: str, text: str, at: float) -> str:
 def line_of(text: str) -> str:
     """Return a text as one line without secrets, cut where it is very long."""
     line = redact(" ".join(text.split())).text
-    return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"
+    return line if len(line) <= _MAX_LINE_LENGTH else f"{line[: _MAX_LINE_LENGTH - 1]}…"
 
 
 def without_secrets(value: Any) -> Any:

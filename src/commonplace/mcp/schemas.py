@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from commonplace.mcp.schema import Schema
-from commonplace.text.budget import MOST_TOKENS, most_tokens
+from commonplace.text.budget import MAX_TOKENS, most_tokens
 from commonplace.text.escaping import visible
 
-MOST_RESULTS: Final = 50
+MAX_RESULTS: Final = 50
 DEFAULT_RESULTS: Final = 6
-MOST_LINES: Final = 400
+MAX_LINES: Final = 400
 DEFAULT_LINES: Final = 120
 CONTEXT_TOKENS: Final = 2_000
-MOST_CONTEXT_TOKENS: Final = 8_000
+MAX_CONTEXT_TOKENS: Final = 8_000
 
 
 def _object(properties: Mapping[str, Any], *required: str) -> Schema:
@@ -49,7 +49,7 @@ SEARCH: Final = _closed(
     {
         "query": _TEXT,
         "also": _list(_TEXT, maxItems=4),
-        "maxResults": _count(MOST_RESULTS),
+        "maxResults": _count(MAX_RESULTS),
         "minScore": _SHARE,
         "kinds": _list({"enum": ["memory", "artifact", "knowledge"]}),
         "asOf": {**_TEXT, "description": "known then, as 'last Tuesday'"},
@@ -75,7 +75,7 @@ GET: Final = _closed(
     {
         "path": {**_TEXT, "description": "as memory_search returned it, or memory:ID"},
         "from": {"type": "integer", "minimum": 1},
-        "lines": _count(MOST_LINES),
+        "lines": _count(MAX_LINES),
     },
     "path",
 )
@@ -124,7 +124,7 @@ GRAPH_RESULT: Final = _object({"facts": _LIST, "entities": _LIST, "memories": _L
 CONTEXT: Final = _closed(
     {
         "task": {**_TEXT, "description": "empty as a session starts"},
-        "maxTokens": {**_count(MOST_CONTEXT_TOKENS), "minimum": 64},
+        "maxTokens": {**_count(MAX_CONTEXT_TOKENS), "minimum": 64},
         "agent": {**_TEXT, "description": "such as test-engineer"},
     }
 )
@@ -161,7 +161,7 @@ CountTokens = Callable[[str], int]
 
 def has_room(count: CountTokens, *texts: str) -> bool:
     """Return whether each form of a response is within its budget; a short one need not be counted."""
-    return all(most_tokens(text) <= MOST_TOKENS or count(text) <= MOST_TOKENS for text in texts)
+    return all(most_tokens(text) <= MAX_TOKENS or count(text) <= MAX_TOKENS for text in texts)
 
 
 def largest(count: int, fits: Callable[[int], bool]) -> int:

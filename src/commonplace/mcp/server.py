@@ -22,7 +22,7 @@ from commonplace.formats.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
-    LONGEST_LINE,
+    MAX_LINE_LENGTH,
     Call,
     LineWriter,
     Malformed,
@@ -51,7 +51,7 @@ from commonplace.mcp.registry import (
     stateless_terms,
 )
 
-_MOST_HEAPS, _TRIM_THRESHOLD = -8, -1
+_MAX_ARENAS, _TRIM_THRESHOLD = -8, -1
 """M_ARENA_MAX and M_TRIM_THRESHOLD of mallopt(3) in the GNU C library."""
 _KEPT_FREE = 1 << 18
 
@@ -115,7 +115,7 @@ def _share_one_heap() -> None:
 
     with suppress(AttributeError):
         library = ctypes.CDLL(None)
-        library.mallopt(_MOST_HEAPS, 1)
+        library.mallopt(_MAX_ARENAS, 1)
         library.mallopt(_TRIM_THRESHOLD, _KEPT_FREE)
 
 
@@ -265,7 +265,9 @@ class _Connection:
 
     def _take_line(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
-            error = ProtocolError(INVALID_REQUEST, f"the line has more than {LONGEST_LINE} bytes; send less at a time")
+            error = ProtocolError(
+                INVALID_REQUEST, f"the line has more than {MAX_LINE_LENGTH} bytes; send less at a time"
+            )
             self._send(encode(error_of(id_at_an_end(line.head, line.tail), error)))
             return
         try:

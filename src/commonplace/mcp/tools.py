@@ -12,7 +12,7 @@ from commonplace.errors import NotFoundError, UsageError
 from commonplace.mcp import schemas
 from commonplace.mcp.registry import Context, Tool, ToolAnnotations, ToolResult
 from commonplace.mcp.schemas import beginning, has_room, largest
-from commonplace.text.budget import MOST_TOKENS
+from commonplace.text.budget import MAX_TOKENS
 from commonplace.text.escaping import meant, visible
 
 if TYPE_CHECKING:
@@ -354,7 +354,7 @@ def _get(book: Engine, given: Arguments) -> ToolResult:
     _log_use(book, excerpt)
     # As it goes out: what is written out takes more room.
     lines = visible(excerpt.text).split("\n")
-    room = MOST_TOKENS - 2 * book.count_tokens(excerpt.path) - 100
+    room = MAX_TOKENS - 2 * book.count_tokens(excerpt.path) - 100
 
     def fits(size: int) -> bool:
         return book.count_tokens(json.dumps("\n".join(lines[:size]))) <= room
@@ -449,7 +449,7 @@ def _forget(book: Engine, given: Arguments) -> ToolResult:
 
 
 def _why(book: Engine, given: Arguments) -> ToolResult:
-    found = book.search(given["query"], schemas.MOST_RESULTS, min_score=0.0)
+    found = book.search(given["query"], schemas.MAX_RESULTS, min_score=0.0)
     wanted = given["id"]
     places = book.places(each.owner_id for each in found.hits if each.kind == "memory")
     names = ((each, {each.id, each.owner_id, each.path, _path(each, places.get(each.owner_id))}) for each in found.hits)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from commonplace.store.contract import MemoryChange, Store
 
 _NUMBERS = re.compile(r"\d+")
-_MOST_COMPARED = 32
+_MAX_COMPARED = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def _twin(change: MemoryChange, write: MemoryWrite) -> StoredMemory | None:
     # Lines of one form, such as those of a log, are all alike but for their numbers.
     numbers = _NUMBERS.findall(content)
     near = [each for each in reversed(alike) if _NUMBERS.findall(each.record.content) == numbers]
-    return next((each for each in near[:_MOST_COMPARED] if is_near_duplicate(content, each.record.content)), None)
+    return next((each for each in near[:_MAX_COMPARED] if is_near_duplicate(content, each.record.content)), None)
 
 
 def _join(
@@ -140,9 +140,9 @@ def _added(change: MemoryChange, write: MemoryWrite, now: float) -> StoredMemory
     return stored
 
 
-FEWEST_WORDS = 8
+MIN_WORDS = 8
 """A shorter text may well stand in a file by chance."""
-LEAST_SHARE = 0.9
+MIN_SHARE = 0.9
 _PASSAGES = 5
 _QUERY_CHARACTERS = 2_000
 
@@ -157,7 +157,7 @@ class Recogniser:
 
     def source_of(self, text: str) -> str:
         """Return the reference of the stored passage that holds at least nine tenths of a text, "" where none does."""
-        if len(text.split(maxsplit=FEWEST_WORDS)) < FEWEST_WORDS or len(text) > MAX_QUERY_CHARACTERS:
+        if len(text.split(maxsplit=MIN_WORDS)) < MIN_WORDS or len(text) > MAX_QUERY_CHARACTERS:
             return ""
         counts = self._store.counts(self._namespace)
         if not counts["artifacts"] and not counts["knowledge"]:
@@ -174,8 +174,8 @@ class Recogniser:
         )
         hits = self._searcher.search(request).hits
         for hit in hits:
-            if contained_share(text, hit.text) >= LEAST_SHARE:
+            if contained_share(text, hit.text) >= MIN_SHARE:
                 return reference(hit)
         # A recalled text may be several passages, one after the other.
         together = "\n".join(hit.text for hit in hits)
-        return reference(hits[0]) if hits and contained_share(text, together) >= LEAST_SHARE else ""
+        return reference(hits[0]) if hits and contained_share(text, together) >= MIN_SHARE else ""

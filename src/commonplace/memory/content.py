@@ -22,15 +22,15 @@ from commonplace.memory.validate import TRUST, NewMemory
 from commonplace.text.similarity import sha256, signature
 from commonplace.types import MemoryRecord, MemoryWrite, Owner
 
-MOST_FILES: Final = 10
+MAX_FILES: Final = 10
 """So many files are known of a memory; what names more is a list, and speaks of none of them."""
-MOST_BYTES: Final = 4 * 1024 * 1024
+MAX_BYTES: Final = 4 * 1024 * 1024
 """A larger file is not read."""
 
 _MARK: Final = "@sha256:"
 _PATH: Final = re.compile(r"(?<![\w/.:-])@?(?:\./)?(?=[\w.]*[/.])[\w.-]+(?:/[\w.-]+)*\.\w{1,8}(?![\w/])")
 """What may be a path: it has a suffix, and may have directories; a line or a heading after it is left out."""
-_MOST_LOOKED_AT: Final = 20_000
+_MAX_SCANNED: Final = 20_000
 
 State = Literal["same", "changed", "gone"]
 
@@ -58,11 +58,9 @@ def files_named(texts: Iterable[str], project: Path | None) -> tuple[str, ...]:
     if project is None:
         return ()
     named = dict.fromkeys(
-        found[0].removeprefix("@").removeprefix("./")
-        for text in texts
-        for found in _PATH.finditer(text[:_MOST_LOOKED_AT])
+        found[0].removeprefix("@").removeprefix("./") for text in texts for found in _PATH.finditer(text[:_MAX_SCANNED])
     )
-    if not 0 < len(named) <= MOST_FILES:
+    if not 0 < len(named) <= MAX_FILES:
         return ()
     files = {path: _inside(project, path) for path in named}
     digests = {path: _digest(file) for path, file in files.items() if file is not None}
@@ -93,7 +91,7 @@ def _inside(project: Path, path: str) -> Path | None:
 def _digest(file: Path) -> str:
     """Return the sum of a file, "" of one that cannot be read, or is too large to be."""
     try:
-        return "" if file.stat().st_size > MOST_BYTES else sha256(file.read_bytes()).hexdigest()
+        return "" if file.stat().st_size > MAX_BYTES else sha256(file.read_bytes()).hexdigest()
     except OSError:
         return ""
 

@@ -388,8 +388,8 @@ def link_type(given: str) -> str:
     return redact(" ".join(short_text("type", given).split())).text
 
 
-MOST_DEPTH: Final = 4
-MOST_NEIGHBOURS: Final = 500
+MAX_DEPTH: Final = 4
+MAX_NEIGHBOURS: Final = 500
 
 _AT_ONCE: Final = 100
 

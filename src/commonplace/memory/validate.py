@@ -19,7 +19,7 @@ MAX_METADATA_BYTES: Final = 64 * 1024
 MAX_LABELS: Final = 100
 MAX_LABEL_CHARACTERS: Final = 200
 MAX_TEXT_CHARACTERS: Final = 1000
-MOST_CONTROLS: Final = 0.1
+MAX_CONTROL_SHARE: Final = 0.1
 """A text with a larger share of control characters is taken for binary."""
 
 TRUST: Final[Mapping[Origin, float]] = {"user": 1.0, "agent": 0.8, "tool": 0.6, "document": 0.6, "web": 0.3}
@@ -191,7 +191,7 @@ def reject_invalid(content: object, *, max_bytes: int = MAX_CONTENT_BYTES, force
     if force:
         return
     controls = sum(map(_CONTROLS.__contains__, content))
-    if "\0" in content or controls > MOST_CONTROLS * len(content):
+    if "\0" in content or controls > MAX_CONTROL_SHARE * len(content):
         raise UsageError(
             "the content is binary: it holds NUL or many other control characters",
             remedy="give a text, or pass force=True (--force) to keep it as it is",

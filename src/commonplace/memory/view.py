@@ -13,7 +13,7 @@ from commonplace.redaction import cleaned_json, redact
 from commonplace.retention import DEFAULT_HALF_LIVES, Curve, Use, age, climbed, next_tier, raw_score, touched
 from commonplace.types import MemoryRecord, Origin, Status, StoredMemory, Tier
 
-_SHORTEST: Final = 8
+_MIN_LENGTH: Final = 8
 """No shorter text can hold a secret that is known as one; `a://:b@c` is as long."""
 
 Outcome = Literal["added", "touched", "reviewed", "updated", "unchanged", "archived", "restored", "read"]
@@ -85,7 +85,7 @@ def _plain(value: object) -> object:
 
 
 def _clean(text: str) -> str:
-    return text if len(text) < _SHORTEST else redact(text).text
+    return text if len(text) < _MIN_LENGTH else redact(text).text
 
 
 def seen(
@@ -134,7 +134,7 @@ def seen(
     )
 
 
-LEAST_TRUST_TO_RISE = 0.5
+MIN_TRUST_TO_PROMOTE = 0.5
 """What is trusted less is never promoted by use."""
 
 
@@ -160,6 +160,6 @@ class RetentionPolicy:
         """Return the record after one more access, in the next tier where that earns it."""
         use = touched(Use(record.use_count, record.strength, record.last_used, record.uses), now, reinforce=reinforce)
         tier = next_tier(record.tier, use.uses, use.last_used)
-        if tier is not None and self.rises and record.trust >= LEAST_TRUST_TO_RISE:
+        if tier is not None and self.rises and record.trust >= MIN_TRUST_TO_PROMOTE:
             record, use = replace(record, tier=tier), climbed(use)
         return replace(record, use_count=use.use_count, strength=use.strength, last_used=use.last_used, uses=use.uses)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import ProviderError
-from commonplace.models.limits import LONGEST_ASKED_WAIT_S, Budget, Limits, asked_wait, wait_before
+from commonplace.models.limits import MAX_ASKED_WAIT_S, Budget, Limits, asked_wait, wait_before
 
 if TYPE_CHECKING:
     from commonplace.models.http import Answer, Request
@@ -23,8 +23,8 @@ _log = logging.getLogger(__name__)
 _AGAIN: Final = frozenset({408, 425, 429})
 _HOPELESS: Final = ("insufficient_quota", "billing")
 """How a server's code or type of an error begins where waiting mends nothing. Its message may speak of anything."""
-_MOST_SHOWN: Final = 300
-_SHORTEST_KEY: Final = 12
+_MAX_SHOWN: Final = 300
+_MIN_KEY_LENGTH: Final = 12
 """What is shorter keeps nobody out: it is a word such as `none`, for servers that want any, and may be in a text."""
 
 
@@ -126,7 +126,7 @@ class JsonClient:
         wait = wait_before(attempt, self._waiting.random())
         if failure.asked_s is not None:
             wait = max(failure.asked_s, wait)
-            if failure.asked_s > LONGEST_ASKED_WAIT_S:
+            if failure.asked_s > MAX_ASKED_WAIT_S:
                 return None
         return None if self._waiting.clock() + wait >= deadline else wait
 
@@ -233,7 +233,7 @@ def _is_hopeless(document: object) -> bool:
 
 def without_key(text: str, key: str) -> str:
     """Return a text without a key, unless that is too short to be one."""
-    return text.replace(key, "[key]") if len(key) >= _SHORTEST_KEY else text
+    return text.replace(key, "[key]") if len(key) >= _MIN_KEY_LENGTH else text
 
 
 def _message(document: object, key: str) -> str:
@@ -250,6 +250,6 @@ def _message(document: object, key: str) -> str:
     if isinstance(found, dict):
         found = found.get("detail", "")
     text = found if isinstance(found, str) else ""
-    text = (text.replace(key, "[key]") if key else text)[: 10 * _MOST_SHOWN]
+    text = (text.replace(key, "[key]") if key else text)[: 10 * _MAX_SHOWN]
     line = "".join(character if character.isprintable() else " " for character in text)
-    return redact(line).text[:_MOST_SHOWN]
+    return redact(line).text[:_MAX_SHOWN]

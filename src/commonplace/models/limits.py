@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 MIB: Final = 1024 * 1024
 FIRST_WAIT_S: Final = 0.5
-LONGEST_WAIT_S: Final = 8.0
-LONGEST_ASKED_WAIT_S: Final = 30.0
+MAX_WAIT_S: Final = 8.0
+MAX_ASKED_WAIT_S: Final = 30.0
 """A server that asks for a longer wait than this is told to the caller instead of waited for."""
 
 
@@ -114,7 +114,7 @@ def wait_before(attempt: int, share: float) -> float:
     Args:
         share: random, 0–1.
     """
-    step = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(attempt - 1, 16))
+    step = min(MAX_WAIT_S, FIRST_WAIT_S * 2.0 ** min(attempt - 1, 16))
     return step / 2 + step / 2 * share
 
 

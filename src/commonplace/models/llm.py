@@ -371,8 +371,8 @@ def _checked(messages: Sequence[Message], options: Mapping[str, Any] | None) -> 
 
 _FENCE: Final = re.compile(r"(?s)```[ \t]*[\w+-]*[ \t]*\r?\n?(.*?)(?:```|\Z)")
 _START: Final = re.compile(r"[\[{]")
-_MOST_STARTS: Final = 1_000
-_MOST_READINGS: Final = 20
+_MAX_STARTS: Final = 1_000
+_MAX_READINGS: Final = 20
 """So many brackets of prose are tried as the beginning of a value, and so many times the answer's length is read in
 all, so that no answer costs quadratic time."""
 
@@ -391,8 +391,8 @@ def json_of(text: str) -> Any:
             return _DECODER.decode(candidate.strip().removeprefix("\ufeff"))
         except (ValueError, RecursionError):
             continue
-    left = _MOST_READINGS * len(text)
-    for start in islice(_START.finditer(text), _MOST_STARTS):
+    left = _MAX_READINGS * len(text)
+    for start in islice(_START.finditer(text), _MAX_STARTS):
         if left <= 0:
             break
         end = len(text)

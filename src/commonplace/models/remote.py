@@ -33,7 +33,7 @@ KNOWN_DIMENSIONS: Final[Mapping[str, int]] = {
 BATCH_TEXTS: Final = 32
 BATCH_TOKENS: Final = 50_000
 """Of one request; OpenAI takes 2,048 texts and 300,000 tokens, smaller servers less, and ours are counted roughly."""
-MOST_TOKENS: Final = 6_000
+MAX_TOKENS: Final = 6_000
 """A longer text is embedded by its beginning: OpenAI's models read 8,191 tokens of their own."""
 ALONE_S: Final = 15.0
 """Seconds for a single text: somebody waits for the answer to a query, and can have one by words."""
@@ -93,7 +93,7 @@ class RemoteEmbedder:
             vectors[places[0]] = self._cached(wanted[0])
             return vectors
         batches = _batches(
-            wanted, [min(len(texts[place].token_ids), MOST_TOKENS) for place in places], self._batch_texts
+            wanted, [min(len(texts[place].token_ids), MAX_TOKENS) for place in places], self._batch_texts
         )
         for (start, end), found in zip(batches, self._all(wanted, batches), strict=True):
             vectors[places[start:end]] = self._units(found)
@@ -162,7 +162,7 @@ class RemoteEmbedder:
 
 def _shortened(text: TokenizedText) -> str:
     count = len(text.token_ids)
-    return text.text if count <= MOST_TOKENS else text.text[: len(text.text) * MOST_TOKENS // count]
+    return text.text if count <= MAX_TOKENS else text.text[: len(text.text) * MAX_TOKENS // count]
 
 
 def _batches(texts: list[str], tokens: list[int], most: int) -> list[tuple[int, int]]:

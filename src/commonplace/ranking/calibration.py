@@ -50,7 +50,7 @@ WORDS, LEXICAL = "words_beyond_chance", "lexical_by_size"
 out among strangers may be one itself; how much of the query late interaction covers; the part of its words that BM25
 found, as far as that is more than `COMMON_WORDS`; BM25 by ln(1 + passages), by which its best value grows by chance."""
 
-_LEAST: Final = -30.0
+_MIN_LOG_ODDS: Final = -30.0
 """Less than this is as good as never; float32 ends where e is raised to 89."""
 
 
@@ -214,4 +214,4 @@ def literal_share(scores: NDArray[np.float32], rarity: float) -> NDArray[np.floa
 
 
 def _logistic(value: NDArray[np.float32] | NDArray[np.float64]) -> NDArray[np.float32]:
-    return np.asarray(1.0 / (1.0 + np.exp(-np.maximum(value, _LEAST))), dtype=np.float32)
+    return np.asarray(1.0 / (1.0 + np.exp(-np.maximum(value, _MIN_LOG_ODDS))), dtype=np.float32)

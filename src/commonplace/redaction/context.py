@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from commonplace.redaction.patterns import (
-    SHORTEST_PASSWORD,
-    SHORTEST_TOKEN,
+    MIN_PASSWORD_LENGTH,
+    MIN_TOKEN_LENGTH,
     Secret,
     View,
     decoded,
@@ -110,7 +110,7 @@ _COMMANDS: Final = tuple(
 )
 """A command, the flag that gives it a password, and what tells one."""
 _COMMAND: Final = re.compile(r"(?:[^\n\\]++|\\[\s\S])*+")
-_LONGEST_COMMAND: Final = 1_000
+_MAX_COMMAND_LENGTH: Final = 1_000
 _NETRC: Final = re.compile(
     r"(?:default|machine\s{1,40}+(?:localhost|[\w-]{1,63}+[.:][\w.:-]{1,192}+))\s{1,40}+"
     r"(?:(?:login|account)\s{1,40}+\S{1,256}+\s{1,40}+){1,2}password\s{1,40}+" + _GIVEN
@@ -135,7 +135,7 @@ def _commands(view: View) -> Iterator[Secret]:
     for name, flag, may_be_secret in _COMMANDS:
         done = 0
         for at in places(view.lowered, name):
-            command = _COMMAND.match(view.lowered, at, at + _LONGEST_COMMAND) if at >= done else None
+            command = _COMMAND.match(view.lowered, at, at + _MAX_COMMAND_LENGTH) if at >= done else None
             if command:
                 done = command.end()
                 for match in flag.finditer(view.lowered, at, done):
@@ -203,9 +203,9 @@ def _is_named(text: str, at: int, anchor: str, match: re.Match[str]) -> bool:
 def _assigned(view: View, anchor: str) -> Iterator[Secret]:
     """Yield literal values behind a name. Many names may have one value, which is judged once."""
     kind, pattern, may_be_secret, shortest = (
-        ("password", _PASSWORD, may_be_password, SHORTEST_PASSWORD)
+        ("password", _PASSWORD, may_be_password, MIN_PASSWORD_LENGTH)
         if anchor in _PASSWORDS
-        else ("secret value", _TOKEN, may_be_token, SHORTEST_TOKEN)
+        else ("secret value", _TOKEN, may_be_token, MIN_TOKEN_LENGTH)
     )
     judged: dict[str, bool] = {}
     text = view.lowered

@@ -91,7 +91,7 @@ PASSWORD_BITS: Final = 15.0
 """The least entropy of a password: seven characters, of which six differ, have 18."""
 TOKEN_BITS: Final = 44.0
 """The least entropy of a token: sixteen hexadecimal digits have 48 on average, less what repeats."""
-SHORTEST_PASSWORD, SHORTEST_TOKEN = 6, 16
+MIN_PASSWORD_LENGTH, MIN_TOKEN_LENGTH = 6, 16
 
 _TEMPLATE: Final = re.compile(
     r"\$[{(]|^\$\w|\{\{|\{[\w.!: ]*\}|<[^<>]*>|%\(|%[a-z]\b|%\w+%|\*{3}|\.{3}|\?{3}|x{4}|\\[dswnrtbx]|\(\?|://|"
@@ -132,7 +132,7 @@ def entropy_bits(value: str) -> float:
 
 def may_be_password(value: str) -> bool:
     """Tell whether a value has letters with digits, or small and capital letters with marks, and is no name."""
-    if len(value) < SHORTEST_PASSWORD:
+    if len(value) < MIN_PASSWORD_LENGTH:
         return False
     if _DIGIT.search(value):
         is_mixed = bool(_LETTER.search(value))
@@ -153,7 +153,7 @@ def may_be_token(value: str) -> bool:
 
 def is_disordered(value: str) -> bool:
     """Tell whether a value has letters and digits in the disorder of a generated one."""
-    if len(value) < SHORTEST_TOKEN or not (_DIGIT.search(value) and _LETTER.search(value)):
+    if len(value) < MIN_TOKEN_LENGTH or not (_DIGIT.search(value) and _LETTER.search(value)):
         return False
     return entropy_bits(value) >= TOKEN_BITS and not all(_WORDY_PART.fullmatch(part) for part in _PARTS.split(value))
 
@@ -311,7 +311,7 @@ _SAME_FIRST: Final = {
     )
 }
 """By its first letter the pattern of every form, a group for each."""
-_SHORTEST, _JUDGED = 20, 256
+_MIN_LENGTH, _JUDGED = 20, 256
 
 _PATHS: Final = (
     ("azure key", "AccountKey=", r"(?<=AccountKey=)[A-Za-z0-9+/]{40,}+={0,2}"),
@@ -347,14 +347,14 @@ _LINE: Final = re.compile(
 _PEM_BEGIN: Final = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END: Final = re.compile(_FILLING + "-----END [A-Z0-9 ]{0,60}-----")
 _KEY_LINE: Final = re.compile(r"(?=.*[a-z][A-Z]|.*[0-9+/]).{8,}")
-_SHORTEST_LINE: Final = 16
+_MIN_LINE_LENGTH: Final = 16
 """Shorter lines of a block without an end are taken for text that follows it."""
 
 
 def find_tokens(view: View) -> Iterator[Secret]:
     """Yield what shows by its own form."""
     yield from _private_keys(view.plain)
-    for start, end in runs(view.words, b"w", _SHORTEST):
+    for start, end in runs(view.words, b"w", _MIN_LENGTH):
         yield from _tokens(view.plain, start, end)
     for kind, before, pattern in _INNER:
         for inner in pattern.finditer(view.plain):
@@ -435,7 +435,7 @@ def _end_of_key(text: str, begin: int) -> int:
     is_certain, holds_key = True, False
     while line := _LINE.match(text, end):
         end = line.end()
-        is_certain = is_certain and (line[1] is None or len(line[1]) >= _SHORTEST_LINE)
+        is_certain = is_certain and (line[1] is None or len(line[1]) >= _MIN_LINE_LENGTH)
         if is_certain:
             certain = end
         holds_key = holds_key or bool(line[1] and _KEY_LINE.fullmatch(line[1]))

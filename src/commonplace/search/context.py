@@ -35,11 +35,11 @@ _IMPORT: Final = re.compile(
     r"|(?:const|let|var)\s.*\brequire\()"
 )
 _COMMENT: Final = re.compile(r"\s*(?:#|//)\s")
-_MOST_SHARED: Final = 4_000
+_MAX_SHARED: Final = 4_000
 """Characters that two neighbouring passages have in common at most."""
-_FEWEST_SHARED, _FEWEST_SHARED_NEXT = 12, 4
+_MIN_SHARED, _MIN_SHARED_NEXT = 12, 4
 """What is shared and is no whole lines is no chance if it has so many characters; fewer of two that follow another."""
-_MOST_BLANK: Final = 3
+_MAX_BLANK: Final = 3
 
 CountTokens = Callable[[str], int]
 
@@ -65,7 +65,7 @@ def together(pieces: Sequence[Piece]) -> str:
     """Return pieces of one text, in the order in which they are read, as one text."""
     whole = pieces[0].text
     for before, piece in pairwise(pieces):
-        fewest = _FEWEST_SHARED_NEXT if _is_next(before, piece) else _FEWEST_SHARED
+        fewest = _MIN_SHARED_NEXT if _is_next(before, piece) else _MIN_SHARED
         shared = 0 if before.is_cut or _is_apart(before, piece) else _shared(whole, piece.text, fewest)
         between = "" if shared else _between(before, piece)
         whole += between + piece.text[shared:]
@@ -155,7 +155,7 @@ def _between(before: Piece, piece: Piece) -> str:
     if not (before.lines and piece.lines):
         return "\n\n"
     lines = piece.lines[0] - before.lines[1]
-    return "\n" * min(lines, _MOST_BLANK) if lines > 0 else " "
+    return "\n" * min(lines, _MAX_BLANK) if lines > 0 else " "
 
 
 def _shared(first: str, second: str, fewest: int) -> int:
@@ -163,7 +163,7 @@ def _shared(first: str, second: str, fewest: int) -> int:
 
     It is whole lines, or has the fewest characters at least.
     """
-    most = min(len(first), len(second), _MOST_SHARED)
+    most = min(len(first), len(second), _MAX_SHARED)
     starts = [0, *(match.end() for match in re.finditer("\n", second[:most])), most]
     lines = {length for start in starts for length in (start - 1, start) if length > 0}
     found = _longest(first, second, sorted(lines, reverse=True))
@@ -243,7 +243,7 @@ POSSIBLY_RELATED: Final = 3
 """So many memories that are weak are in a context at most, after what is likely."""
 _CONTEXT_HEADING: Final = "Possibly related:"
 _LAST_LINE: Final = "References:"
-_FEWEST_TOKENS: Final = 24
+_MIN_TOKENS: Final = 24
 """A piece with fewer is not worth its label."""
 
 Spans = Mapping[str, tuple[int, int]]
@@ -437,7 +437,7 @@ def _fitting(hits: Sequence[Hit], room: int, count: CountTokens, form: Form) -> 
         cost = _cost(hit, text, count, form)
         if cost > room:
             piece = shortened(text, room - _cost(hit, "", count, form), count, is_code=is_code(hit.path))
-            if count(piece) >= _FEWEST_TOKENS:
+            if count(piece) >= _MIN_TOKENS:
                 chosen.append(_Chosen(hit, piece, is_cut=True))
             break
         chosen.append(_Chosen(hit, text))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _NAMES = tuple(FIELDS)
 _FIELD_BITS, _COUNT_BITS = 4, 12
-_MOST = (1 << _COUNT_BITS) - 1
+_MAX_COUNT = (1 << _COUNT_BITS) - 1
 
 
 class TailTerms:
@@ -66,7 +66,7 @@ class TailTerms:
                 terms = fields.get(name, [])
                 self._lengths[column].append(len(terms))
                 for term, count in Counter(terms).items():
-                    posting = (place << _FIELD_BITS | column) << _COUNT_BITS | min(count, _MOST)
+                    posting = (place << _FIELD_BITS | column) << _COUNT_BITS | min(count, _MAX_COUNT)
                     self._terms.append(hash(term))
                     self._postings.append(posting)
 
@@ -117,7 +117,7 @@ class TailTerms:
         packed = packed[within(place, places)]
         rows = np.searchsorted(places, packed >> (_FIELD_BITS + _COUNT_BITS))
         fields = (packed >> _COUNT_BITS) & ((1 << _FIELD_BITS) - 1)
-        return rows, fields, (packed & _MOST).astype(np.float64)
+        return rows, fields, (packed & _MAX_COUNT).astype(np.float64)
 
 
 def _together(
@@ -225,7 +225,7 @@ def learn(terms: TailTerms, numbers: NDArray[np.int64], store: Store, namespace:
         terms.add(entries[number] for number in sorted(entries))
 
 
-MOST_HELD = 20_000
+MAX_CACHED = 20_000
 """So many analysed passages are kept, some 20 MB; then it begins anew."""
 
 
@@ -271,7 +271,7 @@ class PastReader:
     def _learned(self, namespace: str, rows: TokenRows) -> TailTerms:
         known = self._held(namespace)
         missing = known.missing(rows.numbers)
-        if len(known) and len(known) + len(missing) > MOST_HELD:
+        if len(known) and len(known) + len(missing) > MAX_CACHED:
             known = self._anew(namespace)
             missing = rows.numbers
         learn(known, missing, self._store, namespace)

@@ -368,16 +368,16 @@ COMPETING: Final = 0.25
 """From this sum on, of what follows, two memories compete: the locally scaled cosine (2 · cosine − the surroundings of
 either: "csls", Conneau et al. 2018), …"""
 CHANGE: Final = 0.08
-"""… so much for each word of change in the newer one, up to `MOST_CHANGES`, …"""
-MOST_CHANGES: Final = 2
-LONGEST_CHANGE: Final = 64
+"""… so much for each word of change in the newer one, up to `MAX_CHANGES`, …"""
+MAX_CHANGES: Final = 2
+MAX_CHANGE_LENGTH: Final = 64
 """Any longer text, in tokens, has such words by chance, and they do not count."""
-LEAST_ALIKE: Final = 0.35
+MIN_SIMILARITY: Final = 0.35
 """Texts with a smaller cosine are about different things, however few others there are to scale it by."""
-LEAST_ALIKE_OF_FEW: Final = 0.5
+MIN_SIMILARITY_OF_FEW: Final = 0.5
 """The same where there are not `NEAREST` others, and strangers, with `STRANGER`, stand for the rest."""
 STRANGER: Final = np.float32(0.1)
-LEAST_RELATED: Final = 0.3
+MIN_RELATED: Final = 0.3
 """… less what the newer one's cosine with the query is lower by than this."""
 
 WORDS_OF_CHANGE: Final = (
@@ -433,7 +433,7 @@ def change_tokens(tokenize: Callable[[str], NDArray[np.uint16]]) -> frozenset[in
 
 def count_changes(token_ids: NDArray[np.uint16], words: frozenset[int]) -> int:
     """Return how many different words of change a text has, 0 in a long one."""
-    return 0 if len(token_ids) > LONGEST_CHANGE else len(words.intersection(token_ids.tolist()))
+    return 0 if len(token_ids) > MAX_CHANGE_LENGTH else len(words.intersection(token_ids.tolist()))
 
 
 def scaled_cosines(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -449,11 +449,11 @@ def competitors(dated: Dated) -> dict[int, tuple[int, ...]]:
     """Return for each candidate that newer ones compete with these, newest first, ties by place."""
     if len(dated.places) < 2:
         return {}
-    changes = np.minimum(dated.changes, MOST_CHANGES)
+    changes = np.minimum(dated.changes, MAX_CHANGES)
     # Rows are the older, columns the newer ones.
-    unrelated = np.minimum(dated.dense - dated.dense[:, np.newaxis] + np.float32(LEAST_RELATED), 0)
+    unrelated = np.minimum(dated.dense - dated.dense[:, np.newaxis] + np.float32(MIN_RELATED), 0)
     values = scaled_cosines(dated.vectors) + CHANGE * changes + unrelated
-    least = LEAST_ALIKE if len(dated.places) > NEAREST else LEAST_ALIKE_OF_FEW
+    least = MIN_SIMILARITY if len(dated.places) > NEAREST else MIN_SIMILARITY_OF_FEW
     alike = dated.vectors @ dated.vectors.T >= least
     # What holds the number that is asked for is not overtaken by what holds another one.
     alike &= dated.holds | ~dated.holds[:, np.newaxis]

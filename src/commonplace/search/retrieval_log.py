@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FOUND_LOGGED: Final = 10
 """Of what a search found, so many are named in its line."""
-MOST_FOUND: Final = 10
+MAX_FOUND: Final = 10
 """So many of the artifacts that were found most often are named in a summary."""
 
 Line = Mapping[str, Any]
@@ -110,7 +110,7 @@ def summarise(lines: Iterable[Line], *, namespace: str, since: float = -math.inf
         degraded=sum(1 for _, line in asked if line.get("degraded")) / max(1, len(asked)),
         agents=dict(sorted(Counter(str(line["agent"]) for _, line in asked if line.get("agent")).items())),
         methods={method: _latency(some) for method, some in sorted(by_method.items())},
-        most_found=tuple(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:MOST_FOUND]),
+        most_found=tuple(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:MAX_FOUND]),
         uses=uses,
         followed=followed / max(1, answered),
     )

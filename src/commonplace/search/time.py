@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 OPEN_S = 10 * 365.25 * 86_400.0
 """What has an open end counts as lasting ten years: what is so since 2015 says little about a day in 2021."""
 
-MOST_CHARACTERS = 2_000
+MAX_CHARACTERS = 2_000
 """A longer query is a pasted page."""
 
-MOST_TIMES = 8
+MAX_TIMES = 8
 """So many times of a question are looked up, the first ones."""
 
-MOST_OWNERS = 200
+MAX_OWNERS = 200
 """So many memories are recalled for their time alone, those that fit best and of these the newest."""
 
-MOST_PASSAGES = 400
+MAX_PASSAGES = 400
 """About so many passages they may have in all: what is longer is found by its words."""
 
 _WORD = re.compile(r"\w+")
@@ -93,7 +93,7 @@ def asked_times(request: Request) -> AskedTimes:
     """
     now = request.now if request.wanted.as_of is None else request.wanted.as_of
     kinds = request.wanted.kinds
-    is_page = len(request.query) > MOST_CHARACTERS
+    is_page = len(request.query) > MAX_CHARACTERS
     if now is None or is_page or request.method != "two-stage" or (kinds and "memory" not in kinds):
         return NO_TIMES
     found = mentions(request.query, now=moment_of(now))
@@ -108,7 +108,7 @@ def asked_times(request: Request) -> AskedTimes:
         times=tuple(
             AskedTime(text, since, until, 0.0 if is_all else _margin(text, now - until))
             for (since, until), text in texts.items()
-        )[:MOST_TIMES],
+        )[:MAX_TIMES],
         is_all=is_all,
         is_written=any(character.isdigit() for mention in found for character in mention.text),
     )
@@ -179,10 +179,10 @@ def dated_owners(store: Store, request: Request, asked: AskedTimes, in_scope: ND
 
 def passages_worth_recalling(store: Store, namespace: str, dated: DatedOwners) -> NDArray[np.int64]:
     """Return the passages of the memories that fit best, ascending; int64, shape (n,)."""
-    best = dated.best()[:MOST_OWNERS]
+    best = dated.best()[:MAX_OWNERS]
     numbers = store.passages_of(namespace, best)
-    if len(numbers) > MOST_PASSAGES:
-        numbers = store.passages_of(namespace, best[: len(best) * MOST_PASSAGES // len(numbers)])
+    if len(numbers) > MAX_PASSAGES:
+        numbers = store.passages_of(namespace, best[: len(best) * MAX_PASSAGES // len(numbers)])
     return np.array(numbers, dtype=np.int64)
 
 

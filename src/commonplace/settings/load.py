@@ -22,7 +22,7 @@ from commonplace.settings.keys import Key, parse
 from commonplace.settings.schema import SECTIONS, Settings, keys
 
 PREFIX = "COMMONPLACE_"
-_MOST_BYTES = 1024 * 1024
+_MAX_BYTES = 1024 * 1024
 _MAX_TOML_BYTES = 128 * 1024
 _MAX_KEY_DOTS = 100
 RESERVED = frozenset({"COMMONPLACE_DATA", "COMMONPLACE_GRAPH_PASSWORD"})
@@ -165,7 +165,7 @@ def _from_file(path: Path, by_name: Mapping[str, Key], *, trusted: bool = True) 
 
 def _from_store(path: Path, by_name: Mapping[str, Key]) -> list[_Given]:
     try:
-        document = json.loads(read_file(path, _MOST_BYTES))
+        document = json.loads(read_file(path, _MAX_BYTES))
     except (FileNotFoundError, NotADirectoryError):
         return []
     except (OSError, ValueError, RecursionError) as error:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from commonplace.errors import UsageError
 from commonplace.formats.csp import CspError, Reference, Request, read_reference
 
-MOST_RESULTS: Final = 100
+MAX_RESULTS: Final = 100
 """More hits do not fit into a response."""
 
 MEMORY, EPISODE, ENTITY, FACT = "mem", "episode", "entity", "fact"
@@ -94,7 +94,7 @@ class Asked:
         given = self._params.pop("max_results", default)
         if line is not None:
             given = int(line) if re.fullmatch(r"[0-9]{1,9}", line) else line
-        return self._whole("max_results", given, 1, MOST_RESULTS)
+        return self._whole("max_results", given, 1, MAX_RESULTS)
 
     def whole(self, name: str, default: int, low: int, high: int) -> int:
         """Take a whole number from PARAMS.

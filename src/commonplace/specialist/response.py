@@ -10,7 +10,7 @@ from commonplace.dates.time import Moment
 from commonplace.formats.csp import Passage, Relation, Response, format_response, write_relation
 from commonplace.graph.text import when
 from commonplace.graph.views import FoundRelations, RelationView
-from commonplace.text.budget import MOST_TOKENS, most_tokens
+from commonplace.text.budget import MAX_TOKENS, most_tokens
 from commonplace.text.snippet import snippet
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def disputed(relations: Iterable[Relation]) -> tuple[tuple[str, str], ...]:
 
 def fits(book: Book, response: Response) -> bool:
     """Return whether a response has at most 2500 tokens."""
-    return _tokens(book, response) <= MOST_TOKENS
+    return _tokens(book, response) <= MAX_TOKENS
 
 
 def largest(book: Book, make: Callable[[int], Response], count: int) -> int:
@@ -59,17 +59,17 @@ def largest(book: Book, make: Callable[[int], Response], count: int) -> int:
     """
     low, low_tokens = 0, 0
     high, high_tokens = count, _tokens(book, make(count)) if count else 0
-    if high_tokens <= MOST_TOKENS:
+    if high_tokens <= MAX_TOKENS:
         return count
     halves = False
     while high - low > 1:
         # Tokens grow evenly with the size, so a guess in proportion is near; halving in turn bounds what it may cost.
-        share = (MOST_TOKENS - low_tokens) / (high_tokens - low_tokens)
+        share = (MAX_TOKENS - low_tokens) / (high_tokens - low_tokens)
         middle = (low + high) // 2 if halves else low + int((high - low) * share)
         middle = min(max(middle, low + 1), high - 1)
         halves = not halves
         tokens = _tokens(book, make(middle))
-        if tokens <= MOST_TOKENS:
+        if tokens <= MAX_TOKENS:
             low, low_tokens = middle, tokens
         else:
             high, high_tokens = middle, tokens
@@ -80,16 +80,16 @@ def _tokens(book: Book, response: Response) -> int:
     """Return how many tokens a response has, or may have at most where that is few enough."""
     text = format_response(response)
     bound = most_tokens(text)
-    return bound if bound <= MOST_TOKENS else book.count_tokens(text)
+    return bound if bound <= MAX_TOKENS else book.count_tokens(text)
 
 
-MOST_LINKS: Final = 5
+MAX_LINKS: Final = 5
 """In one response."""
 
 
 def relations(memory: Memory) -> Iterator[Relation]:
     """Yield which entities a memory names together, at most as many as a response has room for."""
-    yield from islice((Relation(*pair) for pair in combinations(memory.entities, 2)), MOST_LINKS)
+    yield from islice((Relation(*pair) for pair in combinations(memory.entities, 2)), MAX_LINKS)
 
 
 def about(memory: Memory) -> str:

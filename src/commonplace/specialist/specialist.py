@@ -30,7 +30,7 @@ from commonplace.specialist.verbs import (
     store,
     temporal_query,
 )
-from commonplace.text.budget import MOST_TOKENS
+from commonplace.text.budget import MAX_TOKENS
 from commonplace.text.snippet import snippet
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ CODES: Final[tuple[tuple[type[CommonplaceError], str], ...]] = (
 )
 """What an ERROR line says of an error, the first that fits; a `CspError` brings its own code."""
 
-LONGEST_RATIONALE: Final = 400
+MAX_RATIONALE_LENGTH: Final = 400
 
 _log = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ class Specialist:
         """Return a response that is within the limit; one that names what is too long to be written says so instead."""
         if fits(self._book, response):
             return response
-        reason = f"the names in the response have no room in {MOST_TOKENS} tokens"
+        reason = f"the names in the response have no room in {MAX_TOKENS} tokens"
         return Response("PARTIAL", rationale=reason, data=(), relevance=(), facts=response.facts)
 
 
@@ -132,7 +132,7 @@ def _verb(request: Request) -> Verb:
 def _shortened(response: Response) -> Response:
     if not response.rationale:
         return response
-    return replace(response, rationale=snippet(response.rationale, "", limit=LONGEST_RATIONALE).text)
+    return replace(response, rationale=snippet(response.rationale, "", limit=MAX_RATIONALE_LENGTH).text)
 
 
 def _code(error: CommonplaceError) -> str:

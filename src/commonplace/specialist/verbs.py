@@ -21,7 +21,7 @@ from commonplace.graph.text import statement
 from commonplace.graph.views import EntityView, FoundRelations, RelationView
 from commonplace.specialist.request import ENTITY, EPISODE, FACT, MEMORY
 from commonplace.specialist.response import (
-    MOST_LINKS,
+    MAX_LINKS,
     about,
     disputed,
     ends,
@@ -32,7 +32,7 @@ from commonplace.specialist.response import (
     relation_of,
     relations,
 )
-from commonplace.text.budget import MOST_TOKENS
+from commonplace.text.budget import MAX_TOKENS
 from commonplace.text.snippet import snippet
 from commonplace.text.tokens import analyse
 from commonplace.types import Hit, Link
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 MAX_RESULTS: Final = 5
 MIN_RELEVANCE: Final = 0.3
 SNIPPET_CHARACTERS: Final = 200
-MOST_TOPICS: Final = 10
+MAX_TOPICS: Final = 10
 CONFIDENCE: Final = "CONFIDENCE"
 ONLY_WEAK: Final = "all that was found is weak: perhaps nothing here is about it"
-LONGEST_TOPIC: Final = 60
+MAX_TOPIC_LENGTH: Final = 60
 """A longer tag or entity is no topic: ten of them would leave no room for what was found."""
 
 
@@ -80,7 +80,7 @@ def recall(book: Book, asked: Asked) -> Response:
     asked.finish()
     result = book.recall(topic, limit, as_of=None, min_score=floor, also=also)
     book.log_retrieval(result, "recall")
-    facts = facts_of(book, topic, MOST_LINKS, floor)
+    facts = facts_of(book, topic, MAX_LINKS, floor)
     return _told(book, [_memory(book, hit, topic, None) for hit in result.hits], result, facts)
 
 
@@ -109,7 +109,7 @@ def temporal_query(book: Book, asked: Asked) -> Response:
 def topics(memories: Iterable[Memory]) -> tuple[str, ...]:
     """Return the tags and entities of memories, each once, in their order."""
     named = (name for memory in memories for name in (*memory.tags, *memory.entities))
-    return tuple(islice(dict.fromkeys(name for name in named if len(name) <= LONGEST_TOPIC), MOST_TOPICS))
+    return tuple(islice(dict.fromkeys(name for name in named if len(name) <= MAX_TOPIC_LENGTH), MAX_TOPICS))
 
 
 def memory_of(book: Book, id_: str, as_of: float | None = None) -> Memory | None:
@@ -158,7 +158,7 @@ def _told(book: Book, found: Sequence[Found], result: SearchResult, facts: Found
 
 def _part(found: Sequence[Found], facts: FoundRelations, size: int) -> Response:
     response = _response(found[:size], facts)
-    left_out = f"{size} of {len(found)} hits have room in {MOST_TOKENS} tokens"
+    left_out = f"{size} of {len(found)} hits have room in {MAX_TOKENS} tokens"
     return replace(response, rationale="; ".join(filter(None, (left_out, response.rationale))))
 
 
@@ -183,8 +183,8 @@ def _response(found: Sequence[Found], facts: FoundRelations) -> Response:
 def _scope(found: Sequence[Found]) -> tuple[str, ...]:
     named = [topics([each.memory]) for each in found if each.memory is not None]
     named += [(each.fact.source_name, each.fact.target_name) for each in found if each.fact is not None]
-    names = (name for some in named for name in some if len(name) <= LONGEST_TOPIC)
-    return tuple(islice(dict.fromkeys(names), MOST_TOPICS))
+    names = (name for some in named for name in some if len(name) <= MAX_TOPIC_LENGTH)
+    return tuple(islice(dict.fromkeys(names), MAX_TOPICS))
 
 
 def _links(found: Sequence[Found], facts: FoundRelations) -> tuple[Relation, ...]:
@@ -193,7 +193,7 @@ def _links(found: Sequence[Found], facts: FoundRelations) -> tuple[Relation, ...
     known = [relation_of(fact, fact.score, is_directed=False) for fact in facts]
     for relation in (*known, *_between(found), *_together(found)):
         chosen.setdefault(ends(relation), relation)
-    return tuple(islice(chosen.values(), MOST_LINKS))
+    return tuple(islice(chosen.values(), MAX_LINKS))
 
 
 def _together(found: Sequence[Found]) -> Iterator[Relation]:
@@ -208,10 +208,10 @@ def _between(found: Sequence[Found]) -> Iterator[Relation]:
             yield Relation(link.source, link.target, is_directed=True, strength=link.strength)
 
 
-MOST_CHARACTERS: Final = 6_000
+MAX_CHARACTERS: Final = 6_000
 """Of a content in one response; a longer text is read in parts."""
 
-MOST_OFFSET: Final = 1 << 30
+MAX_OFFSET: Final = 1 << 30
 
 _WORD_END: Final = 40
 
@@ -244,7 +244,7 @@ def get(book: Book, asked: Asked) -> Response:
     """Show one memory, episode, entity or fact, as much of its text as there is room for."""
     reference = asked.reference(EPISODE, ENTITY, FACT)
     as_of = asked.moment("as_of")
-    offset = asked.whole("offset", 0, 0, MOST_OFFSET)
+    offset = asked.whole("offset", 0, 0, MAX_OFFSET)
     asked.finish()
     shown = _SHOW[reference.kind](book, reference.id, as_of)
     rest = len(shown.content) - offset
@@ -253,10 +253,10 @@ def get(book: Book, asked: Asked) -> Response:
             f"offset is {offset}, the text has {len(shown.content):,} characters", remedy="give a smaller one"
         )
     whole = shown.response(offset, rest)
-    if rest <= MOST_CHARACTERS and fits(book, whole):
+    if rest <= MAX_CHARACTERS and fits(book, whole):
         return whole
     # Nothing fits only beside tags and links of thousands of characters: these go then.
-    size = largest(book, lambda size: shown.response(offset, size), min(MOST_CHARACTERS, rest))
+    size = largest(book, lambda size: shown.response(offset, size), min(MAX_CHARACTERS, rest))
     return shown.response(offset, max(1, size), has_head=size > 0)
 
 
@@ -274,7 +274,7 @@ def stats(book: Book, asked: Asked) -> Response:
 def _shown_memory(book: Book, id_: str, as_of: str | float | None) -> _Shown:
     memory = book.get(id_, as_of=as_of)
     book.log_use(memory.id)
-    links = book.links(memory.id)[:MOST_LINKS]
+    links = book.links(memory.id)[:MAX_LINKS]
     facts = (
         ("TIER", memory.tier),
         ("STATE", memory.status),
@@ -296,8 +296,8 @@ def _episode(book: Book, id_: str, _as_of: str | float | None) -> _Shown:
 def _entity(book: Book, name: str, as_of: str | float | None) -> _Shown:
     entity = book.graph.entity(name, as_of=as_of)
     about = book.graph.neighbourhood(entity.uuid, 1, as_of=as_of).relations
-    own = [each for each in about if entity.uuid in (each.source_node_uuid, each.target_node_uuid)][:MOST_LINKS]
-    names = tuple(each for each in (entity.name, *entity.aliases) if len(each) <= LONGEST_TOPIC)[:MOST_TOPICS]
+    own = [each for each in about if entity.uuid in (each.source_node_uuid, each.target_node_uuid)][:MAX_LINKS]
+    names = tuple(each for each in (entity.name, *entity.aliases) if len(each) <= MAX_TOPIC_LENGTH)[:MAX_TOPICS]
     facts = (
         ("ENTITY_TYPE", entity.entity_type),
         *_times(entity.valid_from, entity.valid_to),
@@ -461,7 +461,7 @@ def query_graph(book: Book, asked: Asked) -> Response:
     wanted = frozenset(analyse(query))
     result = book.search(query, _MEMORIES, ("memory",), min_score=0.0)
     memories = list(_first(book, result, wanted, floor))
-    facts = facts_of(book, query, max(limit, MOST_LINKS), floor)
+    facts = facts_of(book, query, max(limit, MAX_LINKS), floor)
     entities = _entities(book, query, limit, wanted, floor)
     told = [
         *(_Told(relation_of(fact), fact.score, fact.disputed) for fact in facts),
@@ -469,7 +469,7 @@ def query_graph(book: Book, asked: Asked) -> Response:
         *_first_step(memories),
         *_along_links(book, memories),
     ]
-    best = _best(told)[: min(limit, MOST_LINKS)]
+    best = _best(told)[: min(limit, MAX_LINKS)]
     named = _named(memories, entities, wanted)[:limit]
     size = largest(book, lambda size: _graph_response(named[:size], best), len(named))
     response = _graph_response(named[: max(1, size)], best)
@@ -578,9 +578,9 @@ def _share(name: str, wanted: frozenset[str]) -> float:
 def _graph_response(named: Sequence[tuple[str, float]], told: Sequence[_Told]) -> Response:
     names = [name for name, _ in named]
     linked = [name for each in told for name in (each.relation.source, each.relation.target)]
-    entities = [name for name in dict.fromkeys((*names, *linked)) if len(name) <= LONGEST_TOPIC]
+    entities = [name for name in dict.fromkeys((*names, *linked)) if len(name) <= MAX_TOPIC_LENGTH]
     return Response(
-        scope=tuple(entities[:MOST_TOPICS]),
+        scope=tuple(entities[:MAX_TOPICS]),
         data=tuple(Reference(ENTITY, name) for name in names),
         relevance=None if told else tuple(relevance for _, relevance in named),
         links=tuple(each.relation for each in told) or None,

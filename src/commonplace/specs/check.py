@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
-MOST_STEPS: Final = 500_000
+MAX_STEPS: Final = 500_000
 """Keywords that are applied in one check: some forty references to references could stand for billions."""
-MOST_FAULTS: Final = 1_000
+MAX_FAULTS: Final = 1_000
 """Faults that are told of one value: each of a million wrong items would have one, at a kilobyte."""
-_LONGEST: Final = 200
+_MAX_LENGTH: Final = 200
 """Characters of a message; jsonschema quotes whole values, which may be large and private."""
 
 
@@ -50,7 +50,7 @@ def faults_of(value: object, schema: Mapping[str, Any]) -> list[Fault]:
     try:
         # An empty registry: without one, a reference to an address would be fetched.
         validator = _bounded()(schema, registry=Registry(), format_checker=FormatChecker(("regex",)))
-        errors = list(islice(validator.iter_errors(value), MOST_FAULTS))
+        errors = list(islice(validator.iter_errors(value), MAX_FAULTS))
     except Unresolvable as error:
         return [Fault("", f"the schema refers to {error.ref!r}, which is not in it")]
     except (RecursionError, _TooLongError):
@@ -71,7 +71,7 @@ def _bounded() -> Callable[..., Any]:
     from jsonschema import Draft7Validator
     from jsonschema.validators import extend
 
-    left = count(MOST_STEPS, -1)
+    left = count(MAX_STEPS, -1)
 
     def counted(apply: Callable[..., Any]) -> Callable[..., Any]:
         def applied(*arguments: Any) -> Any:
@@ -126,10 +126,10 @@ def _cut(message: str) -> str:
     from commonplace.redaction import redact
 
     line = " ".join(redact(message).text.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
+    return line if len(line) <= _MAX_LENGTH else f"{line[: _MAX_LENGTH // 2]} … {line[-_MAX_LENGTH // 2 :]}"
 
 
-LONGEST_S: Final = 10.0
+MAX_DURATION_S: Final = 10.0
 """Seconds for a check, the start of its process with it."""
 _PATTERNS: Final = frozenset({"pattern", "patternProperties"})
 _CODE: Final = "from commonplace.specs.check import main; main()"
@@ -153,12 +153,17 @@ def _faults_apart(value: object, schema: Mapping[str, object]) -> list[Fault]:
     command = [sys.executable, "-I" if sys.flags.isolated else "-P", "-c", _CODE]
     try:
         done = subprocess.run(
-            command, input=json.dumps([value, schema]), capture_output=True, text=True, timeout=LONGEST_S, check=True
+            command,
+            input=json.dumps([value, schema]),
+            capture_output=True,
+            text=True,
+            timeout=MAX_DURATION_S,
+            check=True,
         )
         # The last line: an environment may greet whoever starts.
         return [Fault(**told) for told in json.loads(done.stdout.splitlines()[-1])]
     except subprocess.TimeoutExpired:
-        return [Fault("", f"the schema's patterns take more than {LONGEST_S:.0f} s")]
+        return [Fault("", f"the schema's patterns take more than {MAX_DURATION_S:.0f} s")]
     except (OSError, subprocess.CalledProcessError, ValueError, IndexError) as error:
         return [Fault("", f"the schema's patterns cannot be checked here: {type(error).__name__}")]
 

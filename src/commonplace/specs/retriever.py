@@ -28,7 +28,7 @@ _STRAIGHT: Final = str.maketrans(
 )
 
 _ENDS: Final = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
-_FEWEST_WORDS, _MOST_SENTENCES, _LONGEST = 3, 8, 10_000
+_MIN_WORDS, _MAX_SENTENCES, _MAX_LENGTH = 3, 8, 10_000
 
 _INPUT: Final = {
     "required": ["query", "candidates"],
@@ -132,8 +132,8 @@ def _key(turn: object) -> tuple[object, object]:
 def _sentences(message: str) -> list[str]:
     """Return the sentences of a message that has several, without greetings and the like; of very many the last."""
     # Cut wherever one may end: a part too many only asks for nothing, and templates or code in a line hide no question.
-    found = [part for part in _ENDS.split(message[-_LONGEST:].strip()) if len(part.split()) >= _FEWEST_WORDS]
-    return [part for part in found if part != message.strip()][-_MOST_SENTENCES:]
+    found = [part for part in _ENDS.split(message[-_MAX_LENGTH:].strip()) if len(part.split()) >= _MIN_WORDS]
+    return [part for part in found if part != message.strip()][-_MAX_SENTENCES:]
 
 
 def _plain(content: object) -> str:

@@ -10,7 +10,7 @@ from commonplace.store.ledger import ledger_problems
 from commonplace.store.rows import LIVE_VECTOR, pack_text, unpack_texts
 from commonplace.store.writes import NEXT, read_embedding
 
-_MOST_PROBLEMS = 20
+_MAX_PROBLEMS = 20
 
 # One query per claim: it counts the rows for which the claim fails.
 _CLAIMS = (
@@ -135,7 +135,7 @@ _CLAIMS = (
 def problems(db: sqlite3.Connection) -> list[str]:
     """Return one sentence for each thing that is wrong; where the file itself is damaged, nothing more is asked."""
     try:
-        broken = [text for (text,) in db.execute(f"PRAGMA integrity_check({_MOST_PROBLEMS})") if text != "ok"]
+        broken = [text for (text,) in db.execute(f"PRAGMA integrity_check({_MAX_PROBLEMS})") if text != "ok"]
         if broken:
             return [f"The database is damaged: {text}." for text in broken]
         return _loose_ends(db)

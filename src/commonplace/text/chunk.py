@@ -91,7 +91,7 @@ _NOT_METHODS: Final = frozenset(
 )
 _COMMENT: Final = ("//", "/*", "*", "#", "--", ";", "@", "[", "%")
 _CLOSER: Final = re.compile(r"[}\])({]|end\b|else\b|elif\b|except\b|finally\b|catch\b|rescue\b|begin\b|then\b|do\b")
-_LONGEST_SIGNATURE: Final = 300
+_MAX_SIGNATURE_LENGTH: Final = 300
 _FILTERING: Final = threading.Lock()
 
 
@@ -168,7 +168,7 @@ def _layout_starts(lines: Sequence[str]) -> Iterator[Start]:
             continue
         prefix = containers[-1].name if containers else ""
         following = lines[number + 1] if number + 1 < len(lines) else ""
-        name, is_container = _declared_name(bare[:_LONGEST_SIGNATURE], following, in_container=bool(containers))
+        name, is_container = _declared_name(bare[:_MAX_SIGNATURE_LENGTH], following, in_container=bool(containers))
         if name:
             name = f"{prefix}.{name}" if prefix else name
             yield Start(_with_comments(lines, number), name, len(containers) + 1)

@@ -148,7 +148,7 @@ _LOOKED_AT: Final = 600
 
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _FOREIGN: Final = frozenset[str]().union(*FUNCTION_WORDS.values()) - STOP_WORDS
-_LEAST_SHARE: Final = 0.15
+_MIN_SHARE: Final = 0.15
 """Of the different words of a text at least so many are function words; names and code hold some by chance."""
 
 # Of Cyrillic, Arabic and Devanagari the letters that Russian, Arabic and Hindi do not have tell that it is another one.
@@ -188,7 +188,7 @@ def natural_language(text: str) -> str:
         return ENGLISH
     # The first of equals, so that the same text is always of the same language.
     best, count = max(own.items(), key=lambda item: (item[1], item[0]))
-    return best if count > len(words & STOP_WORDS) and count >= _LEAST_SHARE * len(words) else ENGLISH
+    return best if count > len(words & STOP_WORDS) and count >= _MIN_SHARE * len(words) else ENGLISH
 
 
 def _by_script(text: str, language: str, letters: re.Pattern[str], others: re.Pattern[str] | None) -> str:

@@ -16,12 +16,12 @@ from commonplace.text.tokens import UNSPACED_RUN, analyse, without_unspaced, wor
 
 _Repeated = TypeVar("_Repeated", bound=Hashable)
 
-MOST_REPEATS: Final = 3
+MAX_REPEATS: Final = 3
 """A word that a query says more often counts no more: a pasted log is no question about its commonest word."""
 
 LONG_TASK: Final = 12
 """A question of fewer words, without the commonest, is taken as it is."""
-FEWEST_SUBJECT, MOST_SUBJECT = 3, 0.75
+MIN_SUBJECT, MAX_SUBJECT = 3, 0.75
 """So is one of which fewer words, or a larger part, say what it is about."""
 
 _WORD: Final = re.compile(r"\w+(?:[_.:/-]\w+)*")
@@ -65,7 +65,7 @@ class QueryWords:
 
     Attributes:
         words: the terms of each word, one for each language whose stem differs, in order; a word that is said twice
-            stands there twice, at most `MOST_REPEATS`, but one of a script without spaces once: its pieces overlap.
+            stands there twice, at most `MAX_REPEATS`, but one of a script without spaces once: its pieces overlap.
         pairs: pairs of characters across the border of two words, or in what only joins or asks: a passage that holds
             one is the better, but one that does not lacks no word.
     """
@@ -75,7 +75,7 @@ class QueryWords:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """All terms, in order, each as often as there are words with it, at most `MOST_REPEATS`."""
+        """All terms, in order, each as often as there are words with it, at most `MAX_REPEATS`."""
         return _within_repeats(chain(chain.from_iterable(self.words), self.pairs))
 
 
@@ -104,7 +104,7 @@ def subject_of(text: str) -> str:
         return ""
     written = [word for word in _WORD.findall(text) if word.lower() not in STOP_WORDS]
     kept = [word for word in written if not _asks_for_work(word)]
-    is_about = FEWEST_SUBJECT <= len(set(kept)) <= MOST_SUBJECT * len(written)
+    is_about = MIN_SUBJECT <= len(set(kept)) <= MAX_SUBJECT * len(written)
     return " ".join(kept) if len(written) >= LONG_TASK and is_about else ""
 
 
@@ -127,12 +127,12 @@ def _spaced(written: list[str], own: str, languages: Iterable[str]) -> list[tupl
 
 
 def _within_repeats(items: Iterable[_Repeated]) -> tuple[_Repeated, ...]:
-    """Return the items, those that stand there more often than `MOST_REPEATS` only so often."""
+    """Return the items, those that stand there more often than `MAX_REPEATS` only so often."""
     counts: Counter[_Repeated] = Counter()
     kept = []
     for item in items:
         counts[item] += 1
-        if counts[item] <= MOST_REPEATS:
+        if counts[item] <= MAX_REPEATS:
             kept.append(item)
     return tuple(kept)
 
@@ -212,7 +212,7 @@ def _without_ends(kana: str) -> str:
     return kana
 
 
-SHORTEST: Final = 5
+MIN_LENGTH: Final = 5
 """A shorter word is one slip away from too many others."""
 
 _LONG: Final = 9
@@ -226,7 +226,7 @@ WORDS: Final = re.compile(r"[^\W\d_]+")
 
 def slips(word: str) -> int:
     """Return how many edits a word may be away from what is meant."""
-    return 0 if len(word) < SHORTEST else 1 if len(word) < _LONG else 2
+    return 0 if len(word) < MIN_LENGTH else 1 if len(word) < _LONG else 2
 
 
 def edits(one: str, other: str, most: int) -> int:

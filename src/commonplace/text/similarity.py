@@ -24,8 +24,8 @@ from typing import Final, Protocol
 from commonplace.text.tokens import analyse, without_unspaced
 
 _LONG: Final = 12
-_LEAST_SHARED: Final = 0.9
-_FEWEST_TO_MOVE: Final = 3
+_MIN_SHARED: Final = 0.9
+_MIN_TO_MOVE: Final = 3
 
 
 def _set(words: str) -> frozenset[str]:
@@ -238,12 +238,12 @@ def _agree(ours: Sequence[_Token], theirs: Sequence[_Token]) -> bool:
     if not odd:
         return True
     content = len({token.key for token in ours if len(token.key) > 3})
-    return content >= _LONG and content - odd >= _LEAST_SHARED * content
+    return content >= _LONG and content - odd >= _MIN_SHARED * content
 
 
 def _are_shuffled(ours: Sequence[_Sentence], theirs: Sequence[_Sentence]) -> bool:
     """Return whether these are the same sentences in another order, of which none speaks of another."""
-    if len(ours) != len(theirs) or any(len(sentence.tokens) < _FEWEST_TO_MOVE for sentence in ours):
+    if len(ours) != len(theirs) or any(len(sentence.tokens) < _MIN_TO_MOVE for sentence in ours):
         return False
     if not _BOUND.isdisjoint(token.key for token in _joined(ours)):
         return False
@@ -330,7 +330,7 @@ blake2b: Final = _own("blake2b", "_blake2")
 # Jaccard index of 0.9 share a band with probability 1 - (1 - 0.9^3)^5 = 0.9985, of 0.5 with 0.49, of 0.1 with 0.005.
 BANDS: Final = 5
 ROWS: Final = 3
-FEWEST_STEMS: Final = 3
+MIN_STEMS: Final = 3
 """Texts of fewer distinct content stems have no bands: there is too little in them to be nearly alike."""
 
 _PERSON: Final = b"commonplace/1"  # changing it, or how stems are made, makes stored bands worthless
@@ -389,7 +389,7 @@ def signature(text: str) -> Signature:
     """
     folded = fold(unified(text))
     stems = set(analyse(_HYPHEN.sub(" ", _CONTRACTED.sub(" ", folded))))
-    if len(stems) < FEWEST_STEMS:
+    if len(stems) < MIN_STEMS:
         return Signature(digest(text), ())
     if _NEGATION.search(folded):
         stems.add("not")

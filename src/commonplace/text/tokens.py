@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 FIELDS: Mapping[str, float] = SEARCH_FIELDS
 
-LONGEST_TERM = 64
+MAX_TERM_LENGTH = 64
 """Longer words are cut to this many characters, in texts and queries alike."""
-_LONGEST_COMPOUND = 256
-_MOST_HUMPS = 8
+_MAX_COMPOUND_LENGTH = 256
+_MAX_HUMPS = 8
 _CACHED_WORDS, _CACHED_IN_BULK = 4_096, 65_536
 
 # Scripts written without spaces between words: Thai, Lao, Burmese, Khmer, Hangul, Kana, Bopomofo, Han.
@@ -84,7 +84,7 @@ class _Words(dict[str, tuple[str, ...]]):
             else:
                 for word in _WORDS.findall(written):
                     terms += _bigrams(word) if UNSPACED_RUN.match(word) else self._terms(word)
-        if len(written) <= LONGEST_TERM:
+        if len(written) <= MAX_TERM_LENGTH:
             if len(self) >= self.most:
                 self.clear()
             self[written] = tuple(terms)
@@ -94,7 +94,7 @@ class _Words(dict[str, tuple[str, ...]]):
         parts = _SEPARATORS.split(word)
         if len(parts) == 1:
             return self._word_terms(word)
-        if len(word) > _LONGEST_COMPOUND:
+        if len(word) > _MAX_COMPOUND_LENGTH:
             return chain.from_iterable(map(self._word_terms, parts))
         whole = word if all(part.isdigit() for part in parts) else "".join(parts)
         return [self._stem(whole), *chain.from_iterable(map(self._word_terms, parts))]
@@ -105,10 +105,10 @@ class _Words(dict[str, tuple[str, ...]]):
         if folded in self._stop_words:
             return []
         terms = [self._stem(word)] if folded else []
-        if len(word) > LONGEST_TERM or (word.isalpha() and word[1:].islower()) or _PLURAL_ACRONYM.fullmatch(word):
+        if len(word) > MAX_TERM_LENGTH or (word.isalpha() and word[1:].islower()) or _PLURAL_ACRONYM.fullmatch(word):
             return terms
         humps = _humps(word)
-        if 1 < len(humps) <= _MOST_HUMPS:
+        if 1 < len(humps) <= _MAX_HUMPS:
             terms += [self._stem(hump) for hump in humps if _fold(hump) and _fold(hump) not in self._stop_words]
         return terms
 
@@ -119,10 +119,10 @@ class _Words(dict[str, tuple[str, ...]]):
 
             self._stemmer = Stemmer.Stemmer(self._language, 0)
         if self._language == ENGLISH:
-            return str(self._stemmer.stemWord(_fold(word)[:LONGEST_TERM]))
+            return str(self._stemmer.stemWord(_fold(word)[:MAX_TERM_LENGTH]))
         # Endings of other languages have diacritics, which are only dropped after them.
         lowered = unicodedata.normalize("NFC", word.casefold())
-        return _fold(str(self._stemmer.stemWord(lowered[:LONGEST_TERM]))) or _fold(word)[:LONGEST_TERM]
+        return _fold(str(self._stemmer.stemWord(lowered[:MAX_TERM_LENGTH]))) or _fold(word)[:MAX_TERM_LENGTH]
 
 
 _words: dict[tuple[str, str], _Words] = {}

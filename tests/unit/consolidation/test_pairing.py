@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from commonplace.consolidation import pairs as shortlist
-from commonplace.consolidation.pairs import MOST_PAIRS, MOST_PER_ROW, Shared, hubs, jaccard, pairs, strength
+from commonplace.consolidation.pairs import MAX_PAIRS, MAX_PER_ROW, Shared, hubs, jaccard, pairs, strength
 
 
 def same(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -99,8 +99,8 @@ def test_a_scan_returns_few_pairs_of_each_row_and_not_too_many_in_all(are_alike:
     vectors = np.ones((count, 1), np.float32) if are_alike else np.zeros((count, 1), np.float32)
     found = pairs([set()] * count if are_alike else names, [set()] * count, vectors, same)
     rows = [row for pair in found for row in pair]
-    assert len(found) == MOST_PAIRS
-    assert max(map(rows.count, set(rows))) == MOST_PER_ROW
+    assert len(found) == MAX_PAIRS
+    assert max(map(rows.count, set(rows))) == MAX_PER_ROW
 
 
 def test_nothing_has_no_pairs() -> None:
@@ -111,8 +111,8 @@ def test_nothing_has_no_pairs() -> None:
 def test_a_pair_that_comes_late_can_make_room_for_one_that_was_far_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """It keeps two others out: so twice as many are held as are wanted."""
     monkeypatch.setattr(shortlist, "HELD", 2)
-    monkeypatch.setattr(shortlist, "MOST_PAIRS", 2)
-    monkeypatch.setattr(shortlist, "MOST_PER_ROW", 1)
+    monkeypatch.setattr(shortlist, "MAX_PAIRS", 2)
+    monkeypatch.setattr(shortlist, "MAX_PER_ROW", 1)
     found = shortlist.Shortlist(10)
     for rank, pairs_of_rank in ((0.2, [(1, 2), (3, 4), (5, 6), (7, 8), (8, 9)]), (0.1, [(2, 3)])):
         codes = np.array([one * 10 + other for one, other in pairs_of_rank])

@@ -13,7 +13,7 @@ from tests.reference_store.store import MemoryStore
 
 import commonplace
 from commonplace.ingest.embeddings import reembed
-from commonplace.ingest.passages import LONGEST_NAME, Destination, PassageMaker, passage_text
+from commonplace.ingest.passages import MAX_NAME_LENGTH, Destination, PassageMaker, passage_text
 from commonplace.models.contract import TokenizedText
 from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.arrays import quantise
@@ -46,7 +46,7 @@ def test_a_passage_is_embedded_under_its_names_each_of_them_once(
 def test_a_name_of_any_length_leaves_the_passage_its_place() -> None:
     """Whoever gives a page as its title would have all its passages told by nothing else, and each of them as long."""
     embedded = passage_text("of dogs " * 1000, "", "They eat meat.")
-    assert embedded == ("of dogs " * 1000)[:LONGEST_NAME] + "\nThey eat meat."
+    assert embedded == ("of dogs " * 1000)[:MAX_NAME_LENGTH] + "\nThey eat meat."
     page = "about dogs " * 50
     assert passage_text(page, "", page) == page
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from commonplace.formats.csp import Response
 from commonplace.models.static import StaticEmbedder
 from commonplace.specialist.response import fits, largest
-from commonplace.text.budget import MOST_TOKENS, most_tokens
+from commonplace.text.budget import MAX_TOKENS, most_tokens
 
 MODEL = StaticEmbedder.load()
 
@@ -31,7 +31,7 @@ def test_the_largest_size_that_fits_is_found_however_uneven_the_parts(parts: lis
     def make(size: int) -> Response:
         return Response(rationale="word " * sum(parts[:size]) + ".")
 
-    expected = max((size for size in range(1, len(parts) + 1) if 4 + sum(parts[:size]) <= MOST_TOKENS), default=0)
+    expected = max((size for size in range(1, len(parts) + 1) if 4 + sum(parts[:size]) <= MAX_TOKENS), default=0)
     assert largest(book, make, len(parts)) == expected  # type: ignore[arg-type]
     assert book.asked <= 16
 

@@ -26,7 +26,7 @@ _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _HASHTAG: Final = re.compile(r"(?<!\S)#([^\W\d][\w/-]*)")
 _WIKILINK: Final = re.compile(r"\[\[([^\[\]|#\n]{1,300})(?:[|#][^\[\]\n]{0,300})?\]\]")
 _MILLISECONDS: Final = 1e11  # as seconds the year 5138; files that count so large count milliseconds
-_LONGEST_INTEGER: Final = 1024  # bits; Python refuses to write out much larger ones in decimal
+_MAX_INTEGER_DIGITS: Final = 1024  # bits; Python refuses to write out much larger ones in decimal
 
 
 @dataclass(slots=True)
@@ -125,7 +125,7 @@ def plain(value: object) -> object:
     if value is None or isinstance(value, bool) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, int):
-        return value if value.bit_length() <= _LONGEST_INTEGER else hex(value)
+        return value if value.bit_length() <= _MAX_INTEGER_DIGITS else hex(value)
     return value.isoformat() if isinstance(value, date) else _storable(str(value))
 
 
@@ -229,7 +229,7 @@ class Foreign:
 
 LARGEST: Final = 256 * 2**20
 """Bytes of a file that are read; an export of more than that is better split."""
-MOST_FILES: Final = 100_000
+MAX_FILES: Final = 100_000
 _TOO_DEEP: Final = f"nested too deeply, more than {DEEPEST} levels"
 
 
@@ -344,8 +344,8 @@ def markdown_files(folder: Path, problems: list[FileProblem], *, below: str = ""
                 problems.append(FileProblem(ascii(name), "has a name that is not UTF-8; rename it"))
                 continue
             count += 1
-            if count > MOST_FILES:
-                reason = f"holds more than {MOST_FILES} notes, the limit; the others were not read"
+            if count > MAX_FILES:
+                reason = f"holds more than {MAX_FILES} notes, the limit; the others were not read"
                 problems.append(FileProblem(".", reason))
                 return
             yield (here / name).relative_to(folder).as_posix()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from commonplace.errors import ProviderError, UsageError
-from commonplace.graph.graphiti.client import MOST_EPISODES, Access, GraphitiTools, Session, ToolError, group_of, own_id
+from commonplace.graph.graphiti.client import MAX_EPISODES, Access, GraphitiTools, Session, ToolError, group_of, own_id
 from commonplace.graph.graphiti.transport import Stdio, StreamableHttp, Transport, credentials
 from commonplace.types.graph import GraphFilter
 
@@ -59,7 +59,7 @@ class Backend:
         Args:
             is_asked: take the time for all of it, and send also what may have arrived, or was refused.
         """
-        from commonplace.graph.graphiti.delivery import MOST_REFUSALS, Delivery
+        from commonplace.graph.graphiti.delivery import MAX_REFUSALS, Delivery
 
         delivered: list[Errand] = []
         notices: list[str] = []
@@ -74,7 +74,7 @@ class Backend:
         refused = [each for each in left if each.refusals]
         notices += [f"Graphiti refused {each.what} {each.id:.80}: {each.error}" for each in refused[:3]]
         unsure = sum(each.sent_at is not None for each in left)
-        given_up = sum(each.refusals >= MOST_REFUSALS for each in left)
+        given_up = sum(each.refusals >= MAX_REFUSALS for each in left)
         return Delivery(NAME, len(delivered), len(left), unsure, given_up, tuple(notices))
 
     def group(self, label: str) -> str:
@@ -250,9 +250,9 @@ def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], 
         has = tools.check()
         while waiting:
             group = waiting[0]
-            listed = tools.episodes([group], MOST_EPISODES)
+            listed = tools.episodes([group], MAX_EPISODES)
             ours = _ours(graph, {each.id: own_id(each.name) for each in listed})
-            is_alone = group != ITS_OWN and len(ours) == len(listed) < MOST_EPISODES
+            is_alone = group != ITS_OWN and len(ours) == len(listed) < MAX_EPISODES
             if is_alone and "clear_graph" in has:
                 tools.clear_group(group)
                 notices.append(f"Graphiti has cleared its group {group}")

@@ -32,8 +32,8 @@ VERSIONS: Final = ("2025-06-18", "2025-11-25", "2025-03-26", "2024-11-05")
 """Those that are understood, the one that is asked for first."""
 START_S: Final = 20.0
 """A server that is started may need so long for its database."""
-_MOST_PAGES: Final = 20
-_MOST_SHOWN: Final = 300
+_MAX_PAGES: Final = 20
+_MAX_SHOWN: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class Session:
         transport.tell(notification("notifications/initialized", {}), deadline)
         names: list[str] = []
         cursor: object = None
-        for _ in range(_MOST_PAGES):
+        for _ in range(_MAX_PAGES):
             page = self._ask(transport, "tools/list", {} if cursor is None else {"cursor": cursor}, deadline)
             tools = page.get("tools")
             names += (
@@ -225,16 +225,16 @@ def _line(told: object) -> str:
     from commonplace.redaction import redact
 
     text = "".join(each if each.isprintable() else " " for each in str(told))
-    return redact(text).text[:_MOST_SHOWN]
+    return redact(text).text[:_MAX_SHOWN]
 
 
-MOST_EPISODES: Final = 1_000
+MAX_EPISODES: Final = 1_000
 """How many episodes of a group are looked through for one of ours."""
 NEEDED: Final = frozenset({"add_memory", "search_nodes", "search_memory_facts", "get_episodes"})
 _PLAIN: Final = re.compile(r"[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*")
 _HASHED: Final = re.compile(r"h_[0-9a-f]{32}")
 _MARK: Final = re.compile(r" ?\[commonplace:(?P<id>[^\[\]]+)\]$")
-_LONGEST_NAME: Final = 120
+_MAX_NAME_LENGTH: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +342,7 @@ class GraphitiTools:
 
 def marked(name: str, id_: str) -> str:
     """Return the name under which Graphiti keeps an episode of ours."""
-    return f"{name[:_LONGEST_NAME]} [commonplace:{id_}]".lstrip()
+    return f"{name[:_MAX_NAME_LENGTH]} [commonplace:{id_}]".lstrip()
 
 
 def own_id(name: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import ProviderError
-from commonplace.graph.graphiti.client import MOST_EPISODES, GraphitiTools, ToolError, Triplet, own_id
+from commonplace.graph.graphiti.client import MAX_EPISODES, GraphitiTools, ToolError, Triplet, own_id
 from commonplace.graph.graphiti.transport import UnansweredError
 from commonplace.graph.views import View
 from commonplace.types.graph import Episode
@@ -25,7 +25,7 @@ GRACE_S: Final = 600.0
 """So long after it was sent something is not sent again unasked, though it is not there: Graphiti may be at it."""
 LOOK_S: Final = 60.0
 """So often it is looked for."""
-MOST_REFUSALS: Final = 3
+MAX_REFUSALS: Final = 3
 """What the server has refused so often is sent again only when somebody asks for it."""
 _FACTS: Final = 20
 
@@ -112,7 +112,7 @@ class Courier:
             self._lock.release()
 
     def _is_due(self, errand: Errand) -> bool:
-        if errand.refusals >= MOST_REFUSALS:
+        if errand.refusals >= MAX_REFUSALS:
             return False
         looked = self._looked.get(errand.note.id, errand.sent_at)
         return looked is None or errand.sent_at is None or self._source.now() - looked >= LOOK_S
@@ -198,7 +198,7 @@ class Courier:
 
     def _theirs(self, id_: str, group: str) -> str:
         """Return the id at Graphiti's of an episode of ours, "" where it is not to be seen."""
-        found = self._tools.episodes([group], MOST_EPISODES)
+        found = self._tools.episodes([group], MAX_EPISODES)
         return next((each.id for each in found if own_id(each.name) == id_), "")
 
 

@@ -40,8 +40,8 @@ Score = Callable[[str, Sequence[str]], Sequence[float]]
 
 MORE: Final = 3
 """So many times more is asked for than is wanted: what has ended, or is of another type, is left out here."""
-MOST: Final = 100
-MOST_CALLS: Final = 10
+MAX_RESULTS: Final = 100
+MAX_CALLS: Final = 10
 """So many questions at most are put to Graphiti for one of ours."""
 _LISTED: Final = 1_000
 _NAMED_BY: Final = 400
@@ -103,7 +103,7 @@ class GraphitiReader(GraphReader):
             groups = list(labels)
             entities: dict[str, EntityView] = {}
             missing = []
-            for name in [*asked.names, *([asked.centre] if asked.centre else [])][:MOST_CALLS]:
+            for name in [*asked.names, *([asked.centre] if asked.centre else [])][:MAX_CALLS]:
                 found = self._node(tools, name, groups)
                 if found is None:
                     missing.append(name)
@@ -144,7 +144,7 @@ class GraphitiReader(GraphReader):
             for distance in range(1, depth + 1):
                 reached: dict[str, None] = {}
                 for id_ in rim:
-                    if calls >= MOST_CALLS or len(distances) >= limit:
+                    if calls >= MAX_CALLS or len(distances) >= limit:
                         is_capped = True
                         break
                     calls += 1
@@ -169,7 +169,7 @@ class GraphitiReader(GraphReader):
 
         def ask(tools: GraphitiTools) -> tuple[EpisodeView, ...]:
             labels = self._backend.labels(groups)
-            found = [unmarked(each) for each in tools.episodes(list(labels), min(_LISTED, max(limit, MOST)))]
+            found = [unmarked(each) for each in tools.episodes(list(labels), min(_LISTED, max(limit, MAX_RESULTS)))]
             own = self._graph.episodes([each.id for each in found])
             seeing = Seeing(self._graph, times)
             views = []
@@ -264,7 +264,7 @@ class GraphitiReader(GraphReader):
         """Return the entity that an id of ours or of theirs, or a name, means there."""
         local = self._graph.entities([name]).get(name)
         meant = local.name if local is not None else name
-        found = tools.search_nodes(meant, groups, MOST_CALLS, now=self._ground.now())
+        found = tools.search_nodes(meant, groups, MAX_CALLS, now=self._ground.now())
         by_id = next((each for each in found if each.entity.id == name), None)
         return by_id or next((each for each in found if normal(each.entity.name) == normal(meant)), None)
 
@@ -290,7 +290,7 @@ class GraphitiReader(GraphReader):
 
 
 def _more(limit: int) -> int:
-    return max(1, min(MOST, limit * MORE)) if limit < MOST else limit
+    return max(1, min(MAX_RESULTS, limit * MORE)) if limit < MAX_RESULTS else limit
 
 
 def _entity(item: EntityItem, labels: Mapping[str, str]) -> EntityView:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from commonplace.models.http import Answer
     from commonplace.models.providers import Address, Proxy
 
-LONGEST_ANSWER: Final = 8 * 1024 * 1024
+MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
 """In bytes; what Graphiti answers holds no embeddings."""
 
 
@@ -94,7 +94,7 @@ def is_answer_to(value: object, id_: object) -> bool:
 
 _END_S: Final = 2.0
 _KEPT_LINES: Final = 5
-_MOST_SHOWN: Final = 300
+_MAX_SHOWN: Final = 300
 _WAITING: Final = 100
 """Lines that nobody has read yet; a server that talks more than it is asked waits."""
 
@@ -220,7 +220,7 @@ class Stdio:
 
         self._threads[1].join(_END_S)
         text = b" ".join(self._said).decode("utf-8", "replace")
-        shown = redact("".join(each if each.isprintable() else " " for each in text)).text[-_MOST_SHOWN:]
+        shown = redact("".join(each if each.isprintable() else " " for each in text)).text[-_MAX_SHOWN:]
         return f", having said: {shown}" if shown else ""
 
     def _value(self, line: bytes) -> object:
@@ -295,7 +295,7 @@ class StreamableHttp:
         for _ in range(2):
             request = Request(self._address, self._slash, headers, body, self._proxy, method)
             try:
-                answer = send(request, patience, LONGEST_ANSWER)
+                answer = send(request, patience, MAX_ANSWER_BYTES)
             except FAULTS as fault:
                 raise self._failed(fault) from fault
             if answer.status not in _MOVED or not self._moves(answer):
