@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.exchanging import memory_line, written_by_hand
+from tests.unit.exchange.imports import memory_line, written_by_hand
 
 import commonplace
 from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError, StoreVersionError

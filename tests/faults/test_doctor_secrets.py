@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.unit.test_secrets import GONE, OTHER, TOKEN, holding, spoil, store_file
+from tests.unit.erasure.test_secrets import GONE, OTHER, TOKEN, holding, spoil, store_file
 
 import commonplace
 from commonplace.engine import Engine

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.surfaces.mcp_process import Wire, call, structured
-from tests.unit.mcp_talking import request
+from tests.unit.mcp.conversation import request
 
 import commonplace
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.surfaces.mcp_process import Wire, call, structured
-from tests.unit.mcp_talking import request
+from tests.unit.mcp.conversation import request
 
 import commonplace
 from commonplace.benchmarks.harness import memory_of

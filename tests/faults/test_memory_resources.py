@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.unit.rights import without_rights
+from tests.unit.permissions import without_rights
 
 import commonplace
 import commonplace.ledger.rules  # without rights, the interpreter may not read its own library

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.unit.rights import without_rights
+from tests.unit.permissions import without_rights
 
 import commonplace
 from commonplace.consolidation import LTMPromoter

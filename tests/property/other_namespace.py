@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.unit.memories.clocks import Clock
+from tests.unit.clock import Clock
 
 import commonplace
 from commonplace.engine import Engine

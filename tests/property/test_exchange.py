@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from tests.reference_store.store import MemoryStore
-from tests.unit.exchanging import dump, import_file, import_given, read
+from tests.unit.exchange.imports import dump, import_file, import_given, read
 
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.exchange.codec import decoded, encoded

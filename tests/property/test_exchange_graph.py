@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.property.graph_records import Drawn
 from tests.property.test_exchange import ids, names, shares, texts, times, two_stores, values
-from tests.unit.exchanging import dump, import_file, import_given, read
+from tests.unit.exchange.imports import dump, import_file, import_given, read
 
 from commonplace.exchange.records import EntityItem, EpisodeItem, GraphItem, Item, Problem, RelationItem
 from commonplace.graph.facts import OWN, Assertion, happening

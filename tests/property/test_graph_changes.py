@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.reference_store.store import MemoryStore
-from tests.unit.searching import model
+from tests.unit.search.notebook import model
 
 from commonplace.extract.model import Claim, Extraction, Found
 from commonplace.graph.kinds import Kinds

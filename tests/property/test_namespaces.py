@@ -24,7 +24,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.property.other_namespace import MARK, THEIRS, everything, fill, issues
-from tests.unit.memories.clocks import Clock
+from tests.unit.clock import Clock
 
 import commonplace
 from commonplace.engine import Engine

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.unit.mcp_talking import request
+from tests.unit.mcp.conversation import request
 
 PROGRAM = Path(sys.executable).with_name("commonplace")
 LIMIT_S = 60

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.unit.test_secrets import GONE, OTHER, TOKEN, holding, spoil, store_file
+from tests.unit.erasure.test_secrets import GONE, OTHER, TOKEN, holding, spoil, store_file
 
 import commonplace
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.surfaces.conftest import Program
-from tests.unit.mcp_talking import talking
+from tests.unit.mcp.conversation import talking
 
 import commonplace
 from commonplace.errors import StoreMissingError, UsageError

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
-from tests.unit.mcp_talking import Talk, talking
+from tests.unit.mcp.conversation import Talk, talking
 
 import commonplace
 from commonplace.cli.app import cli

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.surfaces.conftest import Program
-from tests.unit.mcp_talking import Talk, talking
+from tests.unit.mcp.conversation import Talk, talking
 
 import commonplace
 from commonplace.engine import Engine

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.unit.mcp_talking import Talk, talking
+from tests.unit.mcp.conversation import Talk, talking
 
 import commonplace
 from commonplace.formats.csp import Response, parse_response

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
-from tests.unit.test_hook_events import CONTENTLESS
+from tests.unit.formats.test_hooks import CONTENTLESS
 
 import commonplace
 from commonplace.cli.app import cli

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 from tests.surfaces.conftest import Program
 from tests.surfaces.mcp_process import Wire, call
-from tests.surfaces.test_syncing import edit
-from tests.unit.test_escaping import flag, tags
+from tests.surfaces.test_journal import edit
+from tests.unit.text.test_escaping import flag, tags
 
 import commonplace
 from commonplace.cli.app import cli

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.mcp_talking import Talk, talking
+from tests.unit.mcp.conversation import Talk, talking
 
 import commonplace
 from commonplace.engine import Engine

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.surfaces.mcp_process import OPENING, Wire, call, store_held, structured
-from tests.unit.mcp_talking import request, stateless
+from tests.unit.mcp.conversation import request, stateless
 
 import commonplace
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
-from tests.unit.mcp_talking import talking
+from tests.unit.mcp.conversation import talking
 
 import commonplace
 from commonplace.cli.app import cli

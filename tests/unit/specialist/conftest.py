@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.unit.memories.clocks import Clock
+from tests.unit.clock import Clock
 
 import commonplace
 from commonplace.engine import Engine

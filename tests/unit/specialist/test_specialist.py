@@ -17,7 +17,7 @@ from commonplace.specialist import Specialist
 from commonplace.specialist.specialist import CODES, VERBS
 
 if TYPE_CHECKING:
-    from tests.unit.memories.clocks import Clock
+    from tests.unit.clock import Clock
     from tests.unit.specialist.conftest import Ask
 
     from commonplace.engine import Engine

@@ -1,0 +1,193 @@
+"""Secrets in a graph that was filled before they were replaced on the way in: found, and gone from all files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.contract.graphs import EVER, texts
+from tests.unit.clock import Clock
+from tests.unit.erasure.test_secrets import GONE, TOKEN, found, holding, problems, spoil
+
+import commonplace
+from commonplace.engine import Engine
+from commonplace.graph.facts import assertion_of
+from commonplace.graph.names import KEY, normal
+from commonplace.graph.runtime import Texts
+from commonplace.store.graph_contract import GraphChange
+from commonplace.types.graph import Alias, Happening, Mention
+
+KIND = "holds a secret of the kind github token"
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
+    with commonplace.open(tmp_path / "store", clock=clock) as book:
+        book.graph.add_episode("Ann lives in Oslo.", uuid="said", reference_time="2026-01-05")
+        yield book
+
+
+def id_of(book: Engine, name: str) -> str:
+    [id_] = [each.id for each in book._store.graph("default").list_entities(EVER) if each.name == name]
+    return id_
+
+
+def fact_of(book: Engine) -> str:
+    [fact] = book._store.graph("default").list_relations(EVER)
+    return fact.id
+
+
+def spoil_entity(graph: GraphChange, id_: str, **values: Any) -> None:
+    graph.put_entity(replace(graph.entities([id_])[id_], **values))
+
+
+def spoil_fact(graph: GraphChange, id_: str, **values: Any) -> None:
+    graph.put_relation(replace(graph.relations([id_])[id_], **values))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"name": f"mail of {TOKEN}"},
+        {"source_description": f"from {TOKEN}"},
+        {"group": TOKEN},
+        {"content": f"Ann lives in Oslo. {TOKEN}"},
+    ],
+)
+def test_every_text_of_an_episode_is_cleaned(book: Engine, values: dict[str, str]) -> None:
+    with book._store.change_memories("default") as change:
+        change.graph.put_episode(replace(change.graph.episodes(["said"])["said"], **values))
+    expected = f"episode 'said' of namespace 'default' {KIND}"
+    assert [(each.problem, each.mended) for each in found(book, mend=False)] == [(expected, False)]
+    assert problems(book) == [expected]
+    assert holding(book) == []
+    assert GONE in str(asdict(book._store.graph("default").episodes(["said"])["said"]))
+    assert found(book) == []
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"name": f"Ann {TOKEN}"},
+        {"summary": f"She has {TOKEN}"},
+        {"attributes": json.dumps({"keys": [TOKEN]})},
+        {"group": TOKEN},
+    ],
+)
+def test_every_text_of_an_entity_is_cleaned(book: Engine, values: dict[str, str]) -> None:
+    id_ = id_of(book, "Ann")
+    with book._store.change_memories("default") as change:
+        spoil_entity(change.graph, id_, **values)
+    assert problems(book) == [f"entity '{id_}' of namespace 'default' {KIND}"]
+    assert holding(book) == []
+    assert GONE in str(asdict(book._store.graph("default").entities([id_])[id_]))
+    assert found(book) == []
+
+
+@pytest.mark.parametrize(
+    "values", [{"fact": f"Ann lives at {TOKEN}"}, {"attributes": json.dumps({"key": TOKEN})}, {"group": TOKEN}]
+)
+def test_every_text_of_a_fact_is_cleaned(book: Engine, values: dict[str, str]) -> None:
+    id_ = fact_of(book)
+    with book._store.change_memories("default") as change:
+        spoil_fact(change.graph, id_, **values)
+    assert problems(book) == [f"fact '{id_}' of namespace 'default' {KIND}"]
+    assert holding(book) == []
+    assert GONE in str(asdict(book._store.graph("default").relations([id_])[id_]))
+    assert found(book) == []
+
+
+def test_names_are_cleaned_with_their_forms_and_the_texts_by_which_they_are_found(book: Engine) -> None:
+    """The form by which names are compared, and the index, have the secret too."""
+    id_, name = id_of(book, "Ann"), f"Ann {TOKEN}"
+    with book._store.change_memories("default") as change:
+        graph = change.graph
+        entity = graph.entities([id_])[id_]
+        graph.put_alias(Alias(id_, name, normal(name), 5.0, "said"))
+        graph.put_alias(Alias(id_, "", f"{KEY}part:{normal(TOKEN)}", 5.0))
+        graph.put_mentions([Mention("said", "entity", id_, 0, 3, name)])
+        names = [alias for alias in graph.aliases([id_])[id_] if alias.name]
+        graph.put_entity(entity, Texts(book._destination()).of_entity(entity, names))
+    assert TOKEN in str(texts(book._store, "default"))
+    assert problems(book) == [f"entity '{id_}' of namespace 'default' {KIND}"]
+    assert holding(book, TOKEN, normal(TOKEN)) == []
+    graph = book._store.graph("default")
+    assert [alias.name for alias in graph.aliases([id_])[id_] if alias.name] == [f"Ann {GONE}", "Ann"]
+    assert {mention.name for mention in graph.mentions("entity", [id_])[id_]} == {"Ann", f"Ann {GONE}"}
+    assert f"Ann, Ann {GONE}" in texts(book._store, "default")["entity"]
+    assert book.graph.entity(f"Ann {GONE}").uuid == id_
+    assert found(book) == []
+
+
+def test_what_happened_and_why_is_cleaned(book: Engine) -> None:
+    id_, fact = id_of(book, "Ann"), fact_of(book)
+    with book._store.change_memories("default") as change:
+        change.graph.put_happening(Happening("entity", id_, 5.0, "renamed", f"as {TOKEN} says", "", '{"name": "x"}'))
+        change.graph.put_happening(Happening("relation", fact, 5.0, "ended", "", "", json.dumps({"deep": [TOKEN]})))
+    where = (f"entity '{id_}'", f"fact '{fact}'")
+    assert problems(book) == [f"{each} of namespace 'default' {KIND}" for each in where]
+    assert holding(book) == []
+    assert book._store.graph("default").happenings("entity", id_)[-1].reason == f"as {GONE} says"
+    assert found(book) == []
+
+
+def test_mentions_and_facts_follow_their_words_where_a_secret_before_them_goes(book: Engine) -> None:
+    """A placeholder is shorter or longer than the secret: places behind it move."""
+    with book._store.change_memories("default") as change:
+        graph = change.graph
+        moved, by = graph.mentioned(["said"])["said"], len(f"{TOKEN} ")
+        graph.put_episode(replace(graph.episodes(["said"])["said"], content=f"{TOKEN} Ann lives in Oslo."))
+        graph.drop_mentions(moved)
+        graph.put_mentions([replace(each, start=each.start + by, end=each.end + by) for each in moved])
+        [relation] = graph.relations([fact_of(book)]).values()
+        [happened] = graph.happenings("relation", relation.id)
+        said = json.loads(happened.detail)
+        said["evidence"] |= {"start": said["evidence"].get("start", 0) + by, "end": said["evidence"]["end"] + by}
+        graph.erase_happenings("relation", relation.id)
+        graph.put_happening(replace(happened, detail=json.dumps(said, sort_keys=True)))
+    assert len(problems(book)) == 1
+    graph = book._store.graph("default")
+    content = graph.episodes(["said"])["said"].content
+    assert content == f"{GONE} Ann lives in Oslo."
+    places = {(each.name, content[each.start : each.end]) for each in graph.mentioned(["said"])["said"]}
+    assert places == {("Ann", "Ann"), ("Oslo", "Oslo"), ("", "Ann lives in Oslo.")}
+    said = assertion_of(graph.happenings("relation", fact_of(book))[0])
+    assert said is not None
+    assert content[said.start : said.end] == "Ann lives in Oslo."
+    book.graph.delete_episode("said")
+    assert graph.counts().relations == 0
+
+
+def test_places_in_the_words_of_a_memory_move_too(book: Engine) -> None:
+    """An episode that a memory is holds no words of its own."""
+    memory = book.remember("Zoe lives in Bergen.", id="zoe")
+    with book._store.change_memories("default") as change:
+        episodes = change.graph.episodes_of_memory(memory.id)
+        change.graph.erase_episodes([each.id for each in episodes])
+        episode = replace(change.graph.episodes(["said"])["said"], id="of it", content="", memory="zoe", version=1)
+        change.graph.put_episode(episode)
+        begin = len(f"{TOKEN} ")
+        change.graph.put_mentions([Mention("of it", "entity", id_of(book, "Ann"), begin, begin + 3, "Zoe")])
+    spoil(book, "zoe", record={"content": f"{TOKEN} Zoe lives in Bergen."})
+    assert any("memory 'zoe'" in problem for problem in problems(book))
+    [mention] = book._store.graph("default").mentioned(["of it"])["of it"]
+    assert book.get("zoe").content[mention.start : mention.end] == "Zoe"
+    assert holding(book) == []
+
+
+def test_every_namespace_is_looked_through_and_ids_are_told_of_and_stay(book: Engine, clock: Clock) -> None:
+    with commonplace.open(book.directory, namespace="theirs", clock=clock) as theirs:
+        theirs.graph.add_episode("Bob works for Acme.", uuid=TOKEN, reference_time="2026-01-05")
+        assert [(each.problem, each.mended) for each in found(book)] == [
+            (f"the name of episode '{GONE}' of namespace 'theirs' {KIND}", False)
+        ]
+        assert theirs.graph.episode(TOKEN).content == "Bob works for Acme."

@@ -1,0 +1,384 @@
+"""What somebody else has said is recorded as hearsay: no surer than `HEARSAY`, so that a graph ends nothing by it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.extract.extraction import claims, extracted
+
+from commonplace.extract.modality import HEARSAY, is_inside, quotations
+from commonplace.graph.extraction import understand
+from commonplace.graph.facts import MIN_CONFIDENCE
+from commonplace.graph.kinds import Kinds
+
+REPORTED = [
+    "The novel says Mira lives in Rome.",
+    "In the novel, Mira lives in Rome.",
+    "In the old film Mira lives in Rome.",
+    "> Mira lives in Rome.",
+    ">Mira lives in Rome.",
+    "> > Mira lives in Rome.",
+    "On Monday, Bob wrote:\n> Mira lives in Rome.",
+    "See below.\n\n-----Original Message-----\nMira lives in Rome.",
+    "Begin forwarded message:\n\nMira lives in Rome.",
+    "According to Bob, Mira lives in Rome.",
+    "Mira lives in Rome, according to Bob.",
+    "Bob said that Mira lives in Rome.",
+    "Bob says Mira lives in Rome.",
+    "Bob told me Mira lives in Rome.",
+    "Bob wrote that Mira lives in Rome.",
+    "Bob insists Mira lives in Rome.",
+    "It was announced that Mira lives in Rome.",
+    "Mira lives in Rome, Bob said.",
+    "Mira lives in Rome, said Bob.",
+    "Mira lives in Rome, at least so Bob says.",
+    "Mira lives in Rome – that is what Bob says.",
+    '"Mira lives in Rome," said Bob.',
+    '"Mira works. Mira lives in Rome," said Bob.',
+    "“Mira lives in Rome.”",
+    "«Mira lives in Rome.»",
+    'Bob said: "Mira lives in Rome."',
+    '"Mira lives in Rome. She',
+]
+
+TOLD = [
+    "Mira lives in Rome.",
+    "I told you that Mira lives in Rome.",
+    "As I said, Mira lives in Rome.",
+    "I have already said that Mira lives in Rome.",
+    "Mira, who lives in Rome, said so.",
+    "Mira lives in Rome, and Tom said hello.",
+    "Mira lives in Rome and said hello.",
+    "Mira wrote auth.ts and lives in Rome.",
+    "Mira reports to Tom and lives in Rome.",
+    "In the United States, Mira lives in Rome.",
+    'Mira, called "the Boss", lives in Rome.',
+    'The 5" pipe leaks. Mira lives in Rome.',
+    'Tom: "Mira lives in Rome."',
+    "a > b. Mira lives in Rome.",
+]
+
+
+def sureness(text: str) -> list[float]:
+    found = extracted(text)
+    return [claim.confidence for claim in found.claims if found.entities[claim.target].name == "Rome"]
+
+
+@pytest.mark.parametrize("text", REPORTED)
+def test_what_others_have_said_is_hearsay(text: str) -> None:
+    assert sureness(text) == [HEARSAY]
+
+
+@pytest.mark.parametrize("text", TOLD)
+def test_what_the_text_itself_says_is_none(text: str) -> None:
+    [sure] = sureness(text)
+    assert sure > MIN_CONFIDENCE
+
+
+@pytest.mark.parametrize("text", ['"I moved to Rome," said Bob.', 'Bob said: "I moved to Rome."', "> We use Redis."])
+def test_who_speaks_in_a_quotation_is_not_who_speaks_in_the_text(text: str) -> None:
+    assert extracted(text).claims == ()
+
+
+def test_a_quotation_behind_a_label_is_its_speakers_own() -> None:
+    found = extracted('Mira: "I moved to Rome. I love it."')
+    [claim] = found.claims
+    assert (found.entities[claim.source].name, found.entities[claim.target].name) == ("Mira", "Rome")
+    assert claim.confidence > MIN_CONFIDENCE
+
+
+def test_hearsay_is_less_sure_than_what_ends_a_fact() -> None:
+    assert HEARSAY < MIN_CONFIDENCE
+
+
+def test_quoted_lines_of_a_conversation_are_hearsay() -> None:
+    said = understand("Tom: look\n> Mira: I moved to Rome.\nTom: Mira works for Acme.", "message", 0.0, Kinds())
+    assert [claim.confidence > MIN_CONFIDENCE for claim in said.claims] == [False, True]
+
+
+def test_where_a_text_quotes() -> None:
+    text = 'a "b" c\n> "d"\n“e'
+    spans = quotations(text)
+    assert [text[start:end] for start, end in spans] == ['"b"', '> "d"', "“e"]
+    assert [is_inside(spans, text.index(char)) for char in "abcde"] == [False, True, False, True, True]
+    assert quotations("plain") == []
+
+
+# What is asked, supposed, wished, denied, rumoured or planned is no fact, and neither is code or another language.
+
+NO_FACTS = [
+    "Does auth.ts depend on token.ts?",
+    "Should we use GraphQL?",
+    "What if we moved to Kubernetes?",
+    "Mira lives in Oslo, right?",
+    "If auth.ts depended on token.ts, we would refactor.",
+    "If the cache fails, the API uses Postgres.",
+    "The API uses Postgres if the cache fails.",
+    "Unless Mira joins Acme, Tom leaves Acme.",
+    "Should the cache fail, the API uses Postgres.",
+    "Whenever the cache fails, the API uses Postgres.",
+    "Suppose auth.ts depends on token.ts.",
+    "The API may use Postgres.",
+    "We might switch to Bun next month.",
+    "We could move to Postgres.",
+    "We should use GraphQL for the new API.",
+    "I'd like to use Redis.",
+    "I want Alice to join Acme.",
+    "I wish we used Rust.",
+    "I hope Tom joins Acme.",
+    "Let's use Tailwind for styling.",
+    "Use Redis for caching.",
+    "Don't use Redis.",
+    "Alice is going to join Acme.",
+    "We plan to use Kafka.",
+    "auth.ts does not depend on token.ts.",
+    "Anna doesn't work at Siemens.",
+    "The API gateway is not part of the monolith.",
+    "We never used MongoDB.",
+    "We haven't used MongoDB.",
+    "Nobody uses MongoDB.",
+    "No service depends on Kafka.",
+    "None of the services use Kafka.",
+    "Neither Alice nor Bob works for Acme.",
+    "It is not true that Mira works for Acme.",
+    "Mira denies that she works for Acme.",
+    "Alice or Bob works for Acme.",
+    "auth.ts depends on token.ts or session.ts.",
+    "Maybe the cache causes the leak.",
+    "The cache probably depends on Redis.",
+    "I heard that Tom left Acme.",
+    "Rumour has it that Acme left Berlin.",
+    "Tom allegedly works for Acme.",
+    "Alice thinks the bug is caused by Redis.",
+    "It looks as if auth.ts depended on token.ts.",
+    "For example, auth.ts depends on token.ts.",
+    "Mira almost moved to Oslo.",
+    "We nearly chose MySQL for billing.",
+    "We assumed auth.ts depends on token.ts.",
+    "Tom was wrong that auth.ts depends on token.ts.",
+    "Please make sure that the worker uses Redis.",
+    "Ensure that the worker uses Redis.",
+    "Carol's brother lives in Oslo.",
+    "His wife works for Acme.",
+    "A customer lives in Oslo.",
+    "Mira works for a bank.",
+    "Mira's company is based in Oslo.",
+    "Sounds like a great plan.",
+    "My laptop is like a lifeline.",
+    "Oh, Italy!",
+    "We're still deciding on the destination.",
+    "A custom event called ready is emitted.",
+    "We found Acme on a map.",
+    "The deadline moved from Friday to Monday.",
+    "The v2 release was caused by nothing.",
+    "This depends on Redis.",
+    "See the design of `auth.ts`.",
+    "- [ ] move billing to Stripe",
+    "depends on",
+    "of of of uses",
+    "",
+    "?",
+]
+
+OTHER_LANGUAGES = [
+    "Wir nutzen Postgres für die Abrechnung.",
+    "Nous avons choisi Postgres pour la facturation.",
+    "José García trabaja en Madrid para Telefónica.",
+    "山田太郎は東京に住んでいます。",
+    "Мария живёт в Москве и работает в Яндексе.",
+]
+
+
+@pytest.mark.parametrize("text", [*NO_FACTS, *OTHER_LANGUAGES])
+def test_nothing_is_claimed(text: str) -> None:
+    assert claims(text) == []
+
+
+def test_code_is_no_prose() -> None:
+    fenced = "```python\nimport redis  # billing depends on stripe\n```"
+    text = f"- `api` depends on `db`\n\n{fenced}\n\n| auth.ts | depends on | b.ts |\n"
+    assert claims(text) == ["api DEPENDS_ON db"]
+
+
+def test_done_box_is_a_fact() -> None:
+    assert claims("- [x] We moved search to Elasticsearch in May") == ["search USES Elasticsearch since 2025-05-01"]
+
+
+def test_doubt_ends_with_its_part_of_the_sentence() -> None:
+    assert claims("I wish we used Rust, but the API uses Go.") == ["API USES Go"]
+
+
+# What is said not to have come about after all: whose, where to, and how surely.
+
+CALLED_OFF = [
+    ("Mira's move to Munich was cancelled.", "Mira LIVES_IN Munich"),
+    ("Mira's move to Munich has been canceled.", "Mira LIVES_IN Munich"),
+    ("Mira's planned move was called off.", "Mira LIVES_IN"),
+    ("Mira's move to Munich fell through.", "Mira LIVES_IN Munich"),
+    ("Mira's move to Munich did not happen.", "Mira LIVES_IN Munich"),
+    ("Mira's relocation never happened.", "Mira LIVES_IN"),
+    ("Mira cancelled her move to Munich.", "Mira LIVES_IN Munich"),
+    ("Mira called off the move.", "Mira LIVES_IN"),
+    ("The move to Munich was cancelled.", "LIVES_IN Munich"),
+    ("The move was cancelled.", "LIVES_IN"),
+    ("Mira was tired. The move was cancelled.", "Mira LIVES_IN"),
+    ("Mira was tired. Her move was cancelled.", "Mira LIVES_IN"),
+    ("Mira was tired. She did not move after all.", "Mira LIVES_IN"),
+    ("Mira did not move to Munich after all.", "Mira LIVES_IN Munich"),
+    ("Mira didn't relocate to Munich in the end.", "Mira LIVES_IN Munich"),
+    ("Mira is not moving to Munich after all.", "Mira LIVES_IN Munich"),
+    ("Mira won't move to Munich after all.", "Mira LIVES_IN Munich"),
+    ("Mira decided not to move to Munich.", "Mira LIVES_IN Munich"),
+    ("Mira did not join Acme after all.", "Mira WORKS_FOR Acme"),
+    ("Mira stayed in Berlin after all.", "Mira LIVES_IN not Berlin"),
+    ("Mira is staying in Berlin after all.", "Mira LIVES_IN not Berlin"),
+    ("I did not move after all.", "the user LIVES_IN"),
+    ("My move was cancelled.", "the user LIVES_IN"),
+    ("Acme did not move to Munich after all.", "Acme LIVES_IN Munich"),
+]
+
+NOTHING_CALLED_OFF = [
+    "Was the move cancelled?",
+    "If the move is cancelled, Mira stays.",
+    "The move may be cancelled.",
+    "The move will be cancelled.",
+    "The move was not cancelled.",
+    "The move wasn't cancelled.",
+    "Mira did not cancel the move.",
+    "Mira should cancel the move.",
+    "The meeting was cancelled.",
+    "The flight to Munich was cancelled.",
+    "Mira did not move.",
+    "Mira did not move in 2019.",
+    "Mira stayed in Berlin.",
+    "Mira did not live in Munich after all.",
+    "Mira moved to Munich after all.",
+    "Nobody moved after all.",
+    "That was a good move.",
+]
+
+
+def called_off(text: str) -> list[tuple[str, float]]:
+    found = extracted(text)
+    lines = []
+    for each in found.cancellations:
+        ends = [found.entities[place].name if place is not None else "" for place in (each.source, each.target)]
+        words = [ends[0], each.types[0], ends[1]]
+        if each.kept is not None:
+            words += ["not", found.entities[each.kept].name]
+        lines.append((" ".join(filter(None, words)), each.confidence))
+    return lines
+
+
+@pytest.mark.parametrize(("text", "line"), CALLED_OFF)
+def test_what_is_called_off_is_told(text: str, line: str) -> None:
+    [(told, sure)] = called_off(text)
+    assert told == line
+    assert sure > HEARSAY
+
+
+@pytest.mark.parametrize("text", NOTHING_CALLED_OFF)
+def test_what_may_be_or_is_not_called_off_is_none(text: str) -> None:
+    assert called_off(text) == []
+
+
+@pytest.mark.parametrize("text", ["Mira did not move to Munich.", "Tom says Mira's move to Munich was cancelled."])
+def test_what_is_only_denied_or_reported_is_hardly_said(text: str) -> None:
+    assert called_off(text) == [("Mira LIVES_IN Munich", HEARSAY)]
+
+
+@pytest.mark.parametrize("text", [text for text, _ in CALLED_OFF if "decided" not in text])
+def test_what_is_called_off_is_no_fact(text: str) -> None:
+    assert claims(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("The migration to Kubernetes was cancelled.", "USES Kubernetes"),
+        ("We called off the switch to Postgres.", "we USES Postgres"),
+        ("The move to Postgres was abandoned.", "USES Postgres"),
+    ],
+)
+def test_a_change_of_tools_that_is_called_off_is_only_doubted(text: str, line: str) -> None:
+    """What was used before stands beside it, and nothing reopens that."""
+    assert called_off(text) == [(line, HEARSAY)]
+
+
+# Who only travels, or goes home for the day, has not moved; nor have those who have come back.
+
+NO_MOVES = [
+    "Mira left Berlin at five.",
+    "Mira left Berlin at 5 pm.",
+    "Mira left Berlin at 17:30.",
+    "Mira left Berlin around noon.",
+    "Mira left Berlin early.",
+    "Mira left Berlin this morning.",
+    "Mira left Berlin in the evening.",
+    "Mira left Berlin on Monday.",
+    "Mira left Berlin yesterday.",
+    "Mira leaves Berlin tomorrow.",
+    "Mira is leaving Berlin on Monday.",
+    "Mira will leave Berlin on Friday.",
+    "Mira is leaving on Monday.",
+    "Mira left Berlin by train.",
+    "Mira left Berlin on foot.",
+    "Mira left Berlin for the airport.",
+    "Mira left Berlin for the weekend.",
+    "Mira left Berlin for a conference.",
+    "Mira left Acme at five.",
+    "Mira left Acme for the day.",
+    "Mira left Acme for lunch.",
+    "Mira moved to Lagos and back.",
+    "Mira moved to Lagos and back again.",
+    "Mira moved to Lagos, then back.",
+    "Mira moved to Lagos and came back.",
+    "Mira moved to Lagos in 2019 and returned in 2020.",
+    "Mira moved to Lagos for the summer.",
+    "Mira moved to Lagos for six months.",
+    "Mira has moved to Lagos for six months.",
+    "Mira temporarily moved to Lagos.",
+    "Mira moved temporarily to Lagos.",
+    "Mira settled in Lagos for the night.",
+    "Mira relocated to Lagos for the winter.",
+]
+
+MOVES = [
+    ("Mira left Berlin for good.", ["Mira LIVES_IN Berlin ended"]),
+    ("Mira left Berlin in 2019.", ["Mira LIVES_IN Berlin until 2019-01-01 ended"]),
+    ("Mira left Berlin in May 2025.", ["Mira LIVES_IN Berlin until 2025-05-01 ended"]),
+    ("Mira is leaving Berlin in June.", ["Mira LIVES_IN Berlin until 2026-06-01 ended"]),
+    ("Mira left Acme on Monday.", ["Mira WORKS_FOR Acme until 2026-03-09 ended"]),
+    ("Mira is leaving Acme on Monday.", ["Mira WORKS_FOR Acme until 2026-03-16 ended"]),
+    ("Mira moved back to Berlin.", ["Mira LIVES_IN Berlin"]),
+    ("Mira moved to Lagos and back to Berlin.", ["Mira LIVES_IN Berlin"]),
+    ("Mira moved to Lagos and then back to Berlin.", ["Mira LIVES_IN Berlin"]),
+    (
+        "Mira moved to Lagos in 2019 and back to Berlin in 2021.",
+        ["Mira LIVES_IN Berlin since 2021-01-01"],
+    ),
+    (
+        "Mira moved to Lagos in 2019 and moved back to Berlin in 2021.",
+        ["Mira LIVES_IN Berlin since 2021-01-01"],
+    ),
+    ("Mira moved to Lagos this morning.", ["Mira LIVES_IN Lagos since 2026-03-10"]),
+    ("Mira, who lives in Berlin, is leaving on Monday.", ["Mira LIVES_IN Berlin"]),
+    ("Mira moved to Lagos.", ["Mira LIVES_IN Lagos"]),
+]
+
+
+@pytest.mark.parametrize("text", NO_MOVES)
+def test_a_journey_is_no_move(text: str) -> None:
+    assert claims(text) == []
+
+
+@pytest.mark.parametrize(("text", "facts"), MOVES)
+def test_a_move_is_one(text: str, facts: list[str]) -> None:
+    assert claims(text) == facts
+    assert all(claim.confidence > HEARSAY for claim in extracted(text).claims)
+
+
+@pytest.mark.parametrize("text", ["Mira left Berlin.", "Mira left Berlin for Munich.", "Mira has left Berlin."])
+def test_who_left_a_place_may_only_travel_so_that_is_hardly_said(text: str) -> None:
+    [claim] = extracted(text).claims
+    assert claim.is_end
+    assert claim.confidence == HEARSAY

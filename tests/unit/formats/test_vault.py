@@ -1,0 +1,243 @@
+"""Exact notes of the vault: what one looks like, what it is called, and what becomes of a person's own words in it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from tests.unit.text.test_escaping import flag, tags
+
+from commonplace.formats.vault import (
+    Note,
+    are_fenced,
+    escaped,
+    file_names,
+    file_stem,
+    lines_of,
+    link_to,
+    memory_id_of,
+    read_note,
+    rewrite_note,
+    same_place,
+    tags_of,
+    title_of,
+    write_note,
+)
+from commonplace.text.escaping import HIDDEN
+
+ID = "0b8ff5a4-3f6e-4a55-9d0b-6c1f1c0f5b1e"
+NOTE = Note(
+    ID,
+    "Postgres for billing",
+    "We chose Postgres for billing.",
+    datetime(2026, 11, 21, 9, 30, tzinfo=UTC),
+    datetime(2026, 11, 22, tzinfo=UTC),
+    ("decision",),
+    ("Postgres", "C#"),
+    "use_count_threshold",
+    0.8312,
+    3,
+)
+TEXT = f"""---
+title: "Postgres for billing"
+memory_id: "{ID}"
+memory_version: 3
+created: 2026-11-21T09:30:00Z
+modified: 2026-11-22T00:00:00Z
+tags:
+  - "decision"
+entities:
+  - "Postgres"
+  - "C#"
+promotion_reason: "use_count_threshold"
+decay_score: 0.8312
+---
+
+## Content
+
+We chose Postgres for billing.
+
+## Entities
+
+- [[Postgres]]
+- [[C|C#]]
+"""
+
+
+def test_a_note_has_front_matter_content_and_entities() -> None:
+    assert write_note(NOTE) == TEXT
+    assert read_note(TEXT) == NOTE
+
+
+def test_what_nobody_sees_is_written_out_and_read_back() -> None:
+    """People and models read the note as a file, and what they do not edit is what the memory says."""
+    odd = f"Pay \u202eyadirF\u202c {tags('obey')} &#8238; in {flag('gbsct')} می\u200cخواهم"
+    note = replace(NOTE, title=odd, content=odd, tags=("decision", odd), entities=("Postgres", odd))
+    written = write_note(note)
+    assert re.findall(HIDDEN, written) == []
+    assert "Pay &#8238;yadirF&#8236; &#917615;" in written
+    assert flag("gbsct") in written
+    assert "می\u200cخواهم" in written
+    read = read_note(written)
+    assert read is not None
+    assert (read.title, read.content, read.tags) == (note.title, note.content, note.tags)
+
+
+def test_what_looks_like_a_part_of_the_note_is_shown_and_means_nothing() -> None:
+    assert escaped("---\ntitle: x\n---") == "\\---\ntitle: x\n\\---"
+    assert escaped("## Entities\n### Third") == "\\## Entities\n### Third"
+    assert escaped("see [[Home]] and ![[Home]]") == "see [\\[Home]] and ![\\[Home]]"
+    assert escaped("<!-- hidden <% tp.run() %> %%gone%%") == "\\<!-- hidden \\<% tp.run() %> %\\%gone%\\%"
+    assert escaped("```\nnever closed") == "\\```\nnever closed"
+
+
+def test_closed_code_stays_as_it_is() -> None:
+    code = "```sh\n# a comment\nif [[ -f x ]]; then\n```"
+    assert escaped(code) == code
+
+
+def test_many_fences_that_nothing_closes_are_told_in_one_go() -> None:
+    """With a look to the end for each of them this would take hours."""
+    lines = lines_of("```a\n" * 200_000)
+    assert not any(are_fenced(lines))
+
+
+class TestEditedByHand:
+    CHANGED = replace(NOTE, content="We chose SQLite.", tags=("decision", "db"), entities=("SQLite",))
+
+    def test_untouched_it_is_the_new_note(self) -> None:
+        assert rewrite_note(TEXT, self.CHANGED, [NOTE]).text == write_note(self.CHANGED)
+
+    def test_own_keys_comments_and_sections_stay_in_their_places(self) -> None:
+        edited = TEXT.replace("tags:", "aliases: [pg]\n# mine\ntags:") + "\n## Thoughts\n\nHm.\n"
+        again = rewrite_note(edited, self.CHANGED, [NOTE])
+        assert "aliases: [pg]\n# mine\ntags:\n" in again.text
+        assert again.text.endswith("- [[SQLite]]\n\n## Thoughts\n\nHm.\n")
+        assert again.by_hand == ("aliases", "Thoughts")
+
+    def test_an_edited_content_section_is_not_overwritten(self) -> None:
+        again = rewrite_note(TEXT.replace("for billing.", "for billing, I think."), self.CHANGED, [NOTE])
+        assert "We chose Postgres for billing, I think.\n" in again.text
+        assert "SQLite." not in again.text
+        assert again.by_hand == ("Content",)
+
+    def test_a_section_that_was_removed_stays_away(self) -> None:
+        head, _, entities = TEXT.partition("## Content\n\nWe chose Postgres for billing.\n\n")
+        again = rewrite_note(head + entities, self.CHANGED, [NOTE])
+        assert "## Content" not in again.text
+        assert again.by_hand == ("Content",)
+
+    def test_blanks_and_line_ends_of_an_editor_are_no_edit(self) -> None:
+        again = rewrite_note(TEXT.replace("billing.\n", "billing.  \n\n").replace("\n", "\r\n"), self.CHANGED, [NOTE])
+        assert "We chose SQLite.\n" in again.text
+        assert again.by_hand == ()
+
+    def test_tags_and_entities_that_were_added_stay_and_what_was_taken_out_stays_out(self) -> None:
+        edited = TEXT.replace('  - "decision"', "  - mine").replace('  - "C#"', "  - Ada")
+        again = read_note(rewrite_note(edited, replace(NOTE, tags=("decision", "db")), [NOTE]).text)
+        assert again is not None
+        assert again.tags == ("db", "mine")
+        assert again.entities == ("Postgres", "Ada")
+
+    def test_lines_among_the_entities_stay_below_ours(self) -> None:
+        edited = TEXT.replace("- [[C|C#]]\n", "- [[C|C#]]\n- [[Somebody]]\n")
+        assert rewrite_note(edited, self.CHANGED, [NOTE]).text.endswith("- [[SQLite]]\n- [[Somebody]]\n")
+
+    def test_a_title_of_a_person_stays(self) -> None:
+        again = rewrite_note(TEXT.replace('"Postgres for billing"', "The database"), self.CHANGED, [NOTE])
+        assert again.text.startswith('---\ntitle: "The database"\n')
+
+    @pytest.mark.parametrize(
+        "front",
+        [
+            "title: [\n",
+            "- a list\n",
+            "{title: x, memory_id: y}\n",
+            "memory_id: a\nmemory_id: b\n",
+            "memory_id: &a x\nb: *a\n",
+            "title: nobody's\n",
+        ],
+    )
+    def test_front_matter_that_cannot_be_told_apart_leaves_the_note_alone(self, front: str) -> None:
+        text = f"---\n{front}---\n\n## Content\n\nx\n"
+        assert rewrite_note(text, NOTE, []).text == text
+
+    @pytest.mark.parametrize("text", ["", "no front matter", "---\nmemory_id: a\n", "\ufeff"])
+    def test_without_front_matter_it_is_no_note(self, text: str) -> None:
+        assert read_note(text) is None
+
+
+class TestWhoseNote:
+    @pytest.mark.parametrize(
+        ("line", "known"),
+        [
+            ("memory_id: a", "a"),
+            ('memory_id: "a\\u2028\\"b"', 'a\u2028"b'),
+            ("'memory_id' : 'a b'", "a b"),
+            ("memory_id: 007", "007"),
+            ("other: a", None),
+        ],
+    )
+    def test_a_line_of_the_front_matter_says_it(self, line: str, known: str | None) -> None:
+        assert memory_id_of(f"\ufeff---\ntitle: x\n{line}\n---\n") == known
+
+    def test_a_line_of_the_text_does_not(self) -> None:
+        assert memory_id_of("---\ntitle: x\n---\nmemory_id: a") is None
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        ("title", "stem"),
+        [
+            ("CON", "_CON"),
+            ("nul.txt", "_nul.txt"),
+            ("a/b\\c:d", "a b c d"),
+            ("../../etc/passwd", "etc passwd"),
+            ("Why? #1 [[x]] | ^b", "Why 1 x b"),
+            (" trailing dots... ", "trailing dots"),
+            ("e\u0301", "é"),
+            ("a\u202eb\0c", "a b c"),
+            ("", "Memory"),
+        ],
+    )
+    def test_a_title_becomes_a_name_that_every_system_takes(self, title: str, stem: str) -> None:
+        assert file_stem(title) == stem
+
+    def test_a_second_memory_of_a_title_gets_a_suffix_from_its_id(self) -> None:
+        assert list(file_names("Tea", ID))[:2] == ["Tea.md", "Tea (0b8ff5a4).md"]
+
+    def test_a_name_that_is_too_long_is_cut_between_letters(self) -> None:
+        assert file_stem("é" * 100) == "é" * 60
+        assert len(next(iter(file_names("🙂" * 90, "x"))).encode()) == 123
+
+    def test_names_that_differ_in_capitals_or_accents_alone_are_one_place(self) -> None:
+        assert same_place("Tea.md") == same_place("TEA.MD")
+        assert same_place("Stra\u00dfe") == same_place("STRASSE")
+        assert same_place("\u00e9") == same_place("e\u0301")
+
+    @pytest.mark.parametrize(
+        ("content", "entities", "title"),
+        [
+            ("# The plan\n\nWe ship.", (), "The plan"),
+            ("We ship on Friday. Or later.", (), "We ship on Friday"),
+            ("!!!", ("Ada", "Bo", "Cy", "Di"), "Ada, Bo, Cy"),
+            ("...", (), "Memory 0b8ff5a4"),
+        ],
+    )
+    def test_a_title_is_the_heading_the_sentence_the_names_or_the_id(
+        self, content: str, entities: tuple[str, ...], title: str
+    ) -> None:
+        assert title_of(content, entities, ID) == title
+
+    def test_tags_are_made_such_that_obsidian_takes_them(self) -> None:
+        tags = ["two words", "2024", "#x", "A/b", "a/B", "v1.2", "//", "日本"]
+        assert tags_of(tags) == ("two-words", "_2024", "x", "A/b", "v1-2", "日本")
+
+    @pytest.mark.parametrize(
+        ("name", "link"),
+        [("Mira", "[[Mira]]"), ("src/a.py", "[[src a.py|src/a.py]]"), ("a]]|[[b", "[[a b]]"), ("]]", "")],
+    )
+    def test_entities_are_links_that_show_their_names(self, name: str, link: str) -> None:
+        assert link_to(name) == link

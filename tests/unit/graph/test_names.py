@@ -1,0 +1,396 @@
+"""Which names are one name, and which are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.unit.clock import Clock
+
+import commonplace
+from commonplace.engine import Engine
+from commonplace.errors import UsageError
+from commonplace.graph.names import (
+    MAX_NAME_CHARACTERS,
+    SHORT_OF,
+    WHOLE_OF,
+    Known,
+    acronym,
+    are_compatible,
+    better_name,
+    checked,
+    choose,
+    cleaned,
+    initials,
+    keys,
+    lookups,
+    loose,
+    normal,
+    plural,
+    related,
+    singular,
+    team,
+)
+from commonplace.types.graph import Entity
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("loginService", "loginservice"),
+        ("login_service", "loginservice"),
+        ("the Login-Service", "loginservice"),
+        ("Dr. Mira Okafor", "miraokafor"),
+        ("O’Brien", "obrien"),
+        ("Müller", "muller"),
+        ("Ｂｅｒｌｉｎ", "berlin"),
+        (".\\src\\Auth.ts", "src/auth.ts"),
+        ("C++", "c++"),
+        ("AT&T", "at&t"),
+        ("phase 1 2", "phase1 2"),
+        ("St. Louis", "stlouis"),
+        ("!!!", "!!!"),
+        ("🙂", "🙂"),
+        ("the", "the"),
+        ("A B", "ab"),
+        ("a cache", "cache"),
+        ("an API", "api"),
+        ("the C", "c"),
+        ("東京", "東京"),
+    ],
+)
+def test_the_normal_form_of_a_name(name: str, form: str) -> None:
+    assert normal(name) == form
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("auth.ts", "auth.py"),
+        ("Berlin", "Bern"),
+        ("v1", "v2"),
+        ("v1.2", "v12"),
+        ("C", "C++"),
+        ("C", "C#"),
+        ("src/auth.ts", "lib/auth.ts"),
+        ("phase 1 2", "phase 12"),
+        (".env", "env"),
+        ("Postgres", "PostgreSQL"),
+        ("A B", "B"),
+        ("An X", "X"),
+    ],
+)
+def test_names_of_different_things_differ(one: str, other: str) -> None:
+    assert normal(one) != normal(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Postgres", "PostgreSQL"),
+        ("Node.js", "NodeJS"),
+        ("Acme", "Acme, Inc."),
+        ("Commonplace", "the Commonplace project"),
+        ("k8s", "Kubernetes"),
+        ("USA", "United States"),
+    ],
+)
+def test_well_known_forms_share_a_loose_form(one: str, other: str) -> None:
+    assert loose(one) == loose(other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("v1.2", "v12"), ("Go", "Golf"), ("src/a.ts", "srca.ts"), ("SQL", "S")])
+def test_loose_forms_stay_apart(one: str, other: str) -> None:
+    assert loose(one) != loose(other)
+
+
+def test_keys_are_of_the_type_of_thing() -> None:
+    assert keys("Mira Okafor", "person") == ("\x1fpart:mira", "\x1fpart:okafor")
+    assert keys("src/auth.ts", "file") == ("\x1ffile:auth.ts",)
+    assert keys("Postgres", "tool") == ("\x1fsame:postgresql",)
+    assert keys("payments APIs", "concept") == ("\x1fsame:paymentsapis", "\x1fstem:payment api")
+    assert keys("phase 2", "concept") == ("\x1fsame:phase2",)
+
+
+def test_a_name_is_kept_without_control_characters() -> None:
+    assert cleaned(" a\x00b\n\tc\x1f ") == "a b c"
+
+
+@pytest.mark.parametrize("name", ["", "  \n", "\x00\x1f", "x" * (MAX_NAME_CHARACTERS + 1), "x" * 10_000, None, 7])
+def test_what_is_no_name_is_refused(name: object) -> None:
+    with pytest.raises(UsageError, match="source is"):
+        checked("source", name)
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("\ud800", "half of a character"),
+        ("Mira\ud800", "half of a character"),
+        ("\x00", "nothing is to be seen"),
+        ("\x07\x9b", "nothing is to be seen"),
+        ("\u200b", "nothing is to be seen"),
+        ("\u200b \u2060\ufeff", "nothing is to be seen"),
+        ("\u202e", "nothing is to be seen"),
+        ("\u0301", "nothing is to be seen"),
+        ("\xad", "nothing is to be seen"),
+        ("  ", "characters"),
+    ],
+)
+def test_what_nobody_can_see_or_write_is_no_name(name: str, fault: str) -> None:
+    with pytest.raises(UsageError, match=fault) as caught:
+        checked("source", name)
+    assert str(caught.value).startswith("source is ")
+    assert caught.value.remedy != ""
+
+
+@pytest.mark.parametrize("name", ["Mira\nOkafor", "🙂", "!!!", "👩\u200d💻", "می\u200cخواهم", "C", "\tMira", "é"])
+def test_what_people_write_is_a_name(name: str) -> None:
+    assert checked("source", name) == " ".join(name.split())
+
+
+@pytest.mark.parametrize("name", ["\ud800", "\u200b", "\x00", "\u202e \u0301", ""])
+def test_nothing_is_kept_of_a_name_that_nobody_can_see(name: str) -> None:
+    assert cleaned(name) == ""
+
+
+# Which known entity a name means; precision comes first.
+
+
+def known(*names: str, type: str = "concept", at: float = 0.0) -> Known:  # noqa: A002
+    return Known(Entity(names[0], names[0], type, created_at=at), names)
+
+
+def found(name: str, type_: str, *candidates: Known, similarity: float = 1.0) -> str | None:
+    chosen = choose(name, type_, candidates, lambda _one, _other: similarity)
+    return None if chosen is None else chosen.entity.name
+
+
+@pytest.mark.parametrize(
+    ("name", "type_", "candidate"),
+    [
+        ("postgresql", "tool", known("PostgreSQL", type="tool")),
+        ("Postgres", "tool", known("PostgreSQL", type="tool")),
+        ("Postgres", "concept", known("PostgreSQL", type="tool")),
+        ("GitHub", "organization", known("Github", type="tool")),
+        ("Mira", "person", known("Mira Okafor", type="person")),
+        ("Dr. Okafor", "person", known("Mira Okafor", type="person")),
+        ("M. Okafor", "person", known("Mira Okafor", type="person")),
+        ("Mira Okafor", "person", known("Mira", type="person")),
+        ("Mira A. Okafor", "person", known("Mira Okafor", type="person")),
+        ("auth.ts", "file", known("src/auth.ts", type="file")),
+        ("src/auth.ts", "file", known("auth.ts", type="file")),
+        ("loginService", "concept", known("login service")),
+        ("payments API", "concept", known("payment API")),
+        ("Acme", "organization", known("Acme Inc.", type="organization")),
+        ("the auth module", "concept", known("auth service", "auth module")),
+        ("USA", "place", known("United States", type="place")),
+    ],
+)
+def test_a_name_means_the_one_entity_that_it_can(name: str, type_: str, candidate: Known) -> None:
+    assert found(name, type_, candidate) == candidate.entity.name
+
+
+@pytest.mark.parametrize(
+    ("name", "type_", "candidate"),
+    [
+        ("auth.ts", "file", known("auth.py", type="file")),
+        ("src/auth.ts", "file", known("lib/auth.ts", type="file")),
+        ("auth", "concept", known("auth.ts", type="file")),
+        ("Berlin", "place", known("Bern", type="place")),
+        ("Berlin", "person", known("Berlin", type="place")),
+        ("Paris Hilton", "person", known("Paris", type="place")),
+        ("v1", "concept", known("v2")),
+        ("release 1", "event", known("release 2", type="event")),
+        ("Mira Chen", "person", known("Mira Okafor", type="person")),
+        ("Mira Okafor", "person", known("Tom Okafor", type="person")),
+        ("M.", "person", known("Mira Okafor", type="person")),
+        ("Mercury", "project", known("Mercury", type="place")),
+        ("C", "tool", known("C++", type="tool")),
+        ("Georgia", "person", known("Georgia", type="place")),
+    ],
+)
+def test_a_name_that_only_looks_alike_is_a_new_entity(name: str, type_: str, candidate: Known) -> None:
+    assert found(name, type_, candidate) is None
+
+
+def test_a_given_name_that_two_bear_means_neither() -> None:
+    okafor, chen = known("Mira Okafor", "Mira", type="person"), known("Mira Chen", type="person")
+    assert found("Mira", "person", okafor) == "Mira Okafor"
+    assert found("Mira", "person", okafor, chen) is None
+
+
+def test_an_entity_of_just_that_name_goes_before_others() -> None:
+    assert found("Mira", "person", known("Mira", type="person"), known("Mira Okafor", type="person")) == "Mira"
+
+
+def test_of_several_of_the_same_name_the_type_decides_and_then_the_age() -> None:
+    first, second = known("Stripe", type="tool", at=1.0), known("Stripe", type="organization", at=2.0)
+    assert choose("Stripe", "organization", [first, second], lambda *_: 1.0) is second
+    assert choose("Stripe", "concept", [second, first], lambda *_: 1.0) is first
+
+
+def test_a_base_name_of_two_paths_means_neither() -> None:
+    assert found("auth.ts", "file", known("src/auth.ts", type="file"), known("lib/auth.ts", type="file")) is None
+
+
+def test_names_with_the_same_stems_are_one_only_where_their_vectors_are_near() -> None:
+    assert found("payments API", "concept", known("payment API"), similarity=0.5) is None
+
+
+def test_the_whole_name_is_the_better_one() -> None:
+    assert better_name("Mira", "Mira Okafor", "person") == "Mira Okafor"
+    assert better_name("Mira Okafor", "Mira", "person") == "Mira Okafor"
+    assert better_name("auth.ts", "src/auth.ts", "file") == "src/auth.ts"
+    assert better_name("PostgreSQL", "Postgres", "tool") == "PostgreSQL"
+
+
+def test_which_types_are_compatible() -> None:
+    assert are_compatible("concept", "person")
+    assert are_compatible("tool", "organization")
+    assert not are_compatible("concept", "file")
+    assert not are_compatible("place", "organization")
+
+
+def test_a_name_is_looked_up_under_all_that_it_may_stand_under() -> None:
+    assert lookups("Mira Okafor", "person") == ("miraokafor", "\x1fpart:mira", "\x1fpart:okafor")
+    assert lookups("auth.ts", "concept") == ("auth.ts", "\x1fsame:authts", "\x1ffile:auth.ts")
+
+
+# Other forms of a name: which mean the same, and which only look so. A wrong "the same" joins two lives.
+
+SAME = [
+    ("Liz", "person", "Elizabeth"),
+    ("Elizabeth", "person", "Liz"),
+    ("Liz", "person", "Elizabeth Okafor"),
+    ("Liz Okafor", "person", "Elizabeth Okafor"),
+    ("Elizabeth Okafor", "person", "Liz Okafor"),
+    ("Lizzie", "person", "Liz"),
+    ("Bob Chen", "person", "Robert Chen"),
+    ("Bill", "person", "William Chen"),
+    ("Dr. Bill Chen", "person", "William Chen"),
+    ("Kate", "person", "Katherine"),
+    ("WHO", "organization", "World Health Organization"),
+    ("W.H.O.", "organization", "World Health Organization"),
+    ("the WHO", "organization", "World Health Organization"),
+    ("WHO", "concept", "World Health Organization"),
+    ("DoD", "organization", "Department of Defense"),
+    ("UN", "organization", "United Nations"),
+    ("LOTR", "concept", "Lord of the Rings"),
+    ("auth modules", "concept", "auth module"),
+    ("the auth module", "concept", "auth modules"),
+    ("modules", "concept", "module"),
+    ("RPGs", "concept", "RPG"),
+    ("Acme's", "organization", "Acme"),
+    ("the auth module's", "concept", "auth module"),
+    ("James'", "concept", "James"),
+    ("McGee's", "place", "McGee's Pub"),
+    ("McGee's bar", "place", "McGee's Pub"),
+    ("Rosa Cafe", "place", "Rosa"),
+    ("Wolves", "organization", "Minnesota Wolves"),
+    ("The Minnesota Wolves", "organization", "Wolves"),
+]
+
+DIFFERENT = [
+    ("Liz Chen", "person", "Elizabeth Okafor"),
+    ("Liz Okafor", "person", "Tom Okafor"),
+    ("Al", "person", "Alf"),
+    ("Beth", "person", "Liz"),
+    ("Robin", "person", "Robert"),
+    ("Kim", "person", "Katherine"),
+    ("Jack", "person", "John"),
+    ("Robert's Rules", "concept", "Bob"),
+    ("WHO", "organization", "World Heritage Office of Berlin"),
+    ("who", "concept", "World Health Organization"),
+    ("API", "concept", "Acme Payments Inc"),
+    ("API", "organization", "Acme Payments Inc"),
+    ("SQL", "concept", "Second Quarter Launch"),
+    ("HP", "concept", "Harry Potter"),
+    ("ABC", "concept", "a better cache"),
+    ("World Health Organization", "organization", "WHO"),
+    ("redis", "tool", "redi"),
+    ("news", "concept", "new"),
+    ("status", "concept", "statu"),
+    ("analytics", "concept", "analytic"),
+    ("access", "concept", "acces"),
+    ("Williams", "organization", "William"),
+    ("Jeans", "concept", "Jean"),
+    ("Rosa Cafe", "place", "Rosa Hotel"),
+    ("Systems", "organization", "Berlin Systems"),
+    ("Wolves", "organization", "Acme Wolves"),
+    ("Lakes", "place", "Minnesota Lakes"),
+    ("v1s", "concept", "v1"),
+    ("auth.ts", "file", "auth.t"),
+    ("Mira's", "person", "Mirah"),
+]
+
+
+def type_of(type_: str, name: str) -> str:
+    if type_ == "concept" and name in ("World Health Organization", "Acme Payments Inc"):
+        return "organization"
+    return type_
+
+
+@pytest.mark.parametrize(("name", "type_", "other"), SAME)
+def test_another_form_of_a_name_means_the_one_that_is_known(name: str, type_: str, other: str) -> None:
+    assert found(name, type_, known(other, type=type_of(type_, other))) == other
+
+
+@pytest.mark.parametrize(("name", "type_", "other"), DIFFERENT)
+def test_what_only_looks_like_another_form_is_somebody_else(name: str, type_: str, other: str) -> None:
+    assert found(name, type_, known(other, type=type_of(type_, other))) is None
+
+
+def test_a_form_of_two_names_means_neither() -> None:
+    people = known("Elizabeth Okafor", type="person"), known("Elizabeth Chen", type="person")
+    assert found("Liz", "person", *people) is None
+    bodies = [known(name, type="organization") for name in ("World Health Organization", "World Hockey Organization")]
+    assert found("WHO", "organization", *bodies) is None
+
+
+def test_who_shares_a_given_name_alone_is_somebody_else() -> None:
+    """That Mira Okafor is called Mira makes nobody with another surname her."""
+    assert found("Mira Chen", "person", known("Mira Okafor", "Mira", type="person")) is None
+    assert found("Liz Chen", "person", known("Elizabeth Okafor", "Liz", type="person")) is None
+
+
+def test_the_table_is_of_small_letters_and_no_name_is_short_for_itself() -> None:
+    assert all(name.isalpha() and name.islower() for name in (*SHORT_OF, *WHOLE_OF))
+    assert not any(name in forms for name, forms in SHORT_OF.items())
+    assert related("liz") >= {"elizabeth", "lizzie"}
+    assert related("mira") == frozenset()
+
+
+def test_how_names_are_shortened() -> None:
+    assert [acronym(name) for name in ("WHO", "DoD", "GoT", "Mira", "API", "A", "the UN")] == [
+        *("who", "dod", "got", "", "", "", "un")
+    ]
+    assert initials("The Lord of the Rings") == ("lotr", "lr")
+    assert initials("a better cache") == ()
+    assert (singular("modules"), singular("redis"), plural("RPG"), plural("Mira")) == ("module", "", "RPGs", "")
+    assert (team("Minnesota Wolves"), team("Acme Wolves"), team("Wolves")) == ("wolves", "", "")
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Iterator[Engine]:
+    with commonplace.open(tmp_path / "store", embedder="hashing", clock=Clock()) as engine:
+        yield engine
+
+
+def test_a_graph_knows_its_entities_by_these_forms(book: Engine) -> None:
+    graph = book.graph
+    graph.add_episode("Elizabeth Okafor works for the World Health Organization. The Minnesota Wolves use Postgres.")
+    graph.add_episode("Liz Okafor left the WHO in May.")
+    assert graph.entity("Liz").name == "Elizabeth Okafor"
+    assert graph.entity("WHO").name == graph.entity("W.H.O.").name == "World Health Organization"
+    assert graph.entity("Lizzie Okafor").uuid == graph.entity("Elizabeth").uuid
+    assert graph.entity("The Wolves").name == "Minnesota Wolves"
+
+
+def test_two_people_of_one_given_name_stay_two(book: Engine) -> None:
+    graph = book.graph
+    for text in ("Mira Okafor lives in Berlin.", "Mira likes tea.", "Mira Chen lives in Munich."):
+        graph.add_episode(text)
+    assert graph.entity("Mira Okafor").uuid != graph.entity("Mira Chen").uuid
+    assert graph.disputes() == []

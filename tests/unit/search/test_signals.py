@@ -1,0 +1,162 @@
+"""The score means the same in a handful of memories as in a large store, and copies do not change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.contract.stores import BACKENDS
+from tests.unit.search.notebook import Notebook, notebook
+
+from commonplace.errors import MissingExtraError
+from commonplace.models.hashing import HashingEmbedder
+from commonplace.models.registry import AbsentEmbedder
+from commonplace.models.static import StaticEmbedder
+from commonplace.ranking.calibration import calibration_of, probabilities, scores
+from commonplace.search.request import prepare
+from commonplace.search.signals import FLOOR
+from commonplace.types import Embedding
+
+NOTES = {
+    "postgres": "We chose Postgres for billing",
+    "deploy": "Anna deploys the website on Fridays",
+    "tea": "The kitchen is out of green tea",
+    "office": "The office moves to Lisbon in March",
+    "badge": "Visitors get their badge at the desk",
+}
+ANSWERED = {
+    "what database does billing use": "postgres",
+    "who deploys the website": "deploy",
+    "is there any tea left": "tea",
+    "where is the office moving to": "office",
+    "where do guests get a badge": "badge",
+}
+UNANSWERED = (
+    "how do honey bees find nectar",
+    "boundary layer of a blunt body at supersonic speed",
+    "which gene causes cystic fibrosis",
+    "sourdough bread volcano chess violin",
+)
+
+
+@pytest.fixture(params=sorted(BACKENDS))
+def book(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Notebook]:
+    """Give an empty notebook over every store in turn."""
+    made = notebook(request.param, tmp_path / "store")
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("is_indexed", [False, True])
+def test_a_handful_of_memories_answers_what_it_can_and_calls_nothing_else_likely(
+    book: Notebook, is_indexed: bool
+) -> None:
+    """How rare a word is cannot be told by five texts, and the best of five has little chance to look good."""
+    for id_, text in NOTES.items():
+        book.remember(id_, text)
+    if is_indexed:
+        book.project()
+    assert {query: book.found(query)[:1] for query in ANSWERED} == {query: [id_] for query, id_ in ANSWERED.items()}
+    for query in UNANSWERED:
+        assert {hit.confidence for hit in book.search(query).hits} <= {"weak"}
+
+
+def test_a_question_about_something_else_is_not_answered_by_one_of_three(book: Notebook) -> None:
+    """In a store of three memories one is always the nearest; the score must not say that it answers."""
+    book.remember("nuts", "I am allergic to tree nuts, peanuts are fine")
+    book.remember("work", "The office is open from nine to five")
+    book.remember("cat", "Our cat is called Moth")
+    assert [hit.confidence for hit in book.search("do I own a Tesla").hits if hit.confidence != "weak"] == []
+    [first, *_] = book.search("what is the cat called").hits
+    assert (first.owner_id, first.confidence) == ("cat", "sure")
+
+
+def test_what_lies_below_the_floor_is_counted(book: Notebook) -> None:
+    """Whoever is told nothing must know whether anything was near."""
+    for id_, text in NOTES.items():
+        book.remember(id_, text)
+    query = "who deploys the website"
+    everything = book.search(query, min_score=0.0)
+    assert (everything.held_back, everything.best_held_back) == (0, None)
+    low = [hit.score for hit in everything.hits if hit.score < 0.9]
+    cut = book.search(query, min_score=0.9)
+    assert [hit.owner_id for hit in cut.hits] == ["deploy"]
+    assert (cut.held_back, cut.best_held_back) == (len(low), max(low))
+    told = cut.to_dict()
+    assert (told["held_back"], told["best_held_back"]) == (len(low), round(max(low), 4))
+
+
+def test_scores_fall_with_the_rank(book: Notebook) -> None:
+    """The score belongs to the probability, and neither rises with the rank."""
+    for id_, text in NOTES.items():
+        book.remember(id_, text)
+    for query in ANSWERED:
+        hits = book.search(query, min_score=0.0).hits
+        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+        probability = np.array([hit.probability for hit in hits], np.float32)
+        assert [hit.score for hit in hits] == pytest.approx(scores(probability).tolist())
+
+
+def test_copies_of_an_answer_leave_it_above_the_floor(book: Notebook) -> None:
+    """In a store of copies all that they say is common, and none of them stands out."""
+    text = "The billing service keeps its invoices in Postgres, in the cluster of the finance team"
+    book.remember("first", text)
+    for number in range(4):
+        book.remember(f"copy-{number}", f"{text}, version {number}")
+    hits = book.search("where does billing keep invoices").hits
+    assert len(hits) == 5
+    assert min(hit.score for hit in hits) > FLOOR
+
+
+def test_a_likely_hit_is_told_from_an_unlikely_one(book: Notebook) -> None:
+    """Probability orders as the signals do, and says little for what is about something else."""
+    for id_, text in NOTES.items():
+        book.remember(id_, text)
+    hits = {hit.owner_id: hit.probability or 0.0 for hit in book.search("who deploys the website", min_score=0.0).hits}
+    assert hits["deploy"] > 0.5
+    assert max(value for id_, value in hits.items() if id_ != "deploy") < 0.1
+    [*strange] = book.search(UNANSWERED[0], min_score=0.0).hits
+    assert max(hit.probability or 0.0 for hit in strange) < 0.3
+    [*told] = book.search("who deploys the website").to_dict()["hits"]
+    assert told[0]["probability"] == round(hits["deploy"], 4)
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("who deploys the website", {}),
+        ("who deploys the website", {"method": "bm25"}),
+        ("who deploys the website", {"by_words": True}),
+        ("who deployed the website in May 2024", {"now": 1_750_000_000.0}),
+        ("what happened in May 2024", {"now": 1_750_000_000.0}),
+    ],
+)
+def test_what_a_receipt_says_of_the_signals_adds_up_to_the_score(
+    book: Notebook, query: str, asked: dict[str, object]
+) -> None:
+    """Also where no vector was made of the query, and where a time is asked for."""
+    book.remember("deploy", NOTES["deploy"], at=1_715_000_000.0)
+    result = book.search(query, min_score=0.0, **asked)
+    [hit] = result.hits
+    [candidate] = result.trace.candidates
+    adds = sum(value * candidate.evidence.get(name, 0.0) for name, value in hit.signals.items())
+    bare = (
+        -5.0 if query.startswith("what happened") else calibration_of("" if "by_words" in asked else "static").intercept
+    )
+    expected = probabilities(np.array([bare + adds], np.float32))
+    assert hit.probability == pytest.approx(expected[0], abs=1e-5)
+    assert hit.score == pytest.approx(scores(expected)[0], abs=1e-5)
+
+
+# Each embedder has the scale and the weight that were fitted for its vectors; without a vector, the default ones.
+
+
+def test_a_query_tells_what_made_its_vector() -> None:
+    """By it the scale is chosen; where an embedder failed, none did."""
+    tokens = StaticEmbedder.load()
+    assert prepare("one thing", tokens.tokenize, HashingEmbedder(), [0]).embedder == "hashing"
+    absent = AbsentEmbedder(Embedding("minilm", "1", 384), MissingExtraError("it is missing", remedy="install it"))
+    prepared = prepare("one thing", tokens.tokenize, absent, [0])
+    assert (prepared.embedder, prepared.fault) == ("", "it is missing; install it")
