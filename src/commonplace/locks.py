@@ -1,4 +1,4 @@
-"""Locks between processes, and locks that survive a fork.
+"""Locks between processes.
 
 The lock is flock(2) on a file that is created when needed and never removed (removing it would let two processes
 hold two different files of the same name). The kernel drops it when its holder dies, however it dies.
@@ -11,67 +11,45 @@ import fcntl
 import os
 import threading
 import time
-import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 from commonplace.errors import StoreBusyError, StoreError
 
 _FIRST_WAIT_S = 0.0005
 _MAX_WAIT_S = 0.001
 
-_to_renew: weakref.WeakSet[Renewable] = weakref.WeakSet()
-_hook = threading.Lock()
-_hooked = False
 
+def refuse_forked(process: int, path: Path) -> None:
+    """Refuse to go on with what another process opened: the parent of this one, whose locks and connections it has.
 
-class Renewable(Protocol):
-    """What must not go on in a forked child as it stood in the parent."""
-
-    def renew(self) -> None:
-        """Make new locks and drop what only the parent may use; called in the child, which has one thread."""
-        ...
-
-
-def renew_in_children(thing: Renewable) -> None:
-    """Have `thing.renew` called in every process forked from now on, for as long as it lives.
-
-    A lock that another thread holds at the moment of a fork is copied held, and in the child nobody ever releases it.
+    Raises:
+        StoreError: this is another process than `process`.
     """
-    global _hooked  # noqa: PLW0603 - a fork handler can be registered only once and never removed
-    with _hook:
-        if not _hooked:
-            os.register_at_fork(before=_hook.acquire, after_in_parent=_hook.release, after_in_child=_renew_all)
-            _hooked = True
-        _to_renew.add(thing)
-
-
-def _renew_all() -> None:
-    _hook.release()
-    for thing in list(_to_renew):
-        thing.renew()
+    if process != os.getpid():
+        raise StoreError(f"{path} was opened before this process forked", remedy="open it again")
 
 
 class FileLock:
     """Exclude other processes, other threads and other `FileLock` objects on the same path. Not re-entrant.
 
-    A forked child does not inherit the lock: in it the object starts unheld.
+    In a forked child it cannot be taken, and releasing it leaves it to the parent.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._threads = threading.Lock()
         self._descriptor: int | None = None
-        renew_in_children(self)
+        self._process = os.getpid()
 
     def acquire(self, timeout_s: float) -> bool:
         """Take the lock, waiting at most `timeout_s` seconds; 0 tries once. Return whether it was taken.
 
         Raises:
-            StoreError: the lock file cannot be opened.
+            StoreError: the lock file cannot be opened, or this process was forked meanwhile.
         """
+        refuse_forked(self._process, self._path)
         deadline = time.monotonic() + timeout_s
         if not self._threads.acquire(timeout=max(0.0, timeout_s)):
             return False
@@ -87,8 +65,9 @@ class FileLock:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is None:
             return
-        # Unlock before closing: a child forked meanwhile may still have the same open file for an instant.
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        # Unlock before closing: a child forked meanwhile has the same open file, and must not unlock it.
+        if self._process == os.getpid():
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
         self._threads.release()
 
@@ -135,13 +114,6 @@ class FileLock:
                 f"cannot open the lock file {self._path}: {error.strerror}",
                 remedy="make its directory exist and be writable, or name another store",
             ) from error
-
-    def renew(self) -> None:
-        """Drop what a fork copied, without unlocking: the open file, and so the lock, is shared with the parent."""
-        self._threads = threading.Lock()
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            os.close(descriptor)
 
 
 def _try_lock(descriptor: int) -> bool:

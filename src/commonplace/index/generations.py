@@ -32,7 +32,7 @@ from commonplace.index.files import (
     unreadable,
 )
 from commonplace.index.lexical import LEXICAL, TantivyLexicalIndex
-from commonplace.locks import FileLock, renew_in_children
+from commonplace.locks import FileLock, refuse_forked
 from commonplace.text.tokens import FIELDS
 from commonplace.types import Embedding, IndexEntry
 
@@ -91,12 +91,7 @@ class Index:
         self._generation: Generation | None = None
         self._seen: tuple[int, ...] = ()
         self._is_closed = False
-        renew_in_children(self)
-
-    def renew(self) -> None:
-        """Let a forked child open files of its own: what it locks and unlocks in its parent's, it does for both."""
-        self._opening = threading.Lock()
-        self._generation = None
+        self._process = os.getpid()
 
     def follow(self, embedding: Embedding) -> None:
         """Expect vectors of this embedder from now on: the store's, which may be changed while the index is open."""
@@ -107,8 +102,9 @@ class Index:
 
     def close(self) -> None:
         """Let go of the current generation; calling twice is harmless. Its files close with the last search in it."""
-        with self._opening:
-            self._generation, self._is_closed = None, True
+        if self._process == os.getpid():  # a forked child leaves all to its parent, whose threads may hold the lock
+            with self._opening:
+                self._generation, self._is_closed = None, True
 
     def reader(self) -> Generation:
         """Return the current generation, to see what it holds; costs one `stat` while no other was published.
@@ -116,6 +112,7 @@ class Index:
         Raises:
             StoreError: the index is closed, or its files may be whole and cannot be read.
         """
+        refuse_forked(self._process, self._directory)
         with self._opening:
             if self._is_closed:
                 raise StoreError(f"the index {self._directory} is closed", remedy="open the store again")

@@ -15,7 +15,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from commonplace.errors import StoreError
-from commonplace.locks import FileLock, renew_in_children
+from commonplace.locks import FileLock, refuse_forked
 from commonplace.store.database import (
     begin_store,
     can_be_written,
@@ -48,13 +48,9 @@ class Connections:
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         self.path = path
-        self._timeout_s = timeout_s
-        self._is_closed = False
         self._pool: _Pool | None = _pool_of(path, timeout_s)
         self.is_read_only = self._pool.is_read_only
-        # By thread, not thread-local: a fork must find those of all threads. None: the process was forked meanwhile.
-        self._snapshots: dict[int, sqlite3.Connection | None] = {}
-        renew_in_children(self)
+        self._snapshots: dict[int, sqlite3.Connection] = {}
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -91,9 +87,7 @@ class Connections:
         try:
             yield
         finally:
-            mine = self._snapshots.pop(thread)
-            if mine is not None:
-                pool.give_back(mine)
+            pool.give_back(self._snapshots.pop(thread))
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -119,28 +113,19 @@ class Connections:
 
     def close(self) -> None:
         """Use the file no more; what is in use is closed as soon as it is given back, unless others use the pool."""
-        self._is_closed = True
-        self._pool = None
-
-    def renew(self) -> None:
-        """Start with a pool of its own in a forked child."""
-        _left_to_parent.extend(db for db in self._snapshots.values() if db is not None)
-        thread = threading.get_ident()
-        self._snapshots = {thread: None} if thread in self._snapshots else {}
         self._pool = None
 
     def _open_pool(self) -> _Pool:
-        if self._is_closed:
-            raise _closed(self.path)
         pool = self._pool
         if pool is None:
-            pool = self._pool = _pool_of(self.path, self._timeout_s)
+            raise _closed(self.path)
+        refuse_forked(pool.process, self.path)
         return pool
 
     def _snapshot_reader(self) -> sqlite3.Connection:
         self._open_pool()
         db = self._snapshots[threading.get_ident()]
-        if db is None or not db.in_transaction:
+        if not db.in_transaction:
             raise StoreError(f"the snapshot of {self.path} is gone", remedy="read again, in a new snapshot")
         return db
 
@@ -148,15 +133,15 @@ class Connections:
 class _Pool:
     """Reading connections, each used by one thread at a time, and one writing connection; closed with its last user.
 
-    Where the database cannot be written, nothing is pooled. A forked child has a pool of its own: SQLite forbids to
-    use, or close, a connection across a fork.
+    Where the database cannot be written, nothing is pooled. SQLite forbids to use, or close, a connection across a
+    fork: a child can only open the store again, which gives it a pool of its own.
     """
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         self.path = path
         self.timeout_s = timeout_s
         self.is_read_only = not can_be_written(path)
-        self._process = os.getpid()
+        self.process = os.getpid()
         self.file = identity(path)
         self._lock = FileLock(lock_path(path))
         self._guard = threading.Lock()
@@ -169,7 +154,7 @@ class _Pool:
             # Another thread may still get this pool, and go on with it: what is closed here must not be in it.
             connections, self._idle = [*self._idle, *([] if self._writer is None else [self._writer])], []
             self._writer = None
-            if self._process != os.getpid():
+            if self.process != os.getpid():
                 _left_to_parent.extend(connections)
                 return
             for db in connections:
@@ -191,6 +176,9 @@ class _Pool:
 
     def give_back(self, db: sqlite3.Connection) -> None:
         """Take back a connection, outside of any transaction, for others to use."""
+        if self.process != os.getpid():
+            _left_to_parent.append(db)
+            return
         try:
             if db.in_transaction:
                 db.execute("ROLLBACK")

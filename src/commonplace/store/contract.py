@@ -447,11 +447,10 @@ class Store(MemoryStore, ReembeddingStore, Protocol):
     def snapshot(self) -> AbstractContextManager[None]:
         """Let every read of this thread inside the `with` block see the store as it was when the block began.
 
-        Blocks may stand inside one another: the outermost one's state counts. A process forked inside the block has
-        lost that state.
+        Blocks may stand inside one another: the outermost one's state counts.
 
         Raises:
-            StoreError: this thread writes inside the block, or reads in a process forked inside it.
+            StoreError: this thread writes inside the block.
         """
         ...
 

@@ -21,7 +21,6 @@ from uuid import uuid4
 
 from commonplace.errors import StoreError
 from commonplace.files import sync
-from commonplace.locks import renew_in_children
 
 RESTORE_NOTE: Final = "restore.json"
 """The note of a restore: in its directory, and for a moment in the store that this becomes."""
@@ -146,7 +145,7 @@ def take_over_notes(old: Path, new: Path) -> None:
 
 
 class _Note:
-    """A file that says what is being written, and is locked as long as it is; a forked child does not hold it.
+    """A file that says what is being written, and is locked as long as it is.
 
     Attributes:
         is_live: another process holds it.
@@ -159,7 +158,6 @@ class _Note:
         self.is_live = is_live
         self.is_copy = values.get("note") != os.fstat(descriptor).st_ino
         self._descriptor: int | None = descriptor
-        renew_in_children(self)
 
     @classmethod
     def make(cls, path: Path, values: Mapping[str, Any]) -> _Note:
@@ -209,10 +207,6 @@ class _Note:
                 with suppress(OSError):
                     self.path.unlink(missing_ok=True)
             os.close(descriptor)
-
-    def renew(self) -> None:
-        """Close what a fork copied: the lock is the parent's."""
-        self.close(drop=False)
 
 
 def _values(data: bytes) -> dict[str, Any]:
