@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+import commonplace
 from commonplace.cli.app import command
+from commonplace.cli.input import FILE
 from commonplace.cli.main import Invocation
-from commonplace.cli.output import console, counted, notify, print_json, progress_bars
-from commonplace.cli.search import print_hit
+from commonplace.cli.output import Line, Rows, counted, emit, notify, progress_bars
+from commonplace.cli.search import hit_rows
 from commonplace.errors import UsageError
 from commonplace.files import read_file
 from commonplace.text.escaping import harmless_line
 from commonplace.types import Hit, IndexReport
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from commonplace.engine import Engine
     from commonplace.search.result import SearchResult
 
 
@@ -32,7 +35,7 @@ _MOST_BYTES = 1024 * 1024
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
     "--questions",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     help="Ask the questions of this file, one a line, instead of the built-in ones.",
 )
 def demo(invocation: Invocation, paths: tuple[Path, ...], questions: Path | None) -> None:
@@ -43,36 +46,24 @@ def demo(invocation: Invocation, paths: tuple[Path, ...], questions: Path | None
 
     Example: commonplace demo ~/projects/billing
     """
-    from dataclasses import asdict
-
-    if invocation.store is None:
-        invocation.store = str(_own_store())
-    roots = tuple(path.absolute() for path in paths) or (_own_sources(),)
+    store = invocation.store = invocation.store or str(_own_store())
+    roots = tuple(path.absolute() for path in paths) or (Path(commonplace.__file__).parent,)
     asked = _read(questions)
     loaded = invocation.settings()
     with progress_bars(invocation) as progress, invocation.open(loaded, create=True, progress=progress) as engine:
         reports = {str(root): engine.index(root) for root in roots}
         results = [engine.search(question, limit=HITS) for question in asked]
-        if not invocation.as_json:
-            _show(engine, reports, results, console())
-            _show_next(invocation.store, console())
+        passages = engine.index_status().counts["passages"]
     for result in results:
         notify(result.notices, invocation)
-    if invocation.as_json:
-        indexed = {root: asdict(found) for root, found in reports.items()}
-        print_json({"store": invocation.store, "roots": indexed, "answers": [result.to_dict() for result in results]})
+    value = {"store": store, "roots": reports, "answers": results}
+    emit(invocation, value, lambda _: _rows(reports, results, passages, store))
 
 
 def _own_store() -> Path:
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("commonplace", appauthor=False)) / "demo" / "store"
-
-
-def _own_sources() -> Path:
-    import commonplace
-
-    return Path(commonplace.__file__).parent
 
 
 def _read(file: Path | None) -> list[str]:
@@ -93,54 +84,47 @@ def _read(file: Path | None) -> list[str]:
     return asked
 
 
-def _show(engine: Engine, reports: dict[str, IndexReport], results: Sequence[SearchResult], target: Console) -> None:
-
-    target.print("Indexing", style="bold")
+def _rows(reports: Mapping[str, IndexReport], results: Sequence[SearchResult], passages: int, store: str) -> Rows:
+    yield Line("Indexing", "bold")
     for root, found in reports.items():
         files = found.added + found.changed + found.unchanged
         news = f"{found.added + found.changed:,} new or changed, {counted(found.passages, 'passage')} written"
-        target.print(f"  {harmless_line(root)}: {counted(files, 'file')}, {news}, {found.seconds:.1f}s")
+        yield f"  {root}: {counted(files, 'file')}, {news}, {found.seconds:.1f}s"
     # The innermost root first: a path is told from the nearest directory that was indexed.
     roots = sorted(map(Path, reports), key=lambda root: len(root.parts), reverse=True)
     for result in results:
-        _show_answer(result, roots, target)
-    status = engine.index_status()
+        yield from _answer(result, roots)
     times = sorted(result.latency_ms for result in results)
-    target.print(
-        f"\n{counted(len(results), 'question')} to {counted(status.counts['passages'], 'passage')}: "
+    yield Line(
+        f"\n{counted(len(results), 'question')} to {counted(passages, 'passage')}: "
         f"{times[len(times) // 2]}ms in the middle, {times[-1]}ms at most. No server, no key, no network.",
-        style="bold",
+        "bold",
     )
+    yield from _next(store)
 
 
-def _show_next(store: str, target: Console) -> None:
-    """Say what to type next, in a form that works in this shell."""
-    import shlex
-    import shutil
-    import sys
-
+def _next(store: str) -> Rows:
+    """Yield what to type next, in a form that works in this shell."""
     on_path = shutil.which("commonplace")
     here = "commonplace" if on_path else shlex.quote(sys.argv[0])
     anywhere = "commonplace" if on_path else shlex.quote(str(Path(sys.argv[0]).absolute()))
-    target.print(f'Try next:  {here} search --store {shlex.quote(store)} "your own question"')
-    target.print(f"In your own project:  {anywhere} init && {anywhere} index build")
+    yield f'Try next:  {here} search --store {shlex.quote(store)} "your own question"'
+    yield f"In your own project:  {anywhere} init && {anywhere} index build"
 
 
-def _show_answer(result: SearchResult, roots: Sequence[Path], target: Console) -> None:
+def _answer(result: SearchResult, roots: Sequence[Path]) -> Rows:
+    from rich.text import Text
 
-    target.print()
-    target.print(f"? {harmless_line(result.query)}", style="bold", end="")
-    target.print(f"   {result.latency_ms}ms", style="dim")
+    yield ""
+    yield Text.assemble((f"? {harmless_line(result.query)}", "bold"), (f"   {result.latency_ms}ms", "dim"))
     if not result.hits:
-        target.print("   Nothing relevant found.")
+        yield "   Nothing relevant found."
     for rank, hit in enumerate(result.hits, 1):
-        print_hit(rank, _from_root(hit, roots), result.query, target)
+        yield from hit_rows(rank, _from_root(hit, roots), result.query)
 
 
 def _from_root(hit: Hit, roots: Sequence[Path]) -> Hit:
     """Return the hit with its path told from the directory that was indexed."""
-    from dataclasses import replace
-
     for root in roots:
         for base in (Path("/"), *root.parents):
             path = base / hit.path

@@ -113,8 +113,14 @@ def _print_row(row: Row, target: Console) -> None:
     from rich.text import Text
 
     known = [Text(harmless_line(part), "dim") for part in row.known if part]
-    print_packed([Text.assemble(row.before, (harmless_line(row.name), "cyan")), *known], target, Text(" · ", "dim"))
+    pieces = [Text.assemble(row.before, (harmless_line(row.name), "cyan")), *known]
+    _print_lines(packed(pieces, Text(" · ", "dim"), target.width), target)
     _print_beginning(Beginning(row.text), target)
+
+
+def _print_lines(lines: Iterable[Text], target: Console) -> None:
+    for line in lines:
+        target.print(line)
 
 
 def _print_line(row: Line, target: Console) -> None:
@@ -158,15 +164,13 @@ def _print_beginning(row: Beginning, target: Console) -> None:
 def _print_parts(row: Parts, target: Console) -> None:
     from rich.text import Text
 
-    indent = INDENT * row.level
-    line = Text(indent)
-    for part, style in row.parts:
-        piece = Text(harmless_line(part), style)
-        if line.cell_len > len(indent) and line.cell_len + 3 + piece.cell_len > target.width:
-            target.print(line)
-            line = Text(indent)
-        line.append(" · " if line.cell_len > len(indent) else "", "dim").append_text(piece)
-    target.print(line)
+    indent = Text(INDENT * row.level)
+    (first, style), *rest = row.parts
+    pieces = [
+        Text.assemble(indent, (harmless_line(first), style)),
+        *(Text(harmless_line(part), style) for part, style in rest),
+    ]
+    _print_lines(packed(pieces, Text(" · ", "dim"), target.width, indent), target)
 
 
 _PRINTERS: Final[Mapping[type, Callable[[Any, Console], None]]] = {
@@ -180,18 +184,18 @@ _PRINTERS: Final[Mapping[type, Callable[[Any, Console], None]]] = {
 }
 
 
-def print_packed(pieces: Sequence[Text], target: Console, between: Text, width: int | None = None) -> None:
-    """Print pieces one after the other on as few lines as they fit on; none is ever broken."""
+def packed(pieces: Sequence[Text], between: Text, width: int, indent: Text | str = INDENT) -> Iterator[Text]:
+    """Yield lines of pieces, one after the other on as few lines as they fit on; none is ever broken."""
     from rich.text import Text
 
     line, *rest = pieces
     for piece in rest:
-        if line.cell_len + between.cell_len + piece.cell_len > (width or target.width):
-            target.print(line + Text(between.plain.rstrip() if between.plain[:1] != " " else "", between.style))
-            line = Text(INDENT) + piece
+        if line.cell_len + between.cell_len + piece.cell_len > width:
+            yield line
+            line = Text.assemble(indent, piece)
         else:
             line = line + between + piece
-    target.print(line)
+    yield line
 
 
 def some(lines: Sequence[object], style: str = "", *, level: int = 1) -> Iterator[Line]:

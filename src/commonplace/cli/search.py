@@ -6,7 +6,8 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -29,22 +30,20 @@ from commonplace.cli.main import Invocation
 from commonplace.cli.output import (
     INDENT,
     MAX_LINES,
-    MAX_LISTED,
     Line,
     Row,
+    Rows,
     broken,
     columns,
     console,
     counted,
-    joined,
+    emit,
     local_time,
-    more,
     notify,
-    print_json,
-    print_packed,
-    print_rows,
+    packed,
     progress_bars,
     say,
+    some,
     wrapped,
 )
 from commonplace.errors import CommonplaceError, NotFoundError, UsageError
@@ -52,214 +51,103 @@ from commonplace.text.escaping import harmless, harmless_line
 from commonplace.types import KINDS, RERANK_MODES, TIERS
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.text import Text
 
     from commonplace.engine import Engine
     from commonplace.search.result import Receipt, SearchResult
     from commonplace.types import Hit, Stage
 
-REFERENCES_SHOWN = 5
-_TITLES = {"two-stage": "Two-stage", "bm25": "BM25", "semantic": "Semantic"}
-_RECALL = {"lexical": "BM25", "dense": "dense"}
-_SECOND_STAGE = {"two-stage": "late interaction", "bm25": "BM25", "semantic": "cosine"}
-
-NOTHING = (
-    "Nothing in the index is about this. Try other words, fewer filters, or --min-score 0 to see everything that was "
-    "ranked; `commonplace index status` says what the index holds."
-)
-_UNBOUND = 10_000
-_BRIEF_CHARACTERS = 160
-_LEAST_BRIEF = 16
-_LONGEST_HEADING = 80
-_WORDS_NAMED = 8
-_GROUND = 0.25
-"""What a signal must add to be a ground: a quarter of how far candidates differ from each other."""
-
-_HANGING = re.compile(r"\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)*")
+_MAX_REFERENCES: Final = 5
+_TITLES: Final = {"two-stage": "Two-stage", "bm25": "BM25", "semantic": "Semantic"}
+_RECALL: Final = {"lexical": "BM25", "dense": "dense"}
+_SECOND_STAGE: Final = {"two-stage": "late interaction", "bm25": "BM25", "semantic": "cosine"}
+_TRY: Final = "Try other words, fewer filters, or --min-score 0 to see everything that was ranked"
+_UNBOUND: Final = 10_000
+_BRIEF_CHARACTERS: Final = 160
+_MIN_BRIEF: Final = 16
+_MAX_HEADING: Final = 80
+_HANGING: Final = re.compile(r"\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)*")
 """What the further lines of a broken line are indented by: its own indentation and the marks of a list or quotation."""
 
-_BESIDE_CODE = ("@", "#", "//", "/*", "*", '"', "'")
-_GROUNDS = {
-    "dense": "its meaning is near to the query's",
-    "time": "it is of the time that the query names",
-    "speaker": "the one whom the query asks about says it",
-    "neighbours": "what stands next to it fits too",
-    "retention": "it was used often or lately",
-}
-_LIKELY = {"sure": "it is surely relevant", "likely": "it is likely to be relevant", "weak": "it may only be near"}
 
-
-def show(
-    result: SearchResult,
+def _show(
     invocation: Invocation,
-    print_whole: Callable[..., None],
-    *,
+    result: SearchResult,
+    rows: Callable[..., Rows],
     form: str | None,
     receipts: Sequence[Receipt],
 ) -> None:
-    """Print a result in the form that was asked for, and its notices on standard error.
+    """Print a result in the form that was asked for.
 
     Args:
-        print_whole: prints it where no short form was asked for; see `print_result`.
+        rows: of the result where no short form was asked for.
         receipts: one for each hit where the form is "why", else none.
     """
-    nothing = (
-        ()
-        if result.hits or form not in SHORT_FORMS
-        else ("; ".join(filter(None, ["nothing relevant found", held_back(result)])),)
-    )
-    notify((*result.notices, *nothing), invocation)
-    if invocation.as_json:
-        grounds = {"why": [asdict(receipt) for receipt in receipts]} if form == "why" else {}
-        print_json({**result.to_dict(), **grounds})
-    elif form == "fenced":
+    if form in SHORT_FORMS and not result.hits:
+        notice = "; ".join(filter(None, ["nothing relevant found", held_back(result)]))
+        result = replace(result, notices=(*result.notices, notice))
+    if form == "fenced" and not invocation.as_json:
+        notify(result.notices, invocation)
         say(result.to_text())
-    elif form in SHORT_FORMS:
-        (print_brief if form == "brief" else print_places)(result, console())
-    else:
-        print_whole(result, console(), receipts=receipts, has_stages=invocation.is_verbose)
+        return
+    value = {**result.to_dict(), "why": receipts} if form == "why" else None
+    short = {"brief": _brief, "paths-only": _paths}.get(form or "")
+    whole = partial(rows, receipts=receipts, has_stages=invocation.is_verbose)
+    emit(invocation, result, short or whole, value=value)
 
 
-def print_result(
-    result: SearchResult, target: Console, *, receipts: Sequence[Receipt] = (), has_stages: bool = False
-) -> None:
-    """Print header, numbered hits with snippets, total latency and references.
-
-    Args:
-        receipts: one for each hit, to be printed beneath it.
-        has_stages: print also how many candidates each stage had, and how long it took.
-    """
+def _results(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: bool) -> Rows:
+    """Yield header, numbered hits with snippets, total latency and references."""
     from rich.text import Text
 
     from commonplace.search.result import reference
 
-    target.print(f'{_TITLES[result.method]} retrieval for: "{harmless_line(result.query)}"', style="bold")
+    yield Line(f'{_TITLES[result.method]} retrieval for: "{result.query}"', "bold")
     if result.agent:
-        types = ", ".join(result.wanted.types) or "all"
-        target.print(f"Agent strategy: {harmless_line(result.agent)} (types: {types})")
+        yield f"Agent strategy: {result.agent} (types: {', '.join(result.wanted.types) or 'all'})"
     if has_stages:
-        target.print()
-        print_stages(result, target)
-    if not result.hits:
-        print_nothing(result, target)
-    else:
-        target.print("\nResults:")
-        for rank, hit in enumerate(result.hits, 1):
-            print_hit(rank, hit, result.query, target)
-            if receipts:
-                print_grounds(rank, receipts[rank - 1], result, target)
-    print_held_back(result)
-    target.print(f"\nTotal latency: {result.latency_ms}ms")
+        yield ""
+        yield from _stages(result)
+    if result.hits:
+        yield "\nResults:"
+    for rank, hit in enumerate(result.hits, 1):
+        yield from hit_rows(rank, hit, result.query)
+        yield from _grounds(rank, receipts, result)
+    hint = f"Nothing in the index is about this. {_TRY}; `commonplace index status` says what the index holds."
+    yield from _missing(result, "\nNothing relevant found.", hint)
+    yield f"\nTotal latency: {result.latency_ms}ms"
     names = list(dict.fromkeys(f"@{harmless_line(reference(hit))}" for hit in result.hits))
     if names:
-        named = [*names[:REFERENCES_SHOWN], *["…"][: len(names) - REFERENCES_SHOWN]]
-        pieces = [Text(f"{name}{',' * (place < len(named))}") for place, name in enumerate(named, 1)]
-        pieces[0] = Text("References: ") + pieces[0]
-        print_packed(pieces, target, Text(" "), room(target))
+        named = [*names[:_MAX_REFERENCES], *["…"][: len(names) - _MAX_REFERENCES]]
+        pieces = [Text(f"{name}{',' * (number < len(named))}") for number, name in enumerate(named, 1)]
+        yield from packed([Text("References: ") + pieces[0], *pieces[1:]], Text(" "), _room())
 
 
-def print_brief(result: SearchResult, target: Console) -> None:
-    """Print one line a hit: rank, place, score and the words about it that match, as far as the terminal has room."""
-    from rich.text import Text
+def _recalled(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: bool) -> Rows:
+    """Yield the memories that were found, best first, each with its score and the part of its text that matches."""
+    from commonplace.dates.time import moment_of
 
-    from commonplace.text.snippet import snippet
-
+    if has_stages:
+        yield from _stages(result)
     for rank, hit in enumerate(result.hits, 1):
-        head = _head(rank, hit)
-        line = Text(" ").join(head if hit.path else head[:2])
-        if line.cell_len > room(target):
-            line = Text(" ").join(head[:2])
-        left = min(room(target) - line.cell_len - 2, _BRIEF_CHARACTERS)
-        if left >= _LEAST_BRIEF:
-            shown = Text(snippet(harmless(hit.text), result.query, limit=left).text, "dim")
-            shown.truncate(left)
-            line = Text.assemble(line, ": ", shown)
-        target.print(line)
+        when = "" if hit.at is None else local_time(moment_of(hit.at))
+        tags = " ".join(f"#{tag}" for tag in hit.tags)
+        yield Row(hit.owner_id, (_rating(hit), _older(hit), hit.tier, when, hit.source, tags), before=f"{rank}. ")
+        yield from _snippet(hit, result.query)
+        yield from _grounds(rank, receipts, result)
+    yield from _missing(result, "No memory is about this.", f"{_TRY}.")
+    if result.hits:
+        yield Line(f"{counted(len(result.hits), 'memory', 'memories')} in {result.latency_ms} ms", "dim")
 
 
-def print_places(result: SearchResult, target: Console) -> None:
-    """Print each file that was found once, best first, and of what is in no file its id, one a line."""
-    for name in dict.fromkeys(hit.path or hit.owner_id for hit in result.hits):
-        target.print(harmless_line(name))
-
-
-def print_stages(result: SearchResult, target: Console) -> None:
-    """Print one line for the recall of candidates and one for their ranking."""
-    stages = {stage.name: stage for stage in result.stages}
-    recall = [f"{label} {stages[name].candidates}" for name, label in _RECALL.items() if name in stages]
-    if recall:
-        found = stages["signals"].candidates if "signals" in stages else 0
-        took = _ms(stages, "query", *_RECALL)
-        target.print(f"Stage 1 ({', '.join(recall)}): {counted(found, 'candidate')} ({took})")
-    took = _ms(stages, *(name for name in stages if name != "query" and name not in _RECALL))
-    again = "" if recall else ", remembered from a moment ago"
-    results = counted(len(result.hits), "result")
-    target.print(f"Stage 2 ({_SECOND_STAGE[result.method]}{again}): {results} ({took})")
-
-
-def print_nothing(result: SearchResult, target: Console) -> None:
-    """Say that nothing was found, and what a person can try; a notice says so where there was nothing to rank."""
-    target.print("\nNothing relevant found.", style="bold")
-    if result.trace.candidates:
-        print_rows([Line(NOTHING, "dim", 1)])
-
-
-def print_hit(rank: int, hit: Hit, query: str, target: Console) -> None:
-    """Print one numbered hit with the part of its text that matches, the matching words emphasised."""
-    from rich.text import Text
-
-    from commonplace.search.result import copies_named
-
-    print_packed(_head(rank, hit), target, Text(" "), room(target))
-    if hit.superseded_by:
-        print_rows([Line(older(hit), "dim", 1)])
-    if hit.copies:
-        names = [Text(f"{harmless_line(name)},", "dim") for name in copies_named(hit)]
-        names[-1].right_crop(1)
-        names[0] = Text(f"{INDENT}the same in ", "dim") + names[0]
-        print_packed(names, target, Text(" "), room(target))
-    print_snippet(hit, query, target)
-
-
-def _head(rank: int, hit: Hit) -> list[Text]:
-    """Return the head of a hit in pieces: rank and place, score, and its symbol or heading."""
-    from rich.text import Text
-
-    name = harmless_line(hit.heading if hit.path else hit.kind)
-    name = f"{name[: _LONGEST_HEADING - 1]}…" if len(name) > _LONGEST_HEADING else name
-    head = [Text.assemble(f"{rank}. ", (harmless_line(place(hit)), "cyan")), Text(f"({rating(hit)})")]
-    return [*head, Text(name, "bold")] if name else head
-
-
-def place(hit: Hit) -> str:
-    """Return where a hit stands as editors open it, `path:line`; the owner's id where there is no file.
-
-    The line is that of the symbol's declaration, else the first one of the passage.
-    """
-    if not hit.path or hit.lines is None:
-        return hit.path or hit.owner_id
-    symbol = re.split(r"\W", hit.heading)[-1] if _is_code(hit) else ""
-    rows = hit.text.split("\n") if symbol else []
-    named = re.compile(rf"(?<!\w){re.escape(symbol)}(?!\w)")
-    declared = (at for at, row in enumerate(rows) if not row.strip().startswith(_BESIDE_CODE) and named.search(row))
-    return f"{hit.path}:{hit.lines[0] + next(declared, 0)}"
-
-
-def rating(hit: Hit) -> str:
-    """Return the score of a hit, and the word for it."""
-    return ", ".join(filter(None, (f"{hit.score:.2f}", hit.confidence)))
-
-
-def older(hit: Hit) -> str:
-    """Return the words for a newer memory that may have overtaken the hit, "" where there is none."""
-    return f"older: {harmless_line(hit.superseded_by)} is newer" if hit.superseded_by else ""
-
-
-def print_held_back(result: SearchResult) -> None:
-    """Say how many lie below the floor, where any do."""
-    if result.best_held_back is not None:
-        print_rows([Line(held_back(result), "dim", 0)])
+def _missing(result: SearchResult, nothing: str, hint: str) -> Rows:
+    """Yield that nothing was found and what to try, where a notice does not say it, and what lies below the floor."""
+    if not result.hits:
+        yield Line(nothing, "bold")
+        if result.trace.candidates:
+            yield Line(hint, "dim", 1)
+    if below := held_back(result):
+        yield Line(below, "dim")
 
 
 def held_back(result: SearchResult) -> str:
@@ -269,43 +157,109 @@ def held_back(result: SearchResult) -> str:
     return f"{result.held_back} more below the floor, the best at {result.best_held_back:.2f}; --min-score 0 shows them"
 
 
-def room(target: Console) -> int:
+def _brief(result: SearchResult) -> Rows:
+    """Yield one line a hit: rank, place, score and the words about it that match, as far as the terminal has room."""
+    from rich.text import Text
+
+    from commonplace.search.result import excerpt
+
+    room = _room()
+    for rank, hit in enumerate(result.hits, 1):
+        head = _head(rank, hit)
+        line = Text(" ").join(head if hit.path else head[:2])
+        if line.cell_len > room:
+            line = Text(" ").join(head[:2])
+        left = min(room - line.cell_len - 2, _BRIEF_CHARACTERS)
+        if left >= _MIN_BRIEF:
+            shown = Text(excerpt(hit, result.query, limit=left).text, "dim")
+            shown.truncate(left)
+            line = Text.assemble(line, ": ", shown)
+        yield line
+
+
+def _paths(result: SearchResult) -> Rows:
+    """Yield each file that was found once, best first, and of what is in no file its id."""
+    yield from dict.fromkeys(hit.path or hit.owner_id for hit in result.hits)
+
+
+def _stages(result: SearchResult) -> Rows:
+    """Yield one line for the recall of candidates and one for their ranking."""
+    stages = {stage.name: stage for stage in result.stages}
+    recall = [f"{label} {stages[name].candidates}" for name, label in _RECALL.items() if name in stages]
+    if recall:
+        found = stages["signals"].candidates if "signals" in stages else 0
+        took = _ms(stages, "query", *_RECALL)
+        yield f"Stage 1 ({', '.join(recall)}): {counted(found, 'candidate')} ({took})"
+    took = _ms(stages, *(name for name in stages if name != "query" and name not in _RECALL))
+    again = "" if recall else ", remembered from a moment ago"
+    yield f"Stage 2 ({_SECOND_STAGE[result.method]}{again}): {counted(len(result.hits), 'result')} ({took})"
+
+
+def _ms(stages: dict[str, Stage], *names: str) -> str:
+    took = sum(stages[name].ms for name in names if name in stages)
+    return f"{took:.0f}ms" if took >= 10 else f"{took:.1f}ms"
+
+
+def hit_rows(rank: int, hit: Hit, query: str) -> Rows:
+    """Yield one numbered hit with the part of its text that matches, the matching words emphasised."""
+    from rich.text import Text
+
+    from commonplace.search.result import copies_named
+
+    yield from packed(_head(rank, hit), Text(" "), _room())
+    if hit.superseded_by:
+        yield Line(_older(hit), "dim", 1)
+    if hit.copies:
+        names = [Text(f"{harmless_line(name)},", "dim") for name in copies_named(hit)]
+        names[-1].right_crop(1)
+        yield from packed([Text(f"{INDENT}the same in ", "dim") + names[0], *names[1:]], Text(" "), _room())
+    yield from _snippet(hit, query)
+
+
+def _head(rank: int, hit: Hit) -> list[Text]:
+    """Return the head of a hit in pieces: rank and place, score, and its symbol or heading."""
+    from rich.text import Text
+
+    from commonplace.search.result import location
+
+    name = harmless_line(hit.heading if hit.path else hit.kind)
+    name = f"{name[: _MAX_HEADING - 1]}…" if len(name) > _MAX_HEADING else name
+    head = [Text.assemble(f"{rank}. ", (harmless_line(location(hit)), "cyan")), Text(f"({_rating(hit)})")]
+    return [*head, Text(name, "bold")] if name else head
+
+
+def _rating(hit: Hit) -> str:
+    """Return the score of a hit, and the word for it."""
+    return ", ".join(filter(None, (f"{hit.score:.2f}", hit.confidence)))
+
+
+def _older(hit: Hit) -> str:
+    """Return the words for a newer memory that may have overtaken the hit, "" where there is none."""
+    return f"older: {harmless_line(hit.superseded_by)} is newer" if hit.superseded_by else ""
+
+
+def _room() -> int:
     """Return how many columns a line may take: in a pipe, which wraps nothing, any number unless COLUMNS is set."""
+    target = console()
     return target.width if target.is_terminal or os.environ.get("COLUMNS") else _UNBOUND
 
 
-def print_snippet(hit: Hit, query: str, target: Console) -> None:
-    """Print the part of a hit that matches: its lines as they are, cut where they are code and wrapped where not."""
+def _snippet(hit: Hit, query: str) -> Rows:
+    """Yield the part of a hit that matches: its lines as they are, cut where they are code and wrapped where not."""
     from rich.text import Text
 
-    from commonplace.text.snippet import snippet
+    from commonplace.search.result import excerpt, is_code
 
-    is_code = _is_code(hit)
-    text = hit.text if is_code else _body(hit)
-    chosen = snippet(harmless(text), query, layout="code" if is_code else "text")
+    chosen = excerpt(hit, query)
     styled = Text(chosen.text, style="dim")
     for start, end in chosen.emphasis:
         styled.stylize("bold not dim", start, end)
-    width = columns(room(target))
+    width = columns(_room())
     for line in styled.split("\n"):
-        if is_code:
+        if is_code(hit):
             line.truncate(width, overflow="ellipsis")
-        for part in [line] if is_code else _hanging(line, width):
-            target.print(Text(INDENT) + part)
-
-
-def _is_code(hit: Hit) -> bool:
-    return hit.type in ("code", "test") and hit.path.rpartition(".")[2] not in ("md", "rst", "txt")
-
-
-def _body(hit: Hit) -> str:
-    """Return the text without its front matter and the heading that is printed above it, unless it has nothing else."""
-    from commonplace.text.markdown import front_matter_end, plain_heading
-
-    lines = hit.text.split("\n") if hit.path else []
-    lines = "\n".join(lines[front_matter_end(lines) :]).strip("\n").split("\n")
-    is_told = hit.heading and plain_heading(lines[0].strip("# ")) == hit.heading
-    return "\n".join(lines[1:] if is_told else lines).strip("\n") or hit.text
+        for part in [line] if is_code(hit) else _hanging(line, width):
+            yield Text(INDENT) + part
 
 
 def _hanging(line: Text, width: int) -> list[Text]:
@@ -318,139 +272,53 @@ def _hanging(line: Text, width: int) -> list[Text]:
     return [line[:margin] + first, *(Text(" " * margin) + part for part in rest)]
 
 
-def print_grounds(rank: int, receipt: Receipt, result: SearchResult, target: Console) -> None:
-    """Print beneath a hit why it stands there: the sentence, and what each signal added."""
-    _print_reason("It", reason(receipt, rank, result), target, "italic", level=1)
+def _grounds(rank: int, receipts: Sequence[Receipt], result: SearchResult) -> Rows:
+    """Yield beneath a hit why it stands there, if receipts were asked for: the sentence, and what each signal added."""
+    if not receipts:
+        return
+    receipt = receipts[rank - 1]
+    yield from _reason("It", receipt.explain(rank, result.hits), "italic", INDENT)
     added = [f"{each.name} {each.standardised * each.weight:+.2f}" for each in receipt.signals if each.weight]
     if added:
-        print_rows([Line(f"added: {', '.join(added)}", "dim", 1)])
+        yield Line(f"added: {', '.join(added)}", "dim", 1)
 
 
-def print_receipt(rank: int, receipt: Receipt, result: SearchResult, target: Console) -> None:
-    """Print why a hit was found: a sentence, the passage, what each signal added, the words, and what was left out.
-
-    Args:
-        rank: of the hit as it is printed.
-    """
+def _reason(subject: str, reason: str, style: str, indent: str = "") -> Rows:
     from rich.text import Text
 
+    whole = subject.replace(" ", "\xa0")  # no line ends inside a path
+    for line in broken(f"{whole} {reason}", console().width - len(indent)):
+        yield Text(f"{indent}{line}".replace("\xa0", " "), style)
+
+
+def _receipt(receipt: Receipt, rank: int, result: SearchResult) -> Rows:
+    """Yield why a hit was found: a sentence, the passage, what each signal added, the words, and what was left out."""
+    from rich.text import Text
+
+    from commonplace.search.result import location
+
     hit = result.hits[rank - 1]
-    _print_reason(harmless_line(place(hit)), reason(receipt, rank, result), target, "bold", level=0)
+    yield from _reason(harmless_line(location(hit)), receipt.explain(rank, result.hits), "bold")
     likely = "" if receipt.probability is None else f", probability {receipt.probability:.2f}"
-    target.print(f"{INDENT}score {receipt.score:.2f}{likely}", style="dim")
-    for line in wrapped(Text(harmless(hit.text), style="dim"), columns(room(target)))[:MAX_LINES]:
-        target.print(Text(INDENT) + line)
-    target.print()
+    yield Line(f"{INDENT}score {receipt.score:.2f}{likely}", "dim")
+    for line in wrapped(Text(harmless(hit.text), style="dim"), columns(_room()))[:MAX_LINES]:
+        yield Text(INDENT) + line
+    yield ""
     if receipt.reranked_by:
-        name = harmless_line(receipt.reranked_by)
-        target.print(f"{INDENT}re-ranked by {name}; it was candidate {receipt.first_rank} before\n")
+        yield f"{INDENT}re-ranked by {receipt.reranked_by}; it was candidate {receipt.first_rank} before"
+        yield ""
     names = max((len(share.name) for share in receipt.signals), default=0)
     for share in receipt.signals:
         weighed = f"  standardised {share.standardised:+.2f} × weight {share.weight:g}" if share.weight else ""
         adds = f"  log-odds {share.evidence:+.2f}" if share.evidence else ""
-        target.print(f"{INDENT}{share.name:<{names}}{share.value:>9.3f}{weighed}{adds}")
-    matched = ", ".join(map(harmless_line, receipt.matched_terms)) or "none"
-    missing = ", ".join(map(harmless_line, receipt.missing_terms)) or "none"
-    target.print(f"\n{INDENT}words found: {matched}\n{INDENT}words missing: {missing}")
+        yield f"{INDENT}{share.name:<{names}}{share.value:>9.3f}{weighed}{adds}"
+    yield f"\n{INDENT}words found: {', '.join(receipt.matched_terms) or 'none'}"
+    yield f"{INDENT}words missing: {', '.join(receipt.missing_terms) or 'none'}"
     if receipt.rejected:
-        target.print(f"\nLeft out ({counted(len(receipt.rejected), 'candidate')}):")
-        for left in receipt.rejected[:MAX_LISTED]:
-            print_rows([Line(f"{left.rank}. {left.reference} ({left.score:.2f}): {left.reason}", "", 1)])
-        print_rows(more(len(receipt.rejected)))
-
-
-def _print_reason(subject: str, told: str, target: Console, style: str, *, level: int) -> None:
-    indent = INDENT * level
-    whole = subject.replace(" ", "\xa0")  # no line ends inside a path
-    for line in broken(f"{whole} {told}", target.width - len(indent)):
-        target.print(f"{indent}{line}".replace("\xa0", " "), style=style)
-
-
-def reason(receipt: Receipt, rank: int, result: SearchResult) -> str:
-    """Return in words why a hit has its rank, without a subject: "is hit 1 of 3 because …".
-
-    What adds most to its place among the candidates is named first; that it lacks the query's words, at the end.
-    """
-    ranks = {each.id: at for at, each in enumerate(result.hits, 1)}
-    ranks |= {each.owner_id: at for at, each in enumerate(result.hits, 1)}
-
-    def named(id_: str) -> str:
-        return f"hit {ranks[id_]}" if id_ in ranks else harmless_line(id_)
-
-    if receipt.reranked_by:
-        by = harmless_line(receipt.reranked_by)
-        because = f"because {by} put it there; it was candidate {receipt.first_rank} before"
-    elif receipt.stands_before:
-        because = f"because it is newer than {named(receipt.stands_before)}, which it may have overtaken"
-    else:
-        because = _because(receipt)
-    likely = f"; {_LIKELY[receipt.confidence]}" if receipt.confidence else ""
-    passed = f"; {named(receipt.superseded_by)} is newer and stands before it" if receipt.superseded_by else ""
-    return f"is hit {rank} of {len(result.hits)} {because}{likely}{passed}."
-
-
-def _because(receipt: Receipt) -> str:
-    """Return the grounds of the ranking, from what each signal added."""
-    added = {each.name: each.standardised * each.weight for each in receipt.signals if each.weight}
-    shares = added or {each.name: each.value for each in receipt.signals}
-    has, lacks = _words(receipt)
-    by_words = shares.get("lexical", 0.0) + shares.get("late", 0.0)
-    weighed = [(value, _GROUNDS[name]) for name, value in shares.items() if name in _GROUNDS]
-    weighed.append((by_words, has or "it has words much like the query's"))
-    grounds = [ground for value, ground in sorted(weighed, reverse=True) if value >= _GROUND]
-    because = f"because {joined(grounds)}" if grounds else "because the others fit the query still less"
-    return f"{because}, though {lacks}" if lacks else because
-
-
-def _words(receipt: Receipt) -> tuple[str, str]:
-    """Return what a passage holds of the query's words, and what is to be read_text where it holds none."""
-    found, count = receipt.matched_terms, len(receipt.matched_terms) + len(receipt.missing_terms)
-    named = ", ".join([*map(harmless_line, found[:_WORDS_NAMED]), *["…"][: len(found) - _WORDS_NAMED]])
-    if not found:
-        return "", "it holds none of the query's words" if count > 1 else "it does not hold the query's word"
-    if len(found) < count:
-        return f"it holds {len(found)} of the query's {count} words ({named})", ""
-    every = {1: "the query's word", 2: "both words of the query"}.get(count, f"all {count} words of the query")
-    return f"it holds {every} ({named})", ""
-
-
-def _ms(stages: dict[str, Stage], *names: str) -> str:
-    took = sum(stages[name].ms for name in names if name in stages)
-    return f"{took:.0f}ms" if took >= 10 else f"{took:.1f}ms"
-
-
-_TRY = "Try other words, fewer filters, or --min-score 0 to see everything that was ranked."
-
-
-def print_recalled(
-    result: SearchResult, target: Console, *, receipts: Sequence[Receipt] = (), has_stages: bool = False
-) -> None:
-    """Print the memories that were found, best first, each with its score and the part of its text that matches.
-
-    Args:
-        receipts: one for each hit, to be printed beneath it.
-        has_stages: print also how many candidates each stage had, and how long it took.
-    """
-    from commonplace.dates.time import moment_of
-
-    if has_stages:
-        print_stages(result, target)
-    for rank, hit in enumerate(result.hits, 1):
-        when = "" if hit.at is None else local_time(moment_of(hit.at))
-        tags = " ".join(f"#{tag}" for tag in hit.tags)
-        known = (rating(hit), older(hit), hit.tier, when, hit.source, tags)
-        print_rows([Row(hit.owner_id, known, before=f"{rank}. ")])
-        print_snippet(hit, result.query, target)
-        if receipts:
-            print_grounds(rank, receipts[rank - 1], result, target)
-    if not result.hits:
-        target.print("No memory is about this.", style="bold")
-        if result.trace.candidates:
-            print_rows([Line(_TRY, "dim", 1)])
-        print_held_back(result)
-        return
-    print_held_back(result)
-    target.print(f"{counted(len(result.hits), 'memory', 'memories')} in {result.latency_ms} ms", style="dim")
+        yield f"\nLeft out ({counted(len(receipt.rejected), 'candidate')}):"
+        yield from some(
+            [f"{each.rank}. {each.reference} ({each.score:.2f}): {each.reason}" for each in receipt.rejected]
+        )
 
 
 _QUOTE: Final = "put a query of several words in quotation marks"
@@ -520,7 +388,7 @@ def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
         if asked["as_of"] is None:
             engine.count_use(result.hits)
         receipts = [engine.why(result, hit.id) for hit in result.hits] if form == "why" else []
-    show(result, invocation, print_result, form=form, receipts=receipts)
+    _show(invocation, result, _results, form, receipts)
 
 
 @command()
@@ -555,7 +423,7 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
         move = "`commonplace init --move-memories` moves them"
         notice = f"your own store holds {count} that a project does not find: {move}"
         result = replace(result, notices=(*result.notices, notice))
-    show(result, invocation, print_recalled, form=form, receipts=receipts)
+    _show(invocation, result, _recalled, form, receipts)
 
 
 def _only_one(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> str | None:
@@ -594,10 +462,7 @@ def why(invocation: Invocation, /, query: str, hit: str | None, **values: Any) -
             raise NotFoundError(message, remedy=remedy if hit is None else f"{remedy}; {_QUOTE}")
         receipt = engine.why(result, result.hits[rank - 1].id)
     notify(result.notices, invocation)
-    if invocation.as_json:
-        print_json(asdict(receipt))
-    else:
-        print_receipt(rank, receipt, result, console())
+    emit(invocation, receipt, partial(_receipt, rank=rank, result=result))
 
 
 def _rank(engine: Engine, result: SearchResult, hit: str | None) -> int | None:

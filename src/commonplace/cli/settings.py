@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from commonplace.cli.app import Group, command
 from commonplace.cli.main import Invocation
-from commonplace.cli.output import console, print_json
+from commonplace.cli.output import Line, Rows, emit, plain
 from commonplace.text.escaping import harmless_line
+
+if TYPE_CHECKING:
+    from commonplace.settings import Settings
 
 
 @click.group(cls=Group)
@@ -25,32 +31,20 @@ def show(invocation: Invocation) -> None:
 
     Example: commonplace settings show
     """
-
     loaded = invocation.settings()
-    if invocation.as_json:
-        shown = {
-            key.dotted: {
-                "value": loaded.value(key),
-                "origin": loaded.origin(key),
-                "default": key.default,
-                "range": key.range,
-                "environment": key.environment,
-                "project_may_set": key.rule.project,
-                "description": key.rule.description,
-            }
-            for key in loaded.all_keys()
+    shown = {
+        key.dotted: {
+            "value": loaded.value(key),
+            "origin": loaded.origin(key),
+            "default": key.default,
+            "range": key.range,
+            "environment": key.environment,
+            "project_may_set": key.rule.project,
+            "description": key.rule.description,
         }
-        print_json(shown)
-        return
-    target = console()
-    section = ""
-    for key in loaded.all_keys():
-        if key.section != section:
-            section = key.section
-            target.print(f"[{section}]", style="bold")
-        is_default = loaded.origin(key) == "default"
-        target.print(f"{key.name} = {_as_toml(loaded.value(key))}", end="", style="" if is_default else "cyan")
-        target.print(f"  # {harmless_line(loaded.origin(key))}", style="dim")
+        for key in loaded.all_keys()
+    }
+    emit(invocation, loaded, _settings, value=shown)
 
 
 @command(settings)
@@ -68,18 +62,30 @@ def path(invocation: Invocation) -> None:
     if loaded.project is not None:
         files["project"] = loaded.project / PROJECT_FILE
     files["store"] = Path(loaded.store.path) / STORE_FILE
-    if invocation.as_json:
-        print_json({name: {"path": str(file), "exists": file.is_file()} for name, file in files.items()})
-        return
-    target = console()
-    for name, file in files.items():
-        target.print(f"{name}: {harmless_line(str(file))}", end="")
-        target.print("" if file.is_file() else "  (not there)", style="dim")
+    value = {name: {"path": str(file), "exists": file.is_file()} for name, file in files.items()}
+    emit(invocation, value, _files)
 
 
-def _as_toml(value: object) -> str:
-    import json
+def _settings(loaded: Settings) -> Rows:
+    from rich.text import Text
 
-    if value is None:
-        return '"auto"'
-    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+    section = ""
+    for key in loaded.all_keys():
+        if key.section != section:
+            section = key.section
+            yield Line(f"[{section}]", "bold")
+        origin = loaded.origin(key)
+        # A text is written as JSON does, which is TOML too.
+        value = loaded.value(key)
+        shown = '"auto"' if value is None else json.dumps(plain(value), ensure_ascii=False)
+        style = "" if origin == "default" else "cyan"
+        yield Text.assemble((f"{key.name} = {shown}", style), (f"  # {harmless_line(origin)}", "dim"))
+
+
+def _files(found: Mapping[str, Mapping[str, Any]]) -> Rows:
+    from rich.text import Text
+
+    for name, file in found.items():
+        yield Text.assemble(
+            f"{name}: {harmless_line(file['path'])}", ("" if file["exists"] else "  (not there)", "dim")
+        )

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, overload
 
 from commonplace.dates.time import iso
+from commonplace.text.escaping import harmless
 from commonplace.types import Confidence, Filter, Hit, Method, Stage
 
 if TYPE_CHECKING:
     from commonplace.search.time import AskedTime
+    from commonplace.text.snippet import Snippet
 
 COPIES_NAMED: Final = 5
 """Of the copies of a hit's text, as many as a person can look through."""
+_WORDS_NAMED: Final = 8
+_GROUND: Final = 0.25
+"""What a signal must add to be a ground: a quarter of how far candidates differ from each other."""
+_BESIDE_CODE: Final = ("@", "#", "//", "/*", "*", '"', "'")
+_GROUNDS: Final = {
+    "dense": "its meaning is near to the query's",
+    "time": "it is of the time that the query names",
+    "speaker": "the one whom the query asks about says it",
+    "neighbours": "what stands next to it fits too",
+    "retention": "it was used often or lately",
+}
+_LIKELY: Final = {
+    "sure": "it is surely relevant",
+    "likely": "it is likely to be relevant",
+    "weak": "it may only be near",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +141,50 @@ def reference(hit: Hit) -> str:
     if hit.lines is not None:
         return f"{hit.path}:{hit.lines[0]}-{hit.lines[1]}"
     return hit.path
+
+
+def location(hit: Hit) -> str:
+    """Return where a hit stands as editors open it, `path:line`; the owner's id where there is no file.
+
+    The line is that of the symbol's declaration, else the first one of the passage.
+    """
+    if not hit.path or hit.lines is None:
+        return hit.path or hit.owner_id
+    symbol = re.split(r"\W", hit.heading)[-1] if is_code(hit) else ""
+    rows = hit.text.split("\n") if symbol else []
+    named = re.compile(rf"(?<!\w){re.escape(symbol)}(?!\w)")
+    declared = (at for at, row in enumerate(rows) if not row.strip().startswith(_BESIDE_CODE) and named.search(row))
+    return f"{hit.path}:{hit.lines[0] + next(declared, 0)}"
+
+
+def is_code(hit: Hit) -> bool:
+    """Return whether the lines of a hit are code."""
+    return hit.type in ("code", "test") and hit.path.rpartition(".")[2] not in ("md", "rst", "txt")
+
+
+def excerpt(hit: Hit, query: str, *, limit: int | None = None) -> Snippet:
+    """Return the part of a hit that matches, fit for a terminal.
+
+    Args:
+        limit: characters of a single line; None: several lines, without the front matter and heading above them.
+    """
+    from commonplace.text.snippet import snippet
+
+    if limit is not None:
+        return snippet(harmless(hit.text), query, limit=limit)
+    if is_code(hit):
+        return snippet(harmless(hit.text), query, layout="code")
+    return snippet(harmless(_body(hit)), query, layout="text")
+
+
+def _body(hit: Hit) -> str:
+    """Return the text without its front matter and the heading that is printed above it, unless it has nothing else."""
+    from commonplace.text.markdown import front_matter_end, plain_heading
+
+    lines = hit.text.split("\n") if hit.path else []
+    lines = "\n".join(lines[front_matter_end(lines) :]).strip("\n").split("\n")
+    is_told = hit.heading and plain_heading(lines[0].strip("# ")) == hit.heading
+    return "\n".join(lines[1:] if is_told else lines).strip("\n") or hit.text
 
 
 def _artifact(hit: Hit) -> dict[str, Any]:
@@ -316,3 +379,48 @@ class Receipt:
     confidence: Confidence | None = None
     stands_before: str = ""
     superseded_by: str | None = None
+
+    def explain(self, rank: int, hits: Sequence[Hit]) -> str:
+        """Return in words why a hit has its rank, without a subject: "is hit 1 of 3 because …".
+
+        What adds most to its place among the candidates is named first; that it lacks the query's words, at the end.
+        """
+        ranks = {each.id: at for at, each in enumerate(hits, 1)}
+        ranks |= {each.owner_id: at for at, each in enumerate(hits, 1)}
+
+        def named(id_: str) -> str:
+            return f"hit {ranks[id_]}" if id_ in ranks else id_
+
+        if self.reranked_by:
+            because = f"because {self.reranked_by} put it there; it was candidate {self.first_rank} before"
+        elif self.stands_before:
+            because = f"because it is newer than {named(self.stands_before)}, which it may have overtaken"
+        else:
+            because = self._because()
+        likely = f"; {_LIKELY[self.confidence]}" if self.confidence else ""
+        passed = f"; {named(self.superseded_by)} is newer and stands before it" if self.superseded_by else ""
+        return f"is hit {rank} of {len(hits)} {because}{likely}{passed}."
+
+    def _because(self) -> str:
+        """Return the grounds of the ranking, from what each signal added."""
+        added = {each.name: each.standardised * each.weight for each in self.signals if each.weight}
+        shares = added or {each.name: each.value for each in self.signals}
+        has, lacks = self._words()
+        by_words = shares.get("lexical", 0.0) + shares.get("late", 0.0)
+        weighed = [(value, _GROUNDS[name]) for name, value in shares.items() if name in _GROUNDS]
+        weighed.append((by_words, has or "it has words much like the query's"))
+        grounds = [ground for value, ground in sorted(weighed, reverse=True) if value >= _GROUND]
+        listed = " and ".join(filter(None, (", ".join(grounds[:-1]), *grounds[-1:])))
+        because = f"because {listed}" if grounds else "because the others fit the query still less"
+        return f"{because}, though {lacks}" if lacks else because
+
+    def _words(self) -> tuple[str, str]:
+        """Return what the passage holds of the query's words, and what to say where it holds none."""
+        found, count = self.matched_terms, len(self.matched_terms) + len(self.missing_terms)
+        named = ", ".join([*found[:_WORDS_NAMED], *["…"][: len(found) - _WORDS_NAMED]])
+        if not found:
+            return "", "it holds none of the query's words" if count > 1 else "it does not hold the query's word"
+        if len(found) < count:
+            return f"it holds {len(found)} of the query's {count} words ({named})", ""
+        every = {1: "the query's word", 2: "both words of the query"}.get(count, f"all {count} words of the query")
+        return f"it holds {every} ({named})", ""
