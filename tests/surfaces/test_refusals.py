@@ -98,7 +98,7 @@ def test_export_never_destroys_what_a_settings_file_names(
     (program.project / "link").symlink_to(".git/config")
     os.mkfifo(program.project / "queue")
     (program.project / "commonplace.toml").write_text(f'[index]\n{setting} = "{named}"\n')
-    monkeypatch.setattr("commonplace.cli.index.VECTORS_FILE", "")  # so that both settings name the file itself
+    monkeypatch.setattr("commonplace.settings.paths.VECTORS_FILE", "")  # so that both settings name the file itself
     before = {path: path.read_bytes() for path in program.project.rglob("*") if path.is_file()}
     told = program.error("index", "export", code=2)
     assert (told["type"], why in told["message"]) == ("SettingsError", True)

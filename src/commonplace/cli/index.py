@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,127 +14,70 @@ from commonplace.cli.app import FAILURE, SUCCESS, Group, command
 from commonplace.cli.input import can_ask, globs, non_empty
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import (
-    console,
+    INDENT,
+    MAX_LISTED,
+    Line,
+    Rows,
     counted,
+    emit,
     notify,
     own_store_notice,
+    plain,
     print_json,
+    print_rows,
     progress_bars,
     say,
     size_text,
     write_whole,
 )
 from commonplace.cli.watch import watch as keep_watching
-from commonplace.errors import NotFoundError, RemovalError, SettingsError
+from commonplace.errors import NotFoundError, RemovalError
 from commonplace.formats.yaml import FAULT
-from commonplace.settings import Overrides, Settings, save_overrides
-from commonplace.settings.paths import PROJECT_FILE, STORE_NAME
-from commonplace.text.escaping import harmless_json, harmless_line
-from commonplace.types import EmbeddedKind, FileProblem, IndexReport
+from commonplace.settings import Overrides, Settings, paths, save_overrides
+from commonplace.text.escaping import harmless_json
+from commonplace.types import EmbeddedKind, IndexReport
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from commonplace.engine.maintenance import IndexStatus
+    from commonplace.engine.upgrade import UpgradeReport
 
 
-PROBLEMS_SHOWN = 10
-
-
-def print_report(place: str, found: IndexReport, target: Console) -> None:
-    """Print a line, what was passed over, and the first problems."""
-    target.print(line_of(place, found))
+def report_rows(place: str, found: IndexReport) -> Rows:
+    """Yield a line, what was passed over, and the first problems."""
+    files = counted(found.added + found.changed + found.unchanged, "file")
+    changes = {name: f"{getattr(found, name):,}" for name in ("added", "changed", "unchanged", "removed")}
+    listed = ", ".join(f"{number} {'new' if name == 'added' else name}" for name, number in changes.items())
+    written = f"{counted(found.passages, 'passage')} written in {found.seconds:.1f}s"
+    yield f"{place}: {files} indexed ({listed}), {written}"
     if found.skipped:
-        target.print(
-            "   skipped: " + ", ".join(f"{n:,} {why}" for why, n in sorted(found.skipped.items())), style="dim"
-        )
+        yield _note("skipped: " + ", ".join(f"{n:,} {why}" for why, n in sorted(found.skipped.items())))
     of_front_matter = [problem for problem in found.problems if problem.reason.startswith(FAULT)]
     others = [problem for problem in found.problems if not problem.reason.startswith(FAULT)]
-    for problem in others[:PROBLEMS_SHOWN]:
-        target.print(f"   {_shown(problem)}", style="dim")
-    if len(others) > PROBLEMS_SHOWN:
-        target.print(f"   … and {len(others) - PROBLEMS_SHOWN:,} more; --json lists all", style="dim")
-    if len(of_front_matter) == 1:
-        target.print(f"   {_shown(of_front_matter[0])}", style="dim")
-    elif of_front_matter:
-        files = len({problem.path for problem in of_front_matter})
-        target.print(
-            f"   front matter of {counted(files, 'file')} is not used in full, such as {_shown(of_front_matter[0])}; "
-            "--json lists all",
-            style="dim",
-        )
+    for problem in others[:MAX_LISTED]:
+        yield _note(f"{problem.path}: {problem.reason}")
+    if len(others) > MAX_LISTED:
+        yield _note(f"… and {len(others) - MAX_LISTED:,} more; --json lists all")
+    for problem in of_front_matter[:1]:
+        files = counted(len({each.path for each in of_front_matter}), "file")
+        many = (f"front matter of {files} is not used in full, such as ", "; --json lists all")
+        before, after = many if len(of_front_matter) > 1 else ("", "")
+        yield _note(f"{before}{problem.path}: {problem.reason}{after}")
 
 
-def _shown(problem: FileProblem) -> str:
-    return f"{harmless_line(problem.path)}: {harmless_line(problem.reason)}"
+def print_reports(
+    invocation: Invocation, loaded: Settings, reports: Mapping[str, IndexReport], *, indent: int | None = 2
+) -> None:
+    """Print what became of each directory's files; notices stand below the lines of theirs."""
+    if invocation.as_json:
+        print_json(plain({"store": loaded.store.path, "roots": reports}), indent=indent)
+        return
+    for root, found in reports.items():
+        print_rows(report_rows(root, found))
+        notify(found.notices, invocation)
 
 
-def line_of(place: str, found: IndexReport) -> str:
-    """Return what became of a directory's files, in one line."""
-    files = found.added + found.changed + found.unchanged
-    return (
-        f"{harmless_line(place)}: {counted(files, 'file')} indexed "
-        f"({found.added:,} new, {found.changed:,} changed, {found.unchanged:,} unchanged, {found.removed:,} removed), "
-        f"{counted(found.passages, 'passage')} written in {found.seconds:.1f}s"
-    )
-
-
-VECTORS_FILE = "embeddings.jsonl"
-
-_EXPORT = re.compile(
-    rb'\{"version": "[0-9.]+", "namespace": "(?:[^"\\]|\\.)*", "change": \d+, "embedding_config": \{'
-    rb'|\{"path": "(?:[^"\\]|\\.)*", "embedding": \['
-)
-_START_BYTES = 1 << 16
-"""More than the longest path takes when each of its characters is an escape."""
-
-
-def inside(project: Path, store: Path, written: str, *, setting: str, origin: str) -> Path:
-    """Return the file that a setting names below a project, with all links followed.
-
-    A settings file arrives with somebody else's clone, and so may a link: neither leads out of the project, into
-    a store or a repository's own files, or to a file that anybody but an export wrote.
-
-    Raises:
-        SettingsError: the path leads elsewhere.
-    """
-    target = (project / written).resolve()
-    where = _forbidden(target, project.resolve(), store.resolve())
-    if where:
-        raise SettingsError(
-            f"{setting} is {written!r} ({origin}), which leads to {target}, {where}",
-            remedy="name a new file below the project, or write elsewhere with --output",
-        )
-    return target
-
-
-def _forbidden(target: Path, project: Path, store: Path) -> str:
-    """Return why a settings file may not name a file for exports, or ""."""
-    if not target.is_relative_to(project):
-        return f"outside the project {project}"
-    # In lower case, for a file system that does not tell .GIT from .git.
-    below = {part.lower() for part in target.relative_to(project).parts}
-    if target.is_relative_to(store) or STORE_NAME in below:
-        return "inside the store"
-    if ".git" in below:
-        return "which belongs to git"
-    if target.name.lower() == PROJECT_FILE:
-        return "which holds settings"
-    if os.path.lexists(target) and not _is_export(target):
-        return "which exists and is no earlier export"
-    return ""
-
-
-def _is_export(path: Path) -> bool:
-    """Return whether a file begins as `index export` begins its index and its vectors, or is a list of no vectors."""
-    if not path.is_file():
-        return False
-    try:
-        with path.open("rb") as file:
-            start = file.read(_START_BYTES)
-    except OSError:
-        return False
-    return _EXPORT.match(start) is not None or (not start and path.name == VECTORS_FILE)
+def _note(text: str) -> Line:
+    return Line(f"{INDENT}{text}", "dim")
 
 
 @click.group(cls=Group)
@@ -187,7 +128,6 @@ def build(  # noqa: PLR0913 - one for each option
 
     Example: commonplace index build src --watch
     """
-
     if watch and len(roots) > 1:
         raise click.UsageError("--watch follows one ROOT; start another process for each of the others")
     if config is not None and no_config:
@@ -216,7 +156,7 @@ def build(  # noqa: PLR0913 - one for each option
     if reports is None:
         return FAILURE
     indexed()
-    _print_reports(invocation, loaded, reports)
+    print_reports(invocation, loaded, reports)
     return SUCCESS
 
 
@@ -245,16 +185,6 @@ def _reports(
             return None
         return _reports(invocation, loaded, places, force=force, may_remove=(*may_remove, place))
     return reports
-
-
-def _print_reports(invocation: Invocation, loaded: Settings, reports: Mapping[str, IndexReport]) -> None:
-
-    if invocation.as_json:
-        print_json({"store": loaded.store.path, "roots": {place: asdict(found) for place, found in reports.items()}})
-        return
-    for root, found in reports.items():
-        print_report(root, found, console())
-        notify(found.notices, invocation)
 
 
 def _overrides(config: Path | None, *, no_config: bool) -> tuple[Overrides | None, str | None]:
@@ -313,35 +243,32 @@ def status(invocation: Invocation) -> None:
 
     Example: commonplace index status
     """
-
     with invocation.open() as engine:
         found = engine.index_status()
-    if invocation.as_json:
-        print_json({**asdict(found), "state": _state(found)})
-        return
-    notify(found.notices, invocation)
-    target = console()
-    target.print(f"Store:      {harmless_line(found.store)} ({size_text(found.store_bytes)})")
-    target.print(f"Namespace:  {found.namespace}")
+    emit(invocation, found, _status, value={**asdict(found), "state": _state(found)})
+
+
+def _status(found: IndexStatus) -> Rows:
+    yield f"Store:      {found.store} ({size_text(found.store_bytes)})"
+    yield f"Namespace:  {found.namespace}"
     artifacts, passages = found.counts.get("artifacts", 0), found.counts.get("passages", 0)
     size = size_text(found.counts.get("text_bytes", 0))
-    target.print(f"Holds:      {counted(artifacts, 'artifact')}, {counted(passages, 'passage')}, {size} of text")
+    yield f"Holds:      {counted(artifacts, 'artifact')}, {counted(passages, 'passage')}, {size} of text"
     if any(asdict(found.graph).values()):
-        target.print(f"Graph:      {_linked(found)}")
-    target.print(f"Embedder:   {found.embedder}")
+        yield f"Graph:      {_linked(found)}"
+    yield f"Embedder:   {found.embedder}"
     if found.unembedded:
         waiting = counted(found.unembedded, "passage")
-        target.print(f"Unembedded: {waiting} found by words until their vectors are made (`index build` makes them)")
+        yield f"Unembedded: {waiting} found by words until their vectors are made (`index build` makes them)"
     if found.upgrade is not None:
         done, total = found.upgrade.done, found.upgrade.total
-        target.print(f"Upgrade:    to {found.upgrade.embedding}, {done:,} of {counted(total, 'passage')} embedded")
+        yield f"Upgrade:    to {found.upgrade.embedding}, {done:,} of {counted(total, 'passage')} embedded"
     size = size_text(found.index_bytes)
-    target.print(f"Index:      {_told(found)} ({size}, change {found.indexed_change} of {found.change})")
+    yield f"Index:      {_index_state(found)} ({size}, change {found.indexed_change} of {found.change})"
 
 
 def _linked(found: IndexStatus) -> str:
     """Return what the graph holds, in words."""
-
     graph = found.graph
     disputed = f", {graph.disputed:,} of them disputed" if graph.disputed else ""
     return (
@@ -357,8 +284,7 @@ def _state(found: IndexStatus) -> str:
     return "behind" if found.indexed_change < found.change else "up to date"
 
 
-def _told(found: IndexStatus) -> str:
-
+def _index_state(found: IndexStatus) -> str:
     state = _state(found)
     if state == "faulty":
         return f"the stored index {found.fault}; the next search rebuilds it"
@@ -391,21 +317,21 @@ def upgrade(invocation: Invocation, embedder: str, kinds: tuple[EmbeddedKind, ..
 
     Example: commonplace index upgrade --embedder minilm --for memories
     """
-
     loaded = invocation.settings()
     with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
         report = engine.index_upgrade(embedder, kinds or None)
-    if invocation.as_json:
-        print_json({"store": loaded.store.path, **asdict(report)})
-        return
+    emit(invocation, report, _upgrade, value={"store": loaded.store.path, **asdict(report)})
+
+
+def _upgrade(report: UpgradeReport) -> Rows:
     if report.given_up:
-        say(f"The change to {report.given_up} is given up.")
+        yield f"The change to {report.given_up} is given up."
     if report.before == report.embedder:
-        say(f"The vectors are made by {report.embedder} already.")
+        yield f"The vectors are made by {report.embedder} already."
     else:
         resumed = f", {report.resumed:,} from an earlier run" if report.resumed else ""
         shown = counted(report.passages + report.resumed, "passage")
-        say(f"{report.before} → {report.embedder}: {shown}{resumed}, in {report.seconds:.1f}s")
+        yield f"{report.before} → {report.embedder}: {shown}{resumed}, in {report.seconds:.1f}s"
 
 
 @command(index)
@@ -420,7 +346,7 @@ def export(invocation: Invocation, output: Path | None) -> None:
     """
     loaded = invocation.settings()
     target = output or _named(loaded, "export_path")
-    vectors = _named(loaded, "export_embeddings", VECTORS_FILE)
+    vectors = _named(loaded, "export_embeddings", paths.VECTORS_FILE)
     with invocation.open(loaded) as engine:
         document = engine.export_index()
     written: dict[str, Any] = {}
@@ -433,19 +359,16 @@ def export(invocation: Invocation, output: Path | None) -> None:
         return
     write_whole(target, harmless_json(document) + "\n", store=engine.directory)
     written["index"] = str(target)
-    if invocation.as_json:
-        print_json({"artifacts": len(document["artifacts"]), "written": written})
-    else:
-        say(f"{len(document['artifacts']):,} artifacts written to {harmless_line(str(target))}")
+    value = {"artifacts": len(document["artifacts"]), "written": written}
+    emit(invocation, value, lambda done: [f"{done['artifacts']:,} artifacts written to {target}"])
 
 
 def _named(loaded: Settings, name: str, file: str = "") -> Path | None:
     """Return the file below the project that an `index` setting names for exports, None where it names none."""
-
     written: str = getattr(loaded.index, name)
     if not written:
         return None
     setting = f"index.{name}"
-    origin = loaded.origins.get(setting, "default")
     base, store = loaded.project or Path.cwd(), Path(loaded.store.path)
-    return inside(base, store, str(Path(written, file)), setting=setting, origin=origin)
+    origin = loaded.origins.get(setting, "default")
+    return paths.export_target(base, store, str(Path(written, file)), setting=setting, origin=origin)

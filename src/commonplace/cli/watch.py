@@ -8,11 +8,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from commonplace.cli.output import console, notify, print_json, progress_bars
+from commonplace.cli.output import notify, progress_bars
 from commonplace.errors import CommonplaceError, StoreBusyError
 
 if TYPE_CHECKING:
@@ -157,15 +156,12 @@ def _follow(
 
 def _tell(invocation: Invocation, loaded: Settings, place: str, run: WatchedRun) -> None:
     from commonplace.cli.app import report as tell_failure
-    from commonplace.cli.index import print_report
+    from commonplace.cli.index import print_reports
 
     if run.error is not None:
         tell_failure(run.error, invocation)
-    elif run.report is not None and invocation.as_json:
-        print_json({"store": loaded.store.path, "roots": {place: asdict(run.report)}}, indent=None)
     elif run.report is not None:
-        print_report(place, run.report, console())
-        notify(run.report.notices, invocation)
+        print_reports(invocation, loaded, {place: run.report}, indent=None)
 
 
 class _Bars:

@@ -8,11 +8,19 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from commonplace.errors import StoreError, UsageError
+from commonplace.errors import SettingsError, StoreError, UsageError
 
 STORE_NAME = ".commonplace"
 PROJECT_FILE = "commonplace.toml"
 STORE_FILE = "settings.json"
+VECTORS_FILE = "embeddings.jsonl"
+
+_EXPORT = re.compile(
+    rb'\{"version": "[0-9.]+", "namespace": "(?:[^"\\]|\\.)*", "change": \d+, "embedding_config": \{'
+    rb'|\{"path": "(?:[^"\\]|\\.)*", "embedding": \['
+)
+_START_BYTES = 1 << 16
+"""More than the longest path takes when each of its characters is an escape."""
 _MARKDOWN = re.compile(r"memory|vault|MEMORY.*")
 
 
@@ -128,3 +136,51 @@ def index_watch_lock(root: Path, namespace: str) -> str:
 
     whose = f"{root}\n{namespace}".encode(errors="surrogateescape")
     return f"watch-{sha256(whose).hexdigest()[:16]}.lock"
+
+
+def export_target(project: Path, store: Path, written: str, *, setting: str, origin: str) -> Path:
+    """Return the file that a setting names below a project, with all links followed.
+
+    A settings file arrives with somebody else's clone, and so may a link: neither leads out of the project, into
+    a store or a repository's own files, or to a file that anybody but an export wrote.
+
+    Raises:
+        SettingsError: the path leads elsewhere.
+    """
+    target = (project / written).resolve()
+    where = _forbidden(target, project.resolve(), store.resolve())
+    if where:
+        raise SettingsError(
+            f"{setting} is {written!r} ({origin}), which leads to {target}, {where}",
+            remedy="name a new file below the project, or write elsewhere with --output",
+        )
+    return target
+
+
+def _forbidden(target: Path, project: Path, store: Path) -> str:
+    """Return why a settings file may not name a file for exports, or ""."""
+    if not target.is_relative_to(project):
+        return f"outside the project {project}"
+    # In lower case, for a file system that does not tell .GIT from .git.
+    below = {part.lower() for part in target.relative_to(project).parts}
+    if target.is_relative_to(store) or STORE_NAME in below:
+        return "inside the store"
+    if ".git" in below:
+        return "which belongs to git"
+    if target.name.lower() == PROJECT_FILE:
+        return "which holds settings"
+    if os.path.lexists(target) and not _is_export(target):
+        return "which exists and is no earlier export"
+    return ""
+
+
+def _is_export(path: Path) -> bool:
+    """Return whether a file begins as `index export` begins its index and its vectors, or is a list of no vectors."""
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            start = file.read(_START_BYTES)
+    except OSError:
+        return False
+    return _EXPORT.match(start) is not None or (not start and path.name == VECTORS_FILE)
