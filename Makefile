@@ -7,7 +7,7 @@ DJANGO := 5.2.19
 DJANGO_TREE := .demo/django-$(DJANGO)
 SIZE ?= small
 
-.PHONY: help venv demo test lint format bench docs soak verify-model smoke interop clean
+.PHONY: help venv demo test test-fast lint format bench docs soak verify-model smoke interop clean
 
 help: ## list the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18
@@ -37,6 +37,9 @@ demo: $(READY) ## index this repository and Django, ask five questions, remember
 
 test: $(READY) ## run the tests, but for the long ones
 	$(BIN)/python -m pytest -m "not soak" -n auto --dist worksteal --hypothesis-profile=ci
+
+test-fast: $(READY) ## run the tests that kill nothing and draw no examples: half the time
+	$(BIN)/python -m pytest -m "not soak" -n auto --dist worksteal --ignore=tests/faults --ignore=tests/property
 
 soak: $(READY) ## run the long form of the fault tests
 	$(BIN)/python -m pytest -m soak

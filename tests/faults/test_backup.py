@@ -28,7 +28,7 @@ from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError, St
 
 ROOT = Path(__file__).parents[2]
 DRAFT = re.compile(r"[0-9a-f]{32}")
-KILLS = [pytest.param(6, id="short"), pytest.param(60, id="long", marks=pytest.mark.soak)]
+KILLS = [pytest.param(3, id="short"), pytest.param(60, id="long", marks=pytest.mark.soak)]
 
 
 def start(*arguments: object) -> subprocess.Popen[str]:

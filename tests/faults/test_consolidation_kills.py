@@ -21,7 +21,7 @@ from commonplace.types import Selection
 from commonplace.types.ledger import IssueSelection
 
 ROOT = Path(__file__).parents[2]
-POINTS, IN_SHORT = 50, 12
+POINTS, IN_SHORT = 50, 6
 
 
 def process(path: Path, what: int | str, **extra: Any) -> subprocess.Popen[str]:

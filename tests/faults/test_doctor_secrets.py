@@ -97,7 +97,7 @@ def kill_at_moments(directory: Path, kills: int | None) -> list[str]:
 
 
 def test_killed_at_any_moment_nothing_was_replaced_or_the_next_doctor_does_the_rest(tmp_path: Path) -> None:
-    outcomes = kill_at_moments(tmp_path, 8)
+    outcomes = kill_at_moments(tmp_path, 4)
     assert outcomes == sorted(outcomes, key=LATER.index)
     assert {"whole", "unfinished"} <= set(outcomes)
 

@@ -95,7 +95,7 @@ def storm(directory: Path, files: int, kills: int) -> int:
 
 def test_searches_answer_and_nothing_breaks_while_indexing_processes_are_killed(tmp_path: Path) -> None:
     """A client, a hook and a command line share a store, and any of them may be killed at any call."""
-    assert storm(tmp_path, files=150, kills=5) >= 2
+    assert storm(tmp_path, files=60, kills=3) >= 2
 
 
 @pytest.mark.soak

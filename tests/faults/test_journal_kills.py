@@ -22,7 +22,7 @@ import pytest
 from tests.unit.journal.book import YESTERDAY, Book, outcome, prepare, zone
 
 ROOT = Path(__file__).parents[2]
-POINTS, IN_SHORT = 200, 20
+POINTS, IN_SHORT = 200, 8
 _REACHING = frozenset(
     "execute executemany open close write fsync rename replace unlink rmdir mkdir flock fchmod".split()
 )

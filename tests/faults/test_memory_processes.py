@@ -85,7 +85,7 @@ def fill_at_once(store: Path, count: int) -> int:
 
 def test_eight_processes_remember_and_search_at_once(store: Path) -> None:
     """A server for each client, hooks and a command line share one store."""
-    assert fill_at_once(store, 40) == MANY * 40
+    assert fill_at_once(store, 15) == MANY * 15
 
 
 @pytest.mark.soak

@@ -138,7 +138,7 @@ class Book:
         return list(found.values())
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(told=st.lists(episodes, min_size=1, max_size=6), data=st.data())
 def test_a_graph_stays_whole_and_is_empty_when_all_is_deleted(told: list[Told], data: st.DataObject) -> None:
     book = Book()
@@ -152,7 +152,7 @@ def test_a_graph_stays_whole_and_is_empty_when_all_is_deleted(told: list[Told], 
     assert book.store.counts(None)["passages"] == 0
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(told=st.lists(episodes, min_size=1, max_size=5), extra=episodes, place=st.integers(0, 5))
 def test_what_is_deleted_is_as_if_it_had_never_come(told: list[Told], extra: Told, place: int) -> None:
     """But for names: an episode may have told that two names are one, and what came then was understood so."""
@@ -171,7 +171,7 @@ def test_what_is_deleted_is_as_if_it_had_never_come(told: list[Told], extra: Tol
     with_it.check()
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(told=st.lists(episodes, min_size=1, max_size=5), data=st.data())
 def test_a_split_takes_a_merge_back_exactly(told: list[Told], data: st.DataObject) -> None:
     book = Book()
@@ -188,7 +188,7 @@ def test_a_split_takes_a_merge_back_exactly(told: list[Told], data: st.DataObjec
     assert book.everything() == before
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(told=st.lists(episodes, min_size=2, max_size=6), data=st.data())
 def test_merges_settlements_and_deletions_in_any_order_leave_a_whole_graph(
     told: list[Told], data: st.DataObject

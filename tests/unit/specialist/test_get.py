@@ -44,7 +44,7 @@ def test_any_id_can_be_asked_for(book: Engine, ask: Ask) -> None:
 
 def test_a_long_text_is_read_in_parts_that_add_up(book: Engine, ask: Ask) -> None:
     """Never a whole large text at once, and none of it out of reach."""
-    text = " ".join(f"word{number}, and 東京 so on" for number in range(3_000))
+    text = " ".join(f"word{number}, and 東京 so on" for number in range(1_000))
     memory = book.remember(text)
     parts, offset = [], 0
     while True:
@@ -56,7 +56,7 @@ def test_a_long_text_is_read_in_parts_that_add_up(book: Engine, ask: Ask) -> Non
         assert shown.content[-1].isalnum() or shown.content[-1] in ",京"
         offset = int(following)
     assert "".join(parts) == text
-    assert len(parts) > 5
+    assert len(parts) > 2
 
 
 def test_a_text_without_spaces_is_cut_as_well(book: Engine, ask: Ask) -> None:
