@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -24,13 +23,14 @@ from commonplace.cli.output import (
     counted,
     emit,
     joined,
+    memory_texts,
     more,
     print_json,
     progress_bars,
     say,
 )
 from commonplace.cli.watch import repeat, until_stopped
-from commonplace.errors import CommonplaceError, NotFoundError, StoreBusyError
+from commonplace.errors import CommonplaceError, StoreBusyError
 from commonplace.text.escaping import harmless
 from commonplace.types.ledger import AGENTS
 
@@ -296,13 +296,8 @@ def main() -> None:
 
 def _texts(engine: Engine, done: RunReport) -> dict[str, str]:
     """Return the texts of the memories that a report names, by id, as far as they are shown and still there."""
-    texts: dict[str, str] = {}
-    for results in done.results.values():
-        for result in results[:MAX_LISTED]:
-            for id_ in _ids(result):
-                with suppress(NotFoundError):
-                    texts[id_] = engine.get(id_, touch=False).content
-    return texts
+    shown = (result for results in done.results.values() for result in results[:MAX_LISTED])
+    return memory_texts(engine, (id_ for result in shown for id_ in _ids(result)))
 
 
 def _ids(result: Any) -> Iterable[str]:

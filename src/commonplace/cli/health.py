@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,10 +13,21 @@ import click
 from commonplace.cli.app import FAILURE, SUCCESS, command
 from commonplace.cli.input import FILE
 from commonplace.cli.main import Invocation
-from commonplace.cli.output import MAX_LISTED, Beginning, Line, Row, Rows, counted, joined, more, print_json, print_rows
+from commonplace.cli.output import (
+    MAX_LISTED,
+    Beginning,
+    Line,
+    Row,
+    Rows,
+    counted,
+    joined,
+    memory_texts,
+    more,
+    print_json,
+    print_rows,
+)
 
 if TYPE_CHECKING:
-    from commonplace.engine import Engine
     from commonplace.health.report import Finding, Health
 
 _BAR_WIDTH: Final = 30
@@ -41,7 +51,8 @@ def health(invocation: Invocation, /, golden: Path | None, html: Path | None) ->
     """
     with invocation.open() as engine:
         found = engine.health(golden)
-        texts = {} if invocation.as_json and html is None else _texts(engine, found)
+        findings = () if invocation.as_json and html is None else found.findings
+        texts = memory_texts(engine, (id_ for each in findings if each.kind != "contradiction" for id_ in each.ids))
     if html is not None:
         _write(html, found, texts)
     if invocation.as_json:
@@ -49,17 +60,6 @@ def health(invocation: Invocation, /, golden: Path | None, html: Path | None) ->
     elif str(html) != "-":
         print_rows(_rows(found, texts))
     return FAILURE if found.failed else SUCCESS
-
-
-def _texts(engine: Engine, found: Health) -> dict[str, str]:
-    from commonplace.errors import NotFoundError
-
-    texts = {}
-    for finding in found.findings:
-        for id_ in () if finding.kind == "contradiction" else finding.ids:
-            with suppress(NotFoundError):
-                texts[id_] = engine.get(id_, touch=False).content
-    return texts
 
 
 def _write(path: Path, found: Health, texts: dict[str, str]) -> None:

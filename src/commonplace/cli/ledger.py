@@ -13,9 +13,9 @@ import click
 from commonplace.cli.app import FAILURE, SUCCESS, Group, command
 from commonplace.cli.input import FILE
 from commonplace.cli.main import Invocation
-from commonplace.cli.output import Beginning, Line, Row, Rows, counted, emit, joined, local_time
+from commonplace.cli.output import Beginning, Line, Row, Rows, counted, emit, joined, local_time, memory_texts
 from commonplace.dates.time import iso
-from commonplace.errors import NotFoundError, UsageError
+from commonplace.errors import UsageError
 from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, URGENCIES
 
 if TYPE_CHECKING:
@@ -179,12 +179,7 @@ def _emit_change(invocation: Invocation, value: dict[str, Any], words: str) -> N
 
 
 def _texts(engine: Engine, found: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the texts of the memories that issues are about, by id, as far as they are still there."""
-    texts: dict[str, str] = {}
-    for id_ in {id_ for issue in found for id_ in issue["memory_ids"]}:
-        with suppress(NotFoundError):
-            texts[id_] = engine.get(id_, touch=False).content
-    return texts
+    return memory_texts(engine, {id_ for issue in found for id_ in issue["memory_ids"]})
 
 
 def _head(issue: Mapping[str, Any]) -> Row:

@@ -6,14 +6,14 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from commonplace.errors import UsageError
+from commonplace.errors import NotFoundError, UsageError
 from commonplace.text.escaping import harmless, harmless_json, harmless_line
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from commonplace.cli.main import Invocation
+    from commonplace.engine import Engine
     from commonplace.settings import Settings
     from commonplace.types import Progress
 
@@ -353,6 +354,15 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 def tally(counts: Iterable[tuple[int, str, str]]) -> str:
     """Return `2 memories, 1 link and 3 passages` of (number, singular, plural or ""), without what is none."""
     return joined([counted(number, noun, plural) for number, noun, plural in counts if number])
+
+
+def memory_texts(engine: Engine, ids: Iterable[str]) -> dict[str, str]:
+    """Return the texts of memories by id, of those that are still there."""
+    texts: dict[str, str] = {}
+    for id_ in ids:
+        with suppress(NotFoundError):
+            texts[id_] = engine.get(id_, touch=False).content
+    return texts
 
 
 def joined(parts: Sequence[str]) -> str:
