@@ -81,7 +81,7 @@ def ask(book: Engine, questions: Iterable[tuple[str, Mapping[str, float]]]) -> I
             book.search(text, limit=10, min_score=0.0)
             if noted:  # an empty index is not asked
                 numbers = noted[0].candidates.owners.tolist()
-                owners = book._store.owners(book.namespace, sorted(set(numbers)))
+                owners = book._runtime.store.owners(book.namespace, sorted(set(numbers)))
                 yield Asked(noted[0], [owners[number].id for number in numbers], dict(grades))
     finally:
         vars(retrieve)["order"] = ordering

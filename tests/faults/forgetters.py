@@ -41,8 +41,8 @@ def tell_hits(book: Engine) -> None:
 def main() -> None:
     match sys.argv[1:]:
         case ["read", store]:
-            with commonplace.open(store) as book, book._store.snapshot():
-                print(book._store.change(), flush=True)
+            with commonplace.open(store) as book, book._runtime.store.snapshot():
+                print(book._runtime.store.change(), flush=True)
                 sys.stdin.readline()
         case ["search", store]:
             with commonplace.open(store) as book:
@@ -50,7 +50,7 @@ def main() -> None:
                 for _ in sys.stdin:
                     tell_hits(book)
         case ["stay", store]:
-            with commonplace.open(store) as book, book._index.reading() as generation:
+            with commonplace.open(store) as book, book._runtime.index.reading() as generation:
                 print(generation.documents, flush=True)
                 sys.stdin.readline()
         case ["count", store, what]:

@@ -39,7 +39,7 @@ def process(path: Path, what: int | str, **extra: Any) -> subprocess.Popen[str]:
 
 def dump(book: Engine) -> list[Any]:
     """Return all that the store holds of memories, past versions and links too, without the numbers of rows."""
-    store, name = book._store, book.namespace
+    store, name = book._runtime.store, book.namespace
     memories = store.memories(name, Selection(order="id"))
     versions = [replace(each, number=0) for memory in memories for each in store.versions(name, memory.owner.id)]
     return [*versions, *store.links(name)]
@@ -48,7 +48,7 @@ def dump(book: Engine) -> list[Any]:
 def outcome(path: Path) -> dict[str, Any]:
     """Return what a store holds once it was consolidated, without the ids of issues and the order of runs."""
     with opened(path) as book:
-        issues = book._store.ledger(book.namespace).issues(IssueSelection())
+        issues = book._runtime.store.ledger(book.namespace).issues(IssueSelection())
         assert book.doctor().is_healthy
         return {
             "memories": dump(book),
@@ -60,7 +60,7 @@ def outcome(path: Path) -> dict[str, Any]:
 def undone(path: Path) -> tuple[list[Any], dict[str, str]]:
     """Undo each change that stands, the latest first, and return the memories and the notes that are left."""
     with opened(path) as book:
-        for reversal in reversed(book._store.ledger(book.namespace).reversals()):
+        for reversal in reversed(book._runtime.store.ledger(book.namespace).reversals()):
             book.undo_consolidation(reversal.issue)
     found = outcome(path)
     return found["memories"], found["vault"]

@@ -52,7 +52,7 @@ def fill(store: Path) -> tuple[str, ...]:
 def contents(book: Engine) -> dict[str, str]:
     """Return what is stored; what the engine gives out never has a secret in it."""
     live = Selection(statuses=("active", "promoted"))
-    return {stored.owner.id: stored.record.content for stored in book._store.memories(book.namespace, live)}
+    return {stored.owner.id: stored.record.content for stored in book._runtime.store.memories(book.namespace, live)}
 
 
 def kill(filled: Path, generations: tuple[str, ...], moment: int) -> str:
@@ -61,7 +61,7 @@ def kill(filled: Path, generations: tuple[str, ...], moment: int) -> str:
     shutil.copytree(filled, store)
     assert mending("die", store, moment).returncode == -signal.SIGKILL
     with commonplace.open(store) as book, commonplace.open(store, namespace="theirs") as theirs:
-        begun = was_cut_short(book._store)
+        begun = was_cut_short(book._runtime.store)
         report = book.doctor()
         assert report.is_healthy, report.findings
         outcome = "unfinished" if begun else "finished"
@@ -71,7 +71,9 @@ def kill(filled: Path, generations: tuple[str, ...], moment: int) -> str:
             assert book.doctor(secrets=True).is_healthy
         assert contents(book) == KETTLES | MENDED
         assert contents(theirs) == {"theirs": f"Theirs is {GONE}"}
-        assert [(link.source, link.target) for link in book._store.links("default")] == [("kettle 1", "kettle 2")]
+        assert [(link.source, link.target) for link in book._runtime.store.links("default")] == [
+            ("kettle 1", "kettle 2")
+        ]
         assert holding(book) == []
         assert not {path.name for path in (store / "index").iterdir()}.intersection(generations)
         assert book.doctor(secrets=True).findings == ()

@@ -90,7 +90,7 @@ def fill(store: Path, namespace: str = "default") -> Filled:
         book.remember(TOLD["secret"], id="secret", tags=["deal"])
         book.remember(TOLD["derived"], id="derived", derived_from=["secret"])
         book.graph.add_episode(SAID, uuid="talk", reference_time="2026-01-05")
-        with book._store.change_memories(namespace) as change:
+        with book._runtime.store.change_memories(namespace) as change:
             # As if the memory itself had been read: its words are the memory's, what it says stands in the graph.
             episode = replace(change.graph.episodes(["talk"])["talk"], content="", memory="secret", version=1)
             change.graph.put_episode(episode)
@@ -98,10 +98,10 @@ def fill(store: Path, namespace: str = "default") -> Filled:
         page, paper = "The tides are told by the harbour master", f"On paper: {SECRET}"
         book.index_documents([Document("page", page), Document("paper", paper, tags=("deal",))])
         assert in_dictionary(book) == {"quillfeath", "abernathi"}
-        owners = book._store.owners(namespace, book._store.matching_owners(namespace, Filter()))
+        owners = book._runtime.store.owners(namespace, book._runtime.store.matching_owners(namespace, Filter()))
         secret = [number for number, owner in owners.items() if owner.id in ("secret", "derived", "paper")]
-        numbers = book._store.passages_of(namespace, secret)
-        vectors = [tokens.vector for tokens in book._store.tokens(namespace, numbers).values()]
+        numbers = book._runtime.store.passages_of(namespace, secret)
+        vectors = [tokens.vector for tokens in book._runtime.store.tokens(namespace, numbers).values()]
     log = RetrievalLog(store / "logs", queries="text")
     for question in ("merger with Quillfeather closes on the ninth", "what does Quillfeather pay", "the lighthouse"):
         log.write(question, {})
@@ -118,7 +118,7 @@ def fill(store: Path, namespace: str = "default") -> Filled:
 def in_dictionary(book: Engine) -> set[str]:
     """Return the words of what is to be forgotten that the index knows."""
     terms = analyse("Quillfeather Abernathy")
-    frequencies = book._index.reader().lexical.statistics(terms).frequencies
+    frequencies = book._runtime.index.reader().lexical.statistics(terms).frequencies
     return {term for term in terms if any(held[term] for held in frequencies.values())}
 
 
@@ -278,9 +278,9 @@ def kill(filled: Filled, namespace: str, what: str, point: int) -> tuple[str, li
             outcome = "unfinished" if found else "finished"
             assert memories == ({**KETTLES, **OTHER} if namespace == "default" else {})
             assert [receipt.waiting for receipt in book.receipts()] == [()]
-        assert {each.id for each in book._store.graph(namespace).list_episodes(GraphFilter()) if not each.memory} == (
-            {"kitchen"} if memories else set()
-        )
+        assert {
+            each.id for each in book._runtime.store.graph(namespace).list_episodes(GraphFilter()) if not each.memory
+        } == ({"kitchen"} if memories else set())
         assert in_dictionary(book) == set()
         assert filled.left_in(store) == []
         assert b'"the lighthouse"' in (store / LOG).read_bytes(), "what others asked stays"

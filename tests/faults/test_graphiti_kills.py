@@ -39,14 +39,14 @@ def check(store: Path, address: str, state: State, acknowledged: list[str]) -> N
     settings = load(flags, environment={}, user_file=store / "none.toml")
     with open_engine(store, "default", None, settings=settings) as book:
         assert book.graph.sync().waiting == 0
-        graph = book._store.graph("default")
+        graph = book._runtime.store.graph("default")
         here = [each.id for each in graph.list_episodes(GraphFilter())]
         assert sorted(own_id(each["name"]) for each in state.episodes) == sorted(here)
         given = [each.fact for each in graph.list_relations(GraphFilter(types=("USES",)))]
         assert [each["fact"] for each in state.facts] == given
         known = {*here, *(each.id for each in graph.list_relations(GraphFilter()))}
         assert known.issuperset(acknowledged)
-        assert book._store.check() == []
+        assert book._runtime.store.check() == []
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,7 @@ def everything(book: Engine) -> dict[str, Any]:
 
 def graph_of(book: Engine) -> dict[str, Any]:
     """Return what a graph says, without the ids that were made and the time when it was written."""
-    graph = book._store.graph("default")
+    graph = book._runtime.store.graph("default")
     names = {entity.id: entity.name for entity in graph.list_entities(EVER)}
     return {
         "counts": graph.counts(),

@@ -82,11 +82,11 @@ def no_file_longer_than(size: int) -> Iterator[None]:
 @contextmanager
 def no_more_pages(book: Engine) -> Iterator[None]:
     """Let SQLite take its file for the whole disk; any other connection stays free."""
-    with book._store._connections.writing() as db:  # type: ignore[attr-defined]
+    with book._runtime.store._connections.writing() as db:  # type: ignore[attr-defined]
         pages = db.execute("PRAGMA page_count").fetchone()[0]
         db.execute(f"PRAGMA max_page_count = {pages}")
     yield
-    with book._store._connections.writing() as db:  # type: ignore[attr-defined]
+    with book._runtime.store._connections.writing() as db:  # type: ignore[attr-defined]
         db.execute("PRAGMA max_page_count = 1000000")
 
 

@@ -35,7 +35,7 @@ def refuse_to_work_here(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None
     def refuse(*_: object, **__: object) -> None:
         pytest.fail("it was done in this process")
 
-    monkeypatch.setattr(engine, "_forget_here", refuse)
+    monkeypatch.setattr(engine._erasure_api, "forget_here", refuse)
 
 
 def test_a_worker_that_forgets_gives_the_receipt_and_leaves_neither_words_nor_a_process(
@@ -197,12 +197,12 @@ def test_a_worker_brings_the_index_up_to_date_and_no_search_waits(
     with open_engine(settings.store.path, "default", None, settings=settings, low_memory=True) as book:
         book.remember("The kettle is in the kitchen")
         assert book.search("kettle", min_score=0.0).hits
-        before = book._index.reader().change
+        before = book._runtime.index.reader().change
         for number in range(20):
             book.remember(f"Kettle {number} boils in {number + 2} minutes")
         assert len(book.search("kettle", 10, min_score=0.0).hits) == 10
-        assert book._upkeep._ahead.acquire(timeout=60)
-        assert book._index.reader().change > before
+        assert book._runtime.maintenance._ahead.acquire(timeout=60)
+        assert book._runtime.index.reader().change > before
         assert book.index_status().waiting == 0
 
 

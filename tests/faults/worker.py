@@ -20,7 +20,7 @@ def loaded(store: str) -> None:
             book.remember(f"Kettle {number} boils in {number + 2} minutes", id=f"{number}")
         book.search("kettle")
         assert book.forget("3").verified
-        assert book._index.reader().documents == 19
+        assert book._runtime.index.reader().documents == 19
     print(*sys.modules, sep="\n")
 
 

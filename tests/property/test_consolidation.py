@@ -70,7 +70,7 @@ def fill(book: Engine, clock: list[float], given_: list[Any]) -> None:
 
 def state(book: Engine) -> tuple[list[Any], dict[str, bytes]]:
     """Return all that is stored of memories, without the numbers of rows, and the notes of the vault."""
-    store, name = book._store, book.namespace
+    store, name = book._runtime.store, book.namespace
     found = store.memories(name, Selection(order="id"))
     versions = [replace(each, number=0) for memory in found for each in store.versions(name, memory.owner.id)]
     notes = {path.name: path.read_bytes() for path in (book.directory / "vault").glob("*.md")}
@@ -165,8 +165,8 @@ def prepare(book: Engine, clock: list[float], taken: list[tuple[str, Any]], issu
 
 
 def everything(book: Engine) -> tuple[object, ...]:
-    ledger = book._store.ledger(book.namespace)
-    return state(book), book.ledger.every(), ledger.events(), ledger.reversals(), book._store.change()
+    ledger = book._runtime.store.ledger(book.namespace)
+    return state(book), book.ledger.every(), ledger.events(), ledger.reversals(), book._runtime.store.change()
 
 
 def told_of(report: RunReport) -> tuple[object, ...]:

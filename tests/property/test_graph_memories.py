@@ -44,7 +44,7 @@ def do(book: Engine, what: str, id_: str, text: str) -> None:
 
 
 def facts(book: Engine) -> set[tuple[str, str, str]]:
-    graph = book._store.graph("default")
+    graph = book._runtime.store.graph("default")
     found = graph.list_relations(GraphFilter(with_past=True))
     names = {
         each.id: each.name
@@ -67,7 +67,7 @@ def test_the_graph_says_what_live_memories_say(done: list[tuple[str, str, str]])
                     continue
             live = {each.id: each for each in book.list()}
             named = {id_: each.version for id_, each in live.items() if each.content != TEXTS[-1]}
-            episodes = book._store.graph("default")
+            episodes = book._runtime.store.graph("default")
             held = {id_: [each.version for each in episodes.episodes_of_memory(id_)] for id_ in IDS}
             assert held == {id_: [named[id_]] if id_ in named else [] for id_ in IDS}
             assert book.doctor().findings == ()

@@ -41,6 +41,7 @@ EXEMPT = {
     "backup": "it copies the whole store, and is for whoever owns it",
     "consolidation_ground": "it is what agents stand on, and answers nothing",
     "count_tokens": "it counts what it is given",
+    "snippet": "it cuts the text that it is given",
     "move_memories": "it exports to another store and forgets here, each of which is tried",
     "namespaces": "names are no secret: there is no other way to know what there is",
 }

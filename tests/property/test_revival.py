@@ -134,16 +134,16 @@ def test_a_search_finds_as_before(chosen: list[int], is_indexed: bool) -> None:
             clock.move(days=1)
             expected = answers(book, then)
             for number in chosen:
-                with book._store.change_memories("default") as change:
+                with book._runtime.store.change_memories("default") as change:
                     found = change.find(str(number))
                     assert found is not None
                     change.expire(found.number, replace(found.record, status="archived"), clock())
                 if is_indexed:
                     assert str(number) not in {hit.owner_id for hit in book.search(WORDS[number]).hits}
-                    book._upkeep.project()
-                with book._store.change_memories("default") as change:
+                    book._runtime.maintenance.project()
+                with book._runtime.store.change_memories("default") as change:
                     change.revive(found.number, found.record, bands=signature(found.record.content).bands)
                 if is_indexed:
-                    book._upkeep.project()
+                    book._runtime.maintenance.project()
             assert answers(book, then) == expected
             assert book.doctor(mend=False).findings == ()

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 import commonplace
 from commonplace.cli.consolidate import program as contract_program
 from commonplace.engine import Engine
+from commonplace.engine.consolidation_api import ConsolidationApi
 from commonplace.types.ledger import AGENTS
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ def test_whoever_stops_a_run_learns_how_to_undo_what_it_did(faded: Program, monk
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Engine, "_wait", stop)
+    monkeypatch.setattr(ConsolidationApi, "_wait", stop)
     said = contract("run", "decay", "--rate-limit", "3", code=130).stderr
     first, second = said.strip().splitlines()
     assert first == "interrupted"

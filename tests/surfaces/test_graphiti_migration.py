@@ -108,7 +108,7 @@ def written(path: Path, document: object) -> Path:
 
 def state(engine: Engine) -> dict[str, Any]:
     """Return all that a graph holds."""
-    graph = engine._store.graph("default")
+    graph = engine._runtime.store.graph("default")
     document = io.StringIO()
     engine.graph.export_graphiti(document)
     lists = json.loads(document.getvalue())
@@ -141,7 +141,7 @@ def test_graph_comes_back_as_it_was(book: Engine, other: Engine, tmp_path: Path)
         (),
     )
     assert state(other) == state(book)
-    assert other._store.check() == []
+    assert other._runtime.store.check() == []
     assert [each.to_dict() for each in other.graph.search_edges("where does Ann live", 50, include_past=True)] == [
         each.to_dict() for each in book.graph.search_edges("where does Ann live", 50, include_past=True)
     ]
@@ -154,7 +154,7 @@ def test_what_came_back_can_be_changed_as_before(book: Engine, other: Engine, tm
     moved = next(each for each in book.graph.episodes() if each.name == "news")
     assert other.graph.delete_episode(moved.uuid).to_dict() == book.graph.delete_episode(moved.uuid).to_dict()
     assert other.graph.split("Acme", names=["Globex"]).entity == book.graph.split("Acme", names=["Globex"]).entity
-    assert other._store.check() == []
+    assert other._runtime.store.check() == []
 
 
 def test_second_import_changes_nothing(book: Engine, tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_graphitis_own_graph_comes_in_with_its_ids(book: Engine, tmp_path: Path)
     assert episode.to_dict()["reference_time"] == "2026-01-28T08:30:00Z"
     assert [each.uuid for each in book.graph.search_edges("where Ann works", valid_at="2022-01-01")] == [OLD]
     assert [each.uuid for each in book.graph.search_edges("where Ann works")] == [FACT]
-    assert book._store.check() == []
+    assert book._runtime.store.check() == []
 
 
 def test_what_graphiti_held_goes_out_as_it_came(book: Engine, tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_deleting_an_episode_of_theirs_takes_what_only_it_said(book: Engine, tmp
     gone = book.graph.delete_episode(EPISODE)
     assert (gone.relations, gone.entities) == ((FACT,), (ACME,))
     assert book.graph.relation(OLD).to_dict()["valid_to"] == "2025-05-01T00:00:00Z"
-    assert book._store.check() == []
+    assert book._runtime.store.check() == []
 
 
 def test_answers_of_the_server_are_a_document(book: Engine, tmp_path: Path) -> None:

@@ -94,10 +94,10 @@ def test_after_a_compaction_it_is_injected_again(project: Path, name: str, sourc
 
 def test_a_compaction_of_a_session_that_was_told_nothing_writes_nothing(project: Path) -> None:
     with book_of(project) as book:
-        before = book._store.change()
+        before = book._runtime.store.change()
     assert told(project, name="PreCompact", trigger="auto") == ""
     with book_of(project) as book:
-        assert book._store.change() == before
+        assert book._runtime.store.change() == before
 
 
 def test_a_subagent_reads_a_conversation_of_its_own(project: Path) -> None:
@@ -116,7 +116,7 @@ def test_without_a_session_nothing_is_noted(project: Path) -> None:
 
 def test_it_is_kept_for_a_day(project: Path) -> None:
     with book_of(project) as book:
-        begun = book._now()
+        begun = book._runtime.now()
         assert [hit.owner_id for hit in book.injection(ASKED, conversation="s").hits] == ["boss-petra-holm"]
     for later, hits in ((0.9 * DAY_S, 0), (1.1 * DAY_S, 1)):
         with book_of(project, begun + later) as book:

@@ -96,7 +96,7 @@ def test_a_change_is_given_up_without_the_key_of_the_present_embedder(
     monkeypatch.delenv("OPENAI_API_KEY")
     monkeypatch.delenv("OPENAI_BASE_URL")
     with commonplace.open(store) as book:
-        book._store.begin_reembedding(HashingEmbedder().stamp)
+        book._runtime.store.begin_reembedding(HashingEmbedder().stamp)
         report = book.index_upgrade(NAME)
         assert (report.given_up, report.passages) == (str(HashingEmbedder().stamp), 0)
         assert book.index_status().upgrade is None

@@ -15,6 +15,7 @@ from tests.surfaces.conftest import Program
 
 import commonplace
 from commonplace.engine import Engine
+from commonplace.engine.upgrade import EmbedderApi
 from commonplace.errors import EmbedderMismatchError, ProviderError, StoreBusyError, UsageError
 from commonplace.locks import FileLock
 from commonplace.models.contract import TokenizedText
@@ -80,9 +81,9 @@ def stamps(book: Engine) -> tuple[str, bool]:
 class TestUpgrading:
     def test_everything_is_embedded_and_found_by_the_new_vectors(self, book: Engine) -> None:
         """All namespaces, past versions, graph and knowledge; the index is made anew for the other dimensions."""
-        book._store.begin_reembedding(HashingEmbedder().stamp)
-        passages = len(book._store.unembedded(10_000))
-        book._store.drop_reembedding()
+        book._runtime.store.begin_reembedding(HashingEmbedder().stamp)
+        passages = len(book._runtime.store.unembedded(10_000))
+        book._runtime.store.drop_reembedding()
         report = book.index_upgrade("hashing")
         assert (report.before, report.embedder) == ("static@2/256", str(HashingEmbedder().stamp))
         assert (report.passages, report.resumed) == (passages, 0)
@@ -97,10 +98,10 @@ class TestUpgrading:
             assert found(other, "kettles") == ["theirs"]
 
     def test_it_leads_back(self, book: Engine) -> None:
-        before = book._store.tokens("default", range(1, 700))
+        before = book._runtime.store.tokens("default", range(1, 700))
         book.index_upgrade("hashing")
         book.index_upgrade("static")
-        assert book._store.tokens("default", range(1, 700)) == before
+        assert book._runtime.store.tokens("default", range(1, 700)) == before
         assert stamps(book) == ("static@2/256", True)
 
     def test_the_present_embedder_leaves_all_as_it_is(self, book: Engine) -> None:
@@ -169,11 +170,11 @@ class TestUpgrading:
         """Everything is right meanwhile: it is only where it was made. Who only looks writes nothing."""
 
         def left() -> int:
-            with book._store._connections.reading() as db:
+            with book._runtime.store._connections.reading() as db:
                 return int(db.execute("SELECT count(*) FROM next_vectors").fetchone()[0])
 
         with monkeypatch.context() as ended:
-            ended.setattr(Engine, "_settle", lambda _self: None)
+            ended.setattr(EmbedderApi, "_settle", lambda _self: None)
             book.index_upgrade("hashing")
         assert left() > 600
         assert found(book, "Billing uses Postgres")[0] == "m"
@@ -191,7 +192,7 @@ class TestUpgrading:
         book.index_upgrade(Stopping(before=lambda: waiting and waiting.pop()()))
         assert "late" in found(book, "Late news of the lighthouse")
         assert "d1" not in found(book, "Note 1 on the harbour")
-        assert book._store.check() == []
+        assert book._runtime.store.check() == []
         assert "late" in found(other, "Late news of the lighthouse")
         other.close()
 
@@ -254,7 +255,7 @@ class TestOthersThatHaveTheStoreOpen:
         assert others[2].doctor().is_healthy
         others[3].index_documents([Document("new", "A document by the new embedder")])
         assert found(book, "A document by the new embedder")[0] == "new"
-        assert book._store.check() == []
+        assert book._runtime.store.check() == []
         for other in others:
             other.close()
 
@@ -269,7 +270,7 @@ class TestOthersThatHaveTheStoreOpen:
                 yield Document(f"n{number}", f"New note {number} on the lighthouse")
 
         assert other.index_documents(documents()).passages == 300
-        assert other._store.check() == []
+        assert other._runtime.store.check() == []
         assert found(other, "New note 299 on the lighthouse")
         assert other.index_status().counts["owners"] > 900
         other.close()
@@ -312,17 +313,17 @@ class TestGraphsWhileItChanges:
         with commonplace.open(path) as book, commonplace.open(path) as other:
             book.graph.add_episode("Agnes Abernathy works for Quillfeather.", uuid="stays", reference_time="2026-01-05")
             book.graph.add_episode("Agnes Abernathy uses the kettle.", uuid="goes", reference_time="2026-01-06")
-            change_memories, left = book._store.change_memories, list(range(getattr(request, "param", 1)))
+            change_memories, left = book._runtime.store.change_memories, list(range(getattr(request, "param", 1)))
 
             def changing(*arguments: Any, **named: Any) -> Any:
                 if left and left.pop() == 0:
                     other.index_upgrade("hashing")
                 return change_memories(*arguments, **named)
 
-            monkeypatch.setattr(book._store, "change_memories", changing)
+            monkeypatch.setattr(book._runtime.store, "change_memories", changing)
             yield book
             assert left == []
-            assert book._store.check() == []
+            assert book._runtime.store.check() == []
             assert book.doctor().findings == ()
             assert stamps(book) == (str(HashingEmbedder().stamp), True)
             assert book.graph.search_entities("Agnes Abernathy")
@@ -335,7 +336,7 @@ class TestGraphsWhileItChanges:
     @pytest.mark.parametrize("told", [1, 2, 3], indirect=True)
     def test_what_is_cleaned_of_secrets_has_vectors_of_the_new_one(self, told: Engine) -> None:
         secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
-        with told._store._connections.writing() as db:
+        with told._runtime.store._connections.writing() as db:
             db.execute("UPDATE entities SET summary = ?", (f"has {secret}",))
         assert told.doctor(secrets=True).findings
         assert not any(secret in entity.summary for entity in told.graph.search_entities("Agnes Abernathy"))
@@ -360,7 +361,7 @@ class TestAnotherEmbedderThanTheStores:
             now.index_upgrade("hashing")
         monkeypatch.setattr(HashingEmbedder, "stamp", property(lambda _self: newer))
         with commonplace.open(path) as later:
-            assert isinstance(later._embedder, AbsentEmbedder)
+            assert isinstance(later._runtime.embedder, AbsentEmbedder)
             result = later.search("Billing uses Postgres")
             assert result.hits[0].owner_id == "m"
             assert result.degraded

@@ -8,7 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from commonplace.engine.search_api import Finding, Wishes, joined, wishes_of
+from commonplace.engine.runtime import Runtime
+from commonplace.engine.search_api import SearchApi, Wishes, joined, wishes_of
 from commonplace.errors import StoreError, UsageError
 from commonplace.memory.usage import injected_hits
 from commonplace.memory.validate import fraction, int_in
@@ -32,8 +33,15 @@ PASSAGES_TOGETHER = 3
 """Of one artifact or memory, at most so many passages are in a context."""
 
 
-class Informing(Finding):
-    """The part of `Engine` that puts together what a model should know."""
+class ContextApi:
+    """Puts together what a model should know. Safe for threads."""
+
+    def __init__(self, runtime: Runtime, search: SearchApi) -> None:
+        self._runtime = runtime
+        self._store = runtime.store
+        self._namespace = runtime.namespace
+        self._settings = runtime.settings
+        self._search = search
 
     def context(  # noqa: PLR0913 - the options of a facade
         self,
@@ -48,29 +56,9 @@ class Informing(Finding):
         min_trust: float = 0.0,
         weak: int | None = None,
     ) -> Context:
-        """Return what is worth knowing before a task, as one text for a model, fenced and labelled as data.
-
-        It holds the passages that are likely to answer the task, those of one file together in reading order, and under
-        "Possibly related" a few memories that are weak, within a budget of tokens. Without a task it holds what is kept
-        long, the most present first, and then the newest of the rest.
-
-        Args:
-            task: in words; "" is none yet, as at the start of a session.
-            max_tokens: 64–1,000,000, counted by the default embedder's vocabulary; None is the setting, 50,000.
-            agent: whose strategy of the settings says which artifacts, and how many and how relevant they and
-                memories are, where this call does not. Without a task it chooses nothing.
-            limit: how many passages at most, 1–1000; None is 30, or as many artifacts and memories as the agent's
-                strategy has, each with its best passages.
-            kinds, tags, min_score, min_trust: as for `search`; without a task nothing has a score. With a `min_score`,
-                given here or by the strategy, all that reaches it is taken, whatever its confidence.
-            weak: how many memories that are weak at most, 0–1000; None is 3. A hook, which nobody asks, takes 0.
-
-        Raises:
-            UsageError: a value is out of its range.
-        """
         from commonplace.search.context import POSSIBLY_RELATED, context_of, without_old_news
 
-        own = self.settings.context
+        own = self._settings.context
         budget = int_in("max_tokens", own.max_tokens if max_tokens is None else max_tokens, FEWEST_TOKENS, MOST_TOKENS)
         if not isinstance(task, str):
             raise UsageError(f"task is {task!r:.80}", remedy="give a text")
@@ -79,12 +67,12 @@ class Informing(Finding):
                 f"task has {len(task):,} characters, the limit is {MAX_QUERY_CHARACTERS:,}",
                 remedy="say in fewer words what is to be done",
             )
-        wishes = wishes_of(agent, self.settings.agents).under(min_score=min_score)
+        wishes = wishes_of(agent, self._settings.agents).under(min_score=min_score)
         if not task.strip():
             most = PASSAGES if limit is None else limit
             named = chosen("kinds", kinds), chosen("tags", tags), fraction("min_trust", min_trust)
             made = replace(self._opening(budget, most, *named), agent=wishes.agent, notices=wishes.notices)
-            self._used(injected_hits(made.hits))
+            self._runtime.count_uses(injected_hits(made.hits))
             return made
         find = self._finder(task, wishes, tags, min_trust)
         if wishes.agent:
@@ -95,11 +83,11 @@ class Informing(Finding):
         else:
             result = find(limit, kinds)
         following = self._under_headings(result)
-        count = self._tokens.count_tokens
+        count = self._runtime.tokens.count_tokens
         few = POSSIBLY_RELATED if weak is None else int_in("weak", weak, 0, MAX_LIMIT)
-        taken = few if wishes.min_score is None and self.settings.search.min_score is None else None
+        taken = few if wishes.min_score is None and self._settings.search.min_score is None else None
         made = context_of(result, max_tokens=budget, count=count, form=self._form, following=following, weak=taken)
-        self._used(injected_hits(made.hits))
+        self._runtime.count_uses(injected_hits(made.hits))
         return made
 
     def injection(
@@ -114,28 +102,13 @@ class Informing(Finding):
         tags: Sequence[str] | None = None,
         min_trust: float = 0.0,
     ) -> Context:
-        """Return what a client's hook adds to a conversation, which nobody asked for: what is likely, and new to it.
-
-        Artifacts are named in a line each. What is returned is not returned again for the same conversation within a
-        day, unless `clear_injected` is called.
-
-        Args:
-            prompt: what is asked; "" at the start of a session, which gets what `context` has without a task.
-            max_tokens: as for `context`; None is 500 for a prompt, and 2,000 without one.
-            conversation: any name that the client gives it; "" is one that nothing is known of.
-            agent, limit, tags, min_trust: as for `context`.
-            kinds: None are memories, and with an agent the artifacts that its strategy finds.
-
-        Raises:
-            UsageError: a value is out of its range.
-        """
         from commonplace.memory.injections import add_injected, injected
         from commonplace.search.context import context_of, one_line_artifacts
 
-        usual = min(PROMPT_TOKENS if prompt.strip() else START_TOKENS, self.settings.context.max_tokens)
+        usual = min(PROMPT_TOKENS if prompt.strip() else START_TOKENS, self._settings.context.max_tokens)
         budget = int_in("max_tokens", usual if max_tokens is None else max_tokens, FEWEST_TOKENS, MOST_TOKENS)
-        known = injected(self._store, self.namespace, conversation, self._now()) if conversation else set()
-        wishes = wishes_of(agent, self.settings.agents)
+        known = injected(self._store, self._namespace, conversation, self._runtime.now()) if conversation else set()
+        wishes = wishes_of(agent, self._settings.agents)
         if not prompt.strip():
             most = PASSAGES if limit is None else limit
             named = chosen("kinds", kinds), chosen("tags", tags), fraction("min_trust", min_trust)
@@ -153,30 +126,29 @@ class Informing(Finding):
             new = [hit for hit in result.hits if hit.id in likely and hit.owner_id not in known]
             result = replace(result, hits=one_line_artifacts(new))
             following = self._under_headings(result)
-            count = self._tokens.count_tokens
+            count = self._runtime.tokens.count_tokens
             made = context_of(result, max_tokens=budget, count=count, form=self._form, following=following)
-        self._used(injected_hits(made.hits))
+        self._runtime.count_uses(injected_hits(made.hits))
         ids = {hit.owner_id for hit in made.hits}
         if conversation and ids and not self._store.is_read_only:
             try:
-                add_injected(self._store, self.namespace, conversation, ids, self._now())
+                add_injected(self._store, self._namespace, conversation, ids, self._runtime.now())
             except StoreError as error:  # better said twice than not at all
                 _log.warning("what was injected was not noted: %s", error)
         return made
 
     def clear_injected(self, conversation: str) -> None:
-        """Let `injection` return everything again for a conversation, as after it was compacted."""
         from commonplace.memory.injections import clear_injected
 
         if not self._store.is_read_only:
-            clear_injected(self._store, self.namespace, conversation, self._now())
+            clear_injected(self._store, self._namespace, conversation, self._runtime.now())
 
     def _finder(
         self, text: str, wishes: Wishes, tags: Sequence[str] | None, min_trust: float
     ) -> Callable[..., SearchResult]:
         """Return a search that still takes a limit and kinds."""
         return partial(
-            self.search,
+            self._search.search,
             text,
             tags=tags,
             min_score=wishes.min_score,
@@ -189,7 +161,7 @@ class Informing(Finding):
         from commonplace.search.context import unsaid
 
         bare = unsaid(result)
-        held = self._store.passages(self.namespace, [*bare, *(number + 1 for number in bare)])
+        held = self._store.passages(self._namespace, [*bare, *(number + 1 for number in bare)])
         return {
             number: held[number + 1]
             for number in bare
@@ -200,7 +172,7 @@ class Informing(Finding):
     def _form(self) -> Form:
         from commonplace.search.context import Form
 
-        own = self.settings.context
+        own = self._settings.context
         return Form(metadata=own.metadata == "on", references=own.references == "on")
 
     def _found_for(
@@ -217,8 +189,8 @@ class Informing(Finding):
         # Twice as many as there is room for: some are passed over.
         passages = min(MAX_LIMIT, 2 * most * PASSAGES_TOGETHER) if limit is None else limit
         others = [kind for kind in kinds or KINDS if kind != "artifact"]
-        counts = self._store.counts(self.namespace)
-        if not kinds and not (counts["memories"] or counts["knowledge"] or self._has_ultra):
+        counts = self._store.counts(self._namespace)
+        if not kinds and not (counts["memories"] or counts["knowledge"] or self._runtime.has_ultra):
             others = []
         found = [] if kinds and "artifact" not in kinds else [find(passages, ["artifact"], agent=wishes.agent)]
         standing_in = set(found[0].wanted.types).difference(wishes.types or ()) if found else set()
@@ -245,26 +217,26 @@ class Informing(Finding):
         from commonplace.search.context import Context, assemble, distinct
 
         int_in("limit", limit, 1, MOST_PASSAGES)
-        self._before()
-        now = self._now()
+        self._runtime.before()
+        now = self._runtime.now()
         tiers: tuple[tuple[Tier, ...], ...] = (("long",), ("short", "medium"))
         kept = [
-            memory_hit(stored, min(1.0, self._fading.raw(stored.record, now)))
+            memory_hit(stored, min(1.0, self._runtime.retention.raw(stored.record, now)))
             for each in (tiers if not kinds or "memory" in kinds else ())
             for stored in self._first(each, tags, limit)
             if stored.record.trust >= min_trust and stored.owner.id not in known
         ]
         found = distinct(without_secrets(kept[:limit]))
-        text, hits = assemble(found, max_tokens=max_tokens, count=self._tokens.count_tokens, form=self._form)
+        text, hits = assemble(found, max_tokens=max_tokens, count=self._runtime.tokens.count_tokens, form=self._form)
         named = tuple(reference(hit) for hit in hits)
-        return Context("", text, named, hits, self._tokens.count_tokens(text), left_out=len(found) - len(hits))
+        return Context("", text, named, hits, self._runtime.tokens.count_tokens(text), left_out=len(found) - len(hits))
 
     def _first(self, tiers: tuple[Tier, ...], tags: tuple[str, ...], limit: int) -> list[StoredMemory]:
         """Return live memories: long ones the most present first, others the newest first."""
         is_long = tiers == ("long",)
         wanted = Selection(tiers=tiers, tags=tags, statuses=("active", "promoted"), limit=None if is_long else limit)
-        found = self._store.memories(self.namespace, wanted)
+        found = self._store.memories(self._namespace, wanted)
         if is_long:
-            now = self._now()
-            found.sort(key=lambda each: (-self._fading.raw(each.record, now), each.owner.id))
+            now = self._runtime.now()
+            found.sort(key=lambda each: (-self._runtime.retention.raw(each.record, now), each.owner.id))
         return found

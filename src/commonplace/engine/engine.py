@@ -3,42 +3,84 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TextIO, overload
 
-from commonplace.engine.consolidation_api import Consolidating, Ledgering
-from commonplace.engine.context_api import Informing
-from commonplace.engine.erasure_api import Forgetting
-from commonplace.engine.exchange_api import Exchanging, Mirroring
-from commonplace.engine.graph_api import Graphing
-from commonplace.engine.index_api import Indexing
-from commonplace.engine.knowledge_api import Knowing
-from commonplace.engine.memory_api import Reading, Relating, Remembering
-from commonplace.engine.specialist_api import Specialising
-from commonplace.engine.upgrade import Upgrading
+from commonplace.engine.consolidation_api import ConsolidationApi
+from commonplace.engine.context_api import ContextApi
+from commonplace.engine.erasure_api import ErasureApi
+from commonplace.engine.exchange_api import ExchangeApi
+from commonplace.engine.graph_api import GraphApi
+from commonplace.engine.index_api import IndexApi
+from commonplace.engine.knowledge_api import KnowledgeApi
+from commonplace.engine.memory_api import LINES, MemoryApi, ReadApi
+from commonplace.engine.search_api import SearchApi
+from commonplace.engine.upgrade import EmbedderApi
+from commonplace.errors import UsageError
 from commonplace.types import Selection
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from commonplace.consolidation.runner import ConsolidationRun, ConsolidationStatus, RunReport
+    from commonplace.consolidation.runtime import ConfidenceConfig, ConsolidationRuntime
+    from commonplace.consolidation.undo import Undone
+    from commonplace.dates.time import Moment
+    from commonplace.engine.graph_api import Graph
     from commonplace.engine.maintenance import DoctorReport, IndexStatus
+    from commonplace.engine.memory_api import Excerpt, Memories, MemoryCounts, Neighbourhood
+    from commonplace.engine.runtime import Runtime
+    from commonplace.engine.search_api import Used
+    from commonplace.engine.upgrade import UpgradeReport
+    from commonplace.erasure.receipt import ForgetReceipt
+    from commonplace.exchange.backup import BackupReport
+    from commonplace.exchange.export import ExportReport
+    from commonplace.exchange.import_ import ImportReport
+    from commonplace.health.report import Health
+    from commonplace.ingest.watch import Watch
+    from commonplace.journal.pages import PagePlace
+    from commonplace.journal.report import SyncReport
+    from commonplace.knowledge.config import Embedder as AnyEmbedder
+    from commonplace.knowledge.config import MemoryConfig, Reranker
+    from commonplace.knowledge.service import KnowledgeService
+    from commonplace.ledger.bd import BdLedger
+    from commonplace.ledger.ledger import Ledger
+    from commonplace.memory.decay import DecayReport
+    from commonplace.memory.view import Memory
+    from commonplace.models.contract import Embedder
+    from commonplace.search.context import Context
+    from commonplace.search.result import Receipt, SearchResult
+    from commonplace.search.retrieval_log import RetrievalSummary
+    from commonplace.specialist import Specialist
+    from commonplace.types import Document, EmbeddedKind, Hit, IndexReport, Kind, Link, Method, RerankMode
 
 
-class Engine(
-    Consolidating,
-    Graphing,
-    Indexing,
-    Knowing,
-    Ledgering,
-    Specialising,
-    Informing,
-    Reading,
-    Remembering,
-    Relating,
-    Mirroring,
-    Forgetting,
-    Exchanging,
-    Upgrading,
-):
+class Engine:
     """One store, seen from one namespace. Safe to call from several threads; made by `commonplace.open`."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.directory = runtime.directory
+        self.project = runtime.project
+        self.namespace = runtime.namespace
+        self.settings = runtime.settings
+        self._runtime = runtime
+        self._memory_api = MemoryApi(runtime)
+        self._read_api = ReadApi(runtime)
+        self._search_api = search = SearchApi(runtime)
+        self._context_api = ContextApi(runtime, search)
+        self._index_api = IndexApi(runtime)
+        self._embedder_api = EmbedderApi(runtime)
+        self._graph_api = GraphApi(runtime, search)
+        self._knowledge_api = KnowledgeApi(runtime, search)
+        self._consolidation_api = ConsolidationApi(runtime, search)
+        self._erasure_api = ErasureApi(runtime)
+        self._exchange_api = ExchangeApi(runtime)
+
+    def __repr__(self) -> str:
+        state = " (closed)" if self._runtime.is_closed else ""
+        return f"<commonplace.Engine {str(self.directory)!r}, namespace {self.namespace!r}{state}>"
 
     def __enter__(self) -> Self:
         return self
@@ -48,13 +90,938 @@ class Engine(
     ) -> None:
         self.close()
 
-    def index_status(self) -> IndexStatus:
-        """Say what the store holds, what the index holds of it, and how large both are."""
-        return self._upkeep.status(self.namespace)
+    def close(self) -> None:
+        """Give back what the graph holds, then everything else; calling twice is harmless."""
+        if "graph" in self.__dict__:  # made when it is asked for
+            self.graph.close()
+        self._knowledge_api.close()
+        self._runtime.close()
 
-    def namespaces(self) -> list[str]:
-        """Return the names of all namespaces of this store, sorted."""
-        return [name for name in self._store.namespaces() if name]  # the notes of the store as a whole have none
+    def remember(  # noqa: PLR0913 - the options of a facade
+        self,
+        content: str,
+        tier: str | None = None,
+        tags: Sequence[str] = (),
+        source: str = "",
+        at: Moment | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        category: str = "",
+        *,
+        id: str | None = None,  # noqa: A002 - the name of the field
+        session: str = "",
+        entities: Sequence[str] = (),
+        origin: str | None = None,
+        trust: float | None = None,
+        derived_from: Sequence[str] = (),
+        force: bool = False,
+    ) -> Memory:
+        """Keep a text, and return when it is durable; every process finds it from then on.
+
+        Secrets are replaced by placeholders. What is remembered already, exactly or in nearly the same words, is
+        touched instead: the memory that is returned says so in `outcome` and `notices`. A known `id` with other words
+        makes the next version of that memory. Blocks that were recalled are cut out. What it says of what it names goes
+        into the graph in the same transaction, unless the setting graph.remember is off.
+
+        Args:
+            content: at most 1 MiB of UTF-8, by the setting memory.max_bytes.
+            tier: "ultra" (this process only), "short", "medium" or "long"; None is short, and medium in a session.
+            tags: at most 100, each at most 200 characters.
+            source: who or what it came from.
+            at: when it happened: an ISO 8601 text, a datetime, seconds, or words such as "yesterday", which mean its
+                beginning; None is now. Dates in the text are read as seen from then.
+            metadata: what JSON can hold, at most 64 KiB.
+            category: chooses the half-life: decision, preference, fact, context, ….
+            id: an id of yours, kept verbatim; None makes a UUID.
+            session: a conversation; memories of one session keep their order and are never joined.
+            entities: names of what it is about.
+            origin: "user", "agent" (the default), "tool", "document" or "web".
+            trust: 0–1; None follows from the origin. A derived memory has at most its sources' trust.
+            derived_from: ids of the memories it was made from.
+            force: take it even if it repeats what is stored, or looks binary; the memory records that.
+
+        Raises:
+            AdmissionError: the text is a passage of an indexed artifact, or nothing but what was recalled.
+            UsageError: a value is of the wrong kind, empty, too large or out of its range. Nothing was stored.
+        """
+        item = {
+            "content": content,
+            "tier": tier,
+            "tags": tags,
+            "source": source,
+            "at": at,
+            "metadata": metadata,
+            "category": category,
+            "id": id,
+            "session": session,
+            "entities": entities,
+            "origin": origin,
+            "trust": trust,
+            "derived_from": derived_from,
+        }
+        return self._memory_api.remember_many([item], force=force)[0]
+
+    def remember_many(self, items: Iterable[Mapping[str, Any]], *, force: bool = False, wait: bool = True) -> Memories:
+        """Keep many texts, in their order, and return one memory for each.
+
+        All are checked before any is stored; 256 at a time, or 128 KiB of text, are one transaction. They are durable
+        and found by their words before they are embedded.
+
+        Args:
+            items: mappings with `content` and any of the other arguments of `remember`, or chat messages: with `role`
+                (user, assistant, tool), which gives the origin, and `content` as a text or a list of text parts.
+            force: as for `remember`.
+            wait: return when they can be found by meaning too; otherwise that is done beside what follows.
+
+        Raises:
+            AdmissionError: as for `remember`; the message says which one.
+            UsageError: likewise.
+        """
+        return self._memory_api.remember_many(items, force=force, wait=wait)
+
+    def get(self, id: str, *, as_of: Moment | None = None, touch: bool | None = None) -> Memory:  # noqa: A002
+        """Return a memory by its id, live or archived, and count that as a use, at most once an hour.
+
+        Args:
+            as_of: the version that was known at that time, which may be said in words as for `search`. Its words are
+                those of then; its status, tier and use, which make no version, are those it had when it was replaced.
+            touch: True counts one more use now, as `touch` does; False counts nothing, for who only looks at it.
+
+        Raises:
+            NotFoundError: there is none of that id, or there was none at that time.
+        """
+        return self._memory_api.get(id, as_of=as_of, touch=touch)
+
+    def resolve_id(self, abbreviation: str) -> str:
+        """Return the id of the memory that begins with some characters, as git takes them.
+
+        What is no beginning, and the whole id of anything else, comes back as given.
+
+        Args:
+            abbreviation: a whole id, or its first characters, at least 4.
+
+        Raises:
+            UsageError: several memories begin so.
+        """
+        return self._memory_api.resolve_id(abbreviation)
+
+    def versions(self, id: str) -> Memories:  # noqa: A002
+        """Return every version of a memory, oldest first.
+
+        Raises:
+            NotFoundError: there is none of that id.
+        """
+        return self._memory_api.versions(id)
+
+    def update(  # noqa: PLR0913 - the options of a facade
+        self,
+        id: str,  # noqa: A002
+        content: str | None = None,
+        *,
+        tags: Sequence[str] | None = None,
+        tier: str | None = None,
+        source: str | None = None,
+        at: Moment | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        category: str | None = None,
+        entities: Sequence[str] | None = None,
+    ) -> Memory:
+        """Write the next version of a memory; what is None stays. The old version stays readable by `as_of`.
+
+        Raises:
+            NotFoundError: there is no live memory of that id.
+            UsageError: nothing is to change, or a value is not as `remember` wants it.
+        """
+        values = {
+            "content": content,
+            "tags": tags,
+            "tier": tier,
+            "source": source,
+            "at": at,
+            "metadata": metadata,
+            "category": category,
+            "entities": entities,
+        }
+        return self._memory_api.update(id, values)
+
+    def touch(self, id: str, *, reinforce: bool = False) -> Memory:  # noqa: A002
+        """Count one more use of a memory; three in seven days move it to the next tier, unless it is not trusted.
+
+        Args:
+            reinforce: also raise its strength by 0.1, up to 2.
+
+        Raises:
+            NotFoundError: there is no live memory of that id.
+        """
+        return self._memory_api.touch(id, reinforce=reinforce)
+
+    def review(self, id: str) -> Memory:  # noqa: A002
+        """Say that a person looked at a memory and found it right: it counts as a review, and as a use.
+
+        Three reviews are a reason to promote it, as `consolidate` does.
+
+        Raises:
+            NotFoundError: there is no live memory of that id that is stored.
+        """
+        return self._memory_api.review(id)
+
+    def archive(self, id: str) -> Memory:  # noqa: A002
+        """Take a memory out of finding; `restore_memory` brings it back, `gc` deletes it after 30 days.
+
+        Raises:
+            NotFoundError: there is none of that id.
+        """
+        return self._memory_api.archive(id)
+
+    def restore_memory(self, id: str) -> Memory:  # noqa: A002
+        """Let an archived memory be found again, as a new version with the same words.
+
+        Raises:
+            NotFoundError: there is none of that id.
+        """
+        return self._memory_api.restore_memory(id)
+
+    def raise_tier(self, id: str, tier: str | None = None) -> Memory:  # noqa: A002 - the name of the field
+        """Move a live memory to a higher tier: the next one, or the one that is named.
+
+        Raises:
+            NotFoundError: there is no live memory of that id.
+            UsageError: the tier is no higher one, or the memory is trusted less than 0.5.
+        """
+        return self._memory_api.raise_tier(id, tier)
+
+    def decay(self, tier: str = "short", threshold: float = 0.3) -> DecayReport:
+        """Lower the scores of one tier to what is left of them now, and archive what fell below a threshold.
+
+        A memory goes only when it was unused for as long as its tier keeps it: short for 7 days, medium for 90. Long
+        ones never do. `restore_memory` brings one back for 30 days.
+
+        Args:
+            tier: "short" or "medium".
+            threshold: 0–1.
+
+        Raises:
+            UsageError: the tier does not fade, or the threshold is out of its range. Nothing was changed.
+        """
+        return self._memory_api.decay(tier, threshold)
+
+    def memory_counts(self) -> MemoryCounts:
+        """Count the memories of this namespace."""
+        return self._memory_api.memory_counts()
+
+    def link(self, source: str, target: str, type: str = "related", strength: float = 1.0) -> Link:  # noqa: A002
+        """Link a memory to another one, in the place of a link of the same type between them.
+
+        Args:
+            strength: 0–1.
+
+        Raises:
+            NotFoundError: one of them is not there.
+            UsageError: they are one, or a value is out of its range.
+        """
+        return self._memory_api.link(source, target, type, strength)
+
+    def unlink(self, source: str, target: str, type: str | None = None) -> int:  # noqa: A002
+        """Delete the links from one memory to another, of one type or of all; return how many there were."""
+        return self._memory_api.unlink(source, target, type)
+
+    def links(self, id: str | None = None) -> list[Link]:  # noqa: A002
+        """Return the links that start or end at a memory, or all of the namespace, by source, target and type."""
+        return self._memory_api.links(id)
+
+    def neighbourhood(self, id: str, *, depth: int = 2, limit: int = 50) -> Neighbourhood:  # noqa: A002
+        """Return the live memories that a memory is linked to, in either direction, and those that these are.
+
+        Args:
+            depth: how many links away, 1–4.
+            limit: how many memories at most, 1–500, this one among them.
+
+        Raises:
+            NotFoundError: there is no live memory of that id.
+            UsageError: a number is out of its range.
+        """
+        return self._memory_api.neighbourhood(id, depth=depth, limit=limit)
+
+    def search(  # noqa: PLR0913 - the options of a facade
+        self,
+        query: str,
+        limit: int | None = None,
+        kinds: Sequence[Kind] | None = None,
+        method: Method | None = None,
+        *,
+        as_of: Moment | None = None,
+        valid_at: Moment | None = None,
+        min_score: float | None = None,
+        types: Sequence[str] | None = None,
+        phases: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        paths: Sequence[str] | None = None,
+        tiers: Sequence[str] | None = None,
+        sessions: Sequence[str] | None = None,
+        sources: Sequence[str] | None = None,
+        min_trust: float = 0.0,
+        stage1_limit: int | None = None,
+        per_owner: int = 1,
+        rerank: RerankMode | None = None,
+        agent: str | None = None,
+        also: Sequence[str] | None = None,
+    ) -> SearchResult:
+        """Find the passages that answer a query, best first, and how likely each does; nothing when nothing is near.
+
+        Filters apply before the limit. Dates in the query ("last May", "three days ago") lead to the memories of then.
+
+        Args:
+            query: words, a question, an identifier; never a query language.
+            limit: how many hits at most, 1–1000; None is the setting, 10.
+            kinds: only hits of these kinds; None is all.
+            method: "two-stage" (lexical and dense recall, then late interaction), "bm25" or "semantic".
+            as_of: find in what was known at that time: an ISO 8601 text, a datetime, seconds, or words such as "last
+                Tuesday", which mean its end, or "two hours ago", which mean that very moment.
+            valid_at: find in memories alone, and in what had happened by that time, whenever it was stored: of each
+                memory the version that was true then. With `as_of`, as it was known then.
+            min_score: hold back hits with a lower score, 0–1; 0 keeps all that was ranked. None is the setting, and
+                where that is "auto" a low floor: the result tells how many lie below it.
+            types, paths: only artifacts of one of these types, and whose path matches one of these globs.
+            phases: only owners of these phases, and those that have none.
+            tags: only owners with one of these tags.
+            tiers, sessions, sources: only memories of these.
+            min_trust: leave out memories that are trusted less, 0–1.
+            stage1_limit: how many candidates lexical and dense recall bring at most, each, for each phrasing; 1–10,000.
+                None is the setting, 100; as long as that says 100, a larger limit brings as many as it needs.
+            per_owner: how many passages of one artifact or memory may be hits.
+            rerank: "single" or "batch" has a language model re-rank three times as many hits as are asked for, by a
+                call for each or by one for all, which sends query and passages to it; their scores are then the
+                model's. None is the setting, "none". A model that fails leaves order and scores as they were, and the
+                result is degraded.
+            agent: whose strategy of the settings, or else that of `default`, says limit, min_score, types, phases and
+                tags where this call does not; an empty list lifts a filter of it. It finds artifacts alone, unless it
+                has no types. Types and tags that this index cannot have are replaced, and notices say so.
+            also: one to four further phrasings; hits stand by the mean of all, and are as likely as the best says. None
+                adds what a long task in English is about, see `subject_of`; the result tells.
+
+        Raises:
+            UsageError: a value is out of its range.
+        """
+        return self._search_api.search(
+            query,
+            limit,
+            kinds,
+            method,
+            as_of=as_of,
+            valid_at=valid_at,
+            min_score=min_score,
+            types=types,
+            phases=phases,
+            tags=tags,
+            paths=paths,
+            tiers=tiers,
+            sessions=sessions,
+            sources=sources,
+            min_trust=min_trust,
+            stage1_limit=stage1_limit,
+            per_owner=per_owner,
+            rerank=rerank,
+            agent=agent,
+            also=also,
+        )
+
+    def recall(  # noqa: PLR0913 - the options of a facade
+        self,
+        query: str,
+        limit: int | None = None,
+        *,
+        as_of: Moment | None = None,
+        valid_at: Moment | None = None,
+        min_score: float | None = None,
+        tags: Sequence[str] | None = None,
+        tiers: Sequence[str] | None = None,
+        sessions: Sequence[str] | None = None,
+        sources: Sequence[str] | None = None,
+        min_trust: float = 0.0,
+        per_owner: int = 1,
+        also: Sequence[str] | None = None,
+        touch: bool = True,
+    ) -> SearchResult:
+        """Find in memories alone, and count them as used, as `count_use` does, unless a time is given.
+
+        The other arguments are those of `search`.
+
+        Args:
+            touch: False counts nothing, for who only looks at what would be found.
+        """
+        return self._search_api.recall(
+            query,
+            limit,
+            as_of=as_of,
+            valid_at=valid_at,
+            min_score=min_score,
+            tags=tags,
+            tiers=tiers,
+            sessions=sessions,
+            sources=sources,
+            min_trust=min_trust,
+            per_owner=per_owner,
+            also=also,
+            touch=touch,
+        )
+
+    def count_use(self, hits: Sequence[Hit]) -> None:
+        """Count memories of an answer as used: those among the first three hits that are likely or sure.
+
+        Each counts at most once an hour, whichever process asks, and not where a newer one may have overtaken it. It
+        is written within a second, and at the latest when the engine is closed.
+        """
+        self._search_api.count_use(hits)
+
+    def why(self, result: SearchResult, hit_id: str) -> Receipt:
+        """Explain a hit of a result: each signal, what it added, which words matched, and what was rejected.
+
+        Raises:
+            NotFoundError: the result has no such hit.
+        """
+        return self._search_api.why(result, hit_id)
+
+    def log_retrieval(self, result: SearchResult | Context, call: str = "search") -> None:
+        """Write a line about a search, or about the one behind a context, to the store's log of retrievals.
+
+        It holds the query by hash or text, or nothing is written, as the setting `log.queries` says; of what was found
+        the paths of artifacts, and names of memories that give nothing away. A log that cannot be written is none.
+
+        Args:
+            call: how it was asked for, in a word.
+        """
+        self._search_api.log_retrieval(result, call)
+
+    def log_use(self, name: str, kind: Used = "memory") -> None:
+        """Write a line that something was opened or touched, which a search may have found before.
+
+        Args:
+            name: the id of a memory, or the path of an artifact.
+        """
+        self._search_api.log_use(name, kind)
+
+    def retrievals(self, since: Moment | None = None) -> RetrievalSummary:
+        """Return what the log says of this namespace: searches, latencies, what was found most, and what was used.
+
+        Args:
+            since: leave out what was earlier; words such as "last Tuesday" mean its beginning.
+
+        Raises:
+            UsageError: the time cannot be read.
+            StoreError: the log cannot be read.
+        """
+        return self._search_api.retrievals(since)
+
+    def context(  # noqa: PLR0913 - the options of a facade
+        self,
+        task: str = "",
+        max_tokens: int | None = None,
+        *,
+        agent: str | None = None,
+        limit: int | None = None,
+        kinds: Sequence[Kind] | None = None,
+        tags: Sequence[str] | None = None,
+        min_score: float | None = None,
+        min_trust: float = 0.0,
+        weak: int | None = None,
+    ) -> Context:
+        """Return what is worth knowing before a task, as one text for a model, fenced and labelled as data.
+
+        It holds the passages that are likely to answer the task, those of one file together in reading order, and under
+        "Possibly related" a few memories that are weak, within a budget of tokens. Without a task it holds what is kept
+        long, the most present first, and then the newest of the rest.
+
+        Args:
+            task: in words; "" is none yet, as at the start of a session.
+            max_tokens: 64–1,000,000, counted by the default embedder's vocabulary; None is the setting, 50,000.
+            agent: whose strategy of the settings says which artifacts, and how many and how relevant they and
+                memories are, where this call does not. Without a task it chooses nothing.
+            limit: how many passages at most, 1–1000; None is 30, or as many artifacts and memories as the agent's
+                strategy has, each with its best passages.
+            kinds, tags, min_score, min_trust: as for `search`; without a task nothing has a score. With a `min_score`,
+                given here or by the strategy, all that reaches it is taken, whatever its confidence.
+            weak: how many memories that are weak at most, 0–1000; None is 3. A hook, which nobody asks, takes 0.
+
+        Raises:
+            UsageError: a value is out of its range.
+        """
+        return self._context_api.context(
+            task,
+            max_tokens,
+            agent=agent,
+            limit=limit,
+            kinds=kinds,
+            tags=tags,
+            min_score=min_score,
+            min_trust=min_trust,
+            weak=weak,
+        )
+
+    def injection(
+        self,
+        prompt: str = "",
+        max_tokens: int | None = None,
+        *,
+        conversation: str = "",
+        agent: str | None = None,
+        limit: int | None = None,
+        kinds: Sequence[Kind] | None = None,
+        tags: Sequence[str] | None = None,
+        min_trust: float = 0.0,
+    ) -> Context:
+        """Return what a client's hook adds to a conversation, which nobody asked for: what is likely, and new to it.
+
+        Artifacts are named in a line each. What is returned is not returned again for the same conversation within a
+        day, unless `clear_injected` is called.
+
+        Args:
+            prompt: what is asked; "" at the start of a session, which gets what `context` has without a task.
+            max_tokens: as for `context`; None is 500 for a prompt, and 2,000 without one.
+            conversation: any name that the client gives it; "" is one that nothing is known of.
+            agent, limit, tags, min_trust: as for `context`.
+            kinds: None are memories, and with an agent the artifacts that its strategy finds.
+
+        Raises:
+            UsageError: a value is out of its range.
+        """
+        return self._context_api.injection(
+            prompt,
+            max_tokens,
+            conversation=conversation,
+            agent=agent,
+            limit=limit,
+            kinds=kinds,
+            tags=tags,
+            min_trust=min_trust,
+        )
+
+    def clear_injected(self, conversation: str) -> None:
+        """Let `injection` return everything again for a conversation, as after it was compacted."""
+        self._context_api.clear_injected(conversation)
+
+    def pages(self) -> list[str]:
+        """Return the names of the Markdown pages: the long-term page, then the days, the newest first."""
+        return self._read_api.pages()
+
+    def places(self, ids: Iterable[str]) -> dict[str, PagePlace]:
+        """Return where memories stand on Markdown pages; those that stand on none are absent."""
+        return self._read_api.places(ids)
+
+    def memory_at(self, path: str, line: int) -> str | None:
+        """Return the id of the memory that stands on a line of a Markdown page, from 1; None where none does."""
+        return self._read_api.memory_at(path, line)
+
+    def read(self, path: str, first: int = 1, lines: int = LINES, *, touch: bool = False) -> Excerpt:
+        """Return some lines of a Markdown page, of an indexed artifact, or of a memory.
+
+        Nothing else can be read, and no file but a page is opened: an artifact's lines are those that were indexed.
+
+        Args:
+            path: `MEMORY.md`, `memory/2026-11-21.md`, an artifact's path as a search names it, or `memory:ID`. Where a
+                page and an artifact have one name, that of the artifact has `./` before it. Also a memory's id alone,
+                and a reference, `@PATH` or `PATH:3-8`, which is read from its first line on.
+            first: from 1.
+            lines: at most so many, 1–2,000.
+            touch: count the memory as used, of a page that on the first line, at most once an hour.
+
+        Raises:
+            NotFoundError: there is no such page, artifact or memory, or it has fewer lines.
+            UsageError: a number is out of its range.
+        """
+        return self._read_api.read(path, first, lines, touch=touch)
+
+    def snippet(self, text: str, query: str, limit: int = 300) -> str:
+        """Return the part of a text that answers a query best, on one line, with invisible characters written out."""
+        return self._read_api.snippet(text, query, limit)
+
+    def count_tokens(self, text: str) -> int:
+        """Return how many tokens a text has, as every budget here counts them."""
+        if not isinstance(text, str):
+            raise UsageError(f"text is {text!r:.80}", remedy="give a text, decoded")
+        return self._runtime.tokens.count_tokens(text)
+
+    @overload
+    def index(
+        self,
+        root: str | Path = ".",
+        include: Sequence[str] | None = None,
+        watch: Literal[False] = False,
+        *,
+        force: bool = False,
+        keep_most: bool = False,
+    ) -> IndexReport: ...
+    @overload
+    def index(
+        self, root: str | Path = ".", include: Sequence[str] | None = None, *, watch: Literal[True], force: bool = False
+    ) -> Watch: ...
+    def index(
+        self,
+        root: str | Path = ".",
+        include: Sequence[str] | None = None,
+        watch: bool = False,
+        *,
+        force: bool = False,
+        keep_most: bool = False,
+    ) -> IndexReport | Watch:
+        """Bring the artifacts below a directory into the store: new, changed and removed files since the last time.
+
+        Args:
+            root: a directory or a single file.
+            include: globs of the files to take, in place of the setting and the default list.
+            watch: do so at once and again whenever files change, in a loop: `for run in book.index(watch=True)`. Each
+                run has a `report` or an `error`; `stop()` ends the loop from any thread. Use it in a `with` block.
+            force: read every file again, changed or not; while watching, in the first run alone.
+            keep_most: refuse to remove more than half of what is indexed there; a watch takes no notice of it.
+
+        Raises:
+            RemovalError: it would, and nothing was changed.
+            NotFoundError: there is no such directory or file; a watch gives it as the error of a run.
+            StoreBusyError: the directory is watched already, for this store and namespace.
+            UsageError: a glob is not valid.
+        """
+        return self._index_api.index(root, include, watch, force=force, keep_most=keep_most)
+
+    def index_documents(self, documents: Iterable[Document]) -> IndexReport:
+        """Bring texts that are not files into the store, each under its own id; a known id is replaced.
+
+        Documents of one session are given in their order; a later call continues where the session ended.
+        """
+        return self._index_api.index_documents(documents)
+
+    def index_upgrade(self, embedder: str | Embedder, kinds: Sequence[EmbeddedKind] | None = None) -> UpgradeReport:
+        """Embed what is in the store anew, by another embedder, and switch to it when that is done.
+
+        All namespaces belong to it, past versions, knowledge and the texts of graphs too. The old vectors answer
+        meanwhile, in any process, and what is written meanwhile is embedded as well. A run that was ended goes on with
+        what it had when it is called again; with the present embedder it is given up instead. Other processes that
+        have the store open take the new embedder up with their next call.
+
+        Args:
+            embedder: a name, as in `commonplace.open`, or an embedder of your own; "default" is what the settings say
+                of each kind.
+            kinds: "memories", "knowledge", "graph" or "artifacts"; the others keep their embedder. None is all.
+
+        Raises:
+            ModelError, ProviderError: it cannot be used; the store keeps its own.
+            StoreBusyError: another process is at it, or writes the index all the time.
+            UsageError: there is no such embedder.
+        """
+        return self._embedder_api.index_upgrade(embedder, kinds)
+
+    def embed_pending(self) -> int:
+        """Make the vectors of all that was stored without; return how many passages still wait, 0 but for a fault."""
+        return self._embedder_api.embed_pending()
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The temporal knowledge graph of this namespace.
+
+        Raises:
+            UsageError: the settings name Graphiti as its backend, but no server.
+        """
+        return self._graph_api.graph()
+
+    @cached_property
+    def knowledge(self) -> KnowledgeService:
+        """The knowledge service over this store, as the settings have it."""
+        return self.knowledge_service()
+
+    def knowledge_service(
+        self,
+        config: MemoryConfig | None = None,
+        *,
+        embedder: str | Embedder | AnyEmbedder | None = None,
+        reranker: Reranker | None = None,
+    ) -> KnowledgeService:
+        """Return a knowledge service with a configuration, an embedder or a re-ranker of its own.
+
+        Args:
+            config: None is what the settings say. Where it names another store, that one is opened, with this namespace
+                and embedder, and closed with this engine.
+            embedder: an object with `embed(*texts)`, one of ours, or the name of one; None is the store's. Its vectors
+                are kept beside those of the store's, which every search uses.
+            reranker: an object with `rerank(query, candidates, top_k)`; None is the language model that the
+                configuration names, asked when there is more to choose from than is wanted.
+
+        Raises:
+            ConfigError: the configuration is none.
+            StoreError: the other store cannot be opened.
+            UsageError: the embedder or the re-ranker is none.
+        """
+        return self._knowledge_api.knowledge_service(config, embedder=embedder, reranker=reranker)
+
+    @cached_property
+    def specialist(self) -> Specialist:
+        """The memory specialist, which answers requests in the text protocol CSP/1."""
+        from commonplace.specialist import Specialist
+
+        return Specialist(self)
+
+    def consolidate(
+        self,
+        agents: Sequence[str] | None = None,
+        dry_run: bool = False,
+        *,
+        rate_limit: int | None = None,
+        confidence: ConfidenceConfig | None = None,
+        golden: str | Path | None = None,
+    ) -> RunReport:
+        """Run agents over the memories of this namespace: decay, cluster, merge, promote, relations, in this order.
+
+        What they are sure of they do, the rest they propose as issues of the ledger; `undo_consolidation` takes back
+        what an issue or the whole run changed.
+
+        Args:
+            agents: which; None is all.
+            dry_run: take the same way, and stop before anything is written.
+            rate_limit: the most operations a minute over all processes, which a run waits for; 0 is without limit, None
+                the setting consolidation.rate_limit.
+            confidence: when to act; None is what the settings say.
+            golden: a file of golden queries, JSON lines with `query` and `relevant`, a list of ids or paths. Where one
+                does not find any more what it found before the run, all that the run applied is undone again.
+
+        Raises:
+            UsageError: there is no such agent, or a number is out of its range.
+            KeyboardInterrupt: it was stopped; a note on it tells how to undo what was done by then.
+        """
+        return self._consolidation_api.consolidate(
+            agents, dry_run, rate_limit=rate_limit, confidence=confidence, golden=golden
+        )
+
+    def process_issue(self, issue: str, dry_run: bool = False, *, rate_limit: int | None = None) -> RunReport:
+        """Do what an issue of an agent proposes, whatever the confidence, and close it.
+
+        Where that fails the issue is blocked with the error, and the memories are as they were.
+
+        Raises:
+            NotFoundError: there is no such issue, it is not open, or a memory of it is not there any more.
+            UsageError: it is of no agent, or asks for nothing that an agent does.
+        """
+        return self._consolidation_api.process_issue(issue, dry_run, rate_limit=rate_limit)
+
+    def undo_consolidation(self, id: str) -> Undone:  # noqa: A002 - the name of the field
+        """Undo what an issue changed, or everything that still stands of a run, in one transaction.
+
+        Raises:
+            NotFoundError: there is no such issue or run, or nothing of it stands.
+            UsageError: a later change rests on it, or a memory of it was changed by others since.
+        """
+        return self._consolidation_api.undo_consolidation(id)
+
+    def unmerge(self, id: str) -> Undone:  # noqa: A002 - the name of the field
+        """Undo the merge that made a memory: its sources are exactly what they were.
+
+        Raises:
+            NotFoundError: no merge that stands made it.
+            UsageError: a later change rests on it, or a memory of it was changed by others since.
+        """
+        return self._consolidation_api.unmerge(id)
+
+    def consolidation_status(self, agent: str | None = None, *, rate_limit: int | None = None) -> ConsolidationStatus:
+        """Say how many issues of the agents wait, are in progress and are blocked, and what the rate limit leaves.
+
+        Raises:
+            UsageError: there is no such agent.
+        """
+        return self._consolidation_api.consolidation_status(agent, rate_limit=rate_limit)
+
+    def consolidation_runs(self, limit: int = 20) -> list[ConsolidationRun]:
+        """Return the last runs that changed, proposed or failed at anything, the latest first.
+
+        `undo_consolidation` takes back what stands of one. Dry runs write nothing, so they are not among them.
+
+        Args:
+            limit: how many at most, 1–1000.
+
+        Raises:
+            UsageError: the limit is out of its range.
+        """
+        return self._consolidation_api.consolidation_runs(limit)
+
+    def health(self, golden: str | Path | None = None) -> Health:
+        """Examine the memories of this namespace: counts, and what a person may want to look at. It changes nothing.
+
+        Args:
+            golden: a file of golden queries, as for `consolidate`, that are asked too.
+
+        Raises:
+            NotFoundError: there is no such file.
+            UsageError: it holds no golden queries.
+        """
+        return self._consolidation_api.health(golden)
+
+    def consolidation_ground(self) -> ConsolidationRuntime:
+        """Return what agents of consolidation stand on, for those who write one of their own."""
+        return self._consolidation_api.consolidation_ground()
+
+    @cached_property
+    def ledger(self) -> Ledger | BdLedger:
+        """The issues of this namespace, in the store or, where the settings say so, in beads.
+
+        Raises:
+            UsageError: the settings name beads, and there is no program or no database of it.
+        """
+        return self._consolidation_api.ledger
+
+    def sync(self, *, accept: str | Path | None = None) -> SyncReport:
+        """Bring the Markdown of this namespace and its memories together now, in both directions.
+
+        Short memories stand in `memory/YYYY-MM-DD.md`, long ones in `MEMORY.md`. What people changed there is taken in:
+        an edit is a new version, a new note a new memory, a removed block archives its memory. What both sides changed
+        is kept on both: the store's words on the page, the others in a file beside it. With the setting memory.mirror
+        this happens by itself, at the next call and soon after a write; pages that somebody has just saved wait then.
+
+        A page that looks damaged, because it holds NUL characters, breaks off, or lacks many entries at once, archives
+        nothing: it is written again from the store, and what stood there is kept in a file beside it.
+
+        Args:
+            accept: a page that was changed so on purpose, or the file in which it was kept, relative to the store or
+                to the working directory: it is taken in as it is.
+
+        Raises:
+            NotFoundError: `accept` names neither a page nor a damaged one that was kept.
+            UsageError: the file that it names holds NUL characters.
+            StoreBusyError: another process was at it for longer than a minute.
+            StoreError: the store cannot be written.
+        """
+        return self._runtime.journal.sync(accept)
+
+    def forget(
+        self,
+        id: str | Sequence[str] | None = None,  # noqa: A002 - the name of the field
+        *,
+        tag: str | None = None,
+        source: str | None = None,
+        session: str | None = None,
+        path: str | Path | None = None,
+        agent: str | None = None,
+        dry_run: bool = False,
+    ) -> ForgetReceipt:
+        """Delete memories, an artifact, or an agent's knowledge, with every copy in the store, and prove it.
+
+        Every version goes, live or archived, with passages, vectors, links, Markdown and log lines, and so do memories
+        that carry its words on: those that were derived from it, and archived ones that it was merged from; others that
+        were merged with it are active again. With an
+        episode goes what only it supported of the graph, with an entity every fact about it. Then every file of the
+        store is searched for the words. What another process still holds open is listed as waiting, and finished by
+        `doctor`. Nothing brings it back but a backup.
+
+        Args:
+            id: of a memory, an artifact, a document or an item of knowledge, an episode, an entity or a fact of
+                the graph, or a list of such; each must be there.
+            tag, source, session: of memories, and of documents that are no files.
+            path: of an indexed file; the file itself stays, and is indexed again unless it is ignored.
+            agent: whose knowledge goes, what was deleted of it and the agent's context with it.
+            dry_run: tell what would go, and change nothing.
+
+        Raises:
+            NotFoundError: nothing matches. Nothing was changed.
+            StoreBusyError: another process held the store, or was forgetting, for too long.
+            UsageError: not exactly one of `id`, `tag`, `source`, `session`, `path`, `agent` is given, or one is empty.
+        """
+        return self._erasure_api.forget(
+            id, tag=tag, source=source, session=session, path=path, agent=agent, dry_run=dry_run
+        )
+
+    def forget_namespace(self, name: str, *, confirm: str, dry_run: bool = False) -> ForgetReceipt:
+        """Delete a namespace with all it holds, and prove that nothing of it is left; as `forget` does.
+
+        Args:
+            name: any namespace of this store.
+            confirm: the same name once more.
+
+        Raises:
+            NotFoundError: there is no namespace of that name.
+            UsageError: the two names differ. Nothing was changed.
+        """
+        return self._erasure_api.forget_namespace(name, confirm=confirm, dry_run=dry_run)
+
+    def gc(self, older_than_days: float | None = None, *, dry_run: bool = False) -> ForgetReceipt:
+        """Forget what was archived, or deleted of agents' knowledge, long ago, in one run with one receipt.
+
+        What is live never goes. What was derived from an archived memory stays. Where nothing is old enough the
+        receipt has no id, and none is kept.
+
+        Args:
+            older_than_days: how long ago it was archived, 0–36,500; None is the setting memory.gc_after, 30.
+
+        Raises:
+            UsageError: the number of days is out of its range.
+        """
+        return self._erasure_api.gc(older_than_days, dry_run=dry_run)
+
+    def receipts(self) -> list[ForgetReceipt]:
+        """Return the receipts of what was forgotten in this namespace, oldest first."""
+        return self._erasure_api.receipts()
+
+    def backup(self, target: str | Path) -> BackupReport:
+        """Write a complete copy of the store to a new file while others read and write, and read it back.
+
+        It holds every namespace, every version and the Markdown, but neither the index, which is built again, nor logs,
+        settings and memories of the tier ultra. `commonplace.restore` makes a store of it. The store remembers where it
+        is, so that a forgetting can name it: what is forgotten later is still in it.
+
+        Args:
+            target: the file; its directory must exist. The file is there only when it is complete and right.
+
+        Raises:
+            StoreDamagedError: the store is damaged, or what was written could not be read back.
+            StoreError: the file exists already, or cannot be written.
+        """
+        return self._exchange_api.backup(target)
+
+    def export(self, target: str | Path | TextIO, *, kinds: Sequence[str] | None = None) -> ExportReport:
+        """Write what this namespace holds as JSON lines, from one state of the store, while others write.
+
+        Memories come with every version and link, other owners with the passages they were cut into, the graph with its
+        episodes, entities and facts and what happened to them. The same content gives the same bytes, whoever exports
+        it and when.
+
+        Args:
+            target: a file that does not exist yet and is there only when it is complete, or a stream of text.
+            kinds: "artifact", "memory", "knowledge", "graph", "ledger"; None is all.
+
+        Raises:
+            StoreError: the file exists already, or cannot be written.
+            UsageError: a kind is unknown.
+        """
+        return self._exchange_api.export(target, kinds=kinds)
+
+    def import_(
+        self,
+        path: str | Path,
+        *,
+        format: str = "auto",  # noqa: A002 - the name of the option
+        dry_run: bool = False,
+        on_conflict: str = "refuse",
+        skip_problems: bool = False,
+    ) -> ImportReport:
+        """Take in an export of Commonplace, or the files of another system, into this namespace.
+
+        Everything is checked first, as `remember` checks it, and nothing is written if anything is refused. What is
+        here already, the same words under the same id, stays as it is, with the use that was made of it since:
+        importing twice changes nothing, and an import that was cut short is completed by importing again. So it is with
+        an entity or a fact of which all that is imported is known here, and perhaps more. Ids, versions and times,
+        places in sessions, tiers, status and use are kept. Passages and vectors are made anew, and secrets are
+        replaced, so that what is exported from here again is the same up to placeholders. An export of Commonplace
+        brings its graph along; what the memories of another system say goes into the graph, as by `remember`, and so do
+        the relations that it kept between things, as by `graph.add_triplet`.
+
+        Args:
+            format: "commonplace", or another system's name; "auto" looks at the files.
+            dry_run: check everything and report what would be done, but write nothing.
+            on_conflict: what to do where there is something else under the same id: "refuse" the whole import, "skip"
+                what is imported, or "replace" what is here; of a memory that writes a new version.
+            skip_problems: leave out what cannot be kept and list it in the report, in place of refusing everything.
+
+        Raises:
+            NotFoundError: there is no such file.
+            StoreVersionError: a newer Commonplace wrote the export.
+            UsageError: the file is damaged, cut off or of an unknown format, something in it cannot be kept, or is here
+                with other content. The message says which, and where. Nothing was written.
+        """
+        return self._exchange_api.import_(
+            path, format=format, dry_run=dry_run, on_conflict=on_conflict, skip_problems=skip_problems
+        )
 
     def move_memories(self, to: Engine) -> int:
         """Move every memory of this namespace, with its versions, links and use, into another store; return how many.
@@ -71,7 +1038,7 @@ class Engine(
         from commonplace.store.drafts import draft
 
         def versions() -> dict[str, int]:
-            return {each.owner.id: each.number for each in self._store.memories(self.namespace, Selection())}
+            return {each.owner.id: each.number for each in self._runtime.store.memories(self.namespace, Selection())}
 
         before = versions()
         if not before:
@@ -79,15 +1046,27 @@ class Engine(
         with draft(self.directory, to.directory / "moved") as base:
             path = base.with_name(f"{base.name}.jsonl")
             self.export(path, kinds=["memory"])
-            to._take_in(source_of_import(path, "auto", to.settings, to._now()), Rules(), has_graph=False)
+            to._exchange_api.take_in(
+                source_of_import(path, "auto", to.settings, to._runtime.now()), Rules(), has_graph=False
+            )
         ids = [id_ for id_, number in versions().items() if before.get(id_) == number]
         if ids:
             self.forget(ids)
         return len(ids)
 
+    def index_status(self) -> IndexStatus:
+        """Say what the store holds, what the index holds of it, and how large both are."""
+        return self._runtime.maintenance.status(self.namespace)
+
+    def namespaces(self) -> list[str]:
+        """Return the names of all namespaces of this store, sorted."""
+        return [
+            name for name in self._runtime.store.namespaces() if name
+        ]  # the notes of the store as a whole have none
+
     def export_index(self) -> dict[str, Any]:
         """Return the artifacts of this namespace in the form of the auto-retrieval contract's artifact index."""
-        return self._upkeep.export(self.namespace)
+        return self._runtime.maintenance.export(self.namespace)
 
     def doctor(self, *, mend: bool = True, secrets: bool = False) -> DoctorReport:
         """Check store, index and model data, and mend what can be mended: a faulty index is rebuilt.
@@ -101,16 +1080,57 @@ class Engine(
         from commonplace.engine.secrets import PART, Secrets, was_cut_short
 
         def sync(namespace: str) -> None:
-            if self._follows or self._store.blocks(namespace):
+            if self._runtime.keeps_journal or self._runtime.store.blocks(namespace):
                 beside = open_engine(
-                    self.directory, namespace, self._embedder, settings=self.settings, clock=self._clock
+                    self.directory, namespace, self._runtime.embedder, settings=self.settings, clock=self._runtime.clock
                 )
                 with beside:
                     beside.sync()
 
-        is_wanted = secrets or (mend and was_cut_short(self._store))
-        found = Secrets(self._place(), self._destination, sync).examine(mend=mend) if is_wanted else []
-        report = self._upkeep.examine(mend=mend, pages=self._mirror)
+        is_wanted = secrets or (mend and was_cut_short(self._runtime.store))
+        found = (
+            Secrets(self._erasure_api.erasure_runtime(), self._runtime.destination, sync).examine(mend=mend)
+            if is_wanted
+            else []
+        )
+        report = self._runtime.maintenance.examine(mend=mend, pages=self._runtime.journal)
         checked = (*report.checked, "embedder", *([PART] if is_wanted else []))
-        of_embedder = self._examine_embedder(mend=mend)
+        of_embedder = self._embedder_api.examine_embedder(mend=mend)
         return replace(report, checked=checked, findings=(*report.findings, *of_embedder, *found))
+
+    def list(  # noqa: PLR0913 - the options of a facade
+        self,
+        *,
+        tiers: Sequence[str] = (),
+        statuses: Sequence[str] = ("active", "promoted"),
+        tags: Sequence[str] = (),
+        sources: Sequence[str] = (),
+        sessions: Sequence[str] = (),
+        categories: Sequence[str] = (),
+        since: Moment | None = None,
+        until: Moment | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> Memories:
+        """Return memories, the newest first by the time they tell of; ties by id.
+
+        Args:
+            statuses: "active", "promoted", "archived"; an empty list is all.
+            since, until: half-open; over the memories' own times. Words, such as "yesterday", mean its beginning.
+            limit: 1–10,000.
+
+        Raises:
+            UsageError: a value is out of its range.
+        """
+        return self._memory_api.list(
+            tiers=tiers,
+            statuses=statuses,
+            tags=tags,
+            sources=sources,
+            sessions=sessions,
+            categories=categories,
+            since=since,
+            until=until,
+            limit=limit,
+            offset=offset,
+        )

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from commonplace.dates.time import Moment, moment_in_words
 from commonplace.engine.graph_input import checked_episode, checked_fact
-from commonplace.engine.search_api import Finding
+from commonplace.engine.runtime import Runtime
+from commonplace.engine.search_api import SearchApi
 from commonplace.errors import ConfigError, NotFoundError, UsageError
 from commonplace.files import read_file
 from commonplace.memory.validate import (
@@ -789,49 +790,42 @@ class Graph(GraphShowing, GraphMigrating):
         return self._around.ground(False).kinds
 
 
-class Graphing(Finding):
-    """The part of `Engine` that has the graph."""
+class GraphApi:
+    """Makes the graph of a namespace. Safe for threads."""
 
-    @cached_property
+    def __init__(self, runtime: Runtime, search: SearchApi) -> None:
+        self._runtime = runtime
+        self._store = runtime.store
+        self._settings = runtime.settings
+        self._search = search
+
     def graph(self) -> Graph:
-        """The temporal knowledge graph of this namespace.
-
-        Raises:
-            UsageError: the settings name Graphiti as its backend, but no server.
-        """
-        reader = self.settings.graph.extractor
+        reader = self._settings.graph.extractor
         around = Surroundings(
-            before=self._before,
+            before=self._runtime.before,
             after=self._after_graph,
-            now=self._now,
-            ground=self._graph_ground,
+            now=self._runtime.now,
+            ground=self._runtime.graph_runtime,
             search=self._search_graph,
             snapshot=self._store.snapshot,
-            count_tokens=self._tokens.count_tokens,
+            count_tokens=self._runtime.tokens.count_tokens,
             words_of=self._words_of,
-            max_bytes=self.settings.memory.max_bytes,
-            directory=self.directory,
-            open_reader=None if reader == "rules" else lambda: self._models.generator(reader),
+            max_bytes=self._settings.memory.max_bytes,
+            directory=self._runtime.directory,
+            open_reader=None if reader == "rules" else lambda: self._runtime.models.generator(reader),
         )
-        chosen = self.settings.graph
+        chosen = self._settings.graph
         if chosen.backend == "local":
             return Graph(around)
         from commonplace.engine.graphiti import GraphitiGraph, backend_of
 
-        backend = backend_of(self._store, self.directory, self.namespace, chosen, around)
-        return GraphitiGraph(around, backend, self._tokens)
-
-    def close(self) -> None:
-        """Give back what the graph holds, then everything else; calling twice is harmless."""
-        made: Graph | None = self.__dict__.get("graph")
-        if made is not None:
-            made.close()
-        super().close()
+        backend = backend_of(self._store, self._runtime.directory, self._runtime.namespace, chosen, around)
+        return GraphitiGraph(around, backend, self._runtime.tokens)
 
     def _after_graph(self) -> None:
         """Embed what was said at once, for it is asked for next, unless more waits."""
-        self._backlog.catch_up()
-        self._after()
+        self._runtime.backlog.catch_up()
+        self._runtime.after()
 
     def _search_graph(self, namespace: str, query: str, limit: int) -> TextHits:
         from commonplace.graph.query import TextHits
@@ -843,18 +837,18 @@ class Graphing(Finding):
             method="two-stage",
             wanted=Filter(),
             min_score=0.0,
-            stage1_limit=max(limit, self.settings.search.stage1_limit),
+            stage1_limit=max(limit, self._settings.search.stage1_limit),
         )
-        found = self._search_store(request)
+        found = self._search.search_store(request)
         worded = frozenset(hit.owner_id for hit in found.hits if hit.signals.get(LEXICAL, 0.0) > 0.0)
-        scores = _judged_alone(found, self._embedder.stamp.of("entity").name)
+        scores = _judged_alone(found, self._runtime.embedder.stamp.of("entity").name)
         told = {id_: score for id_, score in scores.items() if score >= _LEAST_SCORE}
         return TextHits(told, found.degraded, found.notices, worded)
 
     def _words_of(self, memory: str, version: int) -> str:
         if not memory:
             return ""
-        found = self._store.versions(self.namespace, memory)
+        found = self._store.versions(self._runtime.namespace, memory)
         return next((each.record.content for each in found if each.record.version == version), "")
 
 

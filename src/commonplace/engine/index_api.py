@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING
 
-from commonplace.engine.runtime import Workings
+from commonplace.engine.runtime import Runtime
 from commonplace.errors import StoreBusyError, UsageError
 from commonplace.ingest.passages import index_documents
 from commonplace.locks import FileLock
@@ -21,23 +21,13 @@ if TYPE_CHECKING:
     from commonplace.ingest.watch import Watch
 
 
-class Indexing(Workings):
-    """The part of `Engine` that indexes."""
+class IndexApi:
+    """Brings files and documents into the store. Safe for threads."""
 
-    @overload
-    def index(
-        self,
-        root: str | Path = ".",
-        include: Sequence[str] | None = None,
-        watch: Literal[False] = False,
-        *,
-        force: bool = False,
-        keep_most: bool = False,
-    ) -> IndexReport: ...
-    @overload
-    def index(
-        self, root: str | Path = ".", include: Sequence[str] | None = None, *, watch: Literal[True], force: bool = False
-    ) -> Watch: ...
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._settings = runtime.settings
+
     def index(
         self,
         root: str | Path = ".",
@@ -47,54 +37,34 @@ class Indexing(Workings):
         force: bool = False,
         keep_most: bool = False,
     ) -> IndexReport | Watch:
-        """Bring the artifacts below a directory into the store: new, changed and removed files since the last time.
-
-        Args:
-            root: a directory or a single file.
-            include: globs of the files to take, in place of the setting and the default list.
-            watch: do so at once and again whenever files change, in a loop: `for run in book.index(watch=True)`. Each
-                run has a `report` or an `error`; `stop()` ends the loop from any thread. Use it in a `with` block.
-            force: read every file again, changed or not; while watching, in the first run alone.
-            keep_most: refuse to remove more than half of what is indexed there; a watch takes no notice of it.
-
-        Raises:
-            RemovalError: it would, and nothing was changed.
-            NotFoundError: there is no such directory or file; a watch gives it as the error of a run.
-            StoreBusyError: the directory is watched already, for this store and namespace.
-            UsageError: a glob is not valid.
-        """
-        if self.settings.index.enabled == "off":
-            told = f"index.enabled is off ({self.settings.origins.get('index.enabled', 'default')})"
+        if self._settings.index.enabled == "off":
+            told = f"index.enabled is off ({self._settings.origins.get('index.enabled', 'default')})"
             if watch:
                 raise UsageError(f"{told}, so there is nothing to watch", remedy="set it to on")
             return IndexReport(notices=(f"{told}: no file is indexed, and what was indexed stays as it is",))
-        globs = chosen("include", include) or self.settings.index.include
+        globs = chosen("include", include) or self._settings.index.include
         selection = self._selection(path_value("root", root).expanduser().absolute(), globs)
         if watch:
             return self._watching(selection, force)
-        return self._brought(selection, force, keep_most=keep_most)
+        return self._index(selection, force, keep_most=keep_most)
 
     def index_documents(self, documents: Iterable[Document]) -> IndexReport:
-        """Bring texts that are not files into the store, each under its own id; a known id is replaced.
-
-        Documents of one session are given in their order; a later call continues where the session ended.
-        """
-        report = index_documents(self._destination(), _checked(documents), progress=self._progress)
-        self._tokens.release()
-        return replace(report, notices=self._upkeep.project())
+        report = index_documents(self._runtime.destination(), _checked(documents), progress=self._runtime.progress)
+        self._runtime.tokens.release()
+        return replace(report, notices=self._runtime.maintenance.project())
 
     def _selection(self, root: Path, globs: tuple[str, ...]) -> Selection:
         from commonplace.ingest.discover import Selection
 
         return Selection(
-            project=self.project,
+            project=self._runtime.project,
             root=root,
             include=globs or None,
-            max_file_bytes=self.settings.index.max_file_bytes,
-            excluded=(self.directory,),
+            max_file_bytes=self._settings.index.max_file_bytes,
+            excluded=(self._runtime.directory,),
         )
 
-    def _brought(
+    def _index(
         self,
         selection: Selection,
         force: bool,
@@ -104,24 +74,24 @@ class Indexing(Workings):
         progress: Progress | None = None,
     ) -> IndexReport:
         """Index a selection, in a process of its own where this one is to stay small."""
-        progress = progress or self._progress
+        progress = progress or self._runtime.progress
 
         def here() -> IndexReport:
-            return self._brought_here(selection, force, spares_all, keep_most, progress)
+            return self.index_here(selection, force, spares_all, keep_most, progress)
 
-        if self._worker is None:
+        if self._runtime.worker is None:
             return here()
-        worker = replace(self._worker, progress=progress)
+        worker = replace(self._runtime.worker, progress=progress)
         return worker.run("index", here, selection=selection, force=force, spares_all=spares_all, keep_most=keep_most)
 
-    def _brought_here(
+    def index_here(
         self, selection: Selection, force: bool, spares_all: bool, keep_most: bool, progress: Progress | None
     ) -> IndexReport:
         from commonplace.ingest.artifacts import index_root
 
-        with self._upkeep.indexing(self.namespace, selection, self._now()) as stored:
+        with self._runtime.maintenance.indexing(self._runtime.namespace, selection, self._runtime.now()) as stored:
             report = index_root(
-                self._destination(),
+                self._runtime.destination(),
                 selection,
                 force=force,
                 spares_all=spares_all,
@@ -129,8 +99,8 @@ class Indexing(Workings):
                 progress=progress,
                 stored=stored,
             )
-        self._tokens.release()
-        notices = self._upkeep.project()
+        self._runtime.tokens.release()
+        notices = self._runtime.maintenance.project()
         if report.removed and not report.added + report.changed + report.unchanged:
             gone = f"no file of {selection.root} was chosen, and the {report.removed} that were indexed are gone"
             notices = (gone, *notices)
@@ -143,7 +113,7 @@ class Indexing(Workings):
 
         if selection.include:
             path_matcher(selection.include)
-        lock = FileLock(self.directory / index_watch_lock(selection.root.resolve(), self.namespace))
+        lock = FileLock(self._runtime.directory / index_watch_lock(selection.root.resolve(), self._runtime.namespace))
         if not lock.acquire(0.0):
             raise StoreBusyError(f"{selection.root} is watched already", remedy="stop that first, or let it be")
         alarm = Alarm(selection.root, selection.excluded)
@@ -151,11 +121,11 @@ class Indexing(Workings):
         def progress(what: str, done: int, total: int) -> None:
             if alarm.is_stopped:
                 raise Stopped
-            if self._progress is not None:
-                self._progress(what, done, total)
+            if self._runtime.progress is not None:
+                self._runtime.progress(what, done, total)
 
         def index(is_first: bool) -> IndexReport:
-            return self._brought(selection, force and is_first, spares_all=True, progress=progress)
+            return self._index(selection, force and is_first, spares_all=True, progress=progress)
 
         return Watch(Means(lambda: look(selection), index, alarm, lock.release))
 

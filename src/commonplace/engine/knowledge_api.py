@@ -6,10 +6,9 @@ from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
-from weakref import WeakSet
 
-from commonplace.engine.erasure_api import Forgetting
-from commonplace.engine.search_api import Finding
+from commonplace.engine.runtime import Runtime
+from commonplace.engine.search_api import SearchApi
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.models.contract import Embedder, TokenizedText
 from commonplace.models.registry import AbsentEmbedder, embedder_name, for_kind, is_remote, open_embedder
@@ -23,13 +22,13 @@ if TYPE_CHECKING:
     from commonplace.knowledge.service import KnowledgeService
 
 
-class Knowing(Finding, Forgetting):
-    """The part of `Engine` that has to do with agents' knowledge."""
+class KnowledgeApi:
+    """Makes knowledge services, and keeps the stores that they open. Safe for threads."""
 
-    @cached_property
-    def knowledge(self) -> KnowledgeService:
-        """The knowledge service over this store, as the settings have it."""
-        return self.knowledge_service()
+    def __init__(self, runtime: Runtime, search: SearchApi) -> None:
+        self._runtime = runtime
+        self._settings = runtime.settings
+        self._search = search
 
     def knowledge_service(
         self,
@@ -38,54 +37,29 @@ class Knowing(Finding, Forgetting):
         embedder: str | Embedder | AnyEmbedder | None = None,
         reranker: Reranker | None = None,
     ) -> KnowledgeService:
-        """Return a knowledge service with a configuration, an embedder or a re-ranker of its own.
-
-        Args:
-            config: None is what the settings say. Where it names another store, that one is opened, with this namespace
-                and embedder, and closed with this engine.
-            embedder: an object with `embed(*texts)`, one of ours, or the name of one; None is the store's. Its vectors
-                are kept beside those of the store's, which every search uses.
-            reranker: an object with `rerank(query, candidates, top_k)`; None is the language model that the
-                configuration names, asked when there is more to choose from than is wanted.
-
-        Raises:
-            ConfigError: the configuration is none.
-            StoreError: the other store cannot be opened.
-            UsageError: the embedder or the re-ranker is none.
-        """
         from commonplace.knowledge.service import KnowledgeService
 
         chosen = self._configured(config)
         if chosen.sqlite_enabled and chosen.sqlite_path:
             directory = sqlite_directory(chosen.sqlite_path)
-            if directory != self.directory:
+            if directory != self._runtime.directory:
                 from dataclasses import replace
 
                 here = replace(chosen, sqlite_path="")
                 return self._engine_at(directory).knowledge_service(here, embedder=embedder, reranker=reranker)
         ground = self._knowledge_ground if chosen.sqlite_enabled else self._ground_in_process()
         service = KnowledgeService(ground, self._means(chosen, embedder, reranker))
-        self._services.add(service)
+        self._runtime.knowledge_services.add(service)
         return service
 
     def close(self) -> None:
         """Release everything, other stores that a knowledge service uses too; calling twice is harmless."""
         for engine in self._engines_beside.values():
             engine.close()
-        super().close()
-
-    @cached_property
-    def _services(self) -> WeakSet[KnowledgeService]:
-        return WeakSet()
 
     @cached_property
     def _engines_beside(self) -> dict[Path, Engine]:
         return {}
-
-    def _forget_caches(self) -> None:
-        super()._forget_caches()
-        for service in self._services:
-            service.forget_caches()
 
     def _configured(self, config: MemoryConfig | None) -> MemoryConfig:
         from commonplace.knowledge.config import MemoryConfig
@@ -94,7 +68,7 @@ class Knowing(Finding, Forgetting):
             if not isinstance(config, MemoryConfig):
                 raise UsageError(f"config is {config!r:.80}", remedy="give a MemoryConfig; it has `from_json`")
             return config
-        chosen = self.settings.knowledge
+        chosen = self._settings.knowledge
         return MemoryConfig(
             vector_enabled=chosen.vector == "on",
             rerank_enabled=chosen.rerank == "on",
@@ -110,19 +84,19 @@ class Knowing(Finding, Forgetting):
 
         def after(count: int) -> None:
             if count:
-                self._tokens.release()
-                self._upkeep.project()
+                self._runtime.tokens.release()
+                self._runtime.maintenance.project()
 
         return KnowledgeRuntime(
-            store=self._store,
-            namespace=self.namespace,
-            place=str(self.directory),
-            embedder=lambda: str(self._embedder.stamp.of("knowledge")),
-            destination=self._destination,
-            search=self._search_store,
-            now=self._now,
+            store=self._runtime.store,
+            namespace=self._runtime.namespace,
+            place=str(self._runtime.directory),
+            embedder=lambda: str(self._runtime.embedder.stamp.of("knowledge")),
+            destination=self._runtime.destination,
+            search=self._search.search_store,
+            now=self._runtime.now,
             after=after,
-            progress=self._progress,
+            progress=self._runtime.progress,
         )
 
     def _ground_in_process(self) -> KnowledgeRuntime:
@@ -131,9 +105,9 @@ class Knowing(Finding, Forgetting):
 
         from commonplace.store.store import SqliteStore
 
-        store, embedder = SqliteStore.in_memory(), self._embedder
+        store, embedder = SqliteStore.in_memory(), self._runtime.embedder
         store.set_embedding(embedder.stamp)
-        searcher = self._searcher_over(store)
+        searcher = self._runtime.searcher_over(store)
         # It lives as long as this service, and keeps its embedder whatever becomes of that of the engine's store.
         return replace(
             self._knowledge_ground,
@@ -141,7 +115,7 @@ class Knowing(Finding, Forgetting):
             place="",
             embedder=lambda: str(embedder.stamp.of("knowledge")),
             destination=lambda: replace(
-                self._destination(),
+                self._runtime.destination(),
                 store=store,
                 embedder=embedder,
                 after_batch=lambda: None,
@@ -155,10 +129,15 @@ class Knowing(Finding, Forgetting):
     def _engine_at(self, directory: Path) -> Engine:
         from commonplace.engine.open import open_engine
 
-        with self._process_lock:
+        with self._runtime.lock:
             if directory not in self._engines_beside:
                 self._engines_beside[directory] = open_engine(
-                    directory, self.namespace, None, settings=self.settings, progress=self._progress, clock=self._clock
+                    directory,
+                    self._runtime.namespace,
+                    None,
+                    settings=self._settings,
+                    progress=self._runtime.progress,
+                    clock=self._runtime.clock,
                 )
             return self._engines_beside[directory]
 
@@ -176,31 +155,31 @@ class Knowing(Finding, Forgetting):
                 why_not = str(error)
             if found is None and not why_not:
                 why_not = self._why_not()
-        is_own = found is not None and getattr(found, "stamp", None) != self._embedder.stamp.of("knowledge")
+        is_own = found is not None and getattr(found, "stamp", None) != self._runtime.embedder.stamp.of("knowledge")
         open_reranker, name = self._reranker(config, reranker)
         return Means(
             config=config,
-            vectors=vectors_of(found, self._tokens.tokenize) if is_own else None,
+            vectors=vectors_of(found, self._runtime.tokens.tokenize) if is_own else None,
             reranker=open_reranker,
             reranker_name=name,
             no_vectors=why_not,
         )
 
     def _opened(self, name: str) -> Embedder:
-        own = for_kind(self._embedder, "knowledge")
-        return own if embedder_name(name) == own.stamp.name else open_embedder(name, settings=self.settings.models)
+        own = for_kind(self._runtime.embedder, "knowledge")
+        return own if embedder_name(name) == own.stamp.name else open_embedder(name, settings=self._settings.models)
 
     def _why_not(self) -> str:
         """Say why the store's embedder can embed nothing here, as far as that can be told without asking it."""
         from commonplace.models.providers import Place, access, named
 
-        own = for_kind(self._embedder, "knowledge")
+        own = for_kind(self._runtime.embedder, "knowledge")
         name = own.stamp.name
         try:
             if isinstance(own, AbsentEmbedder):
-                own.embed([TokenizedText("a", self._tokens.tokenize("a"))])
+                own.embed([TokenizedText("a", self._runtime.tokens.tokenize("a"))])
             elif is_remote(name):
-                access(named(name).provider, Place(settings=self.settings.models))
+                access(named(name).provider, Place(settings=self._settings.models))
         except CommonplaceError as error:
             return str(error)
         return ""
@@ -217,7 +196,7 @@ class Knowing(Finding, Forgetting):
         def opened() -> Reranker:
             from commonplace.models.rerank import make_reranker
 
-            total_s = self.settings.models.total_timeout_s
-            return make_reranker(self._models.generator(config.rerank_model), mode, total_s)
+            total_s = self._settings.models.total_timeout_s
+            return make_reranker(self._runtime.models.generator(config.rerank_model), mode, total_s)
 
         return opened if config.rerank_enabled else None, f"{config.rerank_model} ({mode})"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.engine.engine import Engine
-from commonplace.engine.runtime import Parts
+from commonplace.engine.runtime import Runtime
 from commonplace.errors import EmbedderMismatchError, StoreError, StoreMissingError, UsageError
 from commonplace.index.generations import Index
 from commonplace.memory.validate import boolean
@@ -77,7 +77,7 @@ def open_engine(
         store.close()
         raise
     settings = replace(settings, store=replace(settings.store, path=str(directory), namespace=namespace))
-    parts = Parts(
+    runtime = Runtime(
         directory=directory,
         project=project_of(directory),
         namespace=namespace,
@@ -92,7 +92,7 @@ def open_engine(
         open_embedder=lambda asked, stored: _embedder(asked, settings, stored, tokens, budget),
         worker=_worker(settings, progress) if low_memory else None,
     )
-    return Engine(parts)
+    return Engine(runtime)
 
 
 def _worker(settings: Settings, progress: Progress | None) -> Worker:

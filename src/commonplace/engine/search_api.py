@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from commonplace.dates.time import Moment, moment_in_words
-from commonplace.engine.runtime import Workings
+from commonplace.engine.runtime import Runtime
 from commonplace.errors import EmbedderMismatchError, IndexFaultError, NotFoundError, StoreError, UsageError
 from commonplace.memory.usage import used_hits
 from commonplace.memory.validate import fraction, one_of
@@ -58,65 +58,6 @@ if TYPE_CHECKING:
     from commonplace.search.retrieval_log import RetrievalSummary
 
 Used = Literal["memory", "artifact"]
-
-
-class Retrievals(Workings):
-    """The part of `Engine` that keeps account of what is looked for."""
-
-    def log_retrieval(self, result: SearchResult | Context, call: str = "search") -> None:
-        """Write a line about a search, or about the one behind a context, to the store's log of retrievals.
-
-        It holds the query by hash or text, or nothing is written, as the setting `log.queries` says; of what was found
-        the paths of artifacts, and names of memories that give nothing away. A log that cannot be written is none.
-
-        Args:
-            call: how it was asked for, in a word.
-        """
-        from commonplace.search.context import Context
-        from commonplace.search.retrieval_log import fields_of
-
-        found = result.found if isinstance(result, Context) else result
-        if found is not None:
-            fields = fields_of(found, call, [_key(hit) for hit in result.hits])
-            self._retrieval_log.write(found.query, fields, now=self._now())
-
-    def log_use(self, name: str, kind: Used = "memory") -> None:
-        """Write a line that something was opened or touched, which a search may have found before.
-
-        Args:
-            name: the id of a memory, or the path of an artifact.
-        """
-        if not isinstance(name, str) or not name:
-            raise UsageError(f"name is {name!r:.80}", remedy="give an id or a path")
-        used = name if kind == "artifact" else _name(kind, name)
-        self._retrieval_log.write_use({"namespace": self.namespace, "used": used}, now=self._now())
-
-    def retrievals(self, since: Moment | None = None) -> RetrievalSummary:
-        """Return what the log says of this namespace: searches, latencies, what was found most, and what was used.
-
-        Args:
-            since: leave out what was earlier; words such as "last Tuesday" mean its beginning.
-
-        Raises:
-            UsageError: the time cannot be read.
-            StoreError: the log cannot be read.
-        """
-        from commonplace.search.retrieval_log import summarise
-
-        start = -math.inf if since is None else moment_in_words("since", since, self._now(), is_start=True)
-        try:
-            return summarise(self._retrieval_log.lines(), namespace=self.namespace, since=start)
-        except OSError as error:
-            raise StoreError(
-                f"the log {error.filename} cannot be read: {error.strerror}", remedy="make it readable"
-            ) from error
-
-    @cached_property
-    def _retrieval_log(self) -> RetrievalLog:
-        from commonplace.logs import RetrievalLog, Rotation
-
-        log = self.settings.log
-        return RetrievalLog(self.directory / LOGS, queries=log.queries, rotation=Rotation(log.max_bytes, log.keep))
 
 
 def _key(hit: Hit) -> str:
@@ -298,10 +239,16 @@ MAX_TRIES: Final = 3
 """Of a search of the store: the embedder may change once, and the index turn out faulty once."""
 
 
-class Finding(Retrievals):
-    """The part of `Engine` that finds."""
+class SearchApi:
+    """Makes requests of searches, and keeps account of them. Safe for threads."""
 
     _types_of_change: tuple[int, Mapping[str, bool]] | None = None
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._store = runtime.store
+        self._namespace = runtime.namespace
+        self._settings = runtime.settings
 
     def search(  # noqa: PLR0913 - the options of a facade
         self,
@@ -327,44 +274,8 @@ class Finding(Retrievals):
         agent: str | None = None,
         also: Sequence[str] | None = None,
     ) -> SearchResult:
-        """Find the passages that answer a query, best first, and how likely each does; nothing when nothing is near.
-
-        Filters apply before the limit. Dates in the query ("last May", "three days ago") lead to the memories of then.
-
-        Args:
-            query: words, a question, an identifier; never a query language.
-            limit: how many hits at most, 1–1000; None is the setting, 10.
-            kinds: only hits of these kinds; None is all.
-            method: "two-stage" (lexical and dense recall, then late interaction), "bm25" or "semantic".
-            as_of: find in what was known at that time: an ISO 8601 text, a datetime, seconds, or words such as "last
-                Tuesday", which mean its end, or "two hours ago", which mean that very moment.
-            valid_at: find in memories alone, and in what had happened by that time, whenever it was stored: of each
-                memory the version that was true then. With `as_of`, as it was known then.
-            min_score: hold back hits with a lower score, 0–1; 0 keeps all that was ranked. None is the setting, and
-                where that is "auto" a low floor: the result tells how many lie below it.
-            types, paths: only artifacts of one of these types, and whose path matches one of these globs.
-            phases: only owners of these phases, and those that have none.
-            tags: only owners with one of these tags.
-            tiers, sessions, sources: only memories of these.
-            min_trust: leave out memories that are trusted less, 0–1.
-            stage1_limit: how many candidates lexical and dense recall bring at most, each, for each phrasing; 1–10,000.
-                None is the setting, 100; as long as that says 100, a larger limit brings as many as it needs.
-            per_owner: how many passages of one artifact or memory may be hits.
-            rerank: "single" or "batch" has a language model re-rank three times as many hits as are asked for, by a
-                call for each or by one for all, which sends query and passages to it; their scores are then the
-                model's. None is the setting, "none". A model that fails leaves order and scores as they were, and the
-                result is degraded.
-            agent: whose strategy of the settings, or else that of `default`, says limit, min_score, types, phases and
-                tags where this call does not; an empty list lifts a filter of it. It finds artifacts alone, unless it
-                has no types. Types and tags that this index cannot have are replaced, and notices say so.
-            also: one to four further phrasings; hits stand by the mean of all, and are as likely as the best says. None
-                adds what a long task in English is about, see `subject_of`; the result tells.
-
-        Raises:
-            UsageError: a value is out of its range.
-        """
-        now = self._now()
-        wishes = wishes_of(agent, self.settings.agents)
+        now = self._runtime.now()
+        wishes = wishes_of(agent, self._settings.agents)
         wishes = wishes.under(limit=limit, min_score=min_score, types=types, phases=phases, tags=tags)
         # Request checks that kinds and method are what their types say.
         wanted = Filter(
@@ -383,7 +294,7 @@ class Finding(Retrievals):
         mode = self._rerank_mode(rerank)
         request = self._request(query, wanted, wishes.limit, method, wishes.min_score, stage1_limit, per_owner, now)
         request = replace(request, also=_others(query, also, request.method))
-        self._pick_up()
+        self._runtime.pick_up()
         if agent is not None:
             return self._answered_for(wishes, request, mode, types=types is None, tags=tags is None)
         found = self._answered(request, mode)
@@ -391,7 +302,7 @@ class Finding(Retrievals):
 
     def _kinds_meant(self, asked: Sequence[str], asks_for_files: object) -> Sequence[str]:
         """Return the kinds that are meant: without an index of artifacts, these are found only where they are named."""
-        is_off = self.settings.index.enabled == "off" and not asks_for_files
+        is_off = self._settings.index.enabled == "off" and not asks_for_files
         return ("memory", "knowledge") if is_off and not asked else asked
 
     def _answered_for(
@@ -412,32 +323,32 @@ class Finding(Retrievals):
         # Most searches find something, and need none of what compares misspelt names.
         from commonplace.search.diagnosis import diagnose
 
-        return tuple(diagnose(self._store, found, self._has_ultra))
+        return tuple(diagnose(self._store, found, self._runtime.has_ultra))
 
     def _rerank_mode(self, asked: str | None) -> RerankMode:
-        mode = self.settings.models.reranker if asked is None else asked
+        mode = self._settings.models.reranker if asked is None else asked
         return one_of("rerank", mode, RERANK_MODES)  # type: ignore[return-value] # one of the modes
 
     def _answered(self, request: Request, mode: RerankMode) -> SearchResult:
         """Search the store, and the memories of this process; where a language model is to choose, for more hits."""
         wider = request if mode == "none" else replace(request, limit=min(MAX_LIMIT, FACTOR * request.limit))
-        found = self._search_store(wider)
-        if self._has_ultra and request.wanted.as_of is None:
-            in_process = self._ultra.search(wider)
+        found = self.search_store(wider)
+        if self._runtime.has_ultra and request.wanted.as_of is None:
+            in_process = self._runtime.ultra.search(wider)
             if in_process.hits:
                 hits = merged([found.hits, in_process.hits])
                 found = replace(found, hits=hits[: wider.limit], in_process=in_process)
         if mode == "none":
             return found
-        name = f"{self._models.reranker_name} ({mode})"
-        return rerank(found, Reranking(lambda: self._models.reranker(mode), name, request.limit))
+        name = f"{self._runtime.models.reranker_name} ({mode})"
+        return rerank(found, Reranking(lambda: self._runtime.models.reranker(mode), name, request.limit))
 
     def _artifact_types(self) -> Mapping[str, bool]:
         """Return the types of artifacts that there are, and whether some of the type has tags."""
         change = self._store.change()
         known = self._types_of_change
         if known is None or known[0] != change:
-            known = self._types_of_change = change, self._store.artifact_types(self.namespace)
+            known = self._types_of_change = change, self._store.artifact_types(self._namespace)
         return known[1]
 
     def _request(
@@ -452,11 +363,11 @@ class Finding(Retrievals):
         now: float,
     ) -> Request:
         """Return a request, with the settings for what is None."""
-        settings = self.settings.search
+        settings = self._settings.search
         floor = settings.min_score if min_score is None else min_score
         return Request(
             query=query,
-            namespace=self.namespace,
+            namespace=self._namespace,
             limit=settings.limit if limit is None else limit,
             method=method or settings.method,  # type: ignore[arg-type]
             wanted=wanted,
@@ -468,7 +379,7 @@ class Finding(Retrievals):
             per_owner=per_owner,
             now=now,
             retention_weight=settings.retention_weight,
-            fading=FadingRule(self._fading.curve, tuple(sorted(self._fading.half_lives.items()))),
+            fading=FadingRule(self._runtime.retention.curve, tuple(sorted(self._runtime.retention.half_lives.items()))),
         )
 
     def recall(  # noqa: PLR0913 - the options of a facade
@@ -488,14 +399,7 @@ class Finding(Retrievals):
         also: Sequence[str] | None = None,
         touch: bool = True,
     ) -> SearchResult:
-        """Find in memories alone, and count them as used, as `count_use` does, unless a time is given.
-
-        The other arguments are those of `search`.
-
-        Args:
-            touch: False counts nothing, for who only looks at what would be found.
-        """
-        counts = self._store.counts(self.namespace)
+        counts = self._store.counts(self._namespace)
         # Where there is nothing else, a filter by kind would only cost a look at every owner after each change.
         has_others = counts["artifacts"] or counts["knowledge"] or not counts["memories"]
         result = self.search(
@@ -518,49 +422,73 @@ class Finding(Retrievals):
         return result
 
     def count_use(self, hits: Sequence[Hit]) -> None:
-        """Count memories of an answer as used: those among the first three hits that are likely or sure.
-
-        Each counts at most once an hour, whichever process asks, and not where a newer one may have overtaken it. It
-        is written within a second, and at the latest when the engine is closed.
-        """
         if not isinstance(hits, Sequence) or not all(isinstance(hit, Hit) for hit in hits):
             raise UsageError(f"hits is {hits!r:.80}", remedy="give the hits of a result, as `search` returned them")
-        self._used(used_hits(hits))
+        self._runtime.count_uses(used_hits(hits))
 
     def why(self, result: SearchResult, hit_id: str) -> Receipt:
-        """Explain a hit of a result: each signal, what it added, which words matched, and what was rejected.
-
-        Raises:
-            NotFoundError: the result has no such hit.
-        """
-
         if not isinstance(result, SearchResult):
             raise UsageError(f"result is {result!r:.80}", remedy="give what `search` returned")
         in_process = result.in_process
         if in_process is not None and hit_id in in_process.trace.numbers:
-            return explain(self._ultra.store, replace(result, trace=in_process.trace), hit_id)
+            return explain(self._runtime.ultra.store, replace(result, trace=in_process.trace), hit_id)
         return explain(self._store, result, hit_id)
 
     def _incomplete(self, wanted: Filter) -> tuple[str, ...]:
         """Say which files the index lacks yet, where files are looked for."""
-        return self._upkeep.incomplete(self.namespace) if "artifact" in kinds_of(wanted) else ()
+        return self._runtime.maintenance.incomplete(self._namespace) if "artifact" in kinds_of(wanted) else ()
 
-    def _search_store(self, request: Request) -> SearchResult:
+    def search_store(self, request: Request) -> SearchResult:
         """Search the store; again where its embedder is changed meanwhile, or a fault of the index shows in reading."""
         tries = 0
         while True:
-            self._follow()
-            freshness = self._upkeep.freshen(self.namespace)
-            generation = self._index.reader()
+            self._runtime.follow()
+            freshness = self._runtime.maintenance.freshen(self._namespace)
+            generation = self._runtime.index.reader()
             notices = (*freshness.notices, *self._incomplete(request.wanted))
             try:
-                return self._searcher.search(request, notices=notices, degraded=freshness.is_degraded)
+                return self._runtime.searcher.search(request, notices=notices, degraded=freshness.is_degraded)
             except (EmbedderMismatchError, IndexFaultError) as fault:
                 tries += 1
                 if tries == MAX_TRIES:
                     raise
                 if isinstance(fault, IndexFaultError):
-                    self._index.condemn(str(fault), generation)
+                    self._runtime.index.condemn(str(fault), generation)
+
+    def log_retrieval(self, result: SearchResult | Context, call: str = "search") -> None:
+        from commonplace.search.context import Context
+        from commonplace.search.retrieval_log import fields_of
+
+        found = result.found if isinstance(result, Context) else result
+        if found is not None:
+            fields = fields_of(found, call, [_key(hit) for hit in result.hits])
+            self._retrieval_log.write(found.query, fields, now=self._runtime.now())
+
+    def log_use(self, name: str, kind: Used = "memory") -> None:
+        if not isinstance(name, str) or not name:
+            raise UsageError(f"name is {name!r:.80}", remedy="give an id or a path")
+        used = name if kind == "artifact" else _name(kind, name)
+        self._retrieval_log.write_use({"namespace": self._namespace, "used": used}, now=self._runtime.now())
+
+    def retrievals(self, since: Moment | None = None) -> RetrievalSummary:
+        from commonplace.search.retrieval_log import summarise
+
+        start = -math.inf if since is None else moment_in_words("since", since, self._runtime.now(), is_start=True)
+        try:
+            return summarise(self._retrieval_log.lines(), namespace=self._namespace, since=start)
+        except OSError as error:
+            raise StoreError(
+                f"the log {error.filename} cannot be read: {error.strerror}", remedy="make it readable"
+            ) from error
+
+    @cached_property
+    def _retrieval_log(self) -> RetrievalLog:
+        from commonplace.logs import RetrievalLog, Rotation
+
+        log = self._settings.log
+        return RetrievalLog(
+            self._runtime.directory / LOGS, queries=log.queries, rotation=Rotation(log.max_bytes, log.keep)
+        )
 
 
 def _others(query: str, also: Sequence[str] | None, method: Method) -> tuple[str, ...]:

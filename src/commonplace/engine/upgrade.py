@@ -9,15 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from commonplace.engine.maintenance import Problem
-from commonplace.engine.runtime import Workings
-from commonplace.errors import (
-    CommonplaceError,
-    ModelError,
-    ProviderError,
-    StoreBusyError,
-    StoreError,
-    UsageError,
-)
+from commonplace.engine.runtime import Runtime
+from commonplace.errors import CommonplaceError, ModelError, ProviderError, StoreBusyError, StoreError, UsageError
 from commonplace.ingest.embeddings import Reembedded, reembed
 from commonplace.locks import FileLock
 from commonplace.models.contract import Embedder
@@ -53,38 +46,24 @@ class UpgradeReport:
     given_up: str = ""
 
 
-class Upgrading(Workings):
-    """The part of `Engine` that changes the embedder."""
+class EmbedderApi:
+    """Changes the embedder of the store, and examines it. Safe for threads."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
 
     def index_upgrade(self, embedder: str | Embedder, kinds: Sequence[EmbeddedKind] | None = None) -> UpgradeReport:
-        """Embed what is in the store anew, by another embedder, and switch to it when that is done.
-
-        All namespaces belong to it, past versions, knowledge and the texts of graphs too. The old vectors answer
-        meanwhile, in any process, and what is written meanwhile is embedded as well. A run that was ended goes on with
-        what it had when it is called again; with the present embedder it is given up instead. Other processes that
-        have the store open take the new embedder up with their next call.
-
-        Args:
-            embedder: a name, as in `commonplace.open`, or an embedder of your own; "default" is what the settings say
-                of each kind.
-            kinds: "memories", "knowledge", "graph" or "artifacts"; the others keep their embedder. None is all.
-
-        Raises:
-            ModelError, ProviderError: it cannot be used; the store keeps its own.
-            StoreBusyError: another process is at it, or writes the index all the time.
-            UsageError: there is no such embedder.
-        """
         begun = time.perf_counter()
         target = self._target(embedder)
         if kinds is not None:
             target = self._with(target, kinds)
         with self._alone():
-            before = self._store.embedding()
-            under_way = self._store.reembedding()
+            before = self._runtime.store.embedding()
+            under_way = self._runtime.store.reembedding()
             is_other = under_way is not None and under_way.embedding != target.stamp
             given_up = under_way.embedding.described() if under_way is not None and is_other else ""
             if before == target.stamp:
-                self._store.drop_reembedding()
+                self._runtime.store.drop_reembedding()
                 return UpgradeReport(
                     target.stamp.described(), target.stamp.described(), 0, 0, time.perf_counter() - begun, given_up
                 )
@@ -92,8 +71,8 @@ class Upgrading(Workings):
                 done = self._embedded_and_switched(target)
             except ProviderError as error:
                 raise self._unfinished(error) from error
-            self._adopt(target)
-            self._upkeep.project()
+            self._runtime.adopt(target)
+            self._runtime.maintenance.project()
             self._settle()
         was = "none yet" if before is None else before.described()
         return UpgradeReport(
@@ -101,13 +80,12 @@ class Upgrading(Workings):
         )
 
     def embed_pending(self) -> int:
-        """Make the vectors of all that was stored without; return how many passages still wait, 0 but for a fault."""
-        self._backlog.drain(self._progress)
-        return self._store.count_pending()
+        self._runtime.backlog.drain(self._runtime.progress)
+        return self._runtime.store.count_pending()
 
     def _unfinished(self, error: ProviderError) -> ProviderError:
         """Return the error of a change that its embedder ended, with how far it came."""
-        now = self._store.reembedding()
+        now = self._runtime.store.reembedding()
         how_far = f", {now.done:,} of {now.total:,} passages have their new vector" if now is not None else ""
         remedy = f"{error.remedy}; " if error.remedy else ""
         return ProviderError(
@@ -116,13 +94,13 @@ class Upgrading(Workings):
             remedy=f"{remedy}the same command goes on where it was",
         )
 
-    def _examine_embedder(self, *, mend: bool) -> list[Problem]:
+    def examine_embedder(self, *, mend: bool) -> list[Problem]:
         """Return what is wrong with the store's embedder: it is missing, damaged, half changed or has no key."""
         from commonplace.models import minilm
         from commonplace.models.providers import Place, access, named
 
         findings = []
-        for embedder in by_space(self._embedder):
+        for embedder in by_space(self._runtime.embedder):
             if isinstance(embedder, AbsentEmbedder):
                 findings.append(Problem("embedder", embedder.error.args[0], embedder.error.remedy))
             elif isinstance(embedder, minilm.MinilmEmbedder):
@@ -132,20 +110,20 @@ class Upgrading(Workings):
                     findings.append(Problem("embedder", error.args[0], error.remedy))
             elif is_remote(embedder.stamp.name):
                 try:
-                    access(named(embedder.stamp.name).provider, Place(settings=self.settings.models))
+                    access(named(embedder.stamp.name).provider, Place(settings=self._runtime.settings.models))
                 except CommonplaceError as error:
                     findings.append(Problem("embedder", error.args[0], error.remedy))
         if mend:
-            self._backlog.drain(self._progress)
+            self._runtime.backlog.drain(self._runtime.progress)
         return findings + self._unfinished_upgrade(mend=mend)
 
     def _settle(self) -> None:
         """Put in order what the switch left, a part at a time: everything is found meanwhile."""
-        while self._store.settle_reembedding(SETTLED_AT_ONCE):
+        while self._runtime.store.settle_reembedding(SETTLED_AT_ONCE):
             time.sleep(SETTLING_PAUSE_S)
 
     def _unfinished_upgrade(self, *, mend: bool) -> list[Problem]:
-        under_way = self._store.reembedding()
+        under_way = self._runtime.store.reembedding()
         if under_way is None:
             if mend:
                 self._settle()  # what a run left that was ended after its switch: nothing is wrong with it
@@ -155,7 +133,7 @@ class Upgrading(Workings):
                 pass
         except StoreError:
             return []  # somebody is at it, or nobody can be
-        goal, present = under_way.embedding, self._embedder.stamp
+        goal, present = under_way.embedding, self._runtime.embedder.stamp
         kinds = [kind for owner, kind in EMBEDDED_KIND_OF.items() if goal.of(owner) != present.of(owner)]
         changed = next(owner for owner, kind in EMBEDDED_KIND_OF.items() if kind in kinds)
         is_part = len(set(kinds)) < len(set(EMBEDDED_KIND_OF.values()))
@@ -173,12 +151,12 @@ class Upgrading(Workings):
     def _target(self, embedder: str | Embedder) -> Embedder:
         if isinstance(embedder, str):
             try:
-                return self._open_embedder(embedder, None)
+                return self._runtime.open_embedder(embedder, None)
             except (ModelError, ProviderError):
                 # The present one embeds nothing here; what is under way can be given up for it all the same.
-                if embedder_name(embedder) != self._embedder.stamp.name:
+                if embedder_name(embedder) != self._runtime.embedder.stamp.name:
                     raise
-                return self._embedder
+                return self._runtime.embedder
         if not isinstance(getattr(embedder, "stamp", None), Embedding) or not callable(embedder.embed):
             remedy = "give a name, or an object with `embed` and a `stamp`, see commonplace.models.contract.Embedder"
             raise UsageError(f"the embedder is {embedder!r:.80}", remedy=remedy)
@@ -190,9 +168,9 @@ class Upgrading(Workings):
         if unknown or isinstance(kinds, str):
             remedy = f"name some of {', '.join(dict.fromkeys(EMBEDDED_KIND_OF.values()))}"
             raise UsageError(f"kinds is {kinds!r:.80}", remedy=remedy)
-        self._follow()
+        self._runtime.follow()
         by_kind = {
-            kind: for_kind(target if kind in kinds else self._embedder, owner_kind)
+            kind: for_kind(target if kind in kinds else self._runtime.embedder, owner_kind)
             for owner_kind, kind in EMBEDDED_KIND_OF.items()
         }
         is_one = len({each.stamp for each in by_kind.values()}) == 1
@@ -200,7 +178,7 @@ class Upgrading(Workings):
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        lock = FileLock(self.directory / UPGRADE_LOCK)
+        lock = FileLock(self._runtime.directory / UPGRADE_LOCK)
         if not lock.acquire(0):
             raise StoreBusyError(
                 "another process is changing the embedder of this store",
@@ -213,19 +191,19 @@ class Upgrading(Workings):
 
     def _embedded_and_switched(self, target: Embedder) -> Reembedded:
         """Embed until nothing is left, and switch before anything comes."""
-        done = reembed(self._store, target, self._progress)
+        done = reembed(self._runtime.store, target, self._runtime.progress)
         made, tries = done.made, 0
         while True:
             # Nobody may write an index of the old vectors while they become new ones.
-            if self._index.claim(INDEX_WAIT_S):
+            if self._runtime.index.claim(INDEX_WAIT_S):
                 try:
-                    if self._store.finish_reembedding(target.stamp):
+                    if self._runtime.store.finish_reembedding(target.stamp):
                         return Reembedded(made, done.resumed)
                 finally:
-                    self._index.release()
+                    self._runtime.index.release()
             elif (tries := tries + 1) == MOST_TRIES:
                 raise StoreBusyError(
                     f"the index was being written for {MOST_TRIES * INDEX_WAIT_S:g} s",
                     remedy="run it again: what was embedded is kept",
                 )
-            made += reembed(self._store, target, self._progress).made
+            made += reembed(self._runtime.store, target, self._runtime.progress).made

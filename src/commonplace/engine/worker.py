@@ -40,15 +40,15 @@ _T = TypeVar("_T")
 
 
 def _forget(engine: Engine, _progress: Progress, arguments: Mapping[str, Any]) -> object:
-    return engine._forget_here(**arguments)
+    return engine._erasure_api.forget_here(**arguments)
 
 
 def _project(engine: Engine, progress: Progress, arguments: Mapping[str, Any]) -> object:
-    return bring_up_to_date(engine._store, engine._index, progress=progress, **arguments)
+    return bring_up_to_date(engine._runtime.store, engine._runtime.index, progress=progress, **arguments)
 
 
 def _index(engine: Engine, progress: Progress, arguments: Mapping[str, Any]) -> object:
-    return engine._brought_here(**arguments, progress=progress)
+    return engine._index_api.index_here(**arguments, progress=progress)
 
 
 _TASKS: Final[Mapping[str, Callable[[Engine, Progress, Mapping[str, Any]], object]]] = {

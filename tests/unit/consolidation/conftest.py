@@ -60,7 +60,7 @@ def shelf(book: Engine, clock: Clock) -> Shelf:
 
 def dump(book: Engine) -> list[object]:
     """Return all that the store holds of memories, past versions and links too, without the numbers of rows."""
-    store, name = book._store, book.namespace
+    store, name = book._runtime.store, book.namespace
     versions = [
         replace(version, number=0)
         for memory in store.memories(name, Selection(order="id"))

@@ -73,7 +73,7 @@ def three(book: Engine) -> Engine:
 
 
 def issues(book: Engine, *statuses: str) -> list[Issue]:
-    return book._store.ledger(book.namespace).issues(IssueSelection(statuses=statuses))
+    return book._runtime.store.ledger(book.namespace).issues(IssueSelection(statuses=statuses))
 
 
 def live(book: Engine) -> list[str]:
@@ -148,7 +148,7 @@ def test_what_was_applied_leaves_one_closed_issue_that_tells_why_and_what_undoes
     (issue,) = issues(three)
     assert result.beads_issue_id == issue.id
     assert (issue.status, issue.close_reason, issue.memory_ids) == ("closed", "it is old", ("a",))
-    ledger = three._store.ledger(three.namespace)
+    ledger = three._runtime.store.ledger(three.namespace)
     assert [event.act for event in ledger.events(issue.id)] == ["created", "applied", "closed"]
     reversal = ledger.reversal(issue.id)
     assert reversal is not None
@@ -157,9 +157,9 @@ def test_what_was_applied_leaves_one_closed_issue_that_tells_why_and_what_undoes
 
 
 def test_a_dry_run_takes_the_same_way_and_writes_nothing(three: Engine, shelf: Shelf) -> None:
-    before, change = dump(three), three._store.change()
+    before, change = dump(three), three._runtime.store.change()
     dry = Tidier(dry_run=True, book=shelf).run()
-    assert (dump(three), three._store.change(), issues(three)) == (before, change, [])
+    assert (dump(three), three._runtime.store.change(), issues(three)) == (before, change, [])
     wet = Tidier(book=shelf).run()
     assert dry == [result.model_copy(update={"beads_issue_id": None}) for result in wet]
 

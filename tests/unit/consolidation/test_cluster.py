@@ -44,11 +44,11 @@ def item(ids: Sequence[str]) -> str:
 
 
 def issues(book: Engine, **wanted: tuple[str, ...]) -> list[Issue]:
-    return book._store.ledger(book.namespace).issues(IssueSelection(**wanted))
+    return book._runtime.store.ledger(book.namespace).issues(IssueSelection(**wanted))
 
 
 def links(book: Engine) -> list[Link]:
-    return book._store.links(book.namespace)
+    return book._runtime.store.links(book.namespace)
 
 
 def test_scan_must_find_memories_with_potential_clusters(book: Engine) -> None:
@@ -62,9 +62,9 @@ def test_scan_must_return_a_list_where_there_is_nothing(book: Engine) -> None:
 
 def test_scan_must_not_modify_any_data(book: Engine) -> None:
     keep(book, SAME)
-    before = book._store.change()
+    before = book._runtime.store.change()
     ClusterDetector(book=book).scan()
-    assert (book._store.change(), issues(book), links(book)) == (before, [], [])
+    assert (book._runtime.store.change(), issues(book), links(book)) == (before, [], [])
 
 
 @pytest.mark.parametrize("agent", ["merge", "cluster"])
@@ -162,11 +162,11 @@ def test_a_cluster_has_the_same_id_in_every_run_and_store(book: Engine, tmp_path
 
 def test_a_dry_run_must_not_modify_any_data(book: Engine) -> None:
     keep(book, {**SAME, **NEAR})
-    before = book._store.change()
+    before = book._runtime.store.change()
     results = ClusterDetector(dry_run=True, book=book).run()
     assert [result.action for result in results] == ["merge", "link"]
     assert [result.beads_issue_id for result in results] == [None, None]
-    assert (book._store.change(), issues(book), links(book)) == (before, [], [])
+    assert (book._runtime.store.change(), issues(book), links(book)) == (before, [], [])
 
 
 def test_a_memory_stands_for_its_best_group(book: Engine) -> None:

@@ -25,14 +25,14 @@ def keep(book: Engine, clock: Clock, id_: str, days: float, text: str = "", **re
     book.remember(text or f"{id_} {id_}{id_} stands alone", id=id_, force=True)
     clock.now = now
     if record:
-        with book._store.change_memories(book.namespace) as change:
+        with book._runtime.store.change_memories(book.namespace) as change:
             known = change.find(id_)
             assert known is not None
             change.revise(known.number, replace(known.record, **record))  # type: ignore[arg-type]
 
 
 def issues(book: Engine) -> list[Issue]:
-    return book._store.ledger(book.namespace).issues(IssueSelection())
+    return book._runtime.store.ledger(book.namespace).issues(IssueSelection())
 
 
 def analyse(book: Engine, id_: str) -> DecayResult:
@@ -82,9 +82,9 @@ def test_scan_finds_only_active_memories_of_tiers_that_fade(
 
 def test_scan_must_not_modify_any_data(book: Engine, clock: Clock) -> None:
     keep(book, clock, "a", 61.0)
-    before = book._store.change(), book.get("a", touch=False), issues(book)
+    before = book._runtime.store.change(), book.get("a", touch=False), issues(book)
     DecayAnalyzer(book=book).scan()
-    assert (book._store.change(), book.get("a", touch=False), issues(book)) == before
+    assert (book._runtime.store.change(), book.get("a", touch=False), issues(book)) == before
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_process_must_create_an_issue_for_urgent_items(book: Engine, clock: Cloc
 def test_a_gc_archives_and_never_deletes(book: Engine, clock: Clock) -> None:
     keep(book, clock, "a", 61.0, "the ferry to Aegina was late")
     DecayAnalyzer(book=book).run()
-    archived = book._store.memory(book.namespace, "a")
+    archived = book._runtime.store.memory(book.namespace, "a")
     assert archived is not None
     assert (archived.record.status, archived.record.content) == ("archived", "the ferry to Aegina was late")
     assert book.restore_memory("a").status == "active"

@@ -56,9 +56,9 @@ def test_a_turn_of_four_words_is_small_talk_and_one_of_five_is_not() -> None:
 
 
 def names(book: Engine, id_: str) -> list[str]:
-    memory = book._store.memory(book.namespace, id_)
+    memory = book._runtime.store.memory(book.namespace, id_)
     assert memory is not None
-    return sorted(Names(book._store, book.namespace).of(memory).values())
+    return sorted(Names(book._runtime.store, book.namespace).of(memory).values())
 
 
 def test_names_are_those_given_and_those_in_the_words_each_once(book: Engine) -> None:

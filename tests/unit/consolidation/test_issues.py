@@ -49,7 +49,7 @@ def test_what_an_agent_does_is_filed_and_closed_there_and_undone_here(kept_in_be
     assert (report.applied, report.errors) == (1, ())
     issues = {tuple(issue["memory_ids"]): issue for issue in book.ledger.query(status=None)}
     assert {ids: issue["status"] for ids, issue in issues.items()} == {("harbour",): "closed", ("ravens",): "open"}
-    assert book._store.ledger(book.namespace).counts() == {}
+    assert book._runtime.store.ledger(book.namespace).counts() == {}
     assert book.consolidation_status().total_pending == 1
     assert book.health().pending == {"decay": 1}
     book.undo_consolidation(issues["harbour",]["id"])
@@ -119,7 +119,7 @@ def test_what_others_claimed_there_is_left_to_them(kept_in_beads: Engine) -> Non
     assert book.ledger.claim(claimed)
     with pytest.raises(NotFoundError, match=r"somebody works on it; .*does not lapse"):
         agent.process_item("harbour")
-    assert book._store.ledger(book.namespace).reversals() == []
+    assert book._runtime.store.ledger(book.namespace).reversals() == []
     assert book.get("harbour").status == "active"
 
 

@@ -47,18 +47,18 @@ def merge(book: Engine, issue: str, **given: Any) -> MergeResult:
 
 
 def stored(book: Engine, id_: str) -> StoredMemory:
-    found = book._store.memory(book.namespace, id_)
+    found = book._runtime.store.memory(book.namespace, id_)
     assert found is not None
     return found
 
 
 def issue_of(book: Engine, id_: str) -> Issue:
-    (found,) = book._store.ledger(book.namespace).issues(IssueSelection(ids=(id_,)))
+    (found,) = book._runtime.store.ledger(book.namespace).issues(IssueSelection(ids=(id_,)))
     return found
 
 
 def state(book: Engine) -> object:
-    store, ledger = book._store, book._store.ledger(book.namespace)
+    store, ledger = book._runtime.store, book._runtime.store.ledger(book.namespace)
     memories = store.memories(book.namespace, Selection())
     return store.change(), memories, store.links(book.namespace), ledger.issues(IssueSelection()), ledger.events()
 
@@ -106,7 +106,7 @@ def test_process_must_preserve_all_unique_content(book: Engine) -> None:
 
 def test_process_must_create_consolidated_from_relations(book: Engine) -> None:
     result = merge(book, keep_two(book))
-    links = book._store.links(book.namespace)
+    links = book._runtime.store.links(book.namespace)
     assert [(link.source, link.target, link.type, link.strength) for link in links] == [
         (result.new_memory_id, "long", "consolidated_from", 1.0),
         (result.new_memory_id, "short", "consolidated_from", 1.0),
@@ -146,7 +146,7 @@ def test_a_failure_blocks_the_issue_and_leaves_the_memories_as_they_were(
     assert "full of eels" in blocked.notes
     assert json.loads(blocked.notes.splitlines()[0])["memory_ids"] == ["long", "short"]
     assert [stored(book, id_).record.status for id_ in ("long", "short")] == ["active", "active"]
-    assert book._store.links(book.namespace) == []
+    assert book._runtime.store.links(book.namespace) == []
 
 
 def test_a_dry_run_must_not_modify_any_data(book: Engine) -> None:
@@ -297,8 +297,8 @@ def test_unmerging_restores_the_sources_exactly(book: Engine) -> None:
     result = merge(book, issue)
     book.unmerge(result.new_memory_id)
     assert [replace(stored(book, id_), number=0) for id_ in ("long", "short")] == before
-    assert book._store.memory(book.namespace, result.new_memory_id) is None
-    assert book._store.links(book.namespace) == []
+    assert book._runtime.store.memory(book.namespace, result.new_memory_id) is None
+    assert book._runtime.store.links(book.namespace) == []
 
 
 def test_what_a_source_told_by_its_own_date_keeps_that_date(book: Engine, clock: Clock) -> None:
@@ -310,7 +310,7 @@ def test_what_a_source_told_by_its_own_date_keeps_that_date(book: Engine, clock:
     clock.now = NOW
     number = stored(book, merge(book, ask(book, "new", "old")).new_memory_id).number
     day = NOW - 11 * DAY_S
-    dated = [each for each in book._store.dated(book.namespace, day, day) if each[0] == number]
+    dated = [each for each in book._runtime.store.dated(book.namespace, day, day) if each[0] == number]
     assert len(dated) == 1
     assert dated[0][1] <= day < dated[0][2]
 

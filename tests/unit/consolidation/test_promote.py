@@ -24,7 +24,7 @@ FRESH = {"use_count": 5, "uses": (NOW,)}
 
 def keep(book: Engine, id_: str, text: str = TEXT, tags: tuple[str, ...] = (), **record: object) -> None:
     book.remember(text, id=id_, tags=tags, force=True)
-    with book._store.change_memories(book.namespace) as change:
+    with book._runtime.store.change_memories(book.namespace) as change:
         known = change.find(id_)
         assert known is not None
         change.revise(known.number, replace(known.record, **record))  # type: ignore[arg-type]
@@ -85,7 +85,7 @@ def test_process_must_set_memory_status_to_promoted(book: Engine, clock: Clock) 
     keep(book, "a", **FRESH)
     clock.now += 60
     LTMPromoter(book=book).process_item("a")
-    stored = book._store.memory("default", "a")
+    stored = book._runtime.store.memory("default", "a")
     assert stored is not None
     assert (stored.record.status, stored.record.promoted_at, stored.record.tier) == ("promoted", NOW + 60, "long")
 
@@ -93,7 +93,7 @@ def test_process_must_set_memory_status_to_promoted(book: Engine, clock: Clock) 
 def test_process_must_store_vault_path_reference(book: Engine) -> None:
     keep(book, "a", **FRESH)
     result = LTMPromoter(book=book).process_item("a")
-    stored = book._store.memory("default", "a")
+    stored = book._runtime.store.memory("default", "a")
     assert stored is not None
     assert stored.record.vault_path == result.vault_path == "vault/Billing runs on Postgres.md"
 
@@ -156,7 +156,7 @@ def test_process_must_not_create_duplicate_vault_files(book: Engine) -> None:
 def test_criteria_are_those_of_the_decisions(book: Engine, record: dict[str, object], met: list[str]) -> None:
     """Every fresh memory has a score of 1: age and use guard against promoting it for that."""
     keep(book, "a", **record)
-    stored = book._store.memory("default", "a")
+    stored = book._runtime.store.memory("default", "a")
     assert stored is not None
     assert list(LTMPromoter(book=book).criteria(stored.record, NOW)) == met
     assert LTMPromoter(book=book).scan() == (["a"] if met else [])
@@ -191,7 +191,7 @@ def test_what_fades_but_is_strong_is_promoted_where_somebody_takes_its_issue_up(
     assert agent.scan() == []
     assert agent.process_issue(issue).criteria_met == ["strength_threshold"]
     assert book.get("a").status == "promoted"
-    [closed] = book._store.ledger("default").issues(IssueSelection())
+    [closed] = book._runtime.store.ledger("default").issues(IssueSelection())
     assert (closed.id, closed.status) == (issue, "closed")
 
 
@@ -225,11 +225,11 @@ def test_promoted_memories_are_found_and_never_archived_for_lack_of_use(book: En
 
 def test_undone_it_is_as_it_was_and_its_note_is_gone(book: Engine) -> None:
     keep(book, "a", **FRESH)
-    before = book._store.memory("default", "a")
+    before = book._runtime.store.memory("default", "a")
     result = LTMPromoter(book=book).process_item("a")
     assert result.beads_issue_id is not None
     book.undo_consolidation(result.beads_issue_id)
-    assert book._store.memory("default", "a") == before
+    assert book._runtime.store.memory("default", "a") == before
     assert notes(book) == []
 
 
@@ -293,11 +293,11 @@ def test_undone_a_note_that_cannot_be_removed_is_told(book: Engine, monkeypatch:
 
 def test_a_dry_run_tells_where_the_note_would_lie_and_writes_nothing(book: Engine) -> None:
     keep(book, "a", **FRESH)
-    change = book._store.change()
+    change = book._runtime.store.change()
     [result] = LTMPromoter(dry_run=True, book=book).run()
     assert (result.vault_path, result.beads_issue_id) == ("vault/Billing runs on Postgres.md", None)
     assert not (book.directory / "vault").exists()
-    assert book._store.change() == change
+    assert book._runtime.store.change() == change
 
 
 def test_two_memories_of_one_title_have_two_notes(book: Engine) -> None:

@@ -106,7 +106,7 @@ def test_process_must_respect_confidence_threshold(book: Engine) -> None:
         runner.process_item("a:b")
     assert (runner.run(), runner.skipped, runner.failures) == ([], 1, [])
     assert book.links() == []
-    assert book._store.ledger("default").issues(IssueSelection()) == []
+    assert book._runtime.store.ledger("default").issues(IssueSelection()) == []
 
 
 def test_process_must_not_create_spurious_relations(book: Engine) -> None:
@@ -150,8 +150,11 @@ def test_what_is_sure_is_linked_and_what_is_less_sure_waits(book: Engine) -> Non
     assert [(link.source, link.target, link.type, link.strength) for link in book.links()] == [
         ("a", "b", "related", 1.0)
     ]
-    assert {issue.status for issue in book._store.ledger("default").issues(IssueSelection())} == {"open", "closed"}
-    [waiting] = book._store.ledger("default").issues(IssueSelection(statuses=("open",)))
+    assert {issue.status for issue in book._runtime.store.ledger("default").issues(IssueSelection())} == {
+        "open",
+        "closed",
+    }
+    [waiting] = book._runtime.store.ledger("default").issues(IssueSelection(statuses=("open",)))
     assert waiting.memory_ids == ("c", "d")
     agent(book).process_issue(waiting.id)
     assert len(book.links()) == 2
@@ -265,9 +268,9 @@ def test_undone_the_link_is_gone(book: Engine) -> None:
 def test_a_dry_run_links_nothing(book: Engine) -> None:
     for id_ in "ab":
         keep(book, id_, "Ada Postgres billing", "x")
-    change = book._store.change()
+    change = book._runtime.store.change()
     [result] = agent(book, dry_run=True).run()
-    assert (result.beads_issue_id, book.links(), book._store.change()) == (None, [], change)
+    assert (result.beads_issue_id, book.links(), book._runtime.store.change()) == (None, [], change)
 
 
 def test_a_link_that_was_made_meanwhile_stays_as_it_is(book: Engine) -> None:
@@ -289,7 +292,7 @@ def test_two_at_once_link_a_pair_once(book: Engine) -> None:
     one.process_item("a:b")
     with pytest.raises(NoRelation, match="others linked"):
         other._carrier.apply(plan, lambda: plan, None)
-    [issue] = book._store.ledger("default").issues(IssueSelection())
+    [issue] = book._runtime.store.ledger("default").issues(IssueSelection())
     book.undo_consolidation(issue.id)
     assert book.links() == []
 
@@ -298,7 +301,7 @@ def test_the_issue_holds_no_words_of_the_memories(book: Engine) -> None:
     for id_ in "ab":
         keep(book, id_, "Ada Postgres billing", "wire")
     agent(book).run()
-    [issue] = book._store.ledger("default").issues(IssueSelection())
+    [issue] = book._runtime.store.ledger("default").issues(IssueSelection())
     assert not any(word in issue.notes + issue.title + issue.close_reason for word in ("Ada", "Postgres", "wire"))
     assert json.loads(issue.notes)["names"] == 3
 
@@ -323,5 +326,5 @@ def test_what_is_related_by_its_words_alone_says_so_and_is_linked_by_its_similar
         assert found is not None
         reason = book.ledger.get(str(result.beads_issue_id)).close_reason
         assert reason == f"related by a similarity of {found[1]} alone"
-        (link,) = book._store.links(book.namespace)
+        (link,) = book._runtime.store.links(book.namespace)
         assert f"{link.strength:.2f}" == found[1]

@@ -39,7 +39,7 @@ def test_a_memory_is_an_episode_that_holds_no_words_of_its_own(book: Engine) -> 
     [episode] = book.graph.episodes()
     assert (episode.memory, episode.source, episode.trust) == (memory.id, "memory", 1.0)
     assert (episode.content, episode.source_description) == ("Mira lives in Berlin.", "standup")
-    assert book._store.graph("default").episodes([episode.uuid])[episode.uuid].content == ""
+    assert book._runtime.store.graph("default").episodes([episode.uuid])[episode.uuid].content == ""
     assert facts(book) == ["Mira lives in Berlin."]
 
 
@@ -159,7 +159,7 @@ def read(monkeypatch: pytest.MonkeyPatch, book: Engine) -> list[tuple[str, bool]
     understand = episodes.understand
 
     def noted(content: str, *given: object, **named: object) -> object:
-        texts.append((content, book._store._connections._open_pool()._writing_thread is not None))  # type: ignore[attr-defined]
+        texts.append((content, book._runtime.store._connections._open_pool()._writing_thread is not None))  # type: ignore[attr-defined]
         return understand(content, *given, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(episodes, "understand", noted)
@@ -224,7 +224,7 @@ def test_a_change_beside_the_words_leaves_the_episode_as_it_was_known(book: Engi
     clock.move(days=1)
     again = book.remember("mira lives in berlin", tags=["city"])
     assert (again.id, again.tags) == (memory.id, ("home", "city"))
-    [stored] = book._store.graph("default").episodes_of_memory(memory.id)
+    [stored] = book._runtime.store.graph("default").episodes_of_memory(memory.id)
     assert (stored.id, stored.version) == (episode.uuid, 3)
 
 
@@ -257,13 +257,13 @@ def test_a_long_list_is_written_in_portions_of_text(book: Engine, monkeypatch: p
 
     monkeypatch.setattr(making, "BATCH_CHARACTERS", 45)
     numbers: list[int] = []
-    change = type(book._store).change_memories
+    change = type(book._runtime.store).change_memories
 
     def noted(self: object, *given: object, **named: object) -> object:
         numbers.append(len(book.list()))
         return change(self, *given, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(type(book._store), "change_memories", noted)
+    monkeypatch.setattr(type(book._runtime.store), "change_memories", noted)
     kept = book.remember_many([{"content": f"Mira lives in {city}."} for city in ("Rome", "Oslo", "Bonn", "Bern")])
     assert len({each.id for each in kept}) == 4
     assert numbers == [0, 2]

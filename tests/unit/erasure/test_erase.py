@@ -49,8 +49,8 @@ def holding(book: Engine, *marks: bytes) -> list[str]:
 
 
 def place_of(book: Engine, **values: Any) -> ErasureRuntime:
-    own = {"pages": book._mirror, "ground": lambda: book._graph_ground(True)}
-    return ErasureRuntime(book.directory, book._store, book._index, **{**own, **values})
+    own = {"pages": book._runtime.journal, "ground": lambda: book._runtime.graph_runtime(True)}
+    return ErasureRuntime(book.directory, book._runtime.store, book._runtime.index, **{**own, **values})
 
 
 def memories_in(receipt: ForgetReceipt) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ def memories_in(receipt: ForgetReceipt) -> tuple[str, ...]:
 
 def in_graph(book: Engine) -> tuple[set[str], set[str], set[str]]:
     """Return the ids of the episodes, entities and facts that there are, past ones too."""
-    parts = everything(book._store, "default").parts
+    parts = everything(book._runtime.store, "default").parts
     return set(parts.episodes), set(parts.entities), set(parts.relations)
 
 
@@ -79,7 +79,7 @@ class TestWhatIsLeft:
         RetrievalLog(book.directory / "logs", queries="text").write("kettle", {})
         book.doctor()
         book.search("the merger with Quillfeather")
-        store = book._store
+        store = book._runtime.store
         numbers = store.passages_of("default", [version.number for version in store.versions("default", memory.id)])
         rows = store.tokens("default", numbers).values()
         bytes_of_it = [bytes.fromhex(memory.id.replace("-", "")), *(row.vector for row in rows)]
@@ -188,10 +188,10 @@ class TestWhatIsLeft:
         """Words and vectors are packed there; the index itself is asked."""
         memory = book.remember(SECRET)
         book.doctor()
-        book._upkeep.project()
-        with book._store.snapshot():
-            chosen = make_plan(book._store, "default", _chosen(memory.id))
-        with book._store.change_memories("default") as change:
+        book._runtime.maintenance.project()
+        with book._runtime.store.snapshot():
+            chosen = make_plan(book._runtime.store, "default", _chosen(memory.id))
+        with book._runtime.store.change_memories("default") as change:
             change.erase([memory.id])
         proof = prove(place_of(book), "default", chosen, is_compact=True)
         assert [what for file, what in proof.found if file == "index"] == [
@@ -220,11 +220,11 @@ class TestADryRun:
         memory = book.remember(SECRET, session="talk")
         book.remember("Later", session="talk", derived_from=[memory.id])
         RetrievalLog(book.directory / "logs", queries="text").write(SECRET, {})
-        before, change = files(book), book._store.change()
+        before, change = files(book), book._runtime.store.change()
         rehearsed = book.forget(session="talk", dry_run=True)
         after = files(book)
         del before["store.db-shm"], after["store.db-shm"]  # where readers put their marks
-        assert (after, book._store.change()) == (before, change)
+        assert (after, book._runtime.store.change()) == (before, change)
         assert (rehearsed.dry_run, rehearsed.id, rehearsed.verified, rehearsed.checked) == (True, "", False, ())
         receipt = book.forget(session="talk")
         assert (rehearsed.ids, rehearsed.counts) == (receipt.ids, receipt.counts)
@@ -314,7 +314,9 @@ class TestWhatCanBeForgotten:
 
 def held(book: Engine) -> set[str]:
     memories = {each.id for each in book.list(statuses=(), limit=10_000)}
-    owners = book._store.owners("default", book._store.matching_owners("default", commonplace.types.Filter()))
+    owners = book._runtime.store.owners(
+        "default", book._runtime.store.matching_owners("default", commonplace.types.Filter())
+    )
     return memories | {owner.path or owner.id for owner in owners.values()}
 
 

@@ -39,15 +39,15 @@ def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
 
 
 def names(book: Engine) -> set[str]:
-    return {entity.name for entity in book._store.graph("default").list_entities(EVER)}
+    return {entity.name for entity in book._runtime.store.graph("default").list_entities(EVER)}
 
 
 def facts(book: Engine) -> dict[str, str]:
-    return {fact.fact: fact.id for fact in book._store.graph("default").list_relations(EVER)}
+    return {fact.fact: fact.id for fact in book._runtime.store.graph("default").list_relations(EVER)}
 
 
 def id_of(book: Engine, name: str) -> str:
-    [id_] = [each.id for each in book._store.graph("default").list_entities(EVER) if each.name == name]
+    [id_] = [each.id for each in book._runtime.store.graph("default").list_entities(EVER) if each.name == name]
     return id_
 
 
@@ -58,7 +58,7 @@ def of_the_graph(receipt: ForgetReceipt) -> tuple[int, int, int]:
 class TestAnEpisode:
     def test_it_goes_with_what_only_it_supported_and_no_file_holds_its_words(self, book: Engine) -> None:
         """The database and its log, the index over names and facts, and logs of questions."""
-        before = book._store.graph("default").counts()
+        before = book._runtime.store.graph("default").counts()
         book.graph.add_episode(MERGER, uuid="merger", reference_time="2026-01-05", name="Abernathy's file")
         for question in ("where does Abernathy live", MERGER, "the kettle"):
             RetrievalLog(book.directory / "logs", queries="text").write(question, {})
@@ -73,19 +73,19 @@ class TestAnEpisode:
         assert (receipt.verified, receipt.found, receipt.waiting) == (True, (), ())
         assert of_the_graph(receipt) == (1, len(held - names(book)), 2)
         assert {"merger"} < set(receipt.ids)
-        assert book._store.graph("default").counts() == before
+        assert book._runtime.store.graph("default").counts() == before
         assert list(facts(book)) == [KETTLE]
         assert b'"the kettle"' in files(book)["logs/retrieval/retrieval.jsonl"]
         assert book.doctor().findings == ()
 
     def test_what_others_say_stays_and_what_it_had_ended_holds_again(self, book: Engine) -> None:
         book.graph.add_episode(MERGER, uuid="merger", reference_time="2026-01-05")
-        before = {fact: book._store.graph("default").relations([id_])[id_] for fact, id_ in facts(book).items()}
+        before = {fact: book._runtime.store.graph("default").relations([id_])[id_] for fact, id_ in facts(book).items()}
         book.graph.add_episode(MOVED, uuid="moved", reference_time="2026-02-20")
         receipt = book.forget("moved")
         assert receipt.verified
         assert of_the_graph(receipt) == (1, 1, 1)
-        after = {fact: book._store.graph("default").relations([id_])[id_] for fact, id_ in facts(book).items()}
+        after = {fact: book._runtime.store.graph("default").relations([id_])[id_] for fact, id_ in facts(book).items()}
         assert after == before
         assert holding(book, b"Antwerpen", b"antwerpen") == []
         assert holding(book, b"Rotterdam") != []
@@ -108,7 +108,7 @@ class TestAnEpisode:
             receipt = following.forget("merger")
         assert receipt.verified
         assert receipt.outside[0].startswith("what Graphiti was told of these episodes")
-        assert [note.id for note in book._store.notes("default", WAITING)] == ["delete:merger"]
+        assert [note.id for note in book._runtime.store.notes("default", WAITING)] == ["delete:merger"]
         assert holding(book, *MARKS) == []
 
 
@@ -124,12 +124,12 @@ class TestAFactOrAnEntity:
         assert receipt.verified
         assert id_ not in facts(book).values()
         assert {"Rotterdam", "Agnes Abernathy"} <= names(book)
-        assert [each for each in texts(book._store, "default")["relation"] if "Rotterdam" in each] == []
+        assert [each for each in texts(book._runtime.store, "default")["relation"] if "Rotterdam" in each] == []
 
     def test_a_fact_that_ended_another_lets_it_hold_again(self, book: Engine) -> None:
         book.graph.add_episode(MERGER, uuid="merger", reference_time="2026-01-05")
         book.graph.add_episode(MOVED, uuid="moved", reference_time="2026-02-20")
-        graph = book._store.graph("default")
+        graph = book._runtime.store.graph("default")
         first, second = (next(id_ for fact, id_ in facts(book).items() if word in fact) for word in ("Rotter", "Antwe"))
         assert graph.relations([first])[first].valid_to is not None
         book.forget(second)
@@ -148,30 +148,30 @@ class TestAFactOrAnEntity:
         assert book.doctor().findings == ()
 
     def test_an_id_of_nothing_is_an_error_and_nothing_goes(self, book: Engine) -> None:
-        counts = book._store.graph("default").counts()
+        counts = book._runtime.store.graph("default").counts()
         with pytest.raises(NotFoundError, match="nothing with the id 'nobody'"):
             book.forget(["kettle", "nobody"])
-        assert book._store.graph("default").counts() == counts
+        assert book._runtime.store.graph("default").counts() == counts
 
 
 class TestAMemory:
     def test_the_episodes_that_it_is_go_with_it(self, book: Engine) -> None:
         """Such an episode holds no words of its own; facts and names hold them."""
-        before = book._store.graph("default").counts()
+        before = book._runtime.store.graph("default").counts()
         memory = book.remember(MERGER, id="merger", tags=["deal"])
         book.graph.add_episode(MERGER, uuid="an episode", reference_time="2026-01-05")
-        with book._store.change_memories("default") as change:
+        with book._runtime.store.change_memories("default") as change:
             kept = change.graph.episodes(["an episode"])["an episode"]
             change.graph.put_episode(replace(kept, content="", source="memory", memory=memory.id, version=1))
         receipt = book.forget(tag="deal")
         assert of_the_graph(receipt)[1:] == (3, 2)
         assert receipt.verified
         assert holding(book, *MARKS) == []
-        assert book._store.graph("default").counts() == before
+        assert book._runtime.store.graph("default").counts() == before
 
     def test_old_archived_ones_let_go_of_theirs_too(self, book: Engine, clock: Clock) -> None:
         book.archive("kettle 1")
-        with book._store.change_memories("default") as change:
+        with book._runtime.store.change_memories("default") as change:
             change.graph.put_episode(Episode("of it", "", 1.0, 1.0, source="memory", memory="kettle 1", version=1))
         clock.move(days=40)
         assert of_the_graph(book.gc()) == (1, 0, 0)
@@ -183,9 +183,9 @@ class TestAMemory:
         assert len(known) == 3
         merged = book.process_issue(book.ledger.create("merge", ["a", "b"], "merge")).results["merge"][0]
         clock.move(days=40)
-        before = book._store.change()
+        before = book._runtime.store.change()
         book.gc(dry_run=True)
-        assert book._store.change() == before
+        assert book._runtime.store.change() == before
         assert {"a", "b"} <= set(book.gc().ids)
         assert known <= names(book)
         book.forget(merged.model_dump()["new_memory_id"])
@@ -196,9 +196,12 @@ class TestADryRun:
     def test_it_lists_what_would_go_of_the_graph_and_changes_nothing(self, book: Engine) -> None:
         book.graph.add_episode(MERGER, uuid="merger", reference_time="2026-01-05")
         RetrievalLog(book.directory / "logs", queries="text").write(MERGER, {})
-        change, held = book._store.change(), (names(book), facts(book), texts(book._store, "default"))
+        change, held = book._runtime.store.change(), (names(book), facts(book), texts(book._runtime.store, "default"))
         rehearsed = book.forget("merger", dry_run=True)
-        assert (book._store.change(), (names(book), facts(book), texts(book._store, "default"))) == (change, held)
+        assert (book._runtime.store.change(), (names(book), facts(book), texts(book._runtime.store, "default"))) == (
+            change,
+            held,
+        )
         assert (rehearsed.dry_run, rehearsed.id, rehearsed.verified) == (True, "", False)
         receipt = book.forget("merger")
         assert (rehearsed.ids, rehearsed.counts) == (receipt.ids, receipt.counts)
@@ -218,7 +221,7 @@ class TestANamespace:
         assert receipt.verified
         assert holding(book, *MARKS, b"Zebedee", b"zebede", b"Zwolle", b"zwoll", b"slip of the pen") == []
         assert (names(book), facts(book)) == held
-        assert book._store.namespaces(with_texts=True) == sorted(
+        assert book._runtime.store.namespaces(with_texts=True) == sorted(
             ["", "default", "\x1fentity\x1fdefault", "\x1frelation\x1fdefault"]
         )
         assert book.doctor().findings == ()

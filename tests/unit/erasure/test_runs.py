@@ -122,17 +122,17 @@ class TestANamespace:
 
     def test_a_dry_run_changes_nothing(self, book: Engine) -> None:
         book.remember(SECRET, id="a")
-        before, change = files(book), book._store.change()
+        before, change = files(book), book._runtime.store.change()
         receipt = book.forget_namespace("default", confirm="default", dry_run=True)
         after = files(book)
         del before["store.db-shm"], after["store.db-shm"]
-        assert (after, book._store.change(), receipt.counts["memories"], receipt.id) == (before, change, 1, "")
+        assert (after, book._runtime.store.change(), receipt.counts["memories"], receipt.id) == (before, change, 1, "")
 
     def test_it_can_be_used_again_and_a_backup_of_it_is_still_known(self, book: Engine) -> None:
         """The backup holds what other namespaces have, too."""
         book.remember(SECRET, id="a", tier="ultra")
         book.remember(SECRET, id="b")
-        with book._store.change_memories("default") as change:
+        with book._runtime.store.change_memories("default") as change:
             change.put_note(Note("backup", "/b.zip", 0.0, json.dumps({"path": "/b.zip", "at": ""})))
         receipt = book.forget_namespace("default", confirm="default")
         assert receipt.outside[0] == "the backup /b.zip of 1970-01-01T00:00:00Z, no longer there"
@@ -165,7 +165,7 @@ class TestMarkdown:
         for name in ("a", "b"):
             book.remember(f"{name}: {SECRET}", id=name, session="talk")
             (memory / f"{name}.md").write_text(f"## 09:00\n\n{name}: {SECRET}\n")
-        with book._store.change_memories("default") as change:
+        with book._runtime.store.change_memories("default") as change:
             change.set_block(MirroredBlock("a", "a.md", "ab" * 32))
         pages = Pages(memory)
         receipt = forget(place_of(book, pages=pages), "default", Wanted(ids=("a",)))
@@ -191,7 +191,7 @@ class TestMarkdown:
         elsewhere.write_text(SECRET)
         for number, path in enumerate(("vault/by path.md", "../elsewhere.md", "vault/gone.md")):
             book.remember(f"{number} {SECRET}", id="a" if number == 0 else f"a{number}", session="talk")
-            with book._store.change_memories("default") as change:
+            with book._runtime.store.change_memories("default") as change:
                 stored = change.find("a" if number == 0 else f"a{number}")
                 assert stored is not None
                 change.revise(stored.number, replace(stored.record, vault_path=path))
@@ -228,7 +228,7 @@ class TestReceipts:
         """It is a copy that somebody wanted; who forgets must hear of it."""
         memory = book.remember(SECRET)
         (book.directory / "copy.bak").write_text(SECRET)
-        with book._store.change_memories("default") as change:
+        with book._runtime.store.change_memories("default") as change:
             change.put_note(Note("backup", "copy.bak", 0.0, json.dumps({"path": "copy.bak", "at": ""})))
         receipt = book.forget(memory.id)
         assert receipt.outside[0] == "the backup copy.bak of 1970-01-01T00:00:00Z"
@@ -250,11 +250,11 @@ class TestWhatWasCutShort:
     def test_a_run_that_ended_after_it_erased_is_finished(self, book: Engine, tmp_path: Path) -> None:
         """Documents that it had named go, unless they were given anew; nobody can look for the words any more."""
         book.index_documents([Document("page", SECRET), Document("other", f"Then: {SECRET}")])
-        numbers = {owner.id: n for n, owner in book._store.owners("default", [1, 2]).items()}
-        firsts = [(n, book._store.passages_of("default", [n])[0]) for n in numbers.values()]
+        numbers = {owner.id: n for n, owner in book._runtime.store.owners("default", [1, 2]).items()}
+        firsts = [(n, book._runtime.store.passages_of("default", [n])[0]) for n in numbers.values()]
         book.index_documents([Document("other", "Kettle")])
         pending = Pending("r", 1.0, "default", STEPS, (), tuple(firsts))
-        with book._store.change_memories("default") as change:
+        with book._runtime.store.change_memories("default") as change:
             change.put_note(ForgetReceipt("default", 1.0, id="r", counts={}).note())
             change.put_note(pending.note())
         told = book.doctor(mend=False).findings
@@ -263,7 +263,7 @@ class TestWhatWasCutShort:
         assert (finding.part, finding.mended) == ("forgetting", True)
         assert book.doctor().findings == ()
         assert holding(book, *MARKS) == []
-        assert [owner.id for owner in book._store.owners("default", [1, 2, 3, 4]).values()] == ["other"]
+        assert [owner.id for owner in book._runtime.store.owners("default", [1, 2, 3, 4]).values()] == ["other"]
         [receipt] = book.receipts()
         assert (receipt.verified, receipt.waiting) == (False, ())
         assert "ended before it could look through the files" in receipt.notices[0]
@@ -271,36 +271,36 @@ class TestWhatWasCutShort:
     def test_the_next_forgetting_finishes_it_as_well(self, book: Engine) -> None:
         """Nobody need remember to call the doctor."""
         memory = book.remember(SECRET)
-        with book._store.change_memories("default") as change:
+        with book._runtime.store.change_memories("default") as change:
             change.put_note(ForgetReceipt("default", 1.0, id="r").note())
             change.put_note(Pending("r", 1.0, "default", STEPS).note())
         assert book.forget(memory.id).verified
-        assert book._store.notes(None, FORGETTING) == []
+        assert book._runtime.store.notes(None, FORGETTING) == []
 
     @pytest.mark.parametrize("is_told", [True, False])
     def test_a_namespace_that_was_not_erased_yet_is_not_forgotten_later(self, book: Engine, is_told: bool) -> None:
         """Somebody may have gone on using it since; the call never returned, so nothing was promised."""
         memory = book.remember(SECRET)
         pending = Pending("r", 1.0, "default", STEPS, is_namespace=True)
-        with book._store.change_memories("default") as change:
+        with book._runtime.store.change_memories("default") as change:
             change.put_note(pending.note())
         if is_told:
-            with book._store.change_memories(STORE_SPACE) as change:
+            with book._runtime.store.change_memories(STORE_SPACE) as change:
                 change.put_note(ForgetReceipt("default", 1.0, id="r").note())
                 change.put_note(pending.note())
-        book._upkeep.project()
+        book._runtime.maintenance.project()
         [finding] = book.doctor().findings
         assert finding.mended
         assert "nothing was erased" in finding.problem
         assert book.get(memory.id).content == SECRET
         assert book.doctor().findings == ()
-        assert book._store.notes(None, FORGETTING) == book._store.notes(None, RECEIPT) == []
+        assert book._runtime.store.notes(None, FORGETTING) == book._runtime.store.notes(None, RECEIPT) == []
 
     def test_while_another_process_forgets_nothing_is_finished(self, book: Engine) -> None:
         """It is at it."""
         from commonplace.locks import FileLock
 
-        with book._store.change_memories("default") as change:
+        with book._runtime.store.change_memories("default") as change:
             change.put_note(Pending("r", 1.0, "default", STEPS).note())
         with FileLock(book.directory / "forgetting.lock").hold(0.0):
             [found] = finish_waiting(place_of(book))

@@ -48,13 +48,13 @@ def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
 
 def spoil(book: Engine, id_: str, **values: Any) -> None:
     """Give every version of a memory other values, as they are; `owner` and `record` name fields of these two."""
-    versions = book._store.versions(book.namespace, id_)
+    versions = book._runtime.store.versions(book.namespace, id_)
     owners = [replace(version.owner, **values.get("owner", {})) for version in versions]
     records = [replace(version.record, **values.get("record", {})) for version in versions]
-    writes = writes_of(book._destination(), list(zip(owners, records, strict=True)))
-    with book._store.change_memories(book.namespace) as change:
-        links = book._store.links(book.namespace, [id_])
-        blocks = [block for block in book._store.blocks(book.namespace) if block.id == id_]
+    writes = writes_of(book._runtime.destination(), list(zip(owners, records, strict=True)))
+    with book._runtime.store.change_memories(book.namespace) as change:
+        links = book._runtime.store.links(book.namespace, [id_])
+        blocks = [block for block in book._runtime.store.blocks(book.namespace) if block.id == id_]
         change.erase([id_])
         for version, write in zip(versions, writes, strict=True):
             placed = replace(write, is_placed=True)
@@ -69,14 +69,14 @@ def store_file(book: Engine, path: str, *texts: str, lines: tuple[int, ...] = (1
     """Store an artifact whose passages are these texts, each of one line."""
     owner = Owner(path, "artifact", path=path, stamp=STAMP, **values)
     chunks = tuple(Chunk(text, line, line) for text, line in zip(texts, lines, strict=False))
-    tokens = tuple(TokenizedText(text, book._tokens.tokenize(text)) for text in texts)
-    [write] = PassageMaker(book._destination()).complete([PreparedOwner(owner, chunks, tokens, 0)])
-    book._store.put_owners(book.namespace, [write], at=book._now())
+    tokens = tuple(TokenizedText(text, book._runtime.tokens.tokenize(text)) for text in texts)
+    [write] = PassageMaker(book._runtime.destination()).complete([PreparedOwner(owner, chunks, tokens, 0)])
+    book._runtime.store.put_owners(book.namespace, [write], at=book._runtime.now())
 
 
 def texts_of(book: Engine, name: str) -> list[str]:
     """Return the passages of the artifact with this file name."""
-    store = book._store
+    store = book._runtime.store
     numbers = [number for number, owner in store.artifacts("default") if Path(owner.path).name == name]
     return [passage.chunk.text for passage in store.passages("default", store.passages_of("default", numbers)).values()]
 
@@ -106,9 +106,9 @@ def problems(book: Engine) -> list[str]:
 
 class TestWhatIsFound:
     def test_a_store_without_secrets_is_well_and_nothing_is_written(self, book: Engine) -> None:
-        change, names = book._store.change(), book.namespaces()
+        change, names = book._runtime.store.change(), book.namespaces()
         assert found(book) == []
-        assert (book._store.change(), book.namespaces()) == (change, names)
+        assert (book._runtime.store.change(), book.namespaces()) == (change, names)
 
     @pytest.mark.parametrize(
         "spoilt",
@@ -131,7 +131,7 @@ class TestWhatIsFound:
         assert [(each.problem, each.mended) for each in found(book, mend=False)] == [(expected[0], False)]
         assert [problem for problem in problems(book) if "page" not in problem] == expected
         assert holding(book) == []
-        [version] = book._store.versions("default", "kettle 4")
+        [version] = book._runtime.store.versions("default", "kettle 4")
         assert GONE in str(asdict(version))
         assert found(book) == []
 
@@ -160,7 +160,7 @@ class TestWhatIsFound:
             for name in ("a.md", "b.md")
         ]
         assert holding(book, *SECRETS, TOKEN[:20], TOKEN[20:]) == []
-        cut, other = dict(book._store.artifacts("default")).values()
+        cut, other = dict(book._runtime.store.artifacts("default")).values()
         assert texts_of(book, "a.md") == [f"It is {GONE}", f"{GONE} today"]
         assert (other.title, other.summary, other.tags, other.references) == (
             GONE,
@@ -188,17 +188,17 @@ class TestWhatIsFound:
         link = book.link("kettle 1", "kettle 2", strength=0.5)
         book.unlink("kettle 1", "kettle 2")
         book.forget("kettle 3")
-        with book._store.change_memories("default") as change:
+        with book._runtime.store.change_memories("default") as change:
             change.link(replace(link, type=f"has {TOKEN}"))
-            [note] = book._store.notes("default", RECEIPT)
+            [note] = book._runtime.store.notes("default", RECEIPT)
             change.put_note(replace(note, body=note.body.replace("kettle 3", OTHER)))
         assert problems(book) == [
             "a link from memory 'kettle 1' of namespace 'default' holds a secret of the kind github token",
             f"the receipt {note.id} holds a secret of the kind github token",
         ]
         assert holding(book) == []
-        [link] = book._store.links("default")
-        assert (link.type, link.strength, link.created_at) == (f"has {GONE}", 0.5, book._now())
+        [link] = book._runtime.store.links("default")
+        assert (link.type, link.strength, link.created_at) == (f"has {GONE}", 0.5, book._runtime.now())
         assert book.receipts()[0].ids == (GONE,)
 
     def test_what_one_memory_calls_a_key_is_replaced_in_another_that_does_not(self, book: Engine) -> None:

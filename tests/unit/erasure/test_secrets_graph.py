@@ -37,12 +37,12 @@ def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
 
 
 def id_of(book: Engine, name: str) -> str:
-    [id_] = [each.id for each in book._store.graph("default").list_entities(EVER) if each.name == name]
+    [id_] = [each.id for each in book._runtime.store.graph("default").list_entities(EVER) if each.name == name]
     return id_
 
 
 def fact_of(book: Engine) -> str:
-    [fact] = book._store.graph("default").list_relations(EVER)
+    [fact] = book._runtime.store.graph("default").list_relations(EVER)
     return fact.id
 
 
@@ -64,13 +64,13 @@ def spoil_fact(graph: GraphChange, id_: str, **values: Any) -> None:
     ],
 )
 def test_every_text_of_an_episode_is_cleaned(book: Engine, values: dict[str, str]) -> None:
-    with book._store.change_memories("default") as change:
+    with book._runtime.store.change_memories("default") as change:
         change.graph.put_episode(replace(change.graph.episodes(["said"])["said"], **values))
     expected = f"episode 'said' of namespace 'default' {KIND}"
     assert [(each.problem, each.mended) for each in found(book, mend=False)] == [(expected, False)]
     assert problems(book) == [expected]
     assert holding(book) == []
-    assert GONE in str(asdict(book._store.graph("default").episodes(["said"])["said"]))
+    assert GONE in str(asdict(book._runtime.store.graph("default").episodes(["said"])["said"]))
     assert found(book) == []
 
 
@@ -85,11 +85,11 @@ def test_every_text_of_an_episode_is_cleaned(book: Engine, values: dict[str, str
 )
 def test_every_text_of_an_entity_is_cleaned(book: Engine, values: dict[str, str]) -> None:
     id_ = id_of(book, "Ann")
-    with book._store.change_memories("default") as change:
+    with book._runtime.store.change_memories("default") as change:
         spoil_entity(change.graph, id_, **values)
     assert problems(book) == [f"entity '{id_}' of namespace 'default' {KIND}"]
     assert holding(book) == []
-    assert GONE in str(asdict(book._store.graph("default").entities([id_])[id_]))
+    assert GONE in str(asdict(book._runtime.store.graph("default").entities([id_])[id_]))
     assert found(book) == []
 
 
@@ -98,51 +98,51 @@ def test_every_text_of_an_entity_is_cleaned(book: Engine, values: dict[str, str]
 )
 def test_every_text_of_a_fact_is_cleaned(book: Engine, values: dict[str, str]) -> None:
     id_ = fact_of(book)
-    with book._store.change_memories("default") as change:
+    with book._runtime.store.change_memories("default") as change:
         spoil_fact(change.graph, id_, **values)
     assert problems(book) == [f"fact '{id_}' of namespace 'default' {KIND}"]
     assert holding(book) == []
-    assert GONE in str(asdict(book._store.graph("default").relations([id_])[id_]))
+    assert GONE in str(asdict(book._runtime.store.graph("default").relations([id_])[id_]))
     assert found(book) == []
 
 
 def test_names_are_cleaned_with_their_forms_and_the_texts_by_which_they_are_found(book: Engine) -> None:
     """The form by which names are compared, and the index, have the secret too."""
     id_, name = id_of(book, "Ann"), f"Ann {TOKEN}"
-    with book._store.change_memories("default") as change:
+    with book._runtime.store.change_memories("default") as change:
         graph = change.graph
         entity = graph.entities([id_])[id_]
         graph.put_alias(Alias(id_, name, normal(name), 5.0, "said"))
         graph.put_alias(Alias(id_, "", f"{KEY}part:{normal(TOKEN)}", 5.0))
         graph.put_mentions([Mention("said", "entity", id_, 0, 3, name)])
         names = [alias for alias in graph.aliases([id_])[id_] if alias.name]
-        graph.put_entity(entity, Texts(book._destination()).of_entity(entity, names))
-    assert TOKEN in str(texts(book._store, "default"))
+        graph.put_entity(entity, Texts(book._runtime.destination()).of_entity(entity, names))
+    assert TOKEN in str(texts(book._runtime.store, "default"))
     assert problems(book) == [f"entity '{id_}' of namespace 'default' {KIND}"]
     assert holding(book, TOKEN, normal(TOKEN)) == []
-    graph = book._store.graph("default")
+    graph = book._runtime.store.graph("default")
     assert [alias.name for alias in graph.aliases([id_])[id_] if alias.name] == [f"Ann {GONE}", "Ann"]
     assert {mention.name for mention in graph.mentions("entity", [id_])[id_]} == {"Ann", f"Ann {GONE}"}
-    assert f"Ann, Ann {GONE}" in texts(book._store, "default")["entity"]
+    assert f"Ann, Ann {GONE}" in texts(book._runtime.store, "default")["entity"]
     assert book.graph.entity(f"Ann {GONE}").uuid == id_
     assert found(book) == []
 
 
 def test_what_happened_and_why_is_cleaned(book: Engine) -> None:
     id_, fact = id_of(book, "Ann"), fact_of(book)
-    with book._store.change_memories("default") as change:
+    with book._runtime.store.change_memories("default") as change:
         change.graph.put_happening(Happening("entity", id_, 5.0, "renamed", f"as {TOKEN} says", "", '{"name": "x"}'))
         change.graph.put_happening(Happening("relation", fact, 5.0, "ended", "", "", json.dumps({"deep": [TOKEN]})))
     where = (f"entity '{id_}'", f"fact '{fact}'")
     assert problems(book) == [f"{each} of namespace 'default' {KIND}" for each in where]
     assert holding(book) == []
-    assert book._store.graph("default").happenings("entity", id_)[-1].reason == f"as {GONE} says"
+    assert book._runtime.store.graph("default").happenings("entity", id_)[-1].reason == f"as {GONE} says"
     assert found(book) == []
 
 
 def test_mentions_and_facts_follow_their_words_where_a_secret_before_them_goes(book: Engine) -> None:
     """A placeholder is shorter or longer than the secret: places behind it move."""
-    with book._store.change_memories("default") as change:
+    with book._runtime.store.change_memories("default") as change:
         graph = change.graph
         moved, by = graph.mentioned(["said"])["said"], len(f"{TOKEN} ")
         graph.put_episode(replace(graph.episodes(["said"])["said"], content=f"{TOKEN} Ann lives in Oslo."))
@@ -155,7 +155,7 @@ def test_mentions_and_facts_follow_their_words_where_a_secret_before_them_goes(b
         graph.erase_happenings("relation", relation.id)
         graph.put_happening(replace(happened, detail=json.dumps(said, sort_keys=True)))
     assert len(problems(book)) == 1
-    graph = book._store.graph("default")
+    graph = book._runtime.store.graph("default")
     content = graph.episodes(["said"])["said"].content
     assert content == f"{GONE} Ann lives in Oslo."
     places = {(each.name, content[each.start : each.end]) for each in graph.mentioned(["said"])["said"]}
@@ -170,7 +170,7 @@ def test_mentions_and_facts_follow_their_words_where_a_secret_before_them_goes(b
 def test_places_in_the_words_of_a_memory_move_too(book: Engine) -> None:
     """An episode that a memory is holds no words of its own."""
     memory = book.remember("Zoe lives in Bergen.", id="zoe")
-    with book._store.change_memories("default") as change:
+    with book._runtime.store.change_memories("default") as change:
         episodes = change.graph.episodes_of_memory(memory.id)
         change.graph.erase_episodes([each.id for each in episodes])
         episode = replace(change.graph.episodes(["said"])["said"], id="of it", content="", memory="zoe", version=1)
@@ -179,7 +179,7 @@ def test_places_in_the_words_of_a_memory_move_too(book: Engine) -> None:
         change.graph.put_mentions([Mention("of it", "entity", id_of(book, "Ann"), begin, begin + 3, "Zoe")])
     spoil(book, "zoe", record={"content": f"{TOKEN} Zoe lives in Bergen."})
     assert any("memory 'zoe'" in problem for problem in problems(book))
-    [mention] = book._store.graph("default").mentioned(["of it"])["of it"]
+    [mention] = book._runtime.store.graph("default").mentioned(["of it"])["of it"]
     assert book.get("zoe").content[mention.start : mention.end] == "Zoe"
     assert holding(book) == []
 

@@ -34,7 +34,7 @@ def test_secrets_in_issues_and_their_history_are_replaced(tmp_path: Path) -> Non
     plain = Issue("commonplace-00000002", "Merge", "merge", ("a",), notes='{"memory_ids":  ["a"]}')
     undo = Reversal(issue.id, "run", 1.0, ("a",), "[]")
     with commonplace.open(tmp_path / "store", embedder="hashing") as book:
-        with book._store.change_memories("default") as change:
+        with book._runtime.store.change_memories("default") as change:
             for each in (issue, plain):
                 change.ledger.put_issue(each)
             change.ledger.add_event(IssueEvent(issue.id, 1.0, "me", "created", "plain"))
@@ -55,7 +55,7 @@ def test_secrets_in_issues_and_their_history_are_replaced(tmp_path: Path) -> Non
         assert told["notes"] == {"memory_ids": ["a"], "seen": {"token": PLACEHOLDER}}
         assert told["log"] == [f"2026-01-01 blocked: {PLACEHOLDER}"]
         assert [event.why for event in book.ledger.history(issue.id)] == ["plain", f"by {PLACEHOLDER}"]
-        assert [event.why for event in book._store.ledger("default").events("bd-1")] == [f"by {PLACEHOLDER}"]
+        assert [event.why for event in book._runtime.store.ledger("default").events("bd-1")] == [f"by {PLACEHOLDER}"]
         assert book.ledger.get(plain.id) == plain
-        assert [each.issue for each in book._store.ledger("default").reversals()] == [issue.id]
+        assert [each.issue for each in book._runtime.store.ledger("default").reversals()] == [issue.id]
         assert book.doctor(secrets=True).findings == ()

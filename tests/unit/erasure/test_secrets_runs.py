@@ -95,15 +95,15 @@ class TestWhatIsLeft:
 
     def test_a_reader_of_the_state_before_is_waited_for_and_the_doctor_finishes(self, book: Engine) -> None:
         spoil(book, "kettle 1", record={"content": TOKEN})
-        with commonplace.open(book.directory) as reader, reader._store.snapshot():
-            reader._store.change()
+        with commonplace.open(book.directory) as reader, reader._runtime.store.snapshot():
+            reader._runtime.store.change()
             report = book.doctor(secrets=True)
             assert {(finding.part, finding.mended) for finding in report.findings} == {
                 ("secrets", True),
                 ("forgetting", False),
             }
             assert [name.removesuffix("-wal") for name in holding(book)] == ["store.db"]
-        assert not was_cut_short(book._store)
+        assert not was_cut_short(book._runtime.store)
         assert [finding.part for finding in book.doctor().findings] == ["forgetting"]
         assert holding(book) == []
         assert book.doctor(secrets=True).is_healthy
@@ -114,7 +114,7 @@ class TestWhatIsLeft:
         book.backup(tmp_path / "backup.zip")
         inside = book.directory / "backup.bak"  # none is made there any more
         inside.write_text(TOKEN)
-        with book._store.change_memories("default") as change:
+        with book._runtime.store.change_memories("default") as change:
             change.put_note(backup_note(inside, datetime.fromtimestamp(0, UTC)))
         assert len(problems(book)) == 1
 
@@ -143,7 +143,7 @@ class TestWhatIsLeft:
             patched.setattr(Stored, "_rewrite", once)
             book.doctor(secrets=True)
         book.sync()
-        assert was_cut_short(book._store)
+        assert was_cut_short(book._runtime.store)
         assert [finding.part for finding in book.doctor(mend=False).findings] == ["forgetting"]
         report = book.doctor()
         assert [(each.problem, each.mended) for each in report.findings] == [
@@ -152,14 +152,14 @@ class TestWhatIsLeft:
             ("an earlier run was ended before it had replaced all", True),
         ]
         assert holding(book) == []
-        assert not was_cut_short(book._store)
-        assert book._store.notes(None, FORGETTING) == []
+        assert not was_cut_short(book._runtime.store)
+        assert book._runtime.store.notes(None, FORGETTING) == []
         assert book.doctor().findings == ()
 
     def test_the_receipt_of_a_run_names_nothing_and_is_no_forgetting(self, book: Engine) -> None:
         spoil(book, "kettle 1", record={"content": TOKEN})
         book.doctor(secrets=True)
-        [note] = book._store.notes(STORE_SPACE, RECEIPT)
+        [note] = book._runtime.store.notes(STORE_SPACE, RECEIPT)
         assert '"verified": true' in note.body
         assert '"ids": []' in note.body
         assert book.receipts() == []
@@ -195,7 +195,7 @@ class TestWhatStays:
         assert holding(book) == []
 
     def everything(self, book: Engine, then: float) -> dict[str, Any]:
-        store = book._store
+        store = book._runtime.store
         ids = [each.id for each in book.list(statuses=(), limit=100)]
         asked = [(question, as_of) for question in ("kettle minutes", "turn of the talk") for as_of in (None, then)]
         hits = [book.search(question, 50, as_of=as_of, min_score=0.0).hits for question, as_of in asked]
@@ -220,7 +220,7 @@ class TestWhatStays:
         clock.now = 1e9
         store_file(book, "b.md", TOKEN)
         assert len(problems(book)) == 2
-        numbers = {owner.path: number for number, owner in book._store.artifacts("default")}
+        numbers = {owner.path: number for number, owner in book._runtime.store.artifacts("default")}
         assert numbers["a.md"] in artifacts(book, seconds)
         if seconds:
             below = seconds - max(seconds * 1e-15, 1e-12)
@@ -231,22 +231,22 @@ class TestWhatStays:
         spoil(book, "kettle 1", record={"content": TOKEN})
         book.sync()
         book.doctor()
-        before, change = files(book), book._store.change()
+        before, change = files(book), book._runtime.store.change()
         findings = found(book, mend=False)
         assert [finding.mended for finding in findings] == [False, False]
         assert all(finding.remedy.startswith("run `commonplace doctor --secrets`") for finding in findings)
-        assert (files(book), book._store.change()) == (before, change)
+        assert (files(book), book._runtime.store.change()) == (before, change)
 
     def test_a_damaged_store_is_told_of_and_not_written(self, book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         spoil(book, "kettle 1", record={"content": TOKEN})
-        change = book._store.change()
-        monkeypatch.setattr(type(book._store), "check", lambda _: ["a page is lost"])
+        change = book._runtime.store.change()
+        monkeypatch.setattr(type(book._runtime.store), "check", lambda _: ["a page is lost"])
         report = book.doctor(secrets=True)
         assert [(each.part, each.mended) for each in report.findings if each.part == "secrets"] == [
             ("secrets", False)
         ] * 2
         assert report.findings[-1].problem == "nothing was replaced in a damaged store: a page is lost"
-        assert book._store.change() == change
+        assert book._runtime.store.change() == change
 
     def test_what_cannot_be_written_is_a_finding(self, book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         """What was found is told all the same."""
@@ -255,7 +255,7 @@ class TestWhatStays:
         def full(*_: object, **__: object) -> None:
             raise StoreError("the disk is full", remedy="make room")
 
-        monkeypatch.setattr(type(book._store), "compact", full)
+        monkeypatch.setattr(type(book._runtime.store), "compact", full)
         findings = found_of(book)
         assert [(each.mended, each.remedy) for each in findings][1:] == [(False, "make room")]
         monkeypatch.undo()
@@ -268,7 +268,7 @@ def cleaned(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def artifacts(book: Engine, as_of: float | None) -> list[int]:
-    return book._store.matching_owners("default", Filter(kinds=("artifact",), as_of=as_of))
+    return book._runtime.store.matching_owners("default", Filter(kinds=("artifact",), as_of=as_of))
 
 
 def found_of(book: Engine) -> list[Any]:
@@ -382,7 +382,7 @@ def test_a_store_that_cannot_be_written_is_only_looked_through(clock: Clock) -> 
             path.chmod(0o555 if path.is_dir() else 0o444)
         settings = commonplace.settings.load({"store.path": str(directory)})
         with without_rights(), commonplace.open(directory, settings=settings, clock=clock) as book:
-            assert book._store.is_read_only
+            assert book._runtime.store.is_read_only
             for finding in found(book):
                 assert not finding.mended
                 assert finding.remedy.startswith("run `commonplace doctor --secrets` where the store can be written")

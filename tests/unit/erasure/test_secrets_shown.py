@@ -25,7 +25,7 @@ def test_memories_are_given_out_with_placeholders_whichever_way(book: Engine) ->
     metadata = f'{{"a": ["{TOKEN}", 1], "token": "x"}}'
     record = {"content": f"Kettle {TOKEN}", "entities": (TOKEN,), "source": TOKEN, "metadata": metadata}
     spoil(book, "kettle 1", record=record)
-    assert TOKEN in book._store.memory("default", "kettle 1").record.content  # type: ignore[union-attr]
+    assert TOKEN in book._runtime.store.memory("default", "kettle 1").record.content  # type: ignore[union-attr]
     around = book.neighbourhood("pot").memories
     for seen in (book.get("kettle 1"), book.list()[-1], book.versions("kettle 1")[-1], book.touch("kettle 1"), *around):
         if seen.id == "kettle 1":

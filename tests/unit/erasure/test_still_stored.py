@@ -122,10 +122,10 @@ def test_what_was_said_is_looked_for_in_receipts_all_the_same(book: Engine) -> N
     needles = Collector()
     needles.add_content("Quillfeather")
     book.forget(book.remember("Boats", id="Quillfeather").id)
-    assert still_stored(book._store, needles.needles()) == set()
+    assert still_stored(book._runtime.store, needles.needles()) == set()
     needles = Collector()
     needles.add_label("Quillfeather")
-    assert still_stored(book._store, needles.needles().of_kinds(LABEL)) == {b"Quillfeather"}
+    assert still_stored(book._runtime.store, needles.needles().of_kinds(LABEL)) == {b"Quillfeather"}
 
 
 def test_the_settings_of_a_store_are_its_own_words(own: bytes) -> None:

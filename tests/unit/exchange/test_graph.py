@@ -74,8 +74,8 @@ class TestThereAndBack:
     ) -> None:
         report = other.import_(exported(book, tmp_path / "e.jsonl"))
         assert (report.episodes.added, report.entities.added, report.relations.added) == (3, 7, 4)
-        assert dump(other._store, "default") == dump(book._store, "default")
-        there, here = texts(other._store, "default"), texts(book._store, "default")
+        assert dump(other._runtime.store, "default") == dump(book._runtime.store, "default")
+        there, here = texts(other._runtime.store, "default"), texts(book._runtime.store, "default")
         assert {kind: sorted(some) for kind, some in there.items()} == {k: sorted(some) for k, some in here.items()}
         found = [[fact.uuid for fact in each.graph.search_edges("where does Ann live")] for each in (other, book)]
         assert found[0] == found[1] != []
@@ -88,10 +88,10 @@ class TestThereAndBack:
         """The history is what facts are reckoned from, and what a split needs."""
         book.graph.merge("Ann", "Bob", reason="one person")
         other.import_(exported(book, tmp_path / "e.jsonl"))
-        assert dump(other._store, "default") == dump(book._store, "default")
+        assert dump(other._runtime.store, "default") == dump(book._runtime.store, "default")
         for each in (book, other):
             each.graph.split("Ann")
-        assert dump(other._store, "default") == dump(book._store, "default")
+        assert dump(other._runtime.store, "default") == dump(book._runtime.store, "default")
 
     def test_only_the_graph_or_all_but_the_graph_is_exported(self, book: Engine, tmp_path: Path) -> None:
         book.remember("The kettle whistles")
@@ -104,7 +104,7 @@ class TestThereAndBack:
 
     def test_what_leads_nowhere_is_left_out(self, book: Engine, tmp_path: Path) -> None:
         """A mention in an episode that is gone tells nothing, and would be refused."""
-        with book._store.change_memories("default") as change:
+        with book._runtime.store.change_memories("default") as change:
             change.graph.erase_episodes(["third"])
             change.graph.put_mentions([])
         store = MemoryStore()
@@ -114,10 +114,10 @@ class TestThereAndBack:
 
 class TestWhatIsThereAlready:
     def test_importing_twice_changes_nothing(self, book: Engine, tmp_path: Path) -> None:
-        change = book._store.change()
+        change = book._runtime.store.change()
         report = book.import_(exported(book, tmp_path / "e.jsonl"))
         assert (report.episodes.unchanged, report.entities.unchanged, report.relations.unchanged) == (3, 7, 4)
-        assert book._store.change() == change
+        assert book._runtime.store.change() == change
 
     def test_what_has_grown_since_stays_as_it_is(self, book: Engine, clock: Clock, tmp_path: Path) -> None:
         """An old export holds an earlier state of the same entities and facts."""
@@ -125,29 +125,29 @@ class TestWhatIsThereAlready:
         clock.move(days=1)
         book.graph.add_episode("Ann moved to Paris in March 2026.", reference_time="2026-03-02")
         book.graph.merge("Ann", "Bob", reason="one person")
-        before = dump(book._store, "default")
+        before = dump(book._runtime.store, "default")
         report = book.import_(old)
         assert report.conflicts == ()
-        assert dump(book._store, "default") == before
+        assert dump(book._runtime.store, "default") == before
 
     def test_something_else_under_the_same_id_is_refused_skipped_or_replaced(
         self, book: Engine, other: Engine, tmp_path: Path
     ) -> None:
         other.import_(exported(book, tmp_path / "e.jsonl"))
         other.graph.add_episode("Nobody lives in Oslo.", uuid="first", reference_time="2026-01-05")
-        changed = dump(other._store, "default")
+        changed = dump(other._runtime.store, "default")
         with pytest.raises(UsageError, match="here with other content, nothing was imported: episode"):
             other.import_(tmp_path / "e.jsonl")
         report = other.import_(tmp_path / "e.jsonl", on_conflict="skip")
         assert report.episodes.skipped == 1
-        assert changed != dump(book._store, "default")
+        assert changed != dump(book._runtime.store, "default")
         other.import_(tmp_path / "e.jsonl", on_conflict="replace")
-        found = {each.id: each.content for each in other._store.graph("default").list_episodes(GraphFilter())}
+        found = {each.id: each.content for each in other._runtime.store.graph("default").list_episodes(GraphFilter())}
         assert found == {id_: content for id_, content, _ in SAID}
         assert other.doctor().findings == ()
-        change = other._store.change()
+        change = other._runtime.store.change()
         assert other.import_(tmp_path / "e.jsonl").conflicts == ()
-        assert other._store.change() == change
+        assert other._runtime.store.change() == change
 
     def test_an_import_that_was_cut_short_is_completed(self, book: Engine, other: Engine, tmp_path: Path) -> None:
         path = exported(book, tmp_path / "e.jsonl")
@@ -155,7 +155,7 @@ class TestWhatIsThereAlready:
         half = written_by_hand(tmp_path / "half.jsonl", *lines[1:6])
         other.import_(half)
         other.import_(path)
-        assert dump(other._store, "default") == dump(book._store, "default")
+        assert dump(other._runtime.store, "default") == dump(book._runtime.store, "default")
 
     def test_entities_of_one_name_are_told_of(self, book: Engine, tmp_path: Path) -> None:
         path = written_by_hand(tmp_path / "e.jsonl", an_entity("another", "Ann"), an_entity("third", "Zoe"))

@@ -131,13 +131,13 @@ def test_much_text_is_written_in_portions(book: Engine, tmp_path: Path, monkeypa
     """What a batch says is written while others wait."""
     monkeypatch.setattr(import_, "BATCH_CHARACTERS", 38)
     held: list[int] = []
-    change = type(book._store).change_memories
+    change = type(book._runtime.store).change_memories
 
     def noted(self: object, *given: object, **named: object) -> object:
         held.append(len(book.list()))
         return change(self, *given, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(type(book._store), "change_memories", noted)
+    monkeypatch.setattr(type(book._runtime.store), "change_memories", noted)
     cities = ("Rome", "Oslo", "Bonn", "Bern")
     book.import_(mem0(tmp_path / "m.json", *((city, f"Mira lives in {city}.") for city in cities)))
     assert held[:2] == [0, 2]

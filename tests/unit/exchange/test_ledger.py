@@ -47,7 +47,7 @@ def book(tmp_path: Path) -> Iterator[Engine]:
 
 
 def put(book: Engine, *issues: Issue, reversals: tuple[Reversal, ...] = ()) -> None:
-    with book._store.change_memories(book.namespace) as change:
+    with book._runtime.store.change_memories(book.namespace) as change:
         for issue in issues:
             change.ledger.put_issue(issue)
         for event in EVENTS:
@@ -58,7 +58,7 @@ def put(book: Engine, *issues: Issue, reversals: tuple[Reversal, ...] = ()) -> N
 
 
 def held(book: Engine) -> tuple[list[Issue], list[IssueEvent], list[Reversal]]:
-    ledger = book._store.ledger(book.namespace)
+    ledger = book._runtime.store.ledger(book.namespace)
     return ledger.issues(IssueSelection()), ledger.events(), ledger.reversals()
 
 

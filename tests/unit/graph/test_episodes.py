@@ -82,6 +82,6 @@ def test_what_is_mentioned_on_and_on_is_recorded_fifty_times_and_by_each_of_its_
     with commonplace.open(tmp_path, embedder="hashing") as book:
         added = book.graph.add_episode("Mira Okafor came home. " * 80 + "Okafor slept.")
         [mira] = added.entities
-        mentions = book._store.graph("default").mentions("entity", [mira.uuid])[mira.uuid]
+        mentions = book._runtime.store.graph("default").mentions("entity", [mira.uuid])[mira.uuid]
         assert [each.name for each in mentions] == ["Mira Okafor"] * 50 + ["Okafor"]
         assert [each.start for each in mentions[:3]] == [0, 23, 46]

@@ -17,7 +17,7 @@ from commonplace.types.knowledge import StoredKnowledge
 
 
 def stored(book: Engine, agent: str = "a", *, deleted: bool = False) -> list[StoredKnowledge]:
-    return book._store.knowledge(book.namespace).items(agent, deleted=deleted)
+    return book._runtime.store.knowledge(book.namespace).items(agent, deleted=deleted)
 
 
 def ids(book: Engine, agent: str = "a") -> dict[str, str]:
@@ -36,11 +36,11 @@ def test_maps_are_kept_with_their_texts_and_as_they_are(book: Engine, knowledge:
 def test_what_is_there_already_stays_as_it_is(book: Engine, knowledge: KnowledgeService, clock: Clock) -> None:
     """An agent is created again and again: nothing is embedded, nothing changes its id."""
     knowledge.index_knowledge("a", CITIES)
-    before, change = stored(book), book._store.change()
+    before, change = stored(book), book._runtime.store.change()
     clock.move(days=1)
     report = knowledge.index_knowledge("a", list(CITIES))
     assert (report.added, report.unchanged, report.deleted) == (0, 2, 0)
-    assert (stored(book), book._store.change()) == (before, change)
+    assert (stored(book), book._runtime.store.change()) == (before, change)
 
 
 def test_what_is_not_given_any_more_is_softly_deleted(book: Engine, knowledge: KnowledgeService, clock: Clock) -> None:
@@ -282,7 +282,7 @@ def test_what_another_process_takes_away_meanwhile_is_put_back(
 ) -> None:
     """What was compared before the transaction may not hold in it."""
     knowledge.index_knowledge("a", [SEOUL])
-    begin = type(book._store).change_memories
+    begin = type(book._runtime.store).change_memories
     taken = iter([True])
 
     def meanwhile(self: Any, namespace: str, **named: Any) -> Any:
@@ -291,7 +291,7 @@ def test_what_another_process_takes_away_meanwhile_is_put_back(
                 change.knowledge.expire([item.number for item in change.knowledge.items("a")], 1.0)
         return begin(self, namespace, **named)
 
-    monkeypatch.setattr(type(book._store), "change_memories", meanwhile)
+    monkeypatch.setattr(type(book._runtime.store), "change_memories", meanwhile)
     report = knowledge.index_knowledge("a", CITIES)
     assert (report.added, report.unchanged) == (2, 0)
     assert sorted(ids(book)) == [SEOUL_TEXT, TOKYO_TEXT]

@@ -125,9 +125,9 @@ class TestFirstStage:
         knowledge = book.knowledge
         knowledge.index_knowledge("a", CITIES)
         hits = knowledge.retrieve("a", "weather in Seoul").hits
-        embedder = for_kind(book._embedder, "knowledge")
+        embedder = for_kind(book._runtime.embedder, "knowledge")
         texts = ["weather in Seoul", *(hit.content for hit in hits)]
-        asked, *vectors = embedder.embed([TokenizedText(text, book._tokens.tokenize(text)) for text in texts])
+        asked, *vectors = embedder.embed([TokenizedText(text, book._runtime.tokens.tokenize(text)) for text in texts])
         assert [hit.similarity for hit in hits] == pytest.approx([float(each @ asked) for each in vectors], abs=0.01)
         worded = book.knowledge_service(MemoryConfig(vector_enabled=False)).retrieve("a", "weather in Seoul")
         assert worded.hits
@@ -154,7 +154,7 @@ class TestOwnVectors:
         service = book.knowledge_service(FLAT, embedder=OwnEmbedder())
         service.index_knowledge("a", FACTS)
         first = service.retrieve_relevant_knowledge("a", "kettles")
-        kind = type(book._store.knowledge("default"))
+        kind = type(book._runtime.store.knowledge("default"))
         monkeypatch.setattr(kind, "items", None)
         assert service.retrieve_relevant_knowledge("a", "kettles") == first
 

@@ -17,8 +17,8 @@ TOKEN = "ghp" + "_" + MIXED[:36]
 
 def spoil(book: Engine) -> None:
     """Put a token into every map and its passages, past all redaction, and into a context."""
-    maker = PassageMaker(book._destination())
-    with book._store.change_memories(book.namespace) as change:
+    maker = PassageMaker(book._runtime.destination())
+    with book._runtime.store.change_memories(book.namespace) as change:
         for item in (*change.knowledge.items(), *change.knowledge.items(deleted=True)):
             text = f"{item.record.content} {TOKEN}"
             record = replace(item.record, content=text, metadata=json.dumps({"note": text}))
@@ -83,5 +83,5 @@ def test_an_agent_that_is_called_by_a_secret_is_told(book: Engine) -> None:
 
 
 def _items(book: Engine) -> list[StoredKnowledge]:
-    knowledge = book._store.knowledge(book.namespace)
+    knowledge = book._runtime.store.knowledge(book.namespace)
     return [*knowledge.items(), *knowledge.items(deleted=True)]

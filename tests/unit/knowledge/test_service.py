@@ -131,7 +131,7 @@ class TestAChangedEmbedder:
         """Another process may change it between embedding and writing; nobody who indexes should have to know."""
         service = book.knowledge_service(FLAT)
         with commonplace.open(book.directory) as other:
-            change_memories, once = book._store.change_memories, iter([None])
+            change_memories, once = book._runtime.store.change_memories, iter([None])
 
             def changing(*arguments: Any, **named: Any) -> Any:
                 for _ in once:
@@ -139,7 +139,7 @@ class TestAChangedEmbedder:
                 return change_memories(*arguments, **named)
 
             book.remember("Kettles boil")
-            book._store.change_memories = changing  # type: ignore[method-assign]
+            book._runtime.store.change_memories = changing  # type: ignore[method-assign]
             report = service.index_knowledge("a", CITIES)
         assert (report.added, report.embedder) == (2, "hashing@1/64")
         assert service.retrieve_relevant_knowledge("a", "humid climate")[0] == TOKYO_TEXT

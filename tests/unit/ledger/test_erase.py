@@ -33,8 +33,10 @@ def holding(book: Engine, mark: bytes) -> list[str]:
 
 
 def reversal(book: Engine, issue: str, *memory_ids: str) -> None:
-    with book._store.change_memories("default") as change:
-        change.ledger.put_reversal(Reversal(issue, "run", book._now(), memory_ids, json.dumps([["x", *memory_ids]])))
+    with book._runtime.store.change_memories("default") as change:
+        change.ledger.put_reversal(
+            Reversal(issue, "run", book._runtime.now(), memory_ids, json.dumps([["x", *memory_ids]]))
+        )
 
 
 def test_no_issue_and_no_event_holds_it_afterwards(book: Engine) -> None:
@@ -74,7 +76,7 @@ def test_what_would_bring_it_back_is_gone(book: Engine) -> None:
     reversal(book, one, ID, "a")
     reversal(book, other, "a", "b")
     assert book.forget(ID).counts["reversals"] == 1
-    held = book._store.ledger("default")
+    held = book._runtime.store.ledger("default")
     assert (held.reversal(one), [each.issue for each in held.reversals()]) == (None, [other])
     assert book.doctor(mend=False).findings == ()
 
@@ -85,7 +87,7 @@ def test_an_issue_that_names_it_only_in_its_notes_is_cleaned_too(book: Engine, t
     (tmp_path / "issues.jsonl").write_text(json.dumps(line))
     book.ledger.import_(tmp_path / "issues.jsonl")
     assert book.forget(ID).counts["issues"] == 1
-    found = book._store.ledger("default").issues(IssueSelection())[0]
+    found = book._runtime.store.ledger("default").issues(IssueSelection())[0]
     assert (found.title, found.notes, found.rest) == ("Look at 0 memories", '{"memory_ids": [], "agent": ""}', "{}")
     assert found.status == "closed"
     assert holding(book, MARK) == []
@@ -94,10 +96,10 @@ def test_an_issue_that_names_it_only_in_its_notes_is_cleaned_too(book: Engine, t
 def test_what_another_program_keeps_the_issue_of_goes_too(book: Engine) -> None:
     """With beads, only what was done and what undoes it stands here."""
     reversal(book, "bd-1", ID, "a")
-    with book._store.change_memories("default") as change:
+    with book._runtime.store.change_memories("default") as change:
         change.ledger.add_event(IssueEvent("bd-1", 1.0, "me", "applied", f"for {SECRET}"))
     assert book.forget(ID).verified
-    held = book._store.ledger("default")
+    held = book._runtime.store.ledger("default")
     assert [(each.act, each.why) for each in held.events("bd-1")] == [("applied", ""), ("forgotten", "")]
     assert (held.reversals(), held.issue("bd-1")) == ([], None)
     assert holding(book, MARK) == []
@@ -129,4 +131,4 @@ def test_a_namespace_goes_with_its_issues(tmp_path: Path) -> None:
         receipt = book.forget_namespace("tenant", confirm="tenant")
         assert (receipt.verified, receipt.counts["issues"]) == (True, 1)
         assert holding(book, MARK) == []
-        assert book._store.ledger("tenant").issues(IssueSelection()) == []
+        assert book._runtime.store.ledger("tenant").issues(IssueSelection()) == []

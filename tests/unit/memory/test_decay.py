@@ -102,11 +102,11 @@ def test_a_memory_that_is_used_meanwhile_stays(book: Engine, clock: Clock) -> No
 
     class Interrupted:
         def __getattr__(self, name: str) -> Any:
-            return getattr(book._store, name)
+            return getattr(book._runtime.store, name)
 
         def change_memories(self, namespace: str) -> AbstractContextManager[MemoryChange]:
             book.touch(memory.id)
-            return book._store.change_memories(namespace)
+            return book._runtime.store.change_memories(namespace)
 
     report = decay(Interrupted(), "default", RetentionPolicy(), clock(), tier="short", threshold=1.0)  # type: ignore[arg-type]
     assert report.archived == ()

@@ -75,7 +75,7 @@ def test_what_a_searcher_keeps_stays_within_its_bytes_and_goes_when_the_store_ch
     with commonplace.open(tmp_path / "store", embedder="hashing") as book:
         for number in range(40):
             book.remember(f"A thing of its own kind, told apart by number {number}", force=True)
-        kept, prepared = book._searcher._rankings, book._searcher._queries
+        kept, prepared = book._runtime.searcher._rankings, book._runtime.searcher._queries
         for number in range(250):
             book.search(f"which thing has number {number}")
             assert 0 < kept.size_bytes <= RANKING_CACHE.most_bytes
