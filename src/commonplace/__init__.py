@@ -33,6 +33,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CommonplaceError",
     "Document",
+    "Engine",
     "Filter",
     "Hit",
     "IndexReport",
@@ -134,12 +135,20 @@ def run_spec(
     return run(Call(spec, task, input, generator, system, user), settings or load())
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 if not TYPE_CHECKING:  # a checker that saw it would take any name for one of ours
 
     def __getattr__(name: str) -> object:
         """Load a type when it is asked for: making them all takes longer than to start Python."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name == "Engine":
+            from commonplace.engine import Engine
+
+            return Engine
         if name == "Memory":
             from commonplace.memory.view import Memory
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 import shutil
 import subprocess
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import commonplace
 from commonplace import consolidation
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,6 +35,30 @@ def loaded_by(code: str) -> set[str]:
 def test_importing_commonplace_loads_nothing_heavy() -> None:
     """A library that costs a second to import is taken out of every hook and server."""
     assert loaded_by("import commonplace").isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("name", ["Document", "Engine", "Filter", "Hit", "IndexReport", "Memory"])
+def test_types_are_listed_before_they_are_loaded(name: str) -> None:
+    """Completion in a shell asks `dir`; type checkers and hovers read the imports of the source."""
+    assert name in commonplace.__all__
+    assert name in dir(commonplace)
+    imported = {
+        each.asname or each.name
+        for node in ast.walk(ast.parse(inspect.getsource(commonplace)))
+        if isinstance(node, ast.ImportFrom)
+        for each in node.names
+    }
+    assert name in imported
+    assert getattr(commonplace, name).__name__ == name
+    assert loaded_by(f"import commonplace\nassert {name!r} in dir(commonplace)").isdisjoint(HEAVY)
+
+
+def test_the_engine_has_every_call_with_its_description_in_one_place() -> None:
+    """Whoever hovers over a call, or goes to its definition, finds what it does."""
+    assert commonplace.Engine.__mro__ == (commonplace.Engine, object)
+    calls = {name: call for name, call in vars(commonplace.Engine).items() if not name.startswith("_")}
+    assert {"search", "remember", "forget", "graph", "knowledge"} <= calls.keys()
+    assert [name for name, call in calls.items() if not inspect.getdoc(call)] == []
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,13 @@ def test_open_makes_a_store_unless_it_is_told_not_to(tmp_path: Path) -> None:
         commonplace.open(tmp_path / "made", create="no")  # type: ignore[arg-type]
 
 
+def test_an_engine_says_which_store_and_namespace_it_is_of(tmp_path: Path) -> None:
+    """In a shell, it is what `commonplace.open()` answers."""
+    with commonplace.open(tmp_path / "store", "kitchen") as book:
+        assert repr(book) == f"<commonplace.Engine {str(tmp_path / 'store')!r}, namespace 'kitchen'>"
+    assert repr(book).endswith(" (closed)>")
+
+
 def test_when_something_happened_may_be_said_in_words(bare: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks by "last Tuesday" also remembers by it; a day is one of this machine's calendar, as printed."""
     monkeypatch.setenv("TZ", "America/New_York")
