@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import commonplace
-from commonplace.dates.time import EARLIEST, LATEST, iso, moment_of, parse, seconds_of
+from commonplace.dates.time import EARLIEST, LATEST, iso, moment_in_words, moment_of, parse, seconds_of
 
 NOON_OF_THE_LAST_DAY = datetime(9999, 12, 31, 12, tzinfo=UTC)
 
@@ -63,3 +63,11 @@ def test_no_time_of_a_receipt_or_a_memory_is_a_number(tmp_path: Path) -> None:
         again = book.receipts()[0]
     assert kept["created_at"] == gone.to_dict()["at"] == again.to_dict()["at"] == "2026-03-01T00:00:00Z"
     assert again == gone
+
+
+def test_a_period_in_words_is_its_last_moment_or_now_where_that_comes_first() -> None:
+    """What is known as of March includes all of March and nothing of the first of April."""
+    now = parse("2026-05-10T12:00:00Z")
+    assert moment_in_words("as_of", "2026-03", now) == pytest.approx(parse("2026-04-01T00:00:00Z") - 0.001, abs=1e-6)
+    assert moment_in_words("as_of", "2026-05", now) == now
+    assert moment_in_words("since", "2026-03", now, is_start=True) == parse("2026-03-01T00:00:00Z")
