@@ -139,3 +139,10 @@ def test_all_of_a_list_is_checked_before_any_of_it_is_stored(book: Engine) -> No
     with pytest.raises(UsageError, match="memory 2 of 3: the content is empty; none of them was stored"):
         book.remember_many([{"content": "one"}, {"content": "  \n"}, {"content": "three"}])
     assert book.list() == []
+
+
+def test_what_was_said_in_a_session_is_no_twin_of_a_memory(book: Engine) -> None:
+    """A turn of a conversation may be purged with it; the memory that repeats it must not go with the turn."""
+    turn = book.remember("We bill in euros.", session="talk")
+    kept = book.remember("We bill in euros.")
+    assert (kept.outcome, kept.id != turn.id) == ("added", True)
