@@ -50,7 +50,7 @@ def points(kills: int, *arguments: object) -> list[int]:
     """Return moments at which to be killed, of all that there are; the last ones, where names change, among them."""
     moments = int(finish(start("count", *arguments)))
     late = min(kills // 2, moments)
-    return sorted({*range(moments - late, moments), *random.Random(23).sample(range(1, moments), kills - late)})
+    return sorted({*range(moments - late, moments), *range(1, moments, moments // (kills - late))})
 
 
 def die(point: int, *arguments: object) -> None:

@@ -122,7 +122,7 @@ def test_new_times_are_recorded_once_and_then_trusted(tmp_path: Path, monkeypatc
     copy = tmp_path / "copy"
     shutil.copytree(original, copy, copy_function=shutil.copyfile)
     assert found(Index(copy, store_id=store.id, embedding=EMBEDDING)) == 41
-    monkeypatch.setattr("commonplace.index.files._checksum", lambda _descriptor: 0)
+    monkeypatch.setattr("commonplace.index.files._file_checksum", lambda _descriptor: 0)
     index = Index(copy, store_id=store.id, embedding=EMBEDDING)
     assert (index.reader().fault, found(index), index.reader().change) == ("", 41, store.change())
 
