@@ -288,7 +288,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         except ValueError:
             value = None
         if not isinstance(value, dict):
-            raise UsageError(f"{path}, line {number} is no JSON object", remedy="give one object a line")
+            raise UsageError(f"{path}, line {number} is not a JSON object", remedy="give one object a line")
         yield number, value
 
 

@@ -279,7 +279,10 @@ class TestReservedNamespaces:
 @pytest.mark.parametrize(
     ("values", "claim"),
     [
-        ([entity("a"), relation("r", "a", "b"), relation("s", "a", "b")], "relations with an end that is no entity: 2"),
+        (
+            [entity("a"), relation("r", "a", "b"), relation("s", "a", "b")],
+            "relations with an end that is not an entity: 2",
+        ),
         ([Alias("a", "A", "a", 1.0)], "names of entities that are gone: 1"),
         ([entity("a", merged_into="b")], "entities merged into one that is gone: 1"),
         ([entity("a"), Mention("e", "entity", "a", 0, 1)], "mentions in episodes that are gone: 1"),

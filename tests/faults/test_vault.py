@@ -142,7 +142,7 @@ class TestPlacesThatCannotBeWritten:
         result = LTMPromoter(book=book).process_item("a")
         note = book.directory / result.vault_path
         note.write_bytes(note.read_bytes() + b"\xff")
-        with pytest.raises(StoreError, match=r"is no UTF-8 \(at byte \d+\); save it as UTF-8"):
+        with pytest.raises(StoreError, match=r"is not UTF-8 \(at byte \d+\); save it as UTF-8"):
             Vault(book.directory, "default").write(note_of("a", "x"))
         assert note.read_bytes().endswith(b"\xff")
 

@@ -67,7 +67,7 @@ async def use_every_tool(session: ClientSession) -> None:
 
 async def err(session: ClientSession) -> None:
     assert "nonsense is not known here" in await refusal(session, "memory_search", query="x", nonsense=1)
-    assert "the most is 50" in await refusal(session, "memory_search", query="x", maxResults=51)
+    assert "the maximum is 50" in await refusal(session, "memory_search", query="x", maxResults=51)
     assert "the limit is 100000" in await refusal(session, "memory_search", query="x" * 1_000_000)
     for wrong, told in (
         (session.call_tool("memory_dream", {}), "Unknown tool: memory_dream"),

@@ -183,12 +183,12 @@ def test_a_hook_is_silent_where_nothing_is_relevant_and_where_there_is_no_store(
 @pytest.mark.parametrize(
     ("event", "said"),
     [
-        (b"", "standard input is no JSON"),
-        (b"\xff\xfe", "standard input is no JSON"),
+        (b"", "standard input is not JSON"),
+        (b"\xff\xfe", "standard input is not JSON"),
         (b"[]", "standard input is no hook event"),
         ({"prompt": 7}, "standard input is no hook event"),
         ({"hook_event_name": "Stop", "prompt": "tea"}, "the event 'Stop' takes no context"),
-        (b'{"prompt": ' + b"[" * 200_000, "standard input is no JSON"),
+        (b'{"prompt": ' + b"[" * 200_000, "standard input is not JSON"),
         ({"prompt": "tea", "cwd": "\0"}, "cannot be entered: it is no path"),
         ({"prompt": "tea", "cwd": "\ud800"}, "cannot be entered: it is no path"),
         ({"prompt": "tea", "cwd": "/there/is/none"}, "'/there/is/none', cannot be entered: No such file or directory"),

@@ -149,7 +149,7 @@ def test_doctor_names_the_memory_of_which_a_byte_was_changed(stored: Path, state
 
 
 def test_doctor_names_an_archived_memory_that_cannot_be_read_any_more(stored: Path) -> None:
-    """One byte may be enough for text that is no UTF-8; what else there is must still be looked at."""
+    """One byte may be enough for text that is not UTF-8; what else there is must still be looked at."""
     spoil(stored, "UPDATE memories SET content = CAST(x'54ff65' AS TEXT) WHERE id = 'old'")
     spoil(stored, "UPDATE memories SET content = 'We chose Postgras.' WHERE id = 'billing'")
     with commonplace.open(stored) as book:

@@ -157,7 +157,7 @@ def test_a_report_names_what_was_left_out_and_why(bare: Program, mem0: str) -> N
         "   Left out for what is here under the same id: 1 memory",
         "      memory 'm1'",
         "   1 problem:",
-        "      mem0.json:memory 3: has no text under memory, text, data and was left out",
+        "      mem0.json:memory 3: has no text under memory, text, data and was skipped",
     ]
     told = bare.run("import", mem0, "--skip-problems", "--on-conflict", "replace", "--dry-run").stdout.splitlines()
     assert told[0] == f"Would import nothing new from {mem0} (mem0)"

@@ -168,7 +168,7 @@ def test_what_is_left_is_told_with_exit_code_1(talked: Program) -> None:
     stray.write_text("somebody's copy: Carol's telephone number is 030 1234567\n")
     told = talked.run("forget", "--yes", "carol", code=1).stdout
     assert re.search(r"Searched \d+ files of the store \([\d.]+ KiB\): found \d traces?\.\n   stray\.txt: ", told)
-    assert "something is left: look at what was found, remove or edit those files" in " ".join(told.split())
+    assert "traces remain: review what was found, remove or edit those files" in " ".join(told.split())
     assert "not proved" in talked.run("forget", "--receipts").stdout
     assert stray.exists()
 

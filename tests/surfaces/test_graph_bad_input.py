@@ -62,9 +62,19 @@ def surfaces(bare: Program) -> Iterator[Surfaces]:
         (lambda graph: graph.entity(UNKNOWN), ["entity", UNKNOWN], 1, "there is no entity '8f14"),
         (lambda graph: graph.delete_episode(UNKNOWN), ["delete-episode", UNKNOWN], 1, "there is no episode '8f14"),
         (lambda graph: graph.settle(UNKNOWN), ["settle", UNKNOWN, "--reason", "x"], 1, "there is no fact '8f14"),
-        (lambda graph: graph.merge("Ada Marsh", UNKNOWN), ["merge", "Ada Marsh", UNKNOWN], 1, "there is no entity '8f"),
+        (
+            lambda graph: graph.merge("Ada Marsh", UNKNOWN),
+            ["merge", "Ada Marsh", UNKNOWN],
+            1,
+            "there is no entity '8f",
+        ),
         (lambda graph: graph.split(UNKNOWN), ["split", UNKNOWN], 1, "there is no entity '8f14"),
-        (lambda graph: graph.path("Ada Marsh", UNKNOWN), ["path", "Ada Marsh", UNKNOWN], 1, "there is no entity '8f"),
+        (
+            lambda graph: graph.path("Ada Marsh", UNKNOWN),
+            ["path", "Ada Marsh", UNKNOWN],
+            1,
+            "there is no entity '8f",
+        ),
         (lambda graph: graph.timeline(UNKNOWN), ["timeline", UNKNOWN], 1, "there is no entity '8f14"),
         (lambda graph: graph.neighbourhood(UNKNOWN), ["show", UNKNOWN], 1, "there is no entity '8f14"),
         (

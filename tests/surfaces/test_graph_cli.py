@@ -211,7 +211,7 @@ def test_a_picture_shows_times_and_what_has_ended_where_it_is_asked_for(moved: P
         (("show", "Ada Marsh", "--depth", "9"), 2, "--depth is 9"),
         (("show", "Ada Marsh", "--out", "src/login.py/graph.svg"), 2, "name another --out"),
         (("add", "   "), 2, "empty"),
-        (("add", "{", "--source", "json"), 2, "the content is no JSON"),
+        (("add", "{", "--source", "json"), 2, "the content is not JSON"),
         (("add", "Ada.", "--trust", "7"), 2, "--trust is 7"),
         (
             ("add", "Ada.", "--at", "blue"),

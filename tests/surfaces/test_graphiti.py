@@ -283,7 +283,7 @@ def test_answer_that_is_lost_is_looked_for_before_it_is_told_again(
     with desk.open(wire.url) as book:
         wire.manner = "lost"
         added = book.graph.add_episode(SAID)
-        assert added.notices[-1].startswith("1 thing waits")
+        assert added.notices[-1].startswith("1 item queued")
         assert len(server.state.episodes) == 1
         wire.manner = "pass"
         told = book.graph.sync()
@@ -308,7 +308,7 @@ def test_what_may_be_at_work_there_is_not_told_again_by_itself(desk: Desk, wire:
         book.graph.add_episode(SAID)
         wire.manner = "pass"
         desk.clock.at += REST_S
-        assert book.graph.search_edges("auth.ts").notices == ("1 thing waits to be told to Graphiti",)
+        assert book.graph.search_edges("auth.ts").notices == ("1 item queued for Graphiti",)
         desk.clock.at += LOOK_S
         book.graph.counts()
         assert len(server.state.called("add_memory")) == 1
@@ -434,7 +434,7 @@ def test_specialist_tells_in_part_what_graphiti_does_not_tell(desk: Desk, wire: 
         wire.manner = "cut"
         linked = asked(book, *link[:2], "ENTITY2 clock.ts", link[3])
         assert linked.status == "PARTIAL"
-        assert "1 thing waits to be told to Graphiti; `commonplace graph sync` tells all of it" in linked.rationale
+        assert "1 item queued for Graphiti; `commonplace graph sync` tells all of it" in linked.rationale
         for question in ("recall auth.ts", "query_graph auth.ts"):
             answer = asked(book, f"TASK REQ:{question} IN:MEM OUT:SUMMARY")
             assert answer.status == "PARTIAL"

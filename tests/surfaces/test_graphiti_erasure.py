@@ -30,7 +30,7 @@ def test_groups_of_a_namespace_alone_are_cleared(desk: Desk, server: GraphitiSer
     with desk.open(server.url) as other:
         other.graph.add_episode("Bo lives in Rome.")
     rehearsed = forgotten(desk, server.url, "team", dry_run=True)
-    told = "what Graphiti was told of this namespace, in its groups team__main, team__people: it is told to delete it"
+    told = "data of this namespace sent to Graphiti, in its groups team__main, team__people: deletion is queued"
     assert rehearsed.outside == (told, ELSEWHERE)
     assert server.state.called("clear_graph") == []
     receipt = forgotten(desk, server.url, "team")
@@ -54,7 +54,7 @@ def test_group_that_others_use_keeps_what_is_theirs(desk: Desk, server: Graphiti
     receipt = forgotten(desk, server.url, "team")
     assert [each["content"] for each in server.state.episodes] == ["Theirs."]
     assert server.state.called("clear_graph") == []
-    told = "what Graphiti was told in its group team__main, which is not this namespace's alone: 1 episode was deleted"
+    told = "data sent to Graphiti in its group team__main, which others share: 1 episode was deleted"
     assert receipt.outside == (f"{told} there; look whether facts that were given without one are left", ELSEWHERE)
 
 
@@ -92,7 +92,7 @@ def test_server_that_is_down_holds_no_forgetting_up(desk: Desk, server: Graphiti
     receipt = forgotten(desk, nowhere, "team")
     assert receipt.verified
     assert receipt.outside[0].startswith(
-        "what Graphiti was told of this namespace, in its group team__main: delete it there. Graphiti does not answer: "
+        "data of this namespace sent to Graphiti, in its group team__main: delete it there. Graphiti does not answer: "
     )
 
 

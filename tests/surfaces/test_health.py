@@ -42,7 +42,7 @@ def test_what_is_wrong_is_found_and_nothing_else(ailing: Program) -> None:
     told = ailing.json("health")
     found = [(each["kind"], each["ids"], each["why"]) for each in told["findings"] if each["kind"] != "contradiction"]
     assert found == [
-        ("duplicate", ["one", "other"], "they say the same"),
+        ("duplicate", ["one", "other"], "duplicates"),
         ("stale", ["changed"], "src/login.py has changed since it was written"),
         ("stale", ["gone"], "docs/storage.md is gone since it was written"),
         ("junk", ["ok"], "it is a pleasantry or a placeholder"),

@@ -108,7 +108,7 @@ def test_a_wrong_word_is_told_with_what_there_is(run: Run, issue: str, tmp_path:
     assert "say it in a few words" in run("close", issue, "--reason", " ", code=2).stderr
     broken = tmp_path / "broken.jsonl"
     broken.write_text('{"id": "ok", "created_at": "2026-01-01"}\n{"id": 1}\n')
-    assert "line 2: id is no text" in run("import", str(broken), code=2).stderr
+    assert "line 2: id is not text" in run("import", str(broken), code=2).stderr
     assert [each["id"] for each in told(run("list", "--all", "--json"))["issues"]] == [issue]
     assert "does not exist" in run("import", str(tmp_path / "none"), code=2).stderr
 

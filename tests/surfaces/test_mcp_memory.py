@@ -145,7 +145,7 @@ def test_many_long_results_are_cut_from_the_least(agent: Agent) -> None:
     found = agent.book.search("tide table", 50, min_score=0).hits
     assert 3 <= len(told) < len(found)
     assert [each["id"] for each in told] == [hit.owner_id for hit in found][: len(told)]
-    assert f"{len(told)} of {len(found)} results have room here" in agent.text(
+    assert f"Showing {len(told)} of {len(found)} results (token limit)." in agent.text(
         "memory_search", query="tide table", minScore=0, maxResults=50
     )
 
@@ -214,7 +214,7 @@ def test_context_is_what_the_engine_says(agent: Agent) -> None:
     made = agent.book.context(QUESTIONS[0], 400)
     assert told == {"text": made.text, "references": [f"@{each}" for each in made.references], "tokens": made.tokens}
     assert {note for note in NOTES if note in agent.text("memory_context")} == set(NOTES)
-    assert agent.text("memory_context", maxTokens=64) == "What is relevant has no room in 64 tokens; give more."
+    assert agent.text("memory_context", maxTokens=64) == "Nothing relevant fits in 64 tokens; raise the budget."
     assert agent.text("memory_context", task=QUESTIONS[2]) == "Nothing relevant is known yet."
 
 
@@ -262,12 +262,12 @@ def test_forgetting_tells_first_and_proves_what_it_did(agent: Agent) -> None:
     assert {memory.id for memory in agent.book.list()} == set(ids[1:])
     for given in ({}, {"ids": [ids[1]], "tag": "notes"}):
         assert agent.refusal("memory_forget", **given) == (
-            f"memory_forget is told to forget by {len(given)} things; give one of ids, tag, source, session"
+            f"memory_forget takes one selector, got {len(given)}; give one of ids, tag, source, session"
         )
 
 
 def test_bad_arguments_are_told_so_that_a_model_can_mend_them(agent: Agent) -> None:
-    assert "maxResults is 900; the most is 50" in agent.refusal("memory_search", query="x", maxResults=900)
+    assert "maxResults is 900; the maximum is 50" in agent.refusal("memory_search", query="x", maxResults=900)
     assert "query" in agent.refusal("memory_search")
     assert "nonsense" in agent.refusal("memory_search", query="x", nonsense=1)
     assert "tier is 'eternal'" in agent.refusal("memory_store", content="x", tier="eternal").replace('"', "'")

@@ -157,7 +157,7 @@ def test_text_of_exactly_the_limit_is_taken_with_the_end_of_its_line(bare: Progr
 def test_wrong_use_is_told_with_a_remedy(bare: Program) -> None:
     bare.run("init")
     assert bare.error("remember", " ", code=2)["message"] == "the content is empty"
-    assert "is no JSON" in bare.error("remember", "x", "--metadata", "{", code=2)["message"]
+    assert "is not JSON" in bare.error("remember", "x", "--metadata", "{", code=2)["message"]
     assert bare.error("get", "nobody", code=1)["remedy"] == "see `commonplace list`"
     assert bare.error("touch", "nobody", code=1)["type"] == "NotFoundError"
     assert "trust is 2.0" in bare.error("remember", "x", "--trust", "2", code=2)["message"]

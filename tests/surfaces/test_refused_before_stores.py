@@ -20,7 +20,7 @@ def stores(program: Program) -> int:
         (["graph", "add", "Ada lives in Lisbon.", "--at", "bogus"], "--at is 'bogus'"),
         (["graph", "add", "Ada lives in Lisbon.", "--trust", "7"], "--trust is 7.0"),
         (["graph", "add", "Ada lives in Lisbon.", "--uuid", "x" * 1001], "the id is 'xxx"),
-        (["graph", "add", "{", "--source", "json"], "the content is no JSON"),
+        (["graph", "add", "{", "--source", "json"], "the content is not JSON"),
         (["graph", "add", " "], "the content is empty"),
         (["graph", "fact", "a", "NOPE", "b"], "TYPE is 'NOPE'"),
         (["graph", "fact", "a", "USES", ""], "TARGET is ''"),

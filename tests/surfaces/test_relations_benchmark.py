@@ -50,8 +50,8 @@ def test_our_own_pairs_are_linked_with_a_precision_above_four_fifths() -> None:
         ('{"a": "a", "b": "nobody", "related": true}', "line 1 is no pair of the memories"),
         ('{"a": "a", "b": "a", "related": true}', "line 1 is no pair of the memories"),
         ('{"a": "a", "b": "b", "related": 1}', "line 1 is no pair of the memories"),
-        ("[]", "line 1 is no JSON object"),
-        ("{", "line 1 is no JSON object"),
+        ("[]", "line 1 is not a JSON object"),
+        ("{", "line 1 is not a JSON object"),
     ],
 )
 def test_a_line_that_is_no_pair_is_named(tmp_path: Path, line: str, match: str) -> None:

@@ -49,7 +49,7 @@ def test_a_hit_in_code_is_named_by_its_symbol_and_the_line_that_declares_it(parc
 
 
 def test_a_hit_in_a_document_is_named_by_its_line_and_keeps_its_lines(parcels: Program) -> None:
-    """A list or a table that runs on as one line is no list and no table; what draws a rule says nothing."""
+    """A list or a table that runs on as one line is neither a list nor a table; what draws a rule says nothing."""
     lines = results(parcels.run("search", "when is a request retried").stdout)
     assert re.fullmatch(r"1\. docs/net\.md:[135] \([01]\.\d\d, \w+\) (Retries|Networking)", lines[0])
     assert "   A request is retried:" in lines

@@ -56,7 +56,7 @@ def csp(invocation: Invocation, /, request: tuple[str, ...]) -> int:
             try:
                 text = data.decode()
             except UnicodeDecodeError as error:
-                reason = f"the request is no UTF-8: {error.reason} at byte {error.start}; convert it"
+                reason = f"the request is not UTF-8: {error.reason} at byte {error.start}; convert it"
                 _write(refusal("BAD_ENCODING", reason), invocation)
             else:
                 _write(answer(text), invocation)

@@ -54,9 +54,9 @@ def _json_object(_: click.Context, parameter: click.Parameter, value: str | None
     try:
         found = json.loads(value)
     except ValueError as error:
-        raise click.BadParameter(f"{value!r} is no JSON: {error}", param=parameter) from None
+        raise click.BadParameter(f"{value!r} is not JSON: {error}", param=parameter) from None
     if not isinstance(found, dict):
-        raise click.BadParameter(f'{value!r} is no JSON object; write {{"key": "value"}}', param=parameter)
+        raise click.BadParameter(f'{value!r} is not a JSON object; write {{"key": "value"}}', param=parameter)
     return found
 
 

@@ -109,13 +109,13 @@ def _input(given: str) -> dict[str, Any]:
     """Return the input that an option holds or names.
 
     Raises:
-        click.BadParameter: it is no JSON object, or cannot be read.
+        click.BadParameter: it is not a JSON object, or cannot be read.
     """
     text = given if given.lstrip().startswith(("{", "[")) else _read(given)
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _refused(f"it is no JSON: {fault_of(error)}") from None
+        raise _refused(f"it is not JSON: {fault_of(error)}") from None
     if not isinstance(value, dict):
         raise _refused(f"it must be a JSON object, not {type(value).__name__}")
     return value
@@ -131,7 +131,7 @@ def _read(name: str) -> str:
             data = read_file(Path(name), MAX_INPUT_BYTES)
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _refused(f"{name} is no UTF-8: {error.reason} at byte {error.start}") from None
+        raise _refused(f"{name} is not UTF-8: {error.reason} at byte {error.start}") from None
     except (OSError, ValueError) as error:
         told = getattr(error, "strerror", None) or error
         raise _refused(f"{name!r:.200} is neither a JSON object nor a file that can be read: {told}") from None

@@ -109,8 +109,8 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         shared = pairs.Shared(len(names), len(tags[0] & tags[1]), similarity if counts else 0.0)
         if shared.confidence < pairs.MIN_CONFIDENCE:
             raise NoRelation(
-                f"{ids[0]!r:.80} and {ids[1]!r:.80} hang together by {shared.confidence:.2f},"
-                f" the least is {pairs.MIN_CONFIDENCE}",
+                f"{ids[0]!r:.80} and {ids[1]!r:.80} are related with a confidence of {shared.confidence:.2f},"
+                f" the minimum is {pairs.MIN_CONFIDENCE}",
                 remedy="leave them apart, or link them yourself",
             )
         conflicts = contradictions_of([first, second], [(ids[0], ids[1])]).get((ids[0], ids[1]))

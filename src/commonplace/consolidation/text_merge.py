@@ -466,7 +466,7 @@ def _together(said: Sequence[Sequence[_Said]], disputed: set[tuple[int, str]], *
 
 
 def _fresh(units: Sequence[_Said], known: set[str]) -> Iterator[_Said]:
-    """Yield what is not known yet, with the widest gap of what was left out before it, and under its heading."""
+    """Yield what is not known yet, with the widest gap of what was skipped before it, and under its heading."""
     gap, heading = "", None
     for each in units:
         gap = max(gap, each.unit.gap, key=lambda space: (space.count("\n"), len(space)))

@@ -114,7 +114,7 @@ def _standing(ground: ConsolidationRuntime, change: MemoryChange, id_: str) -> l
     if is_issue or is_run(ground, id_):
         raise NotFoundError(
             f"{'issue' if is_issue else 'run'} {id_!r:.80} changed nothing, or what it changed was forgotten since",
-            remedy="only applied changes can be undone; `commonplace ledger history` tells what was done",
+            remedy="only applied changes can be undone; `commonplace ledger history` shows what was done",
         )
     raise NotFoundError(
         f"there is no issue or run {id_!r:.80} in this namespace",

@@ -129,7 +129,7 @@ class Vault:
             try:
                 again = rewrite_note(old.decode("utf-8"), note, before)
             except UnicodeDecodeError as error:
-                raise self._fault(name, f"is no UTF-8 (at byte {error.start})", "save it as UTF-8") from error
+                raise self._fault(name, f"is not UTF-8 (at byte {error.start})", "save it as UTF-8") from error
             data = again.text.encode("utf-8", "replace")
             if data != old:
                 self._put(place, name, data, old)

@@ -189,7 +189,7 @@ def _said(given: object, max_bytes: int) -> tuple[str, tuple[str, ...]]:
     if opened.recalled:
         if not opened.text.strip():
             raise AdmissionError("the content is nothing but what was recalled", remedy="say what is new")
-        notices = (f"what was recalled from memory was left out: {len(opened.recalled)}",)
+        notices = (f"what was recalled from memory was skipped: {len(opened.recalled)}",)
     redacted = redact(opened.text)
     return redacted.text, (*notices, *_secrets(redacted.kinds))
 
@@ -201,7 +201,7 @@ def _structured(given: object, max_bytes: int) -> tuple[str, tuple[str, ...]]:
         value = json.loads(text) if text is not None else given
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise UsageError(f"the content is no JSON: {error}", remedy="give JSON, or keep it as text") from error
+        raise UsageError(f"the content is not JSON: {error}", remedy="give JSON, or keep it as text") from error
     reject_invalid(text, max_bytes=max_bytes)
     kinds: list[str] = []
 

@@ -162,7 +162,7 @@ def _refuse_read_only(place: ErasureRuntime, namespace: str) -> None:
 
 
 def _ground(place: ErasureRuntime) -> GraphRuntime:
-    assert place.ground is not None, "whoever forgets parts of a graph gives what it is changed with"
+    assert place.ground is not None, "deleting parts of a graph needs its runtime"
     return place.ground()
 
 
@@ -179,7 +179,7 @@ def _begun(place: ErasureRuntime, namespace: str, plan: Plan, id_: str, at: floa
     notices = list(plan.chosen.notices)
     if plan.too_short:
         notices.append(
-            f"{plan.too_short} of its texts have fewer than {MIN_LENGTH} bytes, too few to be looked for in files"
+            f"{plan.too_short} of its texts have fewer than {MIN_LENGTH} bytes, too short to search for in files"
         )
     return ForgetReceipt(
         namespace=namespace,
@@ -196,7 +196,7 @@ def _told(place: ErasureRuntime, plan: Plan) -> tuple[str, ...]:
     """Say what becomes of episodes that an outside graph was told of."""
     if place.untell is None or not plan.gone.told or not plan.chosen.parts.ids:
         return ()
-    return ("what Graphiti was told of these episodes: it is told to delete them when it next answers",)
+    return ("copies of these episodes in Graphiti: deleted when it next answers",)
 
 
 def _left(place: ErasureRuntime, receipt: ForgetReceipt, plan: Plan) -> ForgetReceipt:

@@ -441,7 +441,7 @@ def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence
             *notices_of(graph, parts),
         ),
         outside=tuple(
-            f"the file {path} is yours and stays; the next `commonplace index build` takes it in again unless it is"
+            f"the file {path} is yours and stays; the next `commonplace index build` indexes it again unless it is"
             " ignored"
             for path in files
         ),
@@ -569,11 +569,11 @@ def _derived(store: Store, namespace: str, roots: Sequence[str]) -> list[str]:
 def _of_copies(sources: Sequence[str], derived: Sequence[str], live: Sequence[str]) -> tuple[str, ...]:
     notices = []
     if sources:
-        notices.append(f"archived memories that it was merged from go too: {_listed(sources)}")
+        notices.append(f"archived memories that it was merged from are deleted too: {_listed(sources)}")
     if derived:
-        notices.append(f"memories that were made from it go too, whatever else they were made from: {_listed(derived)}")
+        notices.append(f"memories derived from it are deleted too, even if they have other sources: {_listed(derived)}")
     if live:
-        notices.append(f"it was made from memories that are still live and stay: {_listed(live)}")
+        notices.append(f"it was derived from memories that are still live and stay: {_listed(live)}")
     return tuple(notices)
 
 

@@ -133,7 +133,7 @@ def read_manifest(archive: zipfile.ZipFile) -> Manifest:
     """
     names = archive.namelist()
     if names.count(MANIFEST) != 1:
-        raise _BrokenError(f"it has no {MANIFEST}, and is no backup of Commonplace", _OTHER)
+        raise _BrokenError(f"it has no {MANIFEST}, and is not a backup of Commonplace", _OTHER)
     info = archive.getinfo(MANIFEST)
     if info.file_size > _MAX_MANIFEST_BYTES:
         raise _BrokenError(f"its manifest has {info.file_size:,} bytes, the limit is {_MAX_MANIFEST_BYTES:,}")
@@ -253,9 +253,9 @@ def _manifest(data: bytes) -> Manifest:
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise _BrokenError("its manifest is no JSON") from error
+        raise _BrokenError("its manifest is not JSON") from error
     if not isinstance(document, dict) or document.pop("format", None) != FORMAT:
-        raise _BrokenError("it is no backup of Commonplace", _OTHER)
+        raise _BrokenError("it is not a backup of Commonplace", _OTHER)
     version = document.pop("version", None)
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise _BrokenError(f"the version of its format is {version!r:.80}")
@@ -359,7 +359,7 @@ def database_errors(what: str, database: Path, shown: str) -> Iterator[None]:
 
 
 NOTE: Final = "backup"
-"""Kind of these notes: {"path": …, "at": …}, and "replaced": true where it is no backup; their id is the path."""
+"""Kind of these notes: {"path": …, "at": …}, and "replaced": true where it is not a backup; their id is the path."""
 SPACE: Final = ""
 """The namespace of notes that no namespace wrote; nobody can open it."""
 

@@ -79,7 +79,7 @@ def back_up(
     _refuse_existing(target)
     if target.parent.resolve().is_relative_to(directory.resolve()):
         raise StoreError(
-            f"{target} lies in the store, which is searched for what is forgotten",
+            f"{target} is inside the store, which deletions scan",
             remedy="name a place outside of the store",
         )
     created_at = datetime.fromtimestamp(now, UTC)
@@ -104,10 +104,12 @@ def back_up(
             with file_errors(writing):
                 archive.rename(target)
                 sync(target.parent)
-    notices = [f"{path} is a link, and was left out" for path in links]
+    notices = [f"{path} is a link, and was skipped" for path in links]
     notices += [f"an earlier one was killed, and what it left ({each.path}) {each.why}: {each.remedy}" for each in left]
     if store.is_read_only:
-        notices.append("the store is read-only and cannot note where this backup is: a forgetting will not name it")
+        notices.append(
+            "the store is read-only and cannot note where this backup is: a later deletion will not report it"
+        )
     return BackupReport(
         path=target,
         size=target.stat().st_size,

@@ -80,9 +80,9 @@ def decoded(line: bytes) -> dict[str, Any]:
     try:
         found = json.loads(line, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"the line {line!r:.80} is no JSON: {error!s:.80}", remedy="export again") from error
+        raise UsageError(f"the line {line!r:.80} is not JSON: {error!s:.80}", remedy="export again") from error
     if not isinstance(found, dict):
-        raise UsageError(f"the line {line!r:.80} is no JSON object", remedy="export again")
+        raise UsageError(f"the line {line!r:.80} is not a JSON object", remedy="export again")
     return found
 
 
@@ -261,7 +261,7 @@ def _list(name: str, given: object) -> list[Any]:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _optional(read: Callable[[str, object], T]) -> Callable[[str, object], T | None]:

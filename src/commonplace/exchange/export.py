@@ -288,7 +288,7 @@ def _write_memories(store: Store, namespace: str, memories: int, lines: _Lines, 
                     lines.add(entries, "versions")
                 except ValueError as error:
                     raise StoreDamagedError(
-                        f"the metadata of memory {latest.owner.id!r:.80} is no JSON object", remedy="update it"
+                        f"the metadata of memory {latest.owner.id!r:.80} is not a JSON object", remedy="update it"
                     ) from error
 
 

@@ -196,7 +196,7 @@ def _link_item(place: str, entries: Mapping[str, Any]) -> LinkItem:
         reject_invalid_id(id_)
     if link.source == link.target or not short_text("type", link.type).strip():
         raise UsageError(
-            "the link leads to itself, or has no type", remedy="name two memories and say how they hang together"
+            "the link leads to itself, or has no type", remedy="name two different memories and the type of the link"
         )
     fraction("strength", link.strength)
     seconds("created_at", link.created_at)
@@ -237,7 +237,7 @@ def _decoded(name: str, number: int, line: bytes) -> dict[str, Any]:
 
 def _check_header(name: str, entries: Mapping[str, Any]) -> None:
     if entries.get("format") != FORMAT:
-        raise UsageError(f"{name} is no export of Commonplace", remedy="name its format")
+        raise UsageError(f"{name} is not an export of Commonplace", remedy="name its format")
     version = entries.get("version")
     if isinstance(version, int) and not isinstance(version, bool) and version > VERSION:
         raise StoreVersionError(
@@ -307,7 +307,7 @@ def source_of(path: Path, format_: str, *, kinds: Kinds, now: float, max_bytes: 
             return Source(OWN, partial(read_export, path, max_bytes=max_bytes))
         if format_ == OWN:
             raise UsageError(
-                f"{path} is no export of Commonplace", remedy="name a file that `commonplace export` wrote"
+                f"{path} is not an export of Commonplace", remedy="name a file that `commonplace export` wrote"
             )
         name = detect(path) if format_ == AUTO else format_
         foreign = READERS[name](path)

@@ -102,7 +102,7 @@ def parsed(text: str, where: str) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise _wrong(where, f"it is no JSON: {error}") from error
+        raise _wrong(where, f"it is not JSON: {error}") from error
 
 
 def from_object(data: Any, where: str = "the issue") -> Issue:
@@ -115,13 +115,13 @@ def from_object(data: Any, where: str = "the issue") -> Issue:
         UsageError: naming the field that is not as beads has it.
     """
     if not isinstance(data, dict):
-        raise _wrong(where, "it is no object")
+        raise _wrong(where, "it is not an object")
     texts = {name: _text(data, name, where) for name in ("id", *_TEXTS)}
     if not texts["id"]:
         raise _wrong(where, "id is missing")
     lists = {name: _list(data, name, where) for name in _LISTS}
     if not all(isinstance(label, str) for label in lists["labels"]):
-        raise _wrong(where, "labels holds what is no text")
+        raise _wrong(where, "labels holds what is not text")
     labels = tuple(sorted(set(lists["labels"])))
     if data.get("created_at") is None:
         raise _wrong(where, "created_at is missing")
@@ -186,12 +186,12 @@ def _own(data: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dict[str,
     rest = {name: value for name, value in data.items() if name not in _KNOWN}
     given = rest.pop(OWN_FIELD, {})
     if not isinstance(given, dict):
-        raise _wrong(where, f"{OWN_FIELD} is no object")
+        raise _wrong(where, f"{OWN_FIELD} is not an object")
     retries, claimed_by = given.get("retries", 0), given.get("claimed_by", "")
     if isinstance(retries, bool) or not isinstance(retries, int) or not 0 <= retries < 2**31:
         raise _wrong(where, f"{OWN_FIELD}.retries is {retries!r:.80}")
     if not isinstance(claimed_by, str):
-        raise _wrong(where, f"{OWN_FIELD}.claimed_by is no text")
+        raise _wrong(where, f"{OWN_FIELD}.claimed_by is not text")
     times = {name: _time(given, name, f"{where}, {OWN_FIELD}") for name in _OWN_TIMES}
     return {"retries": retries, "claimed_by": claimed_by, **times}, rest
 
@@ -199,14 +199,14 @@ def _own(data: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dict[str,
 def _text(data: Mapping[str, Any], name: str, where: str) -> str:
     value = data.get(name)
     if value is not None and not isinstance(value, str):
-        raise _wrong(where, f"{name} is no text")
+        raise _wrong(where, f"{name} is not text")
     return value or ""
 
 
 def _list(data: Mapping[str, Any], name: str, where: str) -> list[Any]:
     value = data.get(name)
     if value is not None and not isinstance(value, list):
-        raise _wrong(where, f"{name} is no list")
+        raise _wrong(where, f"{name} is not a list")
     return value or []
 
 
@@ -240,7 +240,7 @@ def _is_writable(text: str) -> bool:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _wrong(where: str, what: str) -> UsageError:

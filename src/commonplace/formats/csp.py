@@ -205,7 +205,7 @@ def read_string_at(text: str, at: int, key: str) -> tuple[str, int]:
         found, end = None, at
     if not isinstance(found, str):
         raise CspError(
-            f"{key} is no JSON string: {text[at:]!r:.60}",
+            f"{key} is not a JSON string: {text[at:]!r:.60}",
             code=BAD_JSON,
             remedy=r"open and close it with a quote, and write quotes inside it as \" and line ends as \n",
         )
@@ -228,10 +228,12 @@ def read_object(text: str, key: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise CspError(
-            f"{key} is no JSON: {reason:.120}", code=BAD_JSON, remedy=f'write {key} {{"name": value}} on one line'
+            f"{key} is not JSON: {reason:.120}", code=BAD_JSON, remedy=f'write {key} {{"name": value}} on one line'
         ) from error
     if not isinstance(found, dict):
-        raise CspError(f"{key} is no JSON object: {text!r:.60}", code=BAD_JSON, remedy=f'write {key} {{"name": value}}')
+        raise CspError(
+            f"{key} is not a JSON object: {text!r:.60}", code=BAD_JSON, remedy=f'write {key} {{"name": value}}'
+        )
     return found
 
 
@@ -247,7 +249,7 @@ def refuse_unfit_line(line: str, number: int) -> None:
         CspError: naming the character.
     """
     if _SURROGATE.search(line):
-        raise CspError(f"line {number} is no UTF-8", code=BAD_ENCODING, remedy="send the request as UTF-8")
+        raise CspError(f"line {number} is not UTF-8", code=BAD_ENCODING, remedy="send the request as UTF-8")
     if control := _CONTROL.search(line):
         raise CspError(
             f"line {number} holds the control character U+{ord(control.group()):04X}",
@@ -259,13 +261,13 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"{name!r} stands there twice")
+            raise ValueError(f"{name!r} appears twice")
         found[name] = value
     return found
 
 
 def _no_number(word: str) -> float:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 def _finite(digits: str) -> float:
@@ -330,7 +332,7 @@ def parse_request(text: str) -> Request:
     for number in filled[1:]:
         key, value = _line(lines[number], number + 1)
         if key in values:
-            raise CspError(f"{key} stands there twice, again in line {number + 1}", remedy="give it once")
+            raise CspError(f"{key} appears twice, again in line {number + 1}", remedy="give it once")
         values[key] = value
     return Request(verb, words, scope, output, values)
 
@@ -527,7 +529,7 @@ def parse_response(text: str) -> Response:
         if key == "SNIPPET":
             snippets.append(_passage(value))
         elif key in written:
-            raise CspError(f"{key} stands there twice", remedy="a response has each line but SNIPPET once")
+            raise CspError(f"{key} appears twice", remedy="a response has each line but SNIPPET once")
         else:
             written[key] = value
     return _response(written, tuple(snippets))
@@ -618,7 +620,7 @@ def _relation(values: Values) -> Relation:
 def _number(values: Values) -> float:
     written = values.value(",")
     if not _NUMBER.fullmatch(written):
-        raise CspError(f"{written!r:.60} is no number from 0 to 1")
+        raise CspError(f"{written!r:.60} is not a number from 0 to 1")
     return float(written)
 
 

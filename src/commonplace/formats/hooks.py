@@ -144,7 +144,7 @@ def parse_event(data: bytes) -> HookEvent:
         event = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise UsageError(
-            f"standard input is no JSON: {error}", remedy="pass the event as the client wrote it"
+            f"standard input is not JSON: {error}", remedy="pass the event as the client wrote it"
         ) from error
     fields = [event.get(name) or "" for name in _FIELDS] if isinstance(event, dict) else [None]
     if not all(isinstance(field, str) for field in fields):

@@ -100,7 +100,7 @@ def parse_document(data: bytes, name: str, most_bytes: int, what: str) -> object
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{name} is no UTF-8: {error.reason} at byte {error.start}") from None
+        raise UsageError(f"{name} is not UTF-8: {error.reason} at byte {error.start}") from None
     document, fault = load_yaml(text)
     fault = fault or _doubled(text)
     if fault:

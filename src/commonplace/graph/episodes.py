@@ -273,7 +273,7 @@ class _Adding:
             self.notices.append(f"what is said of {source.name!r:.80} and itself is no fact")
             return
         if not self._ground.kinds.has_relation(claim.type):
-            self.notices.append(f"facts of the type {claim.type!r:.80} are not known, and were left out")
+            self.notices.append(f"facts of the type {claim.type!r:.80} are not known, and were skipped")
             return
         evidence = Assertion(
             home=self._ground.new_id(),
@@ -317,7 +317,7 @@ class _Adding:
         known = {*self.changed.retracted}
         self._slots.say(evidence, found.relation.type, self.changed)
         is_gone = found.relation.id in self.changed.retracted and found.relation.id not in known
-        became = "is retracted, and what it had ended goes on" if is_gone else "is disputed"
+        became = "is retracted, and the facts that it had ended hold again" if is_gone else "is disputed"
         self.notices.append(f"{called_off.fact!r:.120}: {found.relation.fact!r:.120} {became}")
 
     def _mention(self, entity: Entity, start: int, end: int) -> Mention:

@@ -158,7 +158,7 @@ class _Structure:
         try:
             self._value = json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise UsageError(f"the content is no JSON: {error}", remedy="give JSON, or another source") from error
+            raise UsageError(f"the content is not JSON: {error}", remedy="give JSON, or another source") from error
         self._content = content
         self._at = at
         self._kinds = kinds

@@ -129,7 +129,7 @@ def read_graphiti(data: bytes, now: float) -> Document:
     """
     value = _decoded(data)
     if not isinstance(value, dict):
-        raise ConfigError("the document is no JSON object", path="", remedy=_REMEDY)
+        raise ConfigError("the document is not a JSON object", path="", remedy=_REMEDY)
     lists = {part: _list(value, names) for part, names in _LISTS.items()}
     if not any(name in value for names in _LISTS.values() for name in names):
         raise ConfigError("the document holds no nodes and no edges", path="", remedy=_REMEDY)

@@ -129,7 +129,7 @@ _OTHER_RELATION: Final = "RELATED_TO"
 
 
 def entity_type(given: str, kinds: Kinds) -> str:
-    """Return the type of ours that a model means, `concept` where it is none; "" for what is no entity here."""
+    """Return the type of ours that a model means, `concept` where it is none; "" for what is not an entity here."""
     name = _APART.sub("_", given.strip()).lower()
     if kinds.has_entity(name):
         return name
@@ -178,7 +178,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Borne:
-    """What of an answer the text bears out, and how many things of it were left out."""
+    """What of an answer the text bears out, and how many things of it were skipped."""
 
     extraction: Extraction
     left_out: int = 0
@@ -209,7 +209,7 @@ def borne_out(answer: Any, text: Text) -> Borne:
 def _lists(answer: Any) -> tuple[list[Any], list[Any]]:
     """Return the two lists of an answer."""
     if not isinstance(answer, Mapping):
-        raise ProviderError("the answer is no JSON object")
+        raise ProviderError("the answer is not a JSON object")
     found = []
     for name, most in (("entities", MAX_ENTITIES), ("facts", MAX_FACTS)):
         value = answer.get(name)
@@ -467,7 +467,7 @@ def read(said: Said, kinds: Kinds, open_generator: Callable[[], Generator] | Non
     except ProviderError as error:
         notice = f"the text was read by the rules, for the language model did not: {error}"
         return Understood(_by_rules(said, kinds), True, (notice,))
-    told = f"{left_out} of the things that the language model named are not in the text, and were left out"
+    told = f"{left_out} of the things that the language model named are not in the text, and were skipped"
     return Understood(found, False, (told,) if left_out else ())
 
 

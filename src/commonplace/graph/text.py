@@ -108,5 +108,5 @@ def statement(
     if normal(one) == normal(other):
         raise UsageError(f"{called[0]} and {called[1]} both mean {one!r:.60}", remedy="name two entities")
     if not isinstance(fact, str) or not fact.strip():
-        raise UsageError(f"{called[2]} is empty", remedy="say in a few words how they hang together")
+        raise UsageError(f"{called[2]} is empty", remedy="state the relation in a few words")
     return {"source": one, "relation_type": relation_type, "target": other, "fact": fact.strip()}

@@ -139,7 +139,7 @@ def _duplicates(live: Iterable[StoredMemory]) -> Iterator[Finding]:
             bands[band].append(id_)
     for ids in same.values():
         if len(ids) > 1:
-            yield Finding("duplicate", tuple(sorted(ids)), "they say the same")
+            yield Finding("duplicate", tuple(sorted(ids)), "duplicates")
     pairs = {
         (one, other)
         for ids in bands.values()

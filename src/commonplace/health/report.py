@@ -66,7 +66,7 @@ def _parsed(path: Path, number: int, line: str) -> GoldenQuery:
     try:
         given = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"line {number} of {path} is no JSON: {error}", remedy=remedy) from error
+        raise UsageError(f"line {number} of {path} is not JSON: {error}", remedy=remedy) from error
     query = given.get("query") if isinstance(given, dict) else None
     relevant = given.get("relevant") if isinstance(given, dict) else None
     if not isinstance(query, str) or not query.strip():

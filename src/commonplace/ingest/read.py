@@ -109,7 +109,7 @@ def _other_encoding(data: bytes) -> tuple[str, str] | Refusal:
             return normalise(data.decode("cp1252")), "is not UTF-8; read as Windows-1252"
         except UnicodeDecodeError:
             pass
-    return Refusal("unknown encoding", "is not UTF-8 and its encoding cannot be told; save it as UTF-8")
+    return Refusal("unknown encoding", "is not UTF-8 and its encoding cannot be detected; save it as UTF-8")
 
 
 def normalise(text: str) -> str:

@@ -277,7 +277,7 @@ class Alarm:
             source = self._open(Path(self._root))
         except Exception as error:
             # Not installed, too many directories for the system, a file system without events: all are told alike.
-            _log.info("changes below %s are looked for, not told: %s", self._root, error)
+            _log.info("polling %s, native file events are unavailable: %s", self._root, error)
             return
         self._listening = _Listening(source, self._hear)
 
@@ -344,7 +344,7 @@ class _Listening:
                 told = self._source.watch(_GROUP_MS, _STEP_MS, 0, self._ended)
             except Exception as error:
                 # The edge of a foreign library: from here on changes are looked for.
-                _log.info("the system tells of no changes any more: %s", error)
+                _log.info("native file events stopped, polling instead: %s", error)
                 return
             if not isinstance(told, str):
                 self._hear(path for _, path in told)

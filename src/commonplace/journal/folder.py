@@ -260,5 +260,5 @@ def _read_open(name: str, handle: int) -> PageFile:
     except OSError as error:
         return PageFile(name, problem=f"cannot be read ({error.strerror})")
     except UnicodeDecodeError as error:
-        return PageFile(name, problem=f"is no UTF-8 (at byte {error.start})")
+        return PageFile(name, problem=f"is not UTF-8 (at byte {error.start})")
     return PageFile(name, data, _stamp(status))

@@ -94,7 +94,7 @@ class EditImport:
             if keeps_id and _is_fit(found.entry.id):
                 item["id"] = found.entry.id
                 self._tally.notice(
-                    f"{item['source']} has a memory {found.entry.id!r:.80} that the store did not know; it was taken in"
+                    f"{item['source']} has a memory {found.entry.id!r:.80} that the store did not know; it was imported"
                 )
             else:
                 item["id"] = str(uuid4())
@@ -162,7 +162,7 @@ class EditImport:
         try:
             validate_memory(item, max_bytes=self._at.ground.max_bytes, force=True)
         except UsageError as error:
-            self._tally.notice(f"a note in {shown} was not taken in and stays there: {error.args[0]}")
+            self._tally.notice(f"a note in {shown} was not imported and stays there: {error.args[0]}")
             return None
         return item
 
@@ -274,14 +274,14 @@ class EditImport:
                 if updated.version > version + 1:
                     self._tally.notice(
                         f"memory {id_!r:.80} was changed in the store while its edit in "
-                        f"{self._at.folder.shown(found.page)} was taken in; that version is kept among its versions"
+                        f"{self._at.folder.shown(found.page)} was imported; that version is kept among its versions"
                     )
         except NotFoundError:
             return False
         except UsageError as error:
             self.refused.add(id_)
             where = self._at.folder.shown(found.page)
-            self._tally.notice(f"an edit in {where} was not taken in and stays there: {error.args[0]}")
+            self._tally.notice(f"an edit in {where} was not imported and stays there: {error.args[0]}")
             return False
         links, before = found.entry.links, set(self._at.links(id_))
         gone = {target for target in before if not {target, self._at.heading(target)} & set(links)}

@@ -205,7 +205,7 @@ class JournalSync:
             for _ in range(_ATTEMPTS):
                 if run(self._ground, self._folder, tally, thorough=thorough, wall_ns=wall_ns, believed=believed):
                     return
-            tally.notice("somebody goes on changing the pages; they are brought together at the next call")
+            tally.notice("the pages keep changing; they are synchronised at the next call")
             self._pending += 1
         except OSError as error:
             self._pending += pending

@@ -93,7 +93,7 @@ class MemoryConfig:
             try:
                 given = json.loads(given)
             except (ValueError, RecursionError) as error:
-                told = f"the configuration is no JSON: {fault_of(error)}"
+                told = f"the configuration is not JSON: {fault_of(error)}"
                 raise ConfigError(told, path="", remedy="correct it") from error
         if not isinstance(given, Mapping):
             raise ConfigError(f"the configuration is {given!r:.80}", path="", remedy="give an object")
@@ -213,7 +213,9 @@ class Vectors:
         if vectors.ndim != 2:
             raise ProviderError(f"the embedder {self.name} returned what is no vector, but lists of lists")
         if texts and (not vectors.shape[1] or not np.isfinite(vectors).all()):
-            raise ProviderError(f"the embedder {self.name} returned a vector that is empty or holds what is no number")
+            raise ProviderError(
+                f"the embedder {self.name} returned a vector that is empty or holds what is not a number"
+            )
         if texts:
             self.dimensions = vectors.shape[1]
         return vectors

@@ -211,6 +211,6 @@ def _notices(means: Means, skipped: int, secrets: Sequence[str]) -> Iterator[str
     elif not means.config.vector_enabled:
         yield LEXICAL
     if skipped:
-        yield f"{skipped} of the maps hold no text, and were left out"
+        yield f"{skipped} of the maps hold no text, and were skipped"
     if secrets:
         yield f"what looks like a secret was replaced: {', '.join(secrets)}"

@@ -189,7 +189,7 @@ def _plain(value: object, path: str, depth: int) -> Any:
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
-                raise UsageError(f"{path}: the key {key!r:.80} is no text", remedy="put it in quotes")
+                raise UsageError(f"{path}: the key {key!r:.80} is not text", remedy="put it in quotes")
         return {key: _plain(inner, f"{path}.{key}", depth + 1) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(inner, f"{path}[{place}]", depth + 1) for place, inner in enumerate(value)]

@@ -240,7 +240,9 @@ def reopen(ledger: LedgerChange, id_: str, doer: Doer, why: str = "") -> None:
         raise UsageError(f"issue {id_!r:.80} is {issue.status}", remedy="only blocked and closed ones open again")
     undone_by = ledger.reversal(id_)
     if undone_by is not None and undone_by.undone_at is None:
-        raise UsageError(f"what issue {id_!r:.80} changed stands", remedy=f"undo it first: consolidate undo {id_}")
+        raise UsageError(
+            f"the change of issue {id_!r:.80} is still applied", remedy=f"undo it first: consolidate undo {id_}"
+        )
     same = ledger.unfinished(issue.agent, issue.memory_ids) if issue.agent else None
     if same is not None and same.id != id_:
         raise UsageError(f"issue {same.id} is about the same memories", remedy="work on that one")
@@ -276,7 +278,7 @@ def not_open(issue: Issue) -> NotFoundError:
         remedy = f"mend that; {reopened}"
     elif issue.status == "closed":
         why = f"it is closed: {issue.close_reason or 'nobody said why':.200}"
-        remedy = f"{reopened}, once what it changed is undone"
+        remedy = f"{reopened}, once its change is undone"
     else:
         # It was open a moment ago, or has a status that came with it from elsewhere.
         why, remedy = f"it is {issue.status} by now", f"see `commonplace ledger show {issue.id}`"

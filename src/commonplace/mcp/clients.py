@@ -175,7 +175,8 @@ def changed(text: str, client: Client, command: Sequence[str], *, name: str) -> 
     made = _with_table(text, client, place[NAME])
     if not _says(made, wanted):
         raise UsageError(
-            f"the server stands in {name} in a form that cannot be replaced", remedy="remove it there and try again"
+            f"the server is configured in {name} in a form that cannot be replaced",
+            remedy="remove it there and try again",
         )
     return made
 

@@ -113,9 +113,9 @@ def _in_object(value: Mapping[str, Any], schema: Schema, path: str) -> Iterator[
 def _bounds(size: float, schema: Schema, name: str, keywords: tuple[str, str], told: str) -> Iterator[str]:
     least, most = (schema.get(keyword) for keyword in keywords)
     if least is not None and size < least:
-        yield f"{name} is {told}; the least is {least}"
+        yield f"{name} is {told}; the minimum is {least}"
     if most is not None and size > most:
-        yield f"{name} is {told}; the most is {most}"
+        yield f"{name} is {told}; the maximum is {most}"
 
 
 def _types(schema: Schema) -> Sequence[str]:

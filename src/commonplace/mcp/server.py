@@ -335,7 +335,7 @@ class _Connection:
             return terms, method_of(call.method, self._registry, terms)
         method = method_of(call.method, self._registry, self._session or _NEWEST)
         if self._session is None and call.method != "ping":
-            text = "send initialize first, or say in params._meta which version this request speaks"
+            text = "send initialize first, or give the protocol version in params._meta"
             raise ProtocolError(INVALID_PARAMS, text)
         return self._session or _NEWEST, method
 

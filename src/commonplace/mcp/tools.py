@@ -59,7 +59,7 @@ def graph(book: Engine, given: Arguments) -> ToolResult:
 
     size = largest(len(items), fits)
     structured, text = told(size)
-    notes = [*known.notices, *([f"{size} of {len(items)} have room here"] if size < len(items) else [])]
+    notes = [*known.notices, *([f"Showing {size} of {len(items)} (token limit)."] if size < len(items) else [])]
     return ToolResult(structured, "\n".join([text or "Nothing relevant is known.", *notes]))
 
 
@@ -213,7 +213,7 @@ _STORE: Final = "Keep one thing worth knowing later: a decision and why, a prefe
 _LINK: Final = "Link two memories, or two names by a fact."
 _GRAPH: Final = "Facts and when they held, entities, linked memories."
 _WHY: Final = "Why a query finds a result."
-_FORGET: Final = "Delete memories with all copies. Without confirm it only tells what would go."
+_FORGET: Final = "Delete memories with all copies. Without confirm it only shows what would be deleted."
 
 
 _CALLED: Final = {
@@ -287,7 +287,10 @@ def _search(book: Engine, given: Arguments) -> ToolResult:
         )
 
     size = largest(len(results), fits)
-    notes = [*found.notices, *([f"{size} of {len(results)} results have room here"] if size < len(results) else [])]
+    notes = [
+        *found.notices,
+        *([f"Showing {size} of {len(results)} results (token limit)."] if size < len(results) else []),
+    ]
     if found.best_held_back is not None and not found.hits:
         notes.insert(0, f"{found.held_back} lie below the floor, the best at {found.best_held_back:.2f}.")
     text = told(size) or "Nothing relevant is known. Other words may help; minScore 0 shows the nearest."
@@ -398,7 +401,7 @@ def _context(book: Engine, given: Arguments) -> ToolResult:
 
 def _why_empty(left_out: int, budget: int) -> str:
     if left_out:
-        return f"What is relevant has no room in {budget} tokens; give more."
+        return f"Nothing relevant fits in {budget} tokens; raise the budget."
     return "Nothing relevant is known yet."
 
 
@@ -424,7 +427,7 @@ def _forget(book: Engine, given: Arguments) -> ToolResult:
     named = {name: given[name] for name in ("ids", "tag", "source", "session") if name in given}
     if len(named) != 1:
         raise UsageError(
-            f"memory_forget is told to forget by {len(named)} things", remedy="give one of ids, tag, source, session"
+            f"memory_forget takes one selector, got {len(named)}", remedy="give one of ids, tag, source, session"
         )
     is_meant = bool(given.get("confirm"))
     receipt = book.forget(named.pop("ids", None), dry_run=not is_meant, **named)
@@ -443,9 +446,9 @@ def _forget(book: Engine, given: Arguments) -> ToolResult:
     }
     told = ", ".join(f"{name} {number}" for name, number in counts.items())
     if not is_meant:
-        return ToolResult(structured, f"Would forget: {told}. Nothing was changed; confirm=true forgets it for good.")
-    proof = "nothing of it is left in the store" if receipt.verified else "not proved yet, see the notices"
-    return ToolResult(structured, "\n".join([f"Forgotten: {told}; {proof}.", *told_notices]))
+        return ToolResult(structured, f"Would delete: {told}. Nothing was changed; pass confirm=true to delete.")
+    proof = "verified, nothing is left in the store" if receipt.verified else "not verified yet, see the notices"
+    return ToolResult(structured, "\n".join([f"Deleted: {told}; {proof}.", *told_notices]))
 
 
 def _why(book: Engine, given: Arguments) -> ToolResult:
@@ -472,9 +475,9 @@ def _why(book: Engine, given: Arguments) -> ToolResult:
     }
     words = ", ".join(structured["matched"]) or "none"
     told = ", ".join(f"{name} {value:.2f}" for name, value in signals.items())
-    moved = f" It stands before {receipt.stands_before}, which is older." if receipt.stands_before else ""
+    moved = f" Ranked above {receipt.stands_before}, which is older." if receipt.stands_before else ""
     head = f"Rank {receipt.rank}, score {receipt.score:.2f}, {receipt.confidence}.{moved}"
-    return ToolResult(structured, f"{head} {told}. Words that match: {words}.")
+    return ToolResult(structured, f"{head} {told}. Matching words: {words}.")
 
 
 def _some(terms: Sequence[str]) -> list[str]:

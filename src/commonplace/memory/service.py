@@ -194,7 +194,7 @@ class MemoryService:
             raise UsageError(f"memory {source!r} cannot be linked to itself", remedy="name two memories")
         name = link_type(type_)
         if not name:
-            raise UsageError("the type of a link is empty", remedy="say how the two hang together")
+            raise UsageError("the type of a link is empty", remedy="give a type, such as related")
         link = Link(source, target, name, fraction("strength", strength), self._now())
         with self._store.change_memories(self._namespace) as change:
             for id_ in (source, target):
@@ -256,7 +256,7 @@ class MemoryService:
                     remedy="say what is new, or pass force=True (--force)",
                 )
             count = len(opened.recalled)
-            notice = f"what was recalled from memory was left out: {count} passage{'' if count == 1 else 's'}"
+            notice = f"what was recalled from memory was skipped: {count} passage{'' if count == 1 else 's'}"
             new = replace(new, content=opened.text, notices=(*new.notices, notice))
             reject_invalid(new.content, max_bytes=self._max_bytes)
         known = self._recognise(new.content)

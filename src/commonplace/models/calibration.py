@@ -24,7 +24,7 @@ class Scale:
     similarities: tuple[float, ...]
 
     def __call__(self, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the similarities, 0–1, of cosines of any shape; what is no number is like nothing."""
+        """Return the similarities, 0–1, of cosines of any shape; what is not a number is like nothing."""
         import numpy as np
 
         known = np.where(np.isnan(cosines), -1.0, cosines)

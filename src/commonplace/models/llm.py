@@ -421,7 +421,7 @@ def refuse_constant(constant: str) -> None:
     Raises:
         ValueError: always.
     """
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def finite(written: str) -> float:

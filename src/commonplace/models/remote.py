@@ -155,7 +155,7 @@ class RemoteEmbedder:
         except OverflowError:  # a whole number that is too large for any other
             vectors = np.full((len(found), expected), np.inf, np.float32)
         if not np.isfinite(vectors).all():
-            raise ProviderError(f"a vector of {self._name} holds what is no number", remedy="choose another model")
+            raise ProviderError(f"a vector of {self._name} holds what is not a number", remedy="choose another model")
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
 

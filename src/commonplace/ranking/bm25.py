@@ -53,7 +53,7 @@ def score(
     """Return the BM25 score of one text: 0.0 when it holds none of the terms.
 
     Args:
-        terms: analysed query terms; one that stands there twice counts twice.
+        terms: analysed query terms; one that appears twice counts twice.
         fields: the text's analysed terms by field.
         weights: by field; fields without a weight do not count.
         documents: number of texts that the statistics speak of.

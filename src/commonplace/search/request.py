@@ -101,7 +101,7 @@ class PreparedQuery:
 
     Attributes:
         terms: those of the words for BM25, in order; see `QueryWords.terms`.
-        words: the terms of each word, one for each language whose stem differs; one said twice stands there twice.
+        words: the terms of each word, one for each language whose stem differs; one said twice appears twice.
         token_ids: those of the query's words, without punctuation and without scripts that are written without spaces;
             uint16, shape (q,), each once.
         programming: the term and the token of each word that names a programming language.

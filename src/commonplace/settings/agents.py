@@ -63,7 +63,7 @@ class ContextSettings:
     )
     metadata: str = setting(
         "on",
-        "whether each text is told with its type, date, origin, trust, phase, tags and score",
+        "whether each text is labelled with its type, date, origin, trust, phase, tags and score",
         "choice",
         choices=("on", "off"),
     )

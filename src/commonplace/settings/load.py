@@ -240,7 +240,7 @@ def _unknown(name: str, place: str, known: list[str]) -> SettingsError:
     import difflib
 
     if name in _SECRET:
-        return SettingsError(f"{name} stands in {place}", remedy=f"remove it there, and set {_SECRET[name]}")
+        return SettingsError(f"{name} is set in {place}", remedy=f"remove it there, and set {_SECRET[name]}")
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     remedy = f"did you mean {close[0]}?" if close else "`commonplace settings show` lists the settings"
     return SettingsError(f"{name} in {place} is no setting", remedy=remedy)

@@ -41,7 +41,7 @@ class GraphSettings:
     )
     backend: str = setting(
         "local",
-        "who answers questions about the graph: this store, or Graphiti's MCP server, which is told what is added",
+        "which backend answers graph queries: this store, or Graphiti's MCP server, which is sent what is added",
         "choice",
         choices=("local", "graphiti-mcp"),
         project=False,
@@ -148,7 +148,7 @@ class IndexSettings:
     )
 
     include: tuple[str, ...] = setting(
-        (), "which files of a project are indexed; an empty list stands for the usual kinds of text", "globs"
+        (), "which files of a project are indexed; an empty list means the usual kinds of text", "globs"
     )
     max_file_bytes: int = setting(MIB, "larger files are skipped and counted", "integer", minimum=1, maximum=1024 * MIB)
     chunk_tokens: int = setting(

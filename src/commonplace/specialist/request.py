@@ -41,9 +41,7 @@ class Asked:
         if words and query:
             raise UsageError(f"{self._verb} is given words and QUERY", remedy="give one of them")
         if not words and not query:
-            raise UsageError(
-                f"{self._verb} is not told what to look for", remedy=f"write TASK REQ:{self._verb} <topic>"
-            )
+            raise UsageError(f"{self._verb} needs a topic", remedy=f"write TASK REQ:{self._verb} <topic>")
         return words or query
 
     def reference(self, *kinds: str) -> Reference:
@@ -54,7 +52,7 @@ class Asked:
         """
         words = self._take_words()
         if not words:
-            raise UsageError(f"{self._verb} is not told which memory", remedy=f"write TASK REQ:{self._verb} mem:<id>")
+            raise UsageError(f"{self._verb} needs the id of a memory", remedy=f"write TASK REQ:{self._verb} mem:<id>")
         found = read_reference(words, f"REQ:{self._verb}") if _REFERENCE.match(words) else Reference(MEMORY, words)
         allowed = (MEMORY, *kinds)
         if found.kind not in allowed:

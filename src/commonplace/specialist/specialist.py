@@ -108,7 +108,7 @@ class Specialist:
         """Return a response that is within the limit; one that names what is too long to be written says so instead."""
         if fits(self._book, response):
             return response
-        reason = f"the names in the response have no room in {MAX_TOKENS} tokens"
+        reason = f"the names in the response do not fit in {MAX_TOKENS} tokens"
         return Response("PARTIAL", rationale=reason, data=(), relevance=(), facts=response.facts)
 
 

@@ -89,7 +89,7 @@ def temporal_query(book: Book, asked: Asked) -> Response:
     as_of, valid_at = asked.moment("as_of"), asked.moment("valid_at")
     if as_of is None and valid_at is None:
         raise UsageError(
-            "temporal_query is not told of which time",
+            "temporal_query needs a time",
             remedy='add PARAMS {"as_of": "2026-01-29"} for what was known then, or "valid_at" for what was true then',
         )
     topic, limit, floor = _asked(asked)
@@ -158,7 +158,7 @@ def _told(book: Book, found: Sequence[Found], result: SearchResult, facts: Found
 
 def _part(found: Sequence[Found], facts: FoundRelations, size: int) -> Response:
     response = _response(found[:size], facts)
-    left_out = f"{size} of {len(found)} hits have room in {MAX_TOKENS} tokens"
+    left_out = f"{size} of {len(found)} hits shown (limit {MAX_TOKENS} tokens)"
     return replace(response, rationale="; ".join(filter(None, (left_out, response.rationale))))
 
 

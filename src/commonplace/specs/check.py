@@ -88,7 +88,7 @@ def _bounded() -> Callable[..., Any]:
 
 
 def schema_faults(schema: object, path: str) -> list[Fault]:
-    """Return why something is no JSON schema; `path` is its own place."""
+    """Return why something is not JSON schema; `path` is its own place."""
     from jsonschema import Draft7Validator
 
     return [Fault(joined(path, fault.path), fault.message) for fault in faults_of(schema, Draft7Validator.META_SCHEMA)]

@@ -129,7 +129,7 @@ def _strange(value: object, path: str, depth: int) -> Iterator[tuple[str, str]]:
     elif isinstance(value, Mapping):
         for key, item in value.items():
             if not isinstance(key, str):
-                shown = LONG_NUMBER if is_long_number(key) else f"the key {key!r} is no text; put it in quotes"
+                shown = LONG_NUMBER if is_long_number(key) else f"the key {key!r} is not text; put it in quotes"
                 yield path, shown
                 continue
             yield from _strange(item, f"{path}.{key}" if path else key, depth + 1)
@@ -137,7 +137,7 @@ def _strange(value: object, path: str, depth: int) -> Iterator[tuple[str, str]]:
         for place, item in enumerate(value):
             yield from _strange(item, f"{path}[{place}]", depth + 1)
     elif isinstance(value, float) and not math.isfinite(value):
-        yield path, f"{value} is no number of JSON"
+        yield path, f"{value} is not a number of JSON"
     elif value is not None and not isinstance(value, str | int | float):
         yield path, f"{value!r} is a {type(value).__name__}, which JSON does not have; put it in quotes"
 

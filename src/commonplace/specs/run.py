@@ -52,7 +52,7 @@ def copied(values: object, task: str) -> dict[str, Any]:
     except UnicodeEncodeError:
         raise _unfit("the input holds half a character, which no encoding has", task) from None
     except (TypeError, ValueError, RecursionError) as error:
-        raise _unfit(f"the input is no JSON: {fault_of(error)}", task) from None
+        raise _unfit(f"the input is not JSON: {fault_of(error)}", task) from None
     copy: dict[str, Any] = json.loads(text)
     return copy
 

@@ -268,7 +268,7 @@ def refuse_lost(path: Path) -> None:
         return  # whoever opens it says what is wrong with the directory
     if is_lost:
         where = quote(str(path.parent))
-        pages = ", which takes in what stands on its Markdown pages" if {*left} & {*_PAGES} else ""
+        pages = ", which imports its Markdown pages" if {*left} & {*_PAGES} else ""
         raise StoreDamagedError(
             f"the store {path.parent} has lost its database: {path.name} is gone, {', '.join(left)} "
             f"{'is' if len(left) == 1 else 'are'} there",

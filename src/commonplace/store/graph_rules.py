@@ -200,7 +200,7 @@ def _check_shares(name: str, **shares: float) -> None:
             raise UsageError(f"the {field} of {name} is not a number", remedy="give a number")
 
 
-ENDS = "relations with an end that is no entity"
+ENDS = "relations with an end that is not an entity"
 NAMES = "names of entities that are gone"
 MERGED = "entities merged into one that is gone"
 EPISODES = "mentions in episodes that are gone"

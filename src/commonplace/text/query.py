@@ -65,7 +65,7 @@ class QueryWords:
 
     Attributes:
         words: the terms of each word, one for each language whose stem differs, in order; a word that is said twice
-            stands there twice, at most `MAX_REPEATS`, but one of a script without spaces once: its pieces overlap.
+            appears twice, at most `MAX_REPEATS`, but one of a script without spaces once: its pieces overlap.
         pairs: pairs of characters across the border of two words, or in what only joins or asks: a passage that holds
             one is the better, but one that does not lacks no word.
     """

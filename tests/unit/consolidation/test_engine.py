@@ -77,7 +77,7 @@ def test_a_merged_memory_counts_for_those_that_it_was_made_of(faded: Engine, tmp
     ("text", "said"),
     [
         ("", "has 0 queries"),
-        ("{", "line 1 of .* is no JSON"),
+        ("{", "line 1 of .* is not JSON"),
         ("[]", "line 1 of .* has no query"),
         ('{"query": "a", "relevant": ["b"]}\n\n{"query": " ", "relevant": ["b"]}', "line 3 of .* has no query"),
         ('{"query": "a"}', "does not name what is relevant"),

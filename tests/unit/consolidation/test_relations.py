@@ -102,7 +102,7 @@ def test_process_must_respect_confidence_threshold(book: Engine) -> None:
     keep(book, "b", "Ada")
     runner = agent(book)
     assert runner.scan() == ["a:b"]
-    with pytest.raises(NoRelation, match=r"'a' and 'b' hang together by 0.20, the least is 0.3"):
+    with pytest.raises(NoRelation, match=r"'a' and 'b' are related with a confidence of 0.20, the minimum is 0.3"):
         runner.process_item("a:b")
     assert (runner.run(), runner.skipped, runner.failures) == ([], 1, [])
     assert book.links() == []

@@ -205,7 +205,7 @@ class TestWhatIsLeft:
         memory = book.remember("Oslo")
         receipt = book.forget(memory.id)
         assert receipt.verified
-        assert receipt.notices == ("2 of its texts have fewer than 8 bytes, too few to be looked for in files",)
+        assert receipt.notices == ("2 of its texts have fewer than 8 bytes, too short to search for in files",)
 
 
 def _chosen(*ids: str) -> Any:
@@ -330,7 +330,7 @@ class TestCopies:
         receipt = book.forget("a")
         assert memories_in(receipt) == ("a", "ab", "abc")
         assert receipt.counts["derived"] == 2
-        assert "whatever else they were made from: ab, abc" in receipt.notices[0]
+        assert "even if they have other sources: ab, abc" in receipt.notices[0]
         assert holding(book, *MARKS) == []
         assert book.get("b").status == "active"
 
@@ -343,8 +343,8 @@ class TestCopies:
         receipt = book.forget("ab")
         assert memories_in(receipt) == ("ab", "a")
         assert receipt.notices == (
-            "archived memories that it was merged from go too: a",
-            "it was made from memories that are still live and stay: b",
+            "archived memories that it was merged from are deleted too: a",
+            "it was derived from memories that are still live and stay: b",
         )
         assert holding(book, *MARKS) == []
 

@@ -107,7 +107,7 @@ class TestAnEpisode:
         with commonplace.open(book.directory, settings=settings) as following:
             receipt = following.forget("merger")
         assert receipt.verified
-        assert receipt.outside[0].startswith("what Graphiti was told of these episodes")
+        assert receipt.outside[0].startswith("copies of these episodes in Graphiti")
         assert [note.id for note in book._runtime.store.notes("default", WAITING)] == ["delete:merger"]
         assert holding(book, *MARKS) == []
 

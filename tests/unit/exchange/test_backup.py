@@ -183,7 +183,7 @@ def test_links_are_left_out_and_named(place: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("elsewhere")
     (place / "memory" / "link.md").symlink_to(tmp_path / "secret.md")
     report = back_up_from(place, tmp_path / "b.zip")
-    assert report.notices == (f"{place / 'memory' / 'link.md'} is a link, and was left out",)
+    assert report.notices == (f"{place / 'memory' / 'link.md'} is a link, and was skipped",)
     assert report.files == 3
 
 

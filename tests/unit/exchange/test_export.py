@@ -204,7 +204,7 @@ def test_a_file_is_there_only_when_it_is_whole(store: Store, tmp_path: Path) -> 
     (tmp_path / "out").unlink()
     assert export(store, "n", tmp_path / "new" / "deep" / "e.jsonl").path.is_file(), "directories are made for it"
     add(store, written("b", "two", metadata='{"a": NaN}'))
-    with pytest.raises(StoreDamagedError, match="the metadata of memory 'b' is no JSON object"):
+    with pytest.raises(StoreDamagedError, match="the metadata of memory 'b' is not a JSON object"):
         export(store, "n", target)
     assert list(target.parent.iterdir()) == []
 

@@ -177,7 +177,10 @@ REFUSED = [
     ([an_episode(source="letter")], "source is 'letter'; give one of text, message, json, memory"),
     ([an_episode(), an_episode()], "line 3 (episode 'e'): it comes twice"),
     ([an_entity("a", name=" ")], "the entity has no name, or no type"),
-    ([an_entity("a", merged_into="b")], "line 2 (entity 'a'): there is no entity 'b'; import it too, before this one"),
+    (
+        [an_entity("a", merged_into="b")],
+        "line 2 (entity 'a'): there is no entity 'b'; import it too, before this one",
+    ),
     ([an_entity("a", attributes=[])], "attributes is []"),
     ([an_entity("a", attributes={"_": {"merged": [1]}})], "attributes cannot be read"),
     ([an_entity("a", kind="person")], "entity has the unknown entry 'kind'"),

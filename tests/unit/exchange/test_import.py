@@ -296,7 +296,7 @@ def edited(path: Path, number: int, old: str, new: str) -> Path:
         (3, "{", "NaN{", "line 3 of week.jsonl is broken"),
         (3, "\n", "\n\n", "line 4 of week.jsonl is broken"),
         (3, '"memory"', "7", "line 3 of week.jsonl has no type"),
-        (1, "commonplace-export", "other", "is no export of Commonplace"),
+        (1, "commonplace-export", "other", "is not an export of Commonplace"),
         (1, '"version": 2', '"version": 0', "the version of week.jsonl is 0"),
         (1, "{", '{"more": 1, ', "the first line of week.jsonl has the unknown entry 'more'"),
     ],
@@ -383,8 +383,10 @@ def test_importing_another_system_later_again_changes_nothing(store: Store) -> N
 
 
 def test_what_another_system_s_files_lose_is_said_before_anything_is_written(store: Store) -> None:
-    foreign = Foreign((ForeignMemory("x", "y" * 2000),), problems=(FileProblem("m.json:3", "is no object"),))
-    with pytest.raises(UsageError, match=r"m\.json:3: is no object; mem0 \(memory 'x'\): the content has 2,000 bytes"):
+    foreign = Foreign((ForeignMemory("x", "y" * 2000),), problems=(FileProblem("m.json:3", "is not an object"),))
+    with pytest.raises(
+        UsageError, match=r"m\.json:3: is not an object; mem0 \(memory 'x'\): the content has 2,000 bytes"
+    ):
         import_given(store, items_of(foreign, "mem0", kinds=Kinds(), now=NOW, max_bytes=1000))
     assert store.change() == 0
 
@@ -410,8 +412,8 @@ def test_a_format_is_told_by_its_files(tmp_path: Path, week: Path) -> None:
     for path, format_, error, message in (
         (tmp_path / "gone", "auto", NotFoundError, "there is nothing at"),
         (week, "notion", UsageError, "format is 'notion'; give one of auto, commonplace, basic-memory"),
-        (tmp_path / "notes", "commonplace", UsageError, "notes is no export of Commonplace; name a file that"),
-        (tmp_path / "m.json", "commonplace", UsageError, "m.json is no export of Commonplace"),
+        (tmp_path / "notes", "commonplace", UsageError, "notes is not an export of Commonplace; name a file that"),
+        (tmp_path / "m.json", "commonplace", UsageError, "m.json is not an export of Commonplace"),
         (tmp_path / "notes", "auto", UsageError, "is in no known format"),
     ):
         with pytest.raises(error, match=message):

@@ -1,4 +1,4 @@
-"""What a drawing says: names that fit, times as people write them, and how much was left out."""
+"""What a drawing says: names that fit, times as people write them, and how much was skipped."""
 
 from __future__ import annotations
 

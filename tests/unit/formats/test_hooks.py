@@ -50,9 +50,9 @@ def test_an_event_tells_what_is_asked_and_by_whom(
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "standard input is no JSON"),
-        (b"\x89PNG\r\n\x1a\n\x00", "standard input is no JSON"),
-        (b"[" * 100_000, "standard input is no JSON"),
+        (b"", "standard input is not JSON"),
+        (b"\x89PNG\r\n\x1a\n\x00", "standard input is not JSON"),
+        (b"[" * 100_000, "standard input is not JSON"),
         (b"7", "standard input is no hook event"),
         (b"[]", "standard input is no hook event"),
         (b'{"prompt": 7}', "standard input is no hook event"),

@@ -91,7 +91,7 @@ def test_json_is_taken_from_fences_and_prose(wrapped: str) -> None:
     ("useless", "fault"),
     [
         ("I cannot do that.", "holds no JSON"),
-        ("[1, 2]", "is no JSON object"),
+        ("[1, 2]", "is not a JSON object"),
         ('{"nodes": [], "edges": []}', 'has no list "entities"'),
         ('{"entities": {}, "facts": []}', 'has no list "entities"'),
         ('{"entities": []}', 'has no list "facts"'),
@@ -155,7 +155,7 @@ def test_what_is_not_in_the_text_is_left_out_and_counted() -> None:
     assert facts(understood) == [("Mira Okafor", "LIVES_IN", "Oslo")]
     assert {each.name for each in understood.extraction.entities} == {"Mira Okafor", "Oslo", "Acme", "Ana", "Initech"}
     assert understood.notices == (
-        "13 of the things that the language model named are not in the text, and were left out",
+        "13 of the things that the language model named are not in the text, and were skipped",
     )
     assert not understood.is_degraded
 
@@ -172,7 +172,7 @@ def test_types_are_ours_or_become_ours() -> None:
         ("auth.ts", "blueprint"),
     }
     assert [type_ for _, type_, _ in facts(understood)] == ["RELATED_TO", "USES"]
-    assert understood.notices == (), "a date is no entity, and nothing to complain of"
+    assert understood.notices == (), "a date is not an entity, and nothing to complain of"
 
 
 def test_dates_that_the_text_does_not_speak_of_are_not_taken() -> None:
@@ -286,7 +286,7 @@ def test_json_and_empty_texts_are_never_sent() -> None:
     for source, text in (("json", '{"name": "Ana", "employer": "Acme"}'), ("text", "  \n")):
         understood = reading(text=text, source=source)
         assert understood == Understood(understand(text, source, AT, Kinds()))  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="no JSON"):
+    with pytest.raises(UsageError, match="not JSON"):
         reading(text="{", source="json")
 
 

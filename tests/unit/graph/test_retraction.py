@@ -74,7 +74,7 @@ def test_what_a_cancelled_move_had_ended_goes_on(book: Engine, text: str) -> Non
     assert holding(book, MARCH) == ["Berlin"]
     assert [fact.target_name for fact in added.relations if fact.relation_type == "LIVES_IN"] != []
     [notice] = added.notices
-    assert "is retracted, and what it had ended goes on" in notice
+    assert "is retracted, and the facts that it had ended hold again" in notice
 
 
 @pytest.mark.parametrize("text", UNCLEAR)

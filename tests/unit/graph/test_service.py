@@ -115,7 +115,7 @@ def test_json_gives_facts_by_its_keys(book: Engine) -> None:
         ("Atlas", "DEPENDS_ON", "auth.ts"),
         ("Atlas", "DEPENDS_ON", "Redis"),
     }
-    with pytest.raises(UsageError, match="no JSON"):
+    with pytest.raises(UsageError, match="not JSON"):
         book.graph.add_episode("{", source="json")
 
 

@@ -25,7 +25,7 @@ def book(tmp_path: Path) -> Iterator[Book]:
 
 def no_utf8(path: Path) -> str:
     path.write_bytes(path.read_bytes() + b"\xff\xfe")
-    return "is no UTF-8 (at byte "
+    return "is not UTF-8 (at byte "
 
 
 def too_big(path: Path) -> str:

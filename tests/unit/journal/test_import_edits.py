@@ -299,7 +299,7 @@ def test_a_block_with_an_unknown_id_is_taken_in_under_it_with_a_notice(book: Boo
     report = book.sync()
     assert report.added == 1
     assert report.notices == (
-        f"memory/{TODAY} has a memory 'from-elsewhere' that the store did not know; it was taken in",
+        f"memory/{TODAY} has a memory 'from-elsewhere' that the store did not know; it was imported",
     )
     assert book.get("from-elsewhere").record.content == "Tea\n\nGreen tea."
     assert book.is_settled()
@@ -392,7 +392,7 @@ def test_an_edit_that_the_store_refuses_stays_on_the_page_with_a_notice(tmp_path
         book.edit("The door is blue.", "x" * 3000)
         report = book.sync()
         assert report.updated == 0
-        assert [notice for notice in report.notices if "was not taken in and stays there" in notice]
+        assert [notice for notice in report.notices if "was not imported and stays there" in notice]
         assert book.contents() == ["The door is blue."]
         assert "x" * 3000 in book.page()
         book.edit("x" * 3000, "Short again.")

@@ -86,7 +86,7 @@ def test_null_is_as_if_it_were_absent() -> None:
         ({"sqlitePath": "a\0b"}, "sqlitePath", "holds a null character"),
         ({"rerankModel": " "}, "rerankModel", "is empty"),
         ("[]", "", "give an object"),
-        ("{", "", "is no JSON"),
+        ("{", "", "is not JSON"),
         (f'{{"rerankTopK": {"9" * 5_000}}}', "", "a number has more than 4,200 digits; correct it"),
     ],
 )

@@ -89,7 +89,7 @@ def test_agents_have_their_own_knowledge(book: Engine, knowledge: KnowledgeServi
 def test_maps_without_text_are_left_out_and_told(book: Engine, knowledge: KnowledgeService) -> None:
     report = knowledge.index_knowledge("a", [SEOUL, {"count": 42}, {}])
     assert (report.added, report.skipped) == (1, 2)
-    assert report.notices == ("2 of the maps hold no text, and were left out",)
+    assert report.notices == ("2 of the maps hold no text, and were skipped",)
 
 
 def test_a_long_text_is_one_item_however_it_is_cut(book: Engine, knowledge: KnowledgeService) -> None:
@@ -129,7 +129,7 @@ def test_dates_become_texts(book: Engine, knowledge: KnowledgeService) -> None:
         ([SEOUL, "text"], r"knowledge\[1\] is 'text'; give a map"),
         ([{"a": {"b": [1, float("nan")]}}], r"knowledge\[0\].a.b\[1\] is nan, which JSON does not have"),
         ([{"a": object()}], r"knowledge\[0\].a is <object"),
-        ([{1: "a"}], r"knowledge\[0\]: the key 1 is no text; put it in quotes"),
+        ([{1: "a"}], r"knowledge\[0\]: the key 1 is not text; put it in quotes"),
         ([{"a": "x" * 2**20}], "bytes of JSON, the limit is 1,048,576; split it"),
     ],
 )
@@ -236,8 +236,8 @@ class TestEmbedding:
             ([["a"]], "returned what is no vector"),
             ([[10**400]], "returned what is no vector"),
             ([[[1.0]]], "returned what is no vector"),
-            ([[float("nan")]], "holds what is no number"),
-            ([[1e300]], "holds what is no number"),
+            ([[float("nan")]], "holds what is not a number"),
+            ([[1e300]], "holds what is not a number"),
             ([1.0], "failed: TypeError"),
             (None, "failed: TypeError"),
         ],

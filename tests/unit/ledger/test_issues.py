@@ -252,7 +252,7 @@ class TestReopening:
         with changing(store) as ledger:
             rules.close(ledger, id_, "done", ANNA)
             ledger.put_reversal(undo)
-            with pytest.raises(UsageError, match="changed stands"):
+            with pytest.raises(UsageError, match="is still applied"):
                 rules.reopen(ledger, id_, ANNA)
             ledger.put_reversal(replace(undo, undone_at=1001.0))
             rules.reopen(ledger, id_, ANNA)

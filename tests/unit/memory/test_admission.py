@@ -112,7 +112,7 @@ def test_recalled_blocks_are_cut_out_and_nothing_but_recalled_is_refused(book: E
     kept = book.remember(f"I looked it up.\n\n{block}\n\nAda agreed to move.")
     assert "Madrid" not in kept.content
     assert "Ada agreed to move." in kept.content
-    assert kept.notices == ("what was recalled from memory was left out: 1 passage",)
+    assert kept.notices == ("what was recalled from memory was skipped: 1 passage",)
     with pytest.raises(AdmissionError, match="nothing but what was recalled from memory"):
         book.remember(block)
 

@@ -108,7 +108,7 @@ def test_a_very_long_text_is_embedded_by_its_beginning() -> None:
 
 
 def test_the_same_query_is_asked_once_while_it_is_fresh() -> None:
-    """Contract: 5,000 entries, 30 minutes. What is cached is no text."""
+    """Contract: 5,000 entries, 30 minutes. What is cached is not text."""
     with ModelServer() as server:
         embedder = opened(server)
         del server.asked[:]
@@ -142,9 +142,9 @@ def test_a_vector_is_its_own_and_not_the_caches() -> None:
         ([{"embedding": [True] * DIMENSIONS}, {"embedding": [1.0]}], "no vector for each of 2 texts"),
         ("soon", "no vector for each of 2 texts"),
         ([{"embedding": [1.0] * 3}, {"embedding": [1.0] * 3}], "has 3 dimensions, expected 16; check the model's name"),
-        ([{"embedding": [math.inf] * DIMENSIONS}, {"embedding": [1.0] * DIMENSIONS}], "holds what is no number"),
-        ([{"embedding": [10**400] * DIMENSIONS}, {"embedding": [1.0] * DIMENSIONS}], "holds what is no number"),
-        ([{"embedding": [1e39] * DIMENSIONS}, {"embedding": [1.0] * DIMENSIONS}], "holds what is no number"),
+        ([{"embedding": [math.inf] * DIMENSIONS}, {"embedding": [1.0] * DIMENSIONS}], "holds what is not a number"),
+        ([{"embedding": [10**400] * DIMENSIONS}, {"embedding": [1.0] * DIMENSIONS}], "holds what is not a number"),
+        ([{"embedding": [1e39] * DIMENSIONS}, {"embedding": [1.0] * DIMENSIONS}], "holds what is not a number"),
     ],
 )
 def test_an_answer_of_another_shape_is_an_error(data: Any, message: str) -> None:

@@ -81,7 +81,7 @@ def test_what_is_not_there_or_beyond_is_told(book: Engine, ask: Ask) -> None:
     far = ask(f"get {memory.id}", 'PARAMS {"offset": 6}')
     assert (far.error, far.rationale) == ("BAD_VALUE", "offset is 6, the text has 6 characters; give a smaller one")
     assert ask(f"get {memory.id}", 'PARAMS {"offset": -1}').error == "BAD_VALUE"
-    assert ask("get").rationale == "get is not told which memory; write TASK REQ:get mem:<id>"
+    assert ask("get").rationale == "get needs the id of a memory; write TASK REQ:get mem:<id>"
 
 
 def test_names_that_leave_no_room_give_way_to_the_text(book: Engine, ask: Ask) -> None:

@@ -118,7 +118,7 @@ def test_what_exceeds_the_budget_is_dropped_from_the_lowest_rank_on(book: Engine
     assert all_.data is not None
     assert 10 < len(all_.data) < 60
     assert all_.data[:10] == some.data
-    assert all_.rationale.startswith(f"{len(all_.data)} of 80 hits have room in 2500 tokens")
+    assert all_.rationale.startswith(f"{len(all_.data)} of 80 hits shown (limit 2500 tokens)")
     assert len(all_.snippets) == len(all_.data) == len(all_.relevance or ())
     assert all(len(passage.text) <= 200 for passage in all_.snippets)
 
@@ -135,7 +135,7 @@ def test_an_id_that_has_no_room_is_said_to_have_none(book: Engine, ask: Ask) -> 
     book.remember("Billing uses Postgres.", id="\x01" * 1000)
     found = ask("recall what does billing use")
     assert (found.status, found.data) == ("PARTIAL", ())
-    assert found.rationale == "the names in the response have no room in 2500 tokens"
+    assert found.rationale == "the names in the response do not fit in 2500 tokens"
 
 
 def test_links_tell_what_the_graph_knows_then_linked_then_named_together(book: Engine, ask: Ask) -> None:
@@ -225,7 +225,7 @@ def test_memories_and_facts_of_a_time_are_one_ranking(book: Engine, ask: Ask) ->
 @pytest.mark.parametrize(
     ("what", "lines", "reason"),
     [
-        ("recall", (), "recall is not told what to look for; write"),
+        ("recall", (), "recall needs a topic; write"),
         ("recall a", ("QUERY b",), "recall is given words and QUERY; give one of them"),
         ("recall a", ('PARAMS {"max_results": 0}',), "max_results is 0; give a whole number from 1 to 100"),
         ("recall a", ('PARAMS {"max_results": 101}',), "max_results is 101"),
@@ -243,7 +243,7 @@ def test_memories_and_facts_of_a_time_are_one_ranking(book: Engine, ask: Ask) ->
         ("recall a", ("TIER long",), "recall takes no TIER"),
         ("recall a", ("TAGS [b]",), "recall takes no TAGS"),
         ("recall " + "x" * 100_001, (), "the query has 100001 characters"),
-        ("temporal_query a", (), "temporal_query is not told of which time; add PARAMS"),
+        ("temporal_query a", (), "temporal_query needs a time; add PARAMS"),
         ("temporal_query a", ('PARAMS {"as_of": [1]}',), "as_of is [1]"),
         ("temporal_query a", ('PARAMS {"as_of": "blue"}',), "as_of is 'blue'"),
     ],

@@ -92,7 +92,7 @@ def test_what_was_said_before_or_replaced_is_told(book: Engine, ask: Ask) -> Non
         ("decay", ('PARAMS {"threshold": 2}',), "BAD_VALUE", "threshold is 2"),
         ("decay", ('PARAMS {"scope": "long"}',), "BAD_VALUE", "memories of the tier 'long' do not fade by decay"),
         ("decay", ('PARAMS {"scope": ["short"]}',), "BAD_VALUE", "memories of the tier ['short'] do not fade"),
-        ("promote", (), "BAD_VALUE", "promote is not told which memory; write TASK REQ:promote mem:<id>"),
+        ("promote", (), "BAD_VALUE", "promote needs the id of a memory; write TASK REQ:promote mem:<id>"),
         ("promote mem:nobody", (), "NOT_FOUND", "there is no memory 'nobody'"),
         ("promote entity:auth", (), "BAD_VALUE", "'auth' is named as entity; promote takes mem"),
         ("forget entity:auth", (), "BAD_VALUE", "'auth' is named as entity; forget takes mem, episode"),

@@ -48,7 +48,7 @@ def asked(
     *replies: Any,
     **more: Any,
 ) -> dict[str, Any]:
-    """Run a task with a model that gives these replies; what is no text is given as JSON."""
+    """Run a task with a model that gives these replies; what is not text is given as JSON."""
     texts = [reply if isinstance(reply, str | Exception) else json.dumps(reply) for reply in replies]
     settings = more.pop("settings", Settings())
     generator = more.pop("generator", ScriptedGenerator(texts))

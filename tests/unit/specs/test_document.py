@@ -132,8 +132,8 @@ def test_a_circle_and_a_dependency_that_is_no_task_are_faults_of_a_document(tmp_
             f"{BODY}tasks: {{a: {{description: 2024-05-01}}}}\n",
             "tasks.a.description: datetime.date(2024, 5, 1) is a date",
         ),
-        (f"{BODY}tasks: {{1: {{description: x}}}}\n", "tasks: the key 1 is no text"),
-        (f"{BODY}tasks: {{a: {{description: x, timeout: .inf}}}}\n", "tasks.a.timeout: inf is no number of JSON"),
+        (f"{BODY}tasks: {{1: {{description: x}}}}\n", "tasks: the key 1 is not text"),
+        (f"{BODY}tasks: {{a: {{description: x, timeout: .inf}}}}\n", "tasks.a.timeout: inf is not a number of JSON"),
         (f"{BODY}tasks: !!python/object/apply:os.system [id]\n", "could not determine a constructor"),
         ("- a\n- b\n", "must be a mapping, not list"),
         ("", "is empty; it must be a mapping"),
@@ -153,7 +153,7 @@ def test_a_file_that_is_no_small_text_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "s.yaml"
     assert error(file) == f"there is no file {file}"
     file.write_bytes(b"\xff\xfe\x00")
-    assert "is no UTF-8" in error(file)
+    assert "is not UTF-8" in error(file)
     file.write_bytes(b"#" * (1024 * 1024 + 1))
     assert "more than 1,048,576 bytes" in error(file)
     assert "is a directory" in error(tmp_path)

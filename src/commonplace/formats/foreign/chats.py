@@ -212,7 +212,7 @@ def _conversations(
     """Yield the conversations of a file with their places and with what each has its messages in."""
     value, fault = load_json(read_text(path))
     if fault or not isinstance(value, list):
-        notes.add(path.name, fault or "is no list of conversations")
+        notes.add(path.name, fault or "is not a list of conversations")
         return
     for number, each in enumerate(value, 1):
         where = f"{path.name}:conversation {number}"
@@ -220,7 +220,7 @@ def _conversations(
         if isinstance(messages, kind):
             yield where, each, messages
         else:
-            notes.add(where, f"has no {key} and was left out")
+            notes.add(where, f"has no {key} and was skipped")
 
 
 def _branch(mapping: Mapping[str, object], last: object) -> list[Mapping[str, object]]:
@@ -285,7 +285,7 @@ def _lines(path: Path, notes: Notes) -> Iterator[tuple[str, Mapping[str, object]
         if isinstance(each, Mapping):
             yield where, each
         else:
-            notes.add(where, "is no object and was left out")
+            notes.add(where, "is not an object and was skipped")
 
 
 def _message(message: Mapping[str, object], line: Mapping[str, object], id_: object) -> _Message:

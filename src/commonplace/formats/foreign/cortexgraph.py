@@ -63,7 +63,7 @@ def _live_lines(file: Path, notes: Notes, *, follow: bool) -> Iterator[tuple[str
         if isinstance(id_, str) and id_:
             last[id_] = (where, value)
         else:
-            notes.add(where, "has no id and was left out")
+            notes.add(where, "has no id and was skipped")
     for where, line in last.values():
         if not (any(line.get(name) for name in _DELETED) or line.get("status") == "deleted"):
             yield where, line
@@ -72,18 +72,18 @@ def _live_lines(file: Path, notes: Notes, *, follow: bool) -> Iterator[tuple[str
 def _memory(line: Mapping[str, object], where: str, notes: Notes) -> ForeignMemory | None:
     content = notes.text(line.get("content"), where, "content")
     if not content.strip():
-        notes.add(where, "has no content and was left out")
+        notes.add(where, "has no content and was skipped")
         return None
     meta = line.get("meta") or {}
     if not isinstance(meta, Mapping):
-        notes.add(where, "meta is no object and was left out")
+        notes.add(where, "meta is not an object and was skipped")
         meta = {}
     status = next((status for status in STATUSES if status == line.get("status", "active")), None)
     if status is None:
         notes.add(where, f"has the unknown status {str(line['status'])[:60]!r} and was taken as active")
     others = {name: value for name, value in line.items() if name not in _OWN and not name.startswith("embed")}
     if any(name.startswith("embed") and value for name, value in line.items()):
-        notes.tell(where, "its embedding was left out: it is made anew")
+        notes.tell(where, "its embedding was skipped: it is made anew")
     kept = {name: value for name, value in meta.items() if name not in {"tags", "source", "extra"}}
     extra = meta.get("extra")
     kept |= extra if isinstance(extra, Mapping) else {"extra": extra}
@@ -108,10 +108,10 @@ def _link(
     ends = [notes.text(line.get(name), where, name) for name in ("from_memory_id", "to_memory_id")]
     missing = next((end for end in ends if end not in memories), None)
     if missing is not None:
-        notes.add(where, f"links the memory {missing!r}, which is not there, and was left out")
+        notes.add(where, f"links the memory {missing!r}, which is not there, and was skipped")
         return None
     if line.get("metadata"):
-        notes.add(where, "its metadata was left out: links have none")
+        notes.add(where, "its metadata was skipped: links have none")
     strength = min(1.0, notes.number(line.get("strength"), where, "strength", 1))
     type_ = notes.text(line.get("relation_type"), where, "relation_type")
     return ForeignLink(ends[0], ends[1], type_ or "related", strength)

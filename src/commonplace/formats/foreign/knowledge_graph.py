@@ -46,7 +46,7 @@ def read(path: Path) -> Foreign:
         if line.get("type") == "entity":
             name = notes.text(line.get("name"), where, "name").strip()
             if not name:
-                notes.add(where, "is an entity without a name and was left out")
+                notes.add(where, "is an entity without a name and was skipped")
                 continue
             types[name] = notes.text(line.get("entityType"), where, "entityType")
             said = _observations(name, types[name], line, where, notes)
@@ -60,9 +60,9 @@ def read(path: Path) -> Foreign:
             if source and target:
                 relations[source, type_, target] = where
             else:
-                notes.add(where, "is a relation without from or to and was left out")
+                notes.add(where, "is a relation without from or to and was skipped")
         else:
-            notes.add(where, "is neither an entity nor a relation and was left out")
+            notes.add(where, "is neither an entity nor a relation and was skipped")
     ends = {end for source, _, target in relations for end in (source, target)}
     for name, where in silent.items():
         if name not in ends:
@@ -78,7 +78,7 @@ def read(path: Path) -> Foreign:
 def _observations(name: str, type_: str, line: Mapping[str, object], where: str, notes: Notes) -> list[ForeignMemory]:
     observations = line.get("observations") or []
     if not isinstance(observations, list):
-        notes.add(where, "observations is no list and was left out")
+        notes.add(where, "observations is not a list and was skipped")
         return []
     found = []
     for each in observations:

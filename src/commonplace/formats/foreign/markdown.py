@@ -199,7 +199,7 @@ def _note(
     if front.fault:
         problems.add(name, front.fault)
     if not front.values and not any(line.strip() for line in lines):
-        problems.tell(name, "is empty and was left out")
+        problems.tell(name, "is empty and was skipped")
         return None
     title = problems.text(front.values.get("title"), name, "title").strip() or Path(name).stem
     kind = problems.text(front.values.get("type"), name, "type")

@@ -45,7 +45,7 @@ def read(path: Path) -> Foreign:
         where = f"{path.name}:memory {number}"
         memory = _memory(entry, path.name, where, notes)
         if memory and memory.id in memories:
-            notes.add(where, f"has the id {memory.id!r} of a memory before it and was left out")
+            notes.add(where, f"has the id {memory.id!r} of a memory before it and was skipped")
         elif memory:
             memories[memory.id] = memory
     facts = _facts(document, path.name, notes)
@@ -76,14 +76,14 @@ def _facts(document: object, file: str, notes: Notes) -> tuple[ForeignFact, ...]
     """Return the relations that mem0's graph memory adds, each once; it writes names with `_` for spaces."""
     relations = document.get("relations") if isinstance(document, Mapping) else None
     if relations and not isinstance(relations, list):
-        notes.add(file, "relations is no list and was left out")
+        notes.add(file, "relations is not a list and was skipped")
     if not isinstance(relations, list):
         return ()
     found: dict[tuple[str, str, str], ForeignFact] = {}
     for number, each in enumerate(relations, 1):
         where = f"{file}:relation {number}"
         if not isinstance(each, Mapping):
-            notes.add(where, "is no object and was left out")
+            notes.add(where, "is not an object and was skipped")
             continue
         source, type_, target = (
             notes.text(next((each[key] for key in keys if each.get(key)), None), where, keys[0])
@@ -97,24 +97,24 @@ def _facts(document: object, file: str, notes: Notes) -> tuple[ForeignFact, ...]
                 (source, type_, target), ForeignFact(where, source, type_, target, source_type, target_type, at)
             )
         else:
-            notes.add(where, "has no source or no target and was left out")
+            notes.add(where, "has no source or no target and was skipped")
     return tuple(found.values())
 
 
 def _memory(entry: object, file: str, where: str, notes: Notes) -> ForeignMemory | None:
     if not isinstance(entry, Mapping):
-        notes.add(where, "is no object and was left out")
+        notes.add(where, "is not an object and was skipped")
         return None
     if entry.get("deleted") is True or str(entry.get("event", "")).upper() == "DELETE":
-        notes.tell(where, "is marked as deleted and was left out")
+        notes.tell(where, "is marked as deleted and was skipped")
         return None
     content = notes.text(next((entry[name] for name in TEXTS if entry.get(name)), None), where, "the memory")
     if not content.strip():
-        notes.add(where, f"has no text under {', '.join(TEXTS)} and was left out")
+        notes.add(where, f"has no text under {', '.join(TEXTS)} and was skipped")
         return None
     if entry.get("expiration_date"):
         notes.tell(
-            where, f"expires on {str(entry['expiration_date'])[:60]}, which is kept in its metadata and not acted on"
+            where, f"expires on {str(entry['expiration_date'])[:60]}, which is kept in its metadata and not enforced"
         )
     metadata = entry.get("metadata") or {}
     if not isinstance(metadata, Mapping):

@@ -77,7 +77,7 @@ def _memories(name: str, text: str, notes: Notes) -> Iterator[ForeignMemory]:
         where = f"{name}:{item.line}"
         content = notes.text(_without_comments(item.text).strip(), where, "the entry")
         if not content:
-            notes.tell(where, "is a comment and was left out")
+            notes.tell(where, "is a comment and was skipped")
             continue
         about = {"line": item.line, "headings": list(item.headings), "front_matter": front.values}
         yield ForeignMemory(
@@ -112,7 +112,7 @@ def _day(name: str, notes: Notes) -> datetime | None:
     try:
         return datetime.fromisoformat(written[1]).replace(tzinfo=UTC)
     except ValueError:
-        notes.tell(name, f"is named after {written[1]}, which is no date; its entries have none")
+        notes.tell(name, f"is named after {written[1]}, which is not a date; its entries have none")
         return None
 
 

@@ -60,7 +60,7 @@ class Notes:
         if value is None:
             return ""
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            self.add(where, f"{name} is not text and was left out")
+            self.add(where, f"{name} is not text and was skipped")
             return ""
         written = str(value)
         storable = _storable(written)
@@ -74,7 +74,7 @@ class Notes:
             return None
         moment = _moment(value)
         if moment is None or not EARLIEST <= moment <= LATEST:
-            self.add(where, f"{name} is {str(value)[:60]!r}, no time between the years 1 and 9999, and was left out")
+            self.add(where, f"{name} is {str(value)[:60]!r}, no time between the years 1 and 9999, and was skipped")
             return None
         return moment
 
@@ -94,7 +94,7 @@ class Notes:
         if isinstance(value, str):
             value = value.split(",")
         if not isinstance(value, list | tuple):
-            self.add(where, f"{name} is no list and was left out")
+            self.add(where, f"{name} is not a list and was skipped")
             return ()
         return distinct(self.text(item, where, name).strip().removeprefix("#") for item in value)
 
@@ -280,7 +280,7 @@ def json_lines(file: str, text: str, notes: Notes) -> Iterator[tuple[str, Mappin
         where = f"{file}:{number}"
         value, fault = load_json(line)
         if fault or not isinstance(value, Mapping):
-            notes.add(where, fault or "is no object and was left out")
+            notes.add(where, fault or "is not an object and was skipped")
         else:
             yield where, value
 
@@ -301,7 +301,7 @@ def _items(value: object) -> Iterable[object]:
 
 
 def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def folder_of(path: Path) -> Path:

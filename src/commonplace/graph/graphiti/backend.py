@@ -206,7 +206,7 @@ def _over_pipes(target: str, database: str, settings: GraphSettings, environ: Ma
 
 ITS_OWN: Final = "main"
 """Where Graphiti keeps what comes without a group: everybody's."""
-_NOT_ALONE: Final = "what Graphiti was told in its group {}, which is not this namespace's alone"
+_NOT_ALONE: Final = "data sent to Graphiti in its group {}, which others share"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ class Left:
 
 def to_leave(groups: Sequence[str]) -> Left:
     """Return what is said of groups that are not left yet."""
-    return Left(outside=(f"what Graphiti was told of this namespace, in {_named(groups)}: it is told to delete it",))
+    return Left(outside=(f"data of this namespace sent to Graphiti, in {_named(groups)}: deletion is queued",))
 
 
 def cannot_leave(groups: Sequence[str], why: str) -> Left:
@@ -268,8 +268,8 @@ def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], 
     else:
         if seen < sent:
             outside.append(
-                f"what Graphiti was told and does not show ({sent - seen} of {sent} episodes): it may still be reading,"
-                " so look there again in ten minutes"
+                f"episodes sent to Graphiti not listed there ({sent - seen} of {sent}): it may still process them,"
+                " so check again in ten minutes"
             )
     return Left(tuple(notices), tuple(outside))
 
@@ -279,7 +279,7 @@ def _deleted(tools: GraphitiTools, ours: Sequence[str]) -> str:
     for id_ in ours:
         tools.delete_episode(id_)
     many = "1 episode was" if len(ours) == 1 else f"{len(ours)} episodes were"
-    return f"{many} deleted there; look whether facts that were given without one are left"
+    return f"{many} deleted there; check for facts that were sent without one"
 
 
 def _ours(graph: GraphReading, listed: Mapping[str, str]) -> list[str]:
@@ -290,7 +290,7 @@ def _ours(graph: GraphReading, listed: Mapping[str, str]) -> list[str]:
 
 
 def _unreached(groups: Sequence[str], why: str) -> str:
-    return f"what Graphiti was told of this namespace, in {_named(groups)}: delete it there. {why}"
+    return f"data of this namespace sent to Graphiti, in {_named(groups)}: delete it there. {why}"
 
 
 def _named(groups: Sequence[str]) -> str:

@@ -67,7 +67,7 @@ class From:
 
 def waiting_for(number: int) -> str:
     """Say how much waits to be told."""
-    return f"{number} thing{' waits' if number == 1 else 's wait'} to be told to Graphiti"
+    return f"{number} item{'' if number == 1 else 's'} queued for Graphiti"
 
 
 class Courier:

@@ -350,7 +350,7 @@ class StreamableHttp:
         try:
             return decode(text)
         except CommonplaceError as error:
-            raise UnansweredError(f"{self._address} answered what is no JSON", remedy="check the address") from error
+            raise UnansweredError(f"{self._address} answered what is not JSON", remedy="check the address") from error
 
 
 def events_of(body: bytes) -> list[bytes]:

@@ -103,8 +103,8 @@ def test_relations_become_links_between_what_is_there(tmp_path: Path) -> None:
             "relations.jsonl:5",
             "not JSON: Expecting property name enclosed in double quotes in line 1, column 2",
         ),
-        ("relations.jsonl:2", "links the memory 'gone', which is not there, and was left out"),
-        ("relations.jsonl:3", "its metadata was left out: links have none"),
+        ("relations.jsonl:2", "links the memory 'gone', which is not there, and was skipped"),
+        ("relations.jsonl:3", "its metadata was skipped: links have none"),
     ]
 
 
@@ -132,7 +132,7 @@ def test_broken_lines_are_problems_with_their_numbers(tmp_path: Path) -> None:
         *["memories.jsonl:7"] * 4,
     ]
     assert [(notice.path, notice.reason) for notice in read.notices] == [
-        ("memories.jsonl:8", "its embedding was left out: it is made anew")
+        ("memories.jsonl:8", "its embedding was skipped: it is made anew")
     ]
     assert "embedding" not in read.memories[2].metadata
 

@@ -101,18 +101,18 @@ def test_what_cannot_be_kept_is_named(tmp_path: Path) -> None:
     reasons = [f"{problem.path} {problem.reason}" for problem in read.problems]
     assert reasons == [
         "export.json is one page of 900, with 7 memories; export the others too",
-        "export.json:memory 2 has the id 'm1' of a memory before it and was left out",
-        "export.json:memory 3 is no object and was left out",
-        "export.json:memory 4 has no text under memory, text, data and was left out",
-        "export.json:memory 6 created_at is 'yesterday', no time between the years 1 and 9999, and was left out",
+        "export.json:memory 2 has the id 'm1' of a memory before it and was skipped",
+        "export.json:memory 3 is not an object and was skipped",
+        "export.json:memory 4 has no text under memory, text, data and was skipped",
+        "export.json:memory 6 created_at is 'yesterday', no time between the years 1 and 9999, and was skipped",
         "export.json:memory 7 the memory holds characters that no text has, replaced by U+FFFD",
-        "export.json:memory 7 categories is no list and was left out",
-        "export.json:relation 1 has no source or no target and was left out",
-        "export.json:relation 2 is no object and was left out",
+        "export.json:memory 7 categories is not a list and was skipped",
+        "export.json:relation 1 has no source or no target and was skipped",
+        "export.json:relation 2 is not an object and was skipped",
     ]
     assert [f"{notice.path} {notice.reason}" for notice in read.notices] == [
-        "export.json:memory 5 is marked as deleted and was left out",
-        "export.json:memory 6 expires on 2030-01-01, which is kept in its metadata and not acted on",
+        "export.json:memory 5 is marked as deleted and was skipped",
+        "export.json:memory 6 expires on 2030-01-01, which is kept in its metadata and not enforced",
     ]
 
 
@@ -150,11 +150,11 @@ def test_empty_export_is_no_error(tmp_path: Path) -> None:
     [
         ("{", "not JSON: Expecting property name"),
         ('{"a": 1}', "neither a list nor an object"),
-        ("[NaN]", "NaN is no JSON number"),
+        ("[NaN]", "NaN is not a JSON number"),
         ("[" * 100 + "]" * 100, "nested too deeply, more than 64 levels"),
         ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
         ("[" + "9" * 5000 + "]", "not JSON"),
-        ('["only words"]', "is no object"),
+        ('["only words"]', "is not an object"),
     ],
 )
 def test_file_of_which_nothing_can_be_read_is_refused_with_the_reason(tmp_path: Path, text: str, why: str) -> None:

@@ -51,7 +51,7 @@ def test_long_term_memory_is_cut_into_its_entries(tmp_path: Path) -> None:
     assert first.metadata == {"line": 4, "headings": ["Long-term memory", "Decisions"]}
     assert read.memories[2].category == "preference"
     assert [(notice.path, notice.reason) for notice in read.notices] == [
-        ("MEMORY.md:14", "is a comment and was left out")
+        ("MEMORY.md:14", "is a comment and was skipped")
     ]
 
 
@@ -77,7 +77,7 @@ def test_day_files_give_their_entries_their_date_and_hour(tmp_path: Path) -> Non
         ("Uses Hugo", "", None),
     ]
     assert [(notice.path, notice.reason) for notice in read.notices] == [
-        ("memory/2024-02-30.md", "is named after 2024-02-30, which is no date; its entries have none")
+        ("memory/2024-02-30.md", "is named after 2024-02-30, which is not a date; its entries have none")
     ]
 
 
