@@ -43,7 +43,6 @@ EXEMPT = {
     "count_tokens": "it counts what it is given",
     "snippet": "it cuts the text that it is given",
     "move_memories": "it exports to another store and forgets here, each of which is tried",
-    "snippet": "it shows a text that it is given",
     "namespaces": "names are no secret: there is no other way to know what there is",
 }
 
