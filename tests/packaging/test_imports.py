@@ -20,8 +20,8 @@ from commonplace import consolidation
 ROOT = Path(__file__).resolve().parents[2]
 
 HEAVY = (
-    "numpy tantivy sqlite3 yaml rich jsonschema pathspec platformdirs Stemmer tomllib asyncio http urllib.request ssl "
-    "socket email xml logging.handlers concurrent.futures multiprocessing unittest pydantic httpx"
+    "numpy tantivy sqlite3 yaml rich jsonschema pathspec platformdirs regex Stemmer tomllib asyncio http "
+    "urllib.request ssl socket email xml logging.handlers concurrent.futures multiprocessing unittest pydantic httpx"
 ).split()
 
 

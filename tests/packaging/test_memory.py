@@ -11,7 +11,7 @@ import pytest
 import commonplace
 
 NEEDLESS = {
-    "a command line's": "click rich yaml jsonschema pathspec",
+    "a command line's": "click rich yaml jsonschema pathspec regex",
     "the net's": "asyncio socket ssl http urllib.request email xml concurrent.futures multiprocessing subprocess",
     "NumPy's, which it loads when asked": "numpy.ma numpy.random numpy.fft numpy.polynomial numpy.testing",
     "of settings files": "tomllib difflib",

@@ -1,16 +1,17 @@
 """Validate values and schemas with JSON Schema, bounded in steps and time.
 
-Schemas are untrusted: they cannot access network or files, and recursion and steps are bounded.
-
-Python's regular expressions have no timeout and hold the GIL, so schemas with patterns are checked in another process.
+Schemas are untrusted: they cannot access network or files, and recursion, steps and patterns are bounded. Patterns are
+matched by the package regex, which has a timeout and lets other threads run; Python's own expressions have neither.
 """
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+import math
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +22,13 @@ MAX_STEPS: Final = 500_000
 """Keywords that are applied in one check: some forty references to references could stand for billions."""
 MAX_FAULTS: Final = 1_000
 """Faults that are told of one value: each of a million wrong items would have one, at a kilobyte."""
+MAX_DURATION_S: Final = 2.0
+"""Seconds that the patterns of a schema may take in one check."""
+MAX_PATTERN: Final = 10_000
+"""Characters of a pattern."""
+MAX_REPETITIONS: Final = 100_000
+"""The product of the counts in a pattern, as in `(a{10}){10}`: the package writes them out, a million take 290 MB."""
+_COUNTS: Final = re.compile(r"\{(\d*)(?:,(\d*))?\}")
 _MAX_LENGTH: Final = 200
 """Characters of a message; jsonschema quotes whole values, which may be large and private."""
 
@@ -41,8 +49,6 @@ def faults_of(value: object, schema: Mapping[str, Any]) -> list[Fault]:
 
     Of very many faults the first that are found are returned.
     """
-    import re
-
     from jsonschema import FormatChecker
     from referencing import Registry
     from referencing.exceptions import Unresolvable
@@ -55,8 +61,8 @@ def faults_of(value: object, schema: Mapping[str, Any]) -> list[Fault]:
         return [Fault("", f"the schema refers to {error.ref!r}, which is not in it")]
     except (RecursionError, _TooLongError):
         return [Fault("", "the schema, or what it is asked about, has no end")]
-    except re.error as error:
-        return [Fault("", f"the schema has a pattern that cannot be read: {error}")]
+    except TimeoutError:
+        return [Fault("", f"the schema's patterns take more than {MAX_DURATION_S:.0f} s")]
     except (ValueError, ArithmeticError) as error:
         return [Fault("", f"the schema cannot be applied: {_cut(str(error))}")]
     return sorted((_told(error) for error in errors), key=lambda fault: (fault.path, fault.message))
@@ -81,10 +87,69 @@ def _bounded() -> Callable[..., Any]:
 
         return applied
 
+    keywords = {**Draft7Validator.VALIDATORS, **_pattern_keywords()}
     made: Callable[..., Any] = extend(  # type: ignore[no-untyped-call]
-        Draft7Validator, {name: counted(apply) for name, apply in Draft7Validator.VALIDATORS.items()}
+        Draft7Validator, {name: counted(apply) for name, apply in keywords.items()}
     )
     return made
+
+
+def _pattern_keywords() -> dict[str, Callable[..., Any]]:
+    """Return the keywords of draft 7 that match patterns, all of them together in bounded time."""
+    from jsonschema import Draft7Validator
+    from jsonschema.exceptions import ValidationError
+
+    deadline = time.monotonic() + MAX_DURATION_S
+    among_others = Draft7Validator.VALIDATORS["additionalProperties"]
+
+    def pattern(validator: Any, wanted: str, value: Any, _schema: Any) -> Iterator[Any]:
+        if validator.is_type(value, "string") and not _matches(wanted, value, deadline):
+            yield ValidationError(f"{value!r} does not match {wanted!r}")
+
+    def pattern_properties(validator: Any, patterns: Mapping[str, Any], value: Any, _schema: Any) -> Iterator[Any]:
+        for wanted, schema in patterns.items() if validator.is_type(value, "object") else ():
+            for name, each in value.items():
+                if _matches(wanted, name, deadline):
+                    yield from validator.descend(each, schema, path=name, schema_path=wanted)
+
+    def additional_properties(validator: Any, allowed: Any, value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+        patterns = schema.get("patternProperties", {})
+        if validator.is_type(value, "object") and patterns:
+            known = schema.get("properties", {})
+            value = {
+                name: each
+                for name, each in value.items()
+                if name not in known and not any(_matches(wanted, name, deadline) for wanted in patterns)
+            }
+            schema = {}
+        yield from among_others(validator, allowed, value, schema)
+
+    return {
+        "pattern": pattern,
+        "patternProperties": pattern_properties,
+        "additionalProperties": additional_properties,
+    }
+
+
+def _matches(pattern: str, text: str, deadline: float) -> bool:
+    """Tell whether a pattern is found in a text.
+
+    Raises:
+        TimeoutError: the deadline is over.
+        ValueError: the pattern is too large, or none.
+    """
+    import regex
+
+    counts = [max(map(int, filter(None, found)), default=1) for found in _COUNTS.findall(pattern)]
+    if len(pattern) > MAX_PATTERN or math.prod(map(float, filter(None, counts))) > MAX_REPETITIONS:
+        raise ValueError(f"a pattern has more than {MAX_PATTERN:,} characters or {MAX_REPETITIONS:,} repetitions")
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    try:
+        return regex.search(pattern, text, timeout=left, concurrent=True) is not None
+    except regex.error as error:
+        raise ValueError(f"a pattern cannot be read: {error}") from error
 
 
 def schema_faults(schema: object, path: str) -> list[Fault]:
@@ -127,48 +192,3 @@ def _cut(message: str) -> str:
 
     line = " ".join(redact(message).text.split())
     return line if len(line) <= _MAX_LENGTH else f"{line[: _MAX_LENGTH // 2]} … {line[-_MAX_LENGTH // 2 :]}"
-
-
-MAX_DURATION_S: Final = 10.0
-"""Seconds for a check, the start of its process with it."""
-_PATTERNS: Final = frozenset({"pattern", "patternProperties"})
-_CODE: Final = "from commonplace.specs.check import main; main()"
-
-
-def foreign_faults_of(value: object, schema: Mapping[str, object]) -> list[Fault]:
-    """Return what makes a value break a schema that somebody else wrote; see `faults_of`."""
-    return _faults_apart(value, schema) if _has_patterns(schema) else faults_of(value, schema)
-
-
-def _has_patterns(schema: object) -> bool:
-    if isinstance(schema, Mapping):
-        return not _PATTERNS.isdisjoint(schema) or any(map(_has_patterns, schema.values()))
-    return isinstance(schema, list) and any(map(_has_patterns, schema))
-
-
-def _faults_apart(value: object, schema: Mapping[str, object]) -> list[Fault]:
-    import subprocess
-
-    # The working directory, where anybody's modules may lie, is no place to import from.
-    command = [sys.executable, "-I" if sys.flags.isolated else "-P", "-c", _CODE]
-    try:
-        done = subprocess.run(
-            command,
-            input=json.dumps([value, schema]),
-            capture_output=True,
-            text=True,
-            timeout=MAX_DURATION_S,
-            check=True,
-        )
-        # The last line: an environment may greet whoever starts.
-        return [Fault(**told) for told in json.loads(done.stdout.splitlines()[-1])]
-    except subprocess.TimeoutExpired:
-        return [Fault("", f"the schema's patterns take more than {MAX_DURATION_S:.0f} s")]
-    except (OSError, subprocess.CalledProcessError, ValueError, IndexError) as error:
-        return [Fault("", f"the schema's patterns cannot be checked here: {type(error).__name__}")]
-
-
-def main() -> None:
-    """Answer what standard input asks, on standard output."""
-    value, schema = json.load(sys.stdin)
-    sys.stdout.write(f"\n{json.dumps([asdict(fault) for fault in faults_of(value, schema)])}\n")

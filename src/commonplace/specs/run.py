@@ -17,7 +17,7 @@ from commonplace.models.llm import finite, json_of, refuse_constant
 from commonplace.models.providers import without_keys
 from commonplace.settings import Settings
 from commonplace.specs import retriever
-from commonplace.specs.check import Fault, faults_of, foreign_faults_of, joined
+from commonplace.specs.check import Fault, faults_of, joined
 from commonplace.specs.document import Prompts, Spec, SpecError, Task, plain, read_spec, understand
 from commonplace.specs.models import Engine, Engines, open_reranker, options
 from commonplace.specs.plan import Planner, Source, Step, library_of, source_of
@@ -75,7 +75,7 @@ def check_input(step: Step, values: Mapping[str, Any]) -> None:
     Raises:
         SpecError: CHAIN_INPUT_MISSING.
     """
-    faults = foreign_faults_of(values, step.task.input)
+    faults = faults_of(values, step.task.input)
     if HISTORY in values:
         found = faults_of(values[HISTORY], _TURNS)
         faults += [Fault(joined(HISTORY, fault.path), fault.message) for fault in found]
@@ -98,7 +98,7 @@ def check_early(step: Step, given: Mapping[str, Any]) -> None:
     values = {name: value for name, value in with_defaults(step.task, dict(given)).items() if name not in made}
     # A dependency that does not say what it gives may give anything.
     required = [name for name in step.task.input.get("required", ()) if name not in made] if all(outputs) else []
-    faults = foreign_faults_of(values, {**step.task.input, "required": required})
+    faults = faults_of(values, {**step.task.input, "required": required})
     if faults:
         raise _unfit(_wrong(faults), step.name)
 
@@ -158,7 +158,7 @@ def check_output(task: Task, output: object) -> None:
     """
     if task.is_text:
         return
-    faults = foreign_faults_of(output, {"type": "object", **task.output}) if task.output else []
+    faults = faults_of(output, {"type": "object", **task.output}) if task.output else []
     if faults:
         raise _broken(task, f"the answer breaks the output schema: {faults[0]}")
     if not isinstance(output, Mapping):
