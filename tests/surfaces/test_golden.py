@@ -188,6 +188,8 @@ def session(bare: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]
     monkeypatch.setattr(time, "time", lambda: sessions[-1].now if sessions else real_time())
     monkeypatch.setattr(os, "urandom", lambda size: next(numbers).to_bytes(size, "big"))
     monkeypatch.setattr(secrets, "token_hex", lambda size: os.urandom(size).hex())
+    # Uses are written by the next call, never meanwhile by a thread.
+    monkeypatch.setattr("commonplace.memory.usage.WRITE_AFTER_S", 600.0)
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
     with ExitStack() as stack:
