@@ -213,7 +213,7 @@ _STORE: Final = "Keep one thing worth knowing later: a decision and why, a prefe
 _LINK: Final = "Link two memories, or two names by a fact."
 _GRAPH: Final = "Facts and when they held, entities, linked memories."
 _WHY: Final = "Why a query finds a result."
-_FORGET: Final = "Delete memories with all copies. Without confirm it only shows what would be deleted."
+_FORGET: Final = "Delete memories with all copies. Without confirm it is a dry run."
 
 
 _CALLED: Final = {
