@@ -55,7 +55,7 @@ def test_group_that_others_use_keeps_what_is_theirs(desk: Desk, server: Graphiti
     assert [each["content"] for each in server.state.episodes] == ["Theirs."]
     assert server.state.called("clear_graph") == []
     told = "data sent to Graphiti in its group team__main, which others share: 1 episode was deleted"
-    assert receipt.outside == (f"{told} there; look whether facts that were given without one are left", ELSEWHERE)
+    assert receipt.outside == (f"{told} there; check for facts that were sent without one", ELSEWHERE)
 
 
 def test_group_that_graphiti_itself_uses_is_never_cleared(desk: Desk, server: GraphitiServer) -> None:
@@ -64,7 +64,7 @@ def test_group_that_graphiti_itself_uses_is_never_cleared(desk: Desk, server: Gr
     receipt = forgotten(desk, server.url, "default")
     assert server.state.episodes == []
     assert server.state.called("clear_graph") == []
-    assert "its group main, which is not this namespace's alone: 1 episode was deleted there" in receipt.outside[0]
+    assert "its group main, which others share: 1 episode was deleted there" in receipt.outside[0]
 
 
 def test_server_without_the_tool_has_the_episodes_deleted(desk: Desk) -> None:
@@ -81,7 +81,7 @@ def test_what_is_still_being_read_there_is_told(desk: Desk, server: GraphitiServ
     with desk.open(server.url, "team") as book:
         book.graph.add_episode(SAID)
     receipt = forgotten(desk, server.url, "team")
-    assert "does not show (1 of 1 episodes): it may still be reading, so look there again" in receipt.outside[0]
+    assert "not listed there (1 of 1): it may still process them, so check again" in receipt.outside[0]
 
 
 def test_server_that_is_down_holds_no_forgetting_up(desk: Desk, server: GraphitiServer) -> None:
