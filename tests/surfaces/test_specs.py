@@ -175,7 +175,7 @@ def test_the_python_of_the_manuals_page_runs_as_it_stands(offline: Program, monk
 
 
 def test_the_manual_lists_every_code_with_its_exit_code() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (.*) \| (\d) \|$", (ROOT / "docs/specs.md").read_text("utf-8"), re.MULTILINE)
+    rows = re.findall(r"^\* `(\w+)`: (.*) \((\d)\)$", (ROOT / "docs/specs.md").read_text("utf-8"), re.MULTILINE)
     assert {code: (meaning, number) for code, meaning, number in rows} == {
         code: (meaning, "2" if code in REQUEST_CODES else "1") for code, meaning in CODES.items()
     }

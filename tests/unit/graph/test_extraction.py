@@ -75,7 +75,7 @@ def test_a_statement_is_read_as_the_fact_that_it_was_made_of() -> None:
         (("", "b", "c"), "ENTITY1 is ''"),
         (("a", "b" * 201, "c"), "ENTITY2 is 'bbb"),
         (("a", " a ", "c"), "ENTITY1 and ENTITY2 both mean 'a'; name two entities"),
-        (("a", "b", "  "), "CONTEXT is empty; say in a few words"),
+        (("a", "b", "  "), "CONTEXT is empty; state the relation in a few words"),
         ((3, "b", "c"), "ENTITY1 is 3"),
     ],
 )

@@ -188,8 +188,11 @@ class TestWriting:
             _allow(place, files=0o644, directories=0o755)
             shutil.rmtree(place)
 
-    def test_uses_that_could_not_be_written_are_written_with_the_next(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_uses_that_could_not_be_written_are_written_with_the_next(
+        self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Another process may hold the store for long; the question was answered all the same."""
+        monkeypatch.setattr("commonplace.memory.usage.WRITE_AFTER_S", 600.0)
         written: list[Use] = []
         is_busy = True
 
