@@ -381,8 +381,7 @@ class Engine:
             min_score: hold back hits with a lower score, 0–1; 0 keeps all that was ranked. None is the setting, and
                 where that is "auto" a low floor: the result tells how many lie below it.
             types, paths: only artifacts of one of these types, and whose path matches one of these globs.
-            phases: only owners of these phases, and those that have none.
-            tags: only owners with one of these tags.
+            phases, tags: only owners of these phases and those that have none; only owners with one of these tags.
             tiers, sessions, sources: only memories of these.
             min_trust: leave out memories that are trusted less, 0–1.
             stage1_limit: how many candidates lexical and dense recall bring at most, each, for each phrasing; 1–10,000.
@@ -390,13 +389,11 @@ class Engine:
             per_owner: how many passages of one artifact or memory may be hits.
             rerank: "single" or "batch" has a language model re-rank three times as many hits as are asked for, by a
                 call for each or by one for all, which sends query and passages to it; their scores are then the
-                model's. None is the setting, "none". A model that fails leaves order and scores as they were, and the
-                result is degraded.
+                model's. None is the setting, "none". If it fails, order and scores stay, and the result is degraded.
             agent: whose strategy of the settings, or else that of `default`, says limit, min_score, types, phases and
                 tags where this call does not; an empty list lifts a filter of it. It finds artifacts alone, unless it
                 has no types. Types and tags that this index cannot have are replaced, and notices say so.
-            also: one to four further phrasings; hits stand by the mean of all, and are as likely as the best says. None
-                adds what a long task in English is about, see `subject_of`; the result tells.
+            also: one to four further phrasings, ranked by the mean of all; None adds the subject of a long task.
 
         Raises:
             UsageError: a value is out of its range.
