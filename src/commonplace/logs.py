@@ -129,9 +129,13 @@ def attached(handler: logging.Handler) -> logging.Handler:
 
 
 def detach(handler: logging.Handler) -> None:
-    """Take off a handler; twice is harmless."""
-    logging.getLogger(LOGGER).removeHandler(handler)
+    """Take off a handler; after the last one records reach the handlers of the program again. Twice is harmless."""
+    logger = logging.getLogger(LOGGER)
+    logger.removeHandler(handler)
     handler.close()
+    if not logger.handlers:
+        logger.setLevel(logging.NOTSET)
+        logger.propagate = True
 
 
 class RetrievalLog:

@@ -26,6 +26,15 @@ def test_nothing_is_created_before_the_first_line(tmp_path: Path) -> None:
     assert not (tmp_path / "logs").exists()
 
 
+def test_what_is_logged_reaches_the_program_again_after_the_last_handler(tmp_path: Path) -> None:
+    logger = logging.getLogger("commonplace")
+    first, second = attach(tmp_path / "a", level="info"), attach(tmp_path / "b", level="info")
+    detach(first)
+    assert (logger.propagate, logger.level) == (False, logging.INFO)
+    detach(second)
+    assert (logger.propagate, logger.level) == (True, logging.NOTSET)
+
+
 def test_record_becomes_one_json_line_with_its_fields(tmp_path: Path) -> None:
     """Other programs read the log; a message with a newline stays one line."""
     handler = attach(tmp_path, level="info")

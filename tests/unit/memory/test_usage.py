@@ -219,10 +219,12 @@ class TestWriting:
             written.extend(some)
             is_written.set()
 
+        before = threading.enumerate()
         counter = UseCounter(write)
         counter.count(["a"], 0.0)
+        started = [each for each in threading.enumerate() if each.name == "uses" and each not in before]
         assert is_written.wait(30)
-        for thread in [each for each in threading.enumerate() if each.name == "uses"]:
+        for thread in started:
             thread.join(30)
             assert not thread.is_alive()
         counter.count(["a"], ONCE_IN_S)
