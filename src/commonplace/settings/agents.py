@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from commonplace.settings.keys import Key, setting
+from commonplace.settings.keys import Key, names, number, switch, whole
 from commonplace.types import ARTIFACT_TYPES
 
 SECTION: Final = "agents"
@@ -20,23 +20,18 @@ _NAME: Final = re.compile(r"[\w-]{1,100}")
 class Strategy:
     """What an agent is to find: which artifacts, how many, how relevant."""
 
-    context_types: tuple[str, ...] = setting(
+    context_types: tuple[str, ...] = names(
         ("requirement", "architecture", "code", "test"),
         "the types of artifacts that it finds; an empty list is all",
-        "names",
         choices=ARTIFACT_TYPES,
     )
-    top_k: int = setting(10, "how many artifacts it finds at most", "integer", minimum=1, maximum=1000)
-    threshold: float = setting(
-        0.7, "what is scored below it is left out; 0 keeps all that was ranked", "number", minimum=0.0, maximum=1.0
+    top_k: int = whole(10, 1, 1000, "how many artifacts it finds at most")
+    threshold: float = number(0.7, 0.0, 1.0, "what is scored below it is left out; 0 keeps all that was ranked")
+    phase_filter: tuple[str, ...] = names(
+        (), "only artifacts of these phases, and those that have none; an empty list is all"
     )
-    phase_filter: tuple[str, ...] = setting(
-        (), "only artifacts of these phases, and those that have none; an empty list is all", "names"
-    )
-    tag_filter: tuple[str, ...] = setting(
-        (),
-        "only artifacts with one of these tags, and those of types in which none has any; an empty list is all",
-        "names",
+    tag_filter: tuple[str, ...] = names(
+        (), "only artifacts with one of these tags, and those of types in which none has any; an empty list is all"
     )
 
 
@@ -58,23 +53,13 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
 class ContextSettings:
     """What the context of a task holds when the request does not say."""
 
-    max_tokens: int = setting(
-        50_000, "the most tokens of a context that is asked for", "integer", minimum=64, maximum=1_000_000
+    max_tokens: int = whole(50_000, 64, 1_000_000, "the most tokens of a context that is asked for")
+    metadata: str = switch(
+        "on", "whether each text is labelled with its type, date, origin, trust, phase, tags and score"
     )
-    metadata: str = setting(
-        "on",
-        "whether each text is labelled with its type, date, origin, trust, phase, tags and score",
-        "choice",
-        choices=("on", "off"),
-    )
-    references: str = setting(
-        "on", "whether a last line names all that is in it, to be mentioned by @", "choice", choices=("on", "off")
-    )
-    on_start: str = setting(
-        "on",
-        "whether a client's hook gets a context for a session and a prompt, and an MCP prompt one for its task",
-        "choice",
-        choices=("on", "off"),
+    references: str = switch("on", "whether a last line names all that is in it, to be mentioned by @")
+    on_start: str = switch(
+        "on", "whether a client's hook gets a context for a session and a prompt, and an MCP prompt one for its task"
     )
 
 

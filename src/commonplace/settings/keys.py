@@ -28,7 +28,7 @@ class Rule:
     """What a setting promises to its reader.
 
     Attributes:
-        minimum, maximum: both included; None is open.
+        minimum, maximum: of a number, both included.
         choices: the only values of a `choice`, and of what a list of names holds.
         prefixes: what else a `choice` may begin with, outside a project's own file.
         project: whether a project's own file may set it; such a file arrives with someone else's clone.
@@ -37,8 +37,8 @@ class Rule:
 
     description: str
     kind: Kind
-    minimum: float | None = None
-    maximum: float | None = None
+    minimum: float = 0.0
+    maximum: float = 0.0
     choices: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
     project: bool = True
@@ -75,17 +75,58 @@ class Key:
             return _RANGES[rule.kind]
         noun = "a whole number" if rule.kind == "integer" else "a number"
         suffix = f" or {AUTO!r}" if rule.kind == "score" else ""
-        if rule.minimum is None:
-            return noun + suffix
-        upper = "" if rule.maximum is None else f" to {rule.maximum:.15g}"
-        return f"{noun} from {rule.minimum:.15g}{upper}{suffix}"
+        return f"{noun} from {rule.minimum:.15g} to {rule.maximum:.15g}{suffix}"
 
 
-def setting(default: T, description: str, kind: Kind, **rule: Any) -> T:
-    """Declare a field of a settings section; `rule` takes the other attributes of `Rule`."""
+def _setting(default: T, description: str, kind: Kind, **rule: Any) -> T:
     declared: Any = field(default=default, metadata={"rule": Rule(description, kind, **rule)})
     value: T = declared
     return value
+
+
+def whole(default: int, minimum: int, maximum: int, description: str, **rule: Any) -> int:
+    """Declare a field that holds a whole number, both bounds included."""
+    return _setting(default, description, "integer", minimum=minimum, maximum=maximum, **rule)
+
+
+def number(default: float, minimum: float, maximum: float, description: str, **rule: Any) -> float:
+    """Declare a field that holds a number, both bounds included."""
+    return _setting(default, description, "number", minimum=minimum, maximum=maximum, **rule)
+
+
+def score(default: float | None, description: str) -> float | None:
+    """Declare a field that holds a score from 0 to 1, or None for the calibrated default."""
+    return _setting(default, description, "score", minimum=0.0, maximum=1.0)
+
+
+def choice(default: str, choices: tuple[str, ...], description: str, **rule: Any) -> str:
+    """Declare a field that holds one of some words."""
+    return _setting(default, description, "choice", choices=choices, **rule)
+
+
+def switch(default: Literal["on", "off"], description: str, **rule: Any) -> str:
+    """Declare a field that is on or off."""
+    return choice(default, ("on", "off"), description, **rule)
+
+
+def text(default: str, description: str, **rule: Any) -> str:
+    """Declare a field that holds any text."""
+    return _setting(default, description, "text", **rule)
+
+
+def path(default: str, description: str, **rule: Any) -> str:
+    """Declare a field that holds a path."""
+    return _setting(default, description, "path", **rule)
+
+
+def names(default: tuple[str, ...], description: str, **rule: Any) -> tuple[str, ...]:
+    """Declare a field that holds a list of names."""
+    return _setting(default, description, "names", **rule)
+
+
+def globs(default: tuple[str, ...], description: str) -> tuple[str, ...]:
+    """Declare a field that holds a list of globs."""
+    return _setting(default, description, "globs")
 
 
 def parse(key: Key, raw: object, origin: str, *, textual: bool = False) -> object:
@@ -99,23 +140,17 @@ def parse(key: Key, raw: object, origin: str, *, textual: bool = False) -> objec
     Raises:
         SettingsError: the value is of the wrong kind or out of range; names value, limit, remedy and origin.
     """
+    rule = key.rule
     try:
-        value = _PARSERS[key.rule.kind](_from_text(key, raw) if textual else raw)
+        value = _PARSERS[rule.kind](_from_text(rule.kind, raw) if textual else raw)
     except (TypeError, ValueError):
         raise _refused(key, raw, origin) from None
-    rule = key.rule
-    for each in value if isinstance(value, tuple) else (value,):
-        if rule.choices and each not in rule.choices and not _goes_on(str(each), rule.prefixes):
-            raise _refused(key, raw, origin)
-    if isinstance(value, int | float) and not _within(value, rule):
+    texts = value if isinstance(value, tuple) else (value,)
+    if rule.choices and not all(each in rule.choices or _goes_on(str(each), rule.prefixes) for each in texts):
+        raise _refused(key, raw, origin)
+    if isinstance(value, int | float) and not rule.minimum <= value <= rule.maximum:
         raise _refused(key, raw, origin)
     return value
-
-
-def _within(value: float, rule: Rule) -> bool:
-    """Tell whether a number is in range; NaN is in none."""
-    above = rule.minimum is None or value >= rule.minimum
-    return above and (rule.maximum is None or value <= rule.maximum)
 
 
 def _goes_on(value: str, prefixes: tuple[str, ...]) -> bool:
@@ -127,15 +162,13 @@ def _refused(key: Key, raw: object, origin: str) -> SettingsError:
     return SettingsError(f"{key.dotted} is {raw!r} ({origin})", remedy=f"give it {key.range}")
 
 
-def _from_text(key: Key, raw: object) -> object:
+def _from_text(kind: Kind, raw: object) -> object:
     text = str(raw).strip()
-    if key.rule.kind in ("globs", "names"):
+    if kind in ("globs", "names"):
         return [part.strip() for part in text.split(",") if part.strip()]
-    if key.rule.kind == "integer":
+    if kind == "integer":
         return int(text)
-    if key.rule.kind == "number" or (key.rule.kind == "score" and text != AUTO):
-        return float(text)
-    return text
+    return float(text) if kind == "number" or (kind == "score" and text != AUTO) else text
 
 
 def _integer(raw: object) -> int:
