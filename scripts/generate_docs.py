@@ -11,6 +11,7 @@ import importlib
 import inspect
 import re
 import sys
+import textwrap
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -25,6 +26,7 @@ from commonplace.mcp.protocol import tool_form
 from commonplace.mcp.resources import Host, registry_of
 from commonplace.settings import keys
 from commonplace.settings.schema import section_description
+from commonplace.store.schema import TABLES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -305,6 +307,12 @@ def layers() -> str:
     return "\n".join(["```text", *lines, "```"])
 
 
+def stored_tables() -> str:
+    """Return every table of the store with its columns, as the manual shows them."""
+    listed = (f"**{each.name}** ({', '.join(column.name for column in each.columns)}): {each.about}" for each in TABLES)
+    return "\n\n".join(textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) for text in listed)
+
+
 def llms() -> str:
     """Return the index of the manual for language models, from the links of its first page."""
     title, _, rest = (DOCS / "index.md").read_text(encoding="utf-8").partition("\n")
@@ -336,6 +344,7 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     ROOT / "llms.txt": llms,
     DOCS / "search.md": lambda: with_block(DOCS / "search.md", "strategies", strategies()),
     DOCS / "design.md": lambda: with_block(DOCS / "design.md", "layers", layers()),
+    DOCS / "formats" / "store.md": lambda: with_block(DOCS / "formats" / "store.md", "tables", stored_tables()),
     ROOT / "CONTRIBUTING.md": lambda: with_block(ROOT / "CONTRIBUTING.md", "map", package_map()),
 }
 

@@ -27,7 +27,7 @@ from commonplace.cli.app import cli
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, StoreDamagedError, StoreError, StoreVersionError
 from commonplace.logs import RetrievalLog
-from commonplace.store.database import NEWEST
+from commonplace.store.schema import VERSION
 from commonplace.types import Document
 
 SENTENCES = {f"m{number}": f"The heron stands by pond {number}, in the {number}th reed bed" for number in range(20)}
@@ -405,9 +405,11 @@ def test_retention_is_never_negative_nor_above_one_whatever_the_clock_says(tmp_p
 def test_a_store_of_a_newer_version_is_left_alone_and_both_versions_are_named(store: Path) -> None:
     """The older program cannot know what it would destroy."""
     with closing(sqlite3.connect(store / "store.db")) as db, db:
-        db.execute("INSERT INTO schema_versions VALUES (?, 'later')", (NEWEST + 1,))
+        db.execute("INSERT INTO schema_versions VALUES (?, 'later')", (VERSION + 1,))
     before = (store / "store.db").read_bytes()
-    with pytest.raises(StoreVersionError, match=f"has schema version {NEWEST + 1}, .* up to {NEWEST}; upgrade Common"):
+    with pytest.raises(
+        StoreVersionError, match=f"has schema version {VERSION + 1}, .* up to {VERSION}; upgrade Common"
+    ):
         commonplace.open(store)
     for arguments in (["remember", "An egret came"], ["list"], ["recall", "heron"], ["doctor"]):
         ended = command(store, *arguments)

@@ -27,7 +27,7 @@ from commonplace.store.database import (
     lock_path,
     prepare_reader,
     prepare_writer,
-    refuse_newer,
+    refuse_other_version,
 )
 from commonplace.store.writes import change_is_under_way, snapshot_is_written
 
@@ -220,7 +220,7 @@ class _Pool:
             db = self._take_writer()
             try:
                 db.execute("BEGIN IMMEDIATE")
-                refuse_newer(db, self.path)
+                refuse_other_version(db, self.path)
                 self._writing_thread = threading.get_ident()
                 yield db
                 db.execute("COMMIT")

@@ -1,4 +1,4 @@
-"""Create, migrate, open and copy SQLite database files."""
+"""Create, open and copy SQLite database files."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from uuid import uuid4
 from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
 from commonplace.files import sync
 from commonplace.locks import FileLock
+from commonplace.store.dialect import APPLICATION_ID, initial_sql
+from commonplace.store.schema import VERSION
 
 _WAL_LIMIT_BYTES = 32 * 2**20
 _CACHE_KIB = 256  # what is read again is in the system's cache of files: SQLite's own 2 MB a connection save little
@@ -143,23 +145,6 @@ def _primary_code(error: sqlite3.Error) -> int | None:
     return None if code is None else code & 0xFF
 
 
-APPLICATION_ID = 1131245680
-
-MIGRATIONS = (
-    "0001_owners_and_passages",
-    "0002_memories",
-    "0003_graph",
-    "0004_knowledge",
-    "0005_next_vectors",
-    "0006_ledger",
-    "0007_graph_lookups",
-    "0008_pending_vectors",
-)
-"""File names in `schema/` without suffix; the first one brings version 1."""
-
-NEWEST = len(MIGRATIONS)
-
-
 def version_of(db: sqlite3.Connection, path: Path) -> int:
     """Return the schema version of a database.
 
@@ -171,46 +156,41 @@ def version_of(db: sqlite3.Connection, path: Path) -> int:
     return int(db.execute("SELECT max(version) FROM schema_versions").fetchone()[0])
 
 
-def refuse_newer(db: sqlite3.Connection, path: Path) -> None:
-    """Refuse a database that a newer Commonplace has migrated.
+def refuse_other_version(db: sqlite3.Connection, path: Path) -> None:
+    """Refuse a database whose schema is another one than that of this Commonplace.
 
     Raises:
-        StoreVersionError: naming the version found and the newest one known here.
+        StoreVersionError: naming the version found and the one known here.
     """
     version = version_of(db, path)
-    if version > NEWEST:
+    if version > VERSION:
         raise StoreVersionError(
-            f"the store {path} has schema version {version}, this Commonplace knows versions up to {NEWEST}",
+            f"the store {path} has schema version {version}, this Commonplace knows versions up to {VERSION}",
             remedy="upgrade Commonplace",
+        )
+    if version < VERSION:
+        where = quote(str(path.parent))
+        raise StoreVersionError(
+            f"the store {path} has schema version {version}, which was never released; this Commonplace reads "
+            f"version {VERSION}",
+            remedy=f"export it with the Commonplace that made it, run `commonplace init --anew --store {where}`, and "
+            "import the export",
         )
 
 
-def migrate(db: sqlite3.Connection, version: int) -> None:
-    """Bring a database from `version` (0: empty) to the newest. The caller holds the write lock."""
-    for number in range(version + 1, NEWEST + 1):
-        name = MIGRATIONS[number - 1]
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            for statement in _statements(name):
-                db.execute(statement)
-            db.execute("INSERT INTO schema_versions (version, name) VALUES (?, ?)", (number, name))
-            db.execute("COMMIT")
-        except BaseException:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-            raise
-
-
-def _statements(name: str) -> list[str]:
-    """Split a file into statements; `executescript` would commit the transaction that it runs in."""
-    script = Path(__file__).with_name("schema").joinpath(f"{name}.sql").read_text(encoding="utf-8")
-    statements, pending = [], ""
-    for line in script.splitlines(keepends=True):
-        pending += line
-        if sqlite3.complete_statement(pending):
-            statements.append(pending)
-            pending = ""
-    return statements
+def make_schema(db: sqlite3.Connection) -> None:
+    """Make the tables of an empty store in one transaction, with the record of their version."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for statement in initial_sql():
+            db.execute(statement)
+        db.execute("INSERT INTO schema_versions (version, name) VALUES (?, 'initial')", (VERSION,))
+        db.execute("INSERT INTO changes (number, next_owner, next_passage, token) VALUES (0, 1, 1, x'')")
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
 
 
 _PAGE_BYTES = 8192
@@ -306,28 +286,16 @@ def build(path: Path, store_id: str, fill: Fill | None = None) -> None:
         _publish(new, path)
 
 
-def upgrade(path: Path, timeout_s: float) -> None:
-    """Bring a database to the newest schema.
+def refuse_unreadable(path: Path, timeout_s: float) -> None:
+    """Refuse a file that is no store of this schema.
 
     Raises:
-        StoreVersionError: it has a newer one already.
+        StoreVersionError: it has another one.
         StoreDamagedError: it is no store.
-        StoreBusyError: another process held the lock for longer than `timeout_s`.
-        StoreError: it has an older one and cannot be written.
     """
-    is_writable = can_be_written(path)
-    with driver_errors(path), closing((connect if is_writable else connect_read_only)(path, timeout_s)) as db:
-        refuse_newer(db, path)
-        if version_of(db, path) < NEWEST:
-            if not is_writable:
-                raise StoreError(
-                    f"the store {path} is read-only and has schema version {version_of(db, path)}, not {NEWEST}",
-                    remedy="open it once as a user who may write there, so that it is brought up to date",
-                )
-            with FileLock(lock_path(path)).hold(timeout_s):
-                prepare_writer(db)
-                refuse_newer(db, path)
-                migrate(db, version_of(db, path))
+    open_ = connect if can_be_written(path) else connect_read_only
+    with driver_errors(path), closing(open_(path, timeout_s)) as db:
+        refuse_other_version(db, path)
 
 
 def copy(source: sqlite3.Connection, target: Path) -> None:
@@ -378,7 +346,7 @@ def _build(path: Path, store_id: str, fill: Fill | None) -> None:
 
 def begin_store(db: sqlite3.Connection, store_id: str, fill: Fill | None = None) -> None:
     """Make an empty database a store of that id, and fill it in the same transaction."""
-    migrate(db, 0)
+    make_schema(db)
     db.execute("BEGIN IMMEDIATE")
     db.execute("INSERT INTO meta VALUES ('store_id', ?)", (store_id,))
     if fill:

@@ -52,6 +52,7 @@ _RENUMBER = (
     SELECT :new, namespace, owner, token_ids, coalesce(:vector, vector), is_past
     FROM passage_vectors WHERE number = :old
     """,
+    "DELETE FROM next_vectors WHERE number = :old",
     "DELETE FROM passage_vectors WHERE number = :old",
     "DELETE FROM passages WHERE number = :old",
 )

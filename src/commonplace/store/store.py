@@ -10,7 +10,7 @@ from commonplace.errors import StoreMissingError
 from commonplace.store import rows
 from commonplace.store import rows as queries
 from commonplace.store.connection import Connections, PrivateConnections
-from commonplace.store.database import copy, make, stands_at, upgrade
+from commonplace.store.database import copy, make, refuse_unreadable, stands_at
 from commonplace.store.embeddings import SqliteReembedding
 from commonplace.store.filters import matching_owners
 from commonplace.store.graph_contract import is_reserved
@@ -60,7 +60,7 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
 
     @classmethod
     def open(cls, path: Path, *, create: bool, timeout_s: float = 10.0) -> SqliteStore:
-        """Open a store and bring its schema up to date.
+        """Open a store.
 
         Args:
             path: the database file; its directory is made too when `create` is true.
@@ -69,7 +69,7 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
 
         Raises:
             StoreMissingError: there is no file, and `create` is false.
-            StoreVersionError: a newer Commonplace wrote it.
+            StoreVersionError: another version of Commonplace wrote it.
             StoreDamagedError: the file is no store, or cannot be read.
             StoreBusyError: another process held it for longer than `timeout_s`.
             StoreError: the file or its directory cannot be read or written.
@@ -81,7 +81,7 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
                     remedy="create one with `commonplace init`, or name one with `--store`",
                 )
             make(path, timeout_s)
-        upgrade(path, timeout_s)
+        refuse_unreadable(path, timeout_s)
         connections = Connections(path, timeout_s)
         try:
             return cls(connections)

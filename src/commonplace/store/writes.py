@@ -476,6 +476,7 @@ class Change:
         if expired_at is None:
             self._leave(number, kind)
         gone = self.db.execute("SELECT number FROM passages WHERE owner = ?", (number,)).fetchall()
+        self.db.executemany("DELETE FROM next_vectors WHERE number = ?", gone)
         self.db.executemany("DELETE FROM passage_vectors WHERE number = ?", gone)
         self.db.executemany("DELETE FROM passages WHERE number = ?", gone)
         self.db.execute("DELETE FROM file_stamps WHERE owner = ?", (number,))

@@ -12,7 +12,6 @@ import pytest
 from tests.unit.permissions import without_rights
 
 from commonplace.errors import StoreError
-from commonplace.store.database import NEWEST, connect
 from commonplace.store.store import SqliteStore
 from commonplace.types import Chunk, NewPassage, Owner, OwnerWrite
 
@@ -84,19 +83,6 @@ def test_a_log_that_cannot_be_read_is_told_and_not_passed_over(directory: Path, 
     directory.chmod(0o555)
     writer.close()
     with without_rights(), pytest.raises(StoreError, match=r"has a log \(store\.db-wal\) that .*; open the store once"):
-        SqliteStore.open(directory / "store.db", create=False)
-
-
-def test_an_old_schema_there_cannot_be_brought_up_to_date(directory: Path) -> None:
-    """The reader would ask for columns that are not there."""
-    directory.chmod(0o755)
-    with closing(connect(directory / "store.db", 0)) as db:
-        db.execute("DELETE FROM schema_versions WHERE version > 1")
-    directory.chmod(0o555)
-    with (
-        without_rights(),
-        pytest.raises(StoreError, match=f"is read-only and has schema version 1, not {NEWEST}; open it"),
-    ):
         SqliteStore.open(directory / "store.db", create=False)
 
 

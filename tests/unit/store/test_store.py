@@ -20,7 +20,8 @@ from commonplace.errors import (
     StoreMissingError,
     StoreVersionError,
 )
-from commonplace.store.database import NEWEST, connect, driver_errors, lock_path
+from commonplace.store.database import connect, driver_errors, lock_path
+from commonplace.store.schema import VERSION
 from commonplace.store.store import SqliteStore
 from commonplace.types import Chunk, NewPassage, Owner, OwnerWrite
 
@@ -138,8 +139,8 @@ class TestVersions:
     def test_a_newer_schema_is_refused_by_name_of_both_versions(self, tmp_path: Path) -> None:
         """An older program must not write what it does not understand."""
         path = make_store(tmp_path / "store.db")
-        run_sql(path, f"INSERT INTO schema_versions VALUES ({NEWEST + 1}, 'later')")
-        message = f"has schema version {NEWEST + 1}, this Commonplace knows versions up to {NEWEST}; upgrade"
+        run_sql(path, f"INSERT INTO schema_versions VALUES ({VERSION + 1}, 'later')")
+        message = f"has schema version {VERSION + 1}, this Commonplace knows versions up to {VERSION}; upgrade"
         with pytest.raises(StoreVersionError, match=message):
             SqliteStore.open(path, create=False)
 
@@ -147,7 +148,7 @@ class TestVersions:
         """The newer program may start while the older one still runs."""
         path = make_store(tmp_path / "store.db")
         store = SqliteStore.open(path, create=False)
-        run_sql(path, f"INSERT INTO schema_versions VALUES ({NEWEST + 1}, 'later')")
+        run_sql(path, f"INSERT INTO schema_versions VALUES ({VERSION + 1}, 'later')")
         with pytest.raises(StoreVersionError):
             store.put_owners("n", [memory("c", "x")])
         assert store.change() == 1

@@ -1,28 +1,3 @@
--- Agents' knowledge: items beside their owners, contexts, and a view for other programs. docs/formats/store.md tells.
-
-CREATE TABLE knowledge_items (
-    owner INTEGER PRIMARY KEY REFERENCES owners (number),
-    namespace INTEGER NOT NULL,
-    agent TEXT NOT NULL,
-    content TEXT NOT NULL,
-    metadata TEXT NOT NULL,
-    digest TEXT NOT NULL,
-    embedder TEXT NOT NULL,
-    vector BLOB NOT NULL,
-    updated_at REAL NOT NULL
-);
-
-CREATE INDEX knowledge_items_by_agent ON knowledge_items (namespace, agent);
-
-CREATE TABLE agent_contexts (
-    namespace INTEGER NOT NULL,
-    name TEXT NOT NULL,
-    last_cursor INTEGER NOT NULL,
-    metadata TEXT NOT NULL,
-    updated_at REAL NOT NULL,
-    PRIMARY KEY (namespace, name)
-) WITHOUT ROWID;
-
 -- SQLite has no function that reads a BLOB as numbers: each byte is spelled in hexadecimal digits and counted.
 CREATE VIEW knowledge AS
 SELECT

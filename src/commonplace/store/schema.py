@@ -1,0 +1,631 @@
+"""The only list of what is stored: tables, columns and their roles.
+
+The tables of a new database are made from it, rows and records are turned into each other by it, and export, import,
+erasure, the search for secrets and the checks of integrity are loops over it. To store one thing more, add a column
+here and a field of that name to the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Final, Literal
+
+from commonplace.store.contract import MirroredBlock, MirroredPage, Note
+from commonplace.types import Chunk, FileStamp, Link, MemoryRecord, Owner
+from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
+from commonplace.types.knowledge import ContextRecord, KnowledgeRecord
+from commonplace.types.ledger import Issue, IssueEvent, Reversal
+
+VERSION: Final = 9
+"""The version of this schema. Versions up to 8 were never released, and no program reads them any more."""
+
+Role = Literal[
+    "key", "id", "ids", "label", "labels", "text", "texts", "json", "word", "digest", "time", "times", "number", "real",
+    "flag", "bytes",
+]  # fmt: skip
+"""What a column holds.
+
+* `key`: a number of ours that joins rows; it says nothing.
+* `id`, `ids`: a name that cannot be changed without making it another thing: ids, paths, sessions, names of agents.
+* `label`, `labels`: a short text by which things are chosen: tags, sources, groups.
+* `text`, `texts`: words of a user. `json`: a JSON text with words of a user. `word`: one of a list of ours.
+* `digest`: a hexadecimal sum. `bytes`: a vector or token ids.
+* `time`, `times`: seconds since the epoch. `number`, `real`, `flag`: an integer, a float, a truth.
+
+`ids`, `labels`, `texts` and `times` are JSON lists, "" for an empty one.
+"""
+
+_NAMES: Final = frozenset({"id", "ids"})
+_CLEANED: Final = frozenset({"label", "labels", "text", "texts", "json"})
+_TEXTS: Final = _NAMES | _CLEANED | {"word", "digest"}
+_LISTS: Final = frozenset({"ids", "labels", "texts", "times"})
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column.
+
+    Attributes:
+        is_optional: NULL says that there is none.
+        refers: the table whose row it names; `KINDS` where the column `kind` says which.
+        is_enforced: the database itself refuses a row that names none.
+        is_derived: made anew from other columns, so that it is in no export.
+    """
+
+    name: str
+    role: Role
+    is_optional: bool = False
+    refers: str = ""
+    is_enforced: bool = False
+    is_derived: bool = False
+
+    @property
+    def is_erased(self) -> bool:
+        """True where what it held is looked for after it was forgotten."""
+        return self.role in _TEXTS or self.role == "bytes"
+
+    @property
+    def is_cleaned(self) -> bool:
+        """True where a secret in it is replaced."""
+        return self.role in _CLEANED
+
+    @property
+    def is_name(self) -> bool:
+        """True where a secret in it can only be reported; neither NUL nor a lone surrogate may be in it."""
+        return self.role in _NAMES
+
+    @property
+    def is_list(self) -> bool:
+        """True where it holds a JSON list."""
+        return self.role in _LISTS
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table.
+
+    Attributes:
+        about: what a reader of the database must know; the columns are listed beside it.
+        key: the columns that tell its rows apart. A number at its end is unique in the whole table.
+        record: the dataclass whose fields it holds, in columns of the same names.
+        is_exported: the columns that hold fields are in an export, but for those that are derived or in `told`.
+        told: fields that the line of an export tells in which the row stands, as the entity of a name.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    about: str
+    record: type | None = None
+    is_exported: bool = False
+    told: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+    @property
+    def has_namespace(self) -> bool:
+        """False where it is of the whole store."""
+        return any(column.name == "namespace" for column in self.columns)
+
+    @property
+    def is_numbered(self) -> bool:
+        """True where one number tells its rows apart."""
+        return self[self.key[-1]].role == "key" and {*self.key[:-1]} <= {"namespace"}
+
+    @property
+    def record_columns(self) -> tuple[Column, ...]:
+        """The columns that hold the fields of the record, in the order of the fields."""
+        names = [field.name for field in fields(self.record)] if self.record else []
+        known = {column.name: column for column in self.columns}
+        return tuple(known[name] for name in names if name in known)
+
+    @property
+    def exported(self) -> tuple[Column, ...]:
+        """The columns that are in an export."""
+        if not self.is_exported:
+            return ()
+        return tuple(each for each in self.record_columns if not each.is_derived and each.name not in self.told)
+
+
+KINDS: Final = "kind"
+TABLE_OF_KIND: Final[Mapping[str, str]] = {"entity": "entities", "relation": "relations"}
+"""The table that a column with `refers=KINDS` names, by what the column `kind` holds."""
+
+_NAMESPACE: Final = Column("namespace", "key", refers="namespaces")
+_ENFORCED: Final = Column("namespace", "key", refers="namespaces", is_enforced=True)
+_NUMBER: Final = Column("number", "key")
+_OWNER: Final = Column("owner", "key", refers="owners", is_enforced=True)
+_ID: Final = Column("id", "id")
+_KIND: Final = Column("kind", "word")
+
+TABLES: Final = (
+    Table(
+        "meta",
+        (Column("key", "word"), Column("value", "label")),
+        ("key",),
+        "`store_id`, which backups keep; `embedder`, `embedder_version`, `dimensions` of memories;"
+        " `embedders_of_kinds`, JSON `[kind, [name, version, dimensions]]` of other kinds; the same with `next_` during"
+        " a change of embedder.",
+    ),
+    Table(
+        "schema_versions",
+        (Column("version", "key"), Column("name", "word")),
+        ("version",),
+        "one row for each migration, written in its transaction; the first is of the version that made the store.",
+    ),
+    Table(
+        "changes",
+        (_NUMBER, Column("next_owner", "key"), Column("next_passage", "key"), Column("token", "bytes")),
+        ("number",),
+        "the change sequence, from 0 without a gap. Owner and passage numbers ascend and are never reused; change *c*"
+        " wrote the passages from `next_passage` of *c* − 1 up to, excluding, that of *c*. `token` is eight random"
+        " bytes, by which a restored store differs.",
+    ),
+    Table(
+        "namespaces",
+        (_NUMBER, Column("name", "id")),
+        ("number",),
+        "names that begin with U+001F are reserved: U+001F, `entity` or `relation`, U+001F and a namespace hold that"
+        " namespace's graph texts.",
+    ),
+    Table(
+        "counts",
+        (_ENFORCED, _KIND, *(Column(name, "number") for name in ("owners", "passages", "text_bytes"))),
+        ("namespace", "kind"),
+        "maintained by every change.",
+    ),
+    Table(
+        "owners",
+        (
+            _NUMBER,
+            _ENFORCED,
+            _KIND,
+            Column("change", "key"),
+            _ID,
+            Column("type", "label"),
+            Column("phase", "label"),
+            Column("path", "id"),
+            Column("root", "id"),
+            Column("session", "id"),
+            Column("position", "number"),
+            Column("at", "time", is_optional=True),
+            Column("title", "text"),
+            Column("tags", "labels"),
+            Column("references", "texts"),
+            Column("summary", "text"),
+            Column("created_at", "time"),
+            Column("expired_at", "time", is_optional=True),
+        ),
+        ("namespace", "number"),
+        "what is split into passages. `kind` is `artifact`, `memory`, `knowledge`, or in reserved namespaces `entity`,"
+        " `relation` (`title` is then an entity's name, the only tag its group, `at` a relation's `valid_from`). Live"
+        " owners are unique by (namespace, kind, id) and by (namespace, kind, path). `change` is the last that wrote"
+        " it. A replaced artifact keeps its number; each version of a memory has its own. A row with `expired_at` is"
+        " **past**: readable by number and as of its time, but in no list, count or index.",
+        record=Owner,
+        is_exported=True,
+    ),
+    Table(
+        "file_stamps",
+        (
+            _OWNER,
+            Column("sha256", "digest"),
+            Column("size", "number"),
+            Column("mtime_ns", "number"),
+            Column("recipe", "text"),
+        ),
+        ("owner",),
+        "whether a file changed; `recipe` names how it was cut and embedded, and ends in `/asked` where only globs let"
+        " it in. Takes no change number.",
+        record=FileStamp,
+        is_exported=True,
+    ),
+    Table(
+        "owner_tags",
+        (_NAMESPACE, Column("tag", "label"), Column("owner", "key", refers="owners")),
+        ("namespace", "tag", "owner"),
+        "for filters.",
+    ),
+    Table(
+        "passages",
+        (
+            _NUMBER,
+            _NAMESPACE,
+            _OWNER,
+            Column("ordinal", "number"),
+            _ID,
+            Column("start_line", "number"),
+            Column("end_line", "number"),
+            Column("heading", "text"),
+            Column("text", "text"),
+        ),
+        ("namespace", "number"),
+        "`ordinal` from 0; lines from 1, inclusive. Replacing an owner renumbers its passages.",
+        record=Chunk,
+        is_exported=True,
+    ),
+    Table(
+        "passage_vectors",
+        (
+            Column("number", "key", refers="passages", is_enforced=True),
+            _NAMESPACE,
+            Column("owner", "key", refers="owners"),
+            Column("token_ids", "bytes"),
+            Column("vector", "bytes"),
+            Column("is_past", "flag"),
+        ),
+        ("namespace", "number"),
+        "`token_ids` is uint16 little-endian; `vector` int8, empty until made. When a live passage gets its vector,"
+        " all passages of the owner get new numbers in one change.",
+    ),
+    Table(
+        "next_vectors",
+        (Column("number", "key", refers="passages", is_enforced=True), Column("vector", "bytes")),
+        ("number",),
+        "vectors of the next embedder. When none is missing, one change writes the new stamp and `switched_from`,"
+        " `switched_to` (and `…_knowledge`) to `meta`; from then on these vectors, and the new stamp in"
+        " `file_stamps.recipe` and `knowledge_items.embedder`, count. Short transactions then move them and delete"
+        " these rows.",
+    ),
+    Table(
+        "deletions",
+        (Column("change", "key"), _NUMBER),
+        ("change", "number"),
+        "passages that a change removed, replaced or made past.",
+    ),
+    Table(
+        "memories",
+        (
+            _OWNER,
+            _NAMESPACE,
+            _ID,
+            Column("is_latest", "flag"),
+            Column("digest", "digest"),
+            Column("content", "text"),
+            Column("tier", "word"),
+            Column("status", "word"),
+            Column("category", "label"),
+            Column("entities", "texts"),
+            Column("source", "label"),
+            Column("origin", "word"),
+            Column("trust", "real"),
+            Column("metadata", "json"),
+            Column("version", "number"),
+            Column("born_at", "time"),
+            Column("last_used", "time"),
+            Column("use_count", "number"),
+            Column("strength", "real"),
+            Column("uses", "times"),
+            Column("review_count", "number"),
+            Column("derived_from", "ids"),
+            Column("is_forced", "flag"),
+            Column("promoted_at", "time", is_optional=True),
+            Column("vault_path", "id"),
+        ),
+        ("namespace", "owner"),
+        "one row for each version, beside `owners`. One version of an id has `is_latest` 1; a memory is archived if"
+        " that one is past. `digest` is the SHA-256 of the normalised content, empty for turns; `metadata` a JSON"
+        " object; `uses` a JSON array or empty.",
+        record=MemoryRecord,
+        is_exported=True,
+    ),
+    Table(
+        "memory_bands",
+        (_NAMESPACE, Column("band", "number"), Column("owner", "key", refers="owners")),
+        ("namespace", "band", "owner"),
+        "63-bit sums shared by nearly equal live texts.",
+    ),
+    Table(
+        "memory_dates",
+        (_NAMESPACE, Column("owner", "key", refers="memories"), Column("since", "time"), Column("until", "time")),
+        ("namespace", "since", "until", "owner"),
+        "periods that a text mentions, half-open.",
+    ),
+    Table(
+        "links",
+        (
+            _NAMESPACE,
+            Column("source", "id"),
+            Column("target", "id"),
+            Column("type", "label"),
+            Column("strength", "real"),
+            Column("created_at", "time"),
+        ),
+        ("namespace", "source", "target", "type"),
+        "by memory ids.",
+        record=Link,
+        is_exported=True,
+    ),
+    Table("mirror_due", (_NAMESPACE, _ID), ("namespace", "id"), "memories whose Markdown is due."),
+    Table(
+        "mirror_blocks",
+        (_NAMESPACE, _ID, Column("page", "id"), Column("digest", "digest")),
+        ("namespace", "id"),
+        "what the store and a page of Markdown last agreed on.",
+        record=MirroredBlock,
+    ),
+    Table(
+        "mirror_pages",
+        (
+            _NAMESPACE,
+            Column("page", "id"),
+            Column("size", "number"),
+            Column("mtime_ns", "number"),
+            Column("sha256", "digest"),
+        ),
+        ("namespace", "page"),
+        "the pages then.",
+        record=MirroredPage,
+    ),
+    Table(
+        "notes",
+        (_NAMESPACE, Column("kind", "word"), _ID, Column("at", "time"), Column("body", "json")),
+        ("namespace", "kind", "id"),
+        "records of the store about itself, JSON objects: receipts, backups, replaced stores, and of the kind"
+        ' `injected` what [hooks](../coding-agent.md#hooks) injected within a day. The namespace "" is the whole'
+        " store.",
+        record=Note,
+    ),
+    Table(
+        "episodes",
+        (
+            _NUMBER,
+            _ENFORCED,
+            _ID,
+            Column("content", "text"),
+            Column("reference_time", "time"),
+            Column("created_at", "time"),
+            Column("name", "text"),
+            Column("source", "word"),
+            Column("source_description", "text"),
+            Column("origin", "word"),
+            Column("trust", "real"),
+            Column("group", "label"),
+            Column("memory", "id"),
+            Column("version", "number"),
+        ),
+        ("namespace", "number"),
+        "`content` is empty where `memory` and `version` hold the text.",
+        record=Episode,
+        is_exported=True,
+    ),
+    Table(
+        "entities",
+        (
+            _NUMBER,
+            _ENFORCED,
+            _ID,
+            Column("name", "text"),
+            Column("type", "label"),
+            Column("created_at", "time"),
+            Column("summary", "text"),
+            Column("attributes", "json"),
+            Column("trust", "real"),
+            Column("group", "label"),
+            Column("valid_from", "time", is_optional=True),
+            Column("valid_to", "time", is_optional=True),
+            Column("expired_at", "time", is_optional=True),
+            Column("merged_into", "id", refers="entities"),
+        ),
+        ("namespace", "number"),
+        "`attributes` is a JSON object. A merged entity has `expired_at` and `merged_into`.",
+        record=Entity,
+        is_exported=True,
+    ),
+    Table(
+        "aliases",
+        (
+            _NAMESPACE,
+            Column("normal", "label"),
+            Column("entity", "id", refers="entities"),
+            Column("name", "text"),
+            Column("created_at", "time"),
+            Column("episode", "id"),
+        ),
+        ("namespace", "normal", "entity"),
+        "names by normal form, with the episode that used each first.",
+        record=Alias,
+        is_exported=True,
+        told=("entity",),
+    ),
+    Table(
+        "relations",
+        (
+            _NUMBER,
+            _ENFORCED,
+            _ID,
+            Column("source", "id", refers="entities"),
+            Column("target", "id", refers="entities"),
+            Column("type", "label"),
+            Column("fact", "text"),
+            Column("created_at", "time"),
+            Column("valid_from", "time", is_optional=True),
+            Column("valid_to", "time", is_optional=True),
+            Column("stated_to", "time", is_optional=True),
+            Column("expired_at", "time", is_optional=True),
+            Column("is_retracted", "flag"),
+            Column("dispute", "id"),
+            Column("disputed_at", "time", is_optional=True),
+            Column("confidence", "real"),
+            Column("trust", "real"),
+            Column("group", "label"),
+            Column("attributes", "json"),
+            Column("stage", "number", is_derived=True),
+        ),
+        ("namespace", "number"),
+        "facts. `stage` is 2 if expired or retracted, else 1 if `valid_to` is set, else 0.",
+        record=Relation,
+        is_exported=True,
+    ),
+    Table(
+        "mentions",
+        (
+            _NAMESPACE,
+            _KIND,
+            Column("subject", "id", refers=KINDS),
+            Column("episode", "id", refers="episodes"),
+            Column("start", "number"),
+            Column("end", "number"),
+            Column("name", "text"),
+        ),
+        ("namespace", "kind", "subject", "episode", "start", "end", "name"),
+        "where an episode names an entity or states a fact, in characters, half-open.",
+        record=Mention,
+        is_exported=True,
+        told=("kind", "subject"),
+    ),
+    Table(
+        "happenings",
+        (
+            _NUMBER,
+            _NAMESPACE,
+            _KIND,
+            Column("subject", "id", refers=KINDS),
+            Column("at", "time"),
+            Column("what", "word"),
+            Column("reason", "text"),
+            Column("episode", "id"),
+            Column("detail", "json"),
+        ),
+        ("namespace", "number"),
+        "history of entities and relations; `detail` is JSON that can undo it. Ids in graph tables have no foreign"
+        " keys; `doctor` checks them.",
+        record=Happening,
+        is_exported=True,
+        told=("kind", "subject"),
+    ),
+    Table(
+        "knowledge_items",
+        (
+            _OWNER,
+            _NAMESPACE,
+            Column("agent", "id"),
+            Column("content", "text", is_derived=True),
+            Column("metadata", "json"),
+            Column("digest", "digest", is_derived=True),
+            Column("embedder", "label", is_derived=True),
+            Column("vector", "bytes", is_derived=True),
+            Column("updated_at", "time"),
+        ),
+        ("namespace", "owner"),
+        "a map of an agent's knowledge. `content` is its text, `metadata` the map, `digest` the SHA-256 of agent and"
+        " map; `embedder` is empty where words alone find it, `vector` int8 of the service's own embedder, else empty."
+        " A `knowledge` owner without a row is a document.",
+        record=KnowledgeRecord,
+        is_exported=True,
+    ),
+    Table(
+        "agent_contexts",
+        (
+            _NAMESPACE,
+            Column("name", "id"),
+            Column("last_cursor", "number"),
+            Column("metadata", "json"),
+            Column("updated_at", "time"),
+        ),
+        ("namespace", "name"),
+        "takes no change number.",
+        record=ContextRecord,
+        is_exported=True,
+    ),
+    Table(
+        "issues",
+        (
+            _NAMESPACE,
+            _ID,
+            Column("title", "text"),
+            Column("agent", "id"),
+            Column("memory_ids", "ids"),
+            Column("description", "text"),
+            Column("notes", "text"),
+            Column("status", "label"),
+            Column("priority", "number"),
+            Column("issue_type", "label"),
+            Column("labels", "labels"),
+            Column("dependencies", "json"),
+            Column("comments", "json"),
+            Column("rest", "json"),
+            Column("created_at", "time"),
+            Column("updated_at", "time"),
+            Column("closed_at", "time", is_optional=True),
+            Column("close_reason", "text"),
+            Column("retries", "number"),
+            Column("retry_at", "time", is_optional=True),
+            Column("claimed_by", "id"),
+            Column("claimed_at", "time", is_optional=True),
+            Column("escalated_at", "time", is_optional=True),
+        ),
+        ("namespace", "id"),
+        "the ledger. `rest` has what an imported issue had beside these. The ledger takes no change numbers.",
+        record=Issue,
+        is_exported=True,
+    ),
+    Table(
+        "issue_memories",
+        (_NAMESPACE, Column("memory", "id"), Column("issue", "id", refers="issues")),
+        ("namespace", "memory", "issue"),
+        "which issues name a memory.",
+    ),
+    Table(
+        "issue_events",
+        (
+            _NUMBER,
+            _NAMESPACE,
+            Column("issue", "id"),
+            Column("at", "time"),
+            Column("actor", "id"),
+            Column("act", "word"),
+            Column("why", "text"),
+        ),
+        ("namespace", "number"),
+        "what was done on an issue.",
+        record=IssueEvent,
+        is_exported=True,
+        told=("issue",),
+    ),
+    Table(
+        "reversals",
+        (
+            _NAMESPACE,
+            Column("number", "number"),
+            Column("issue", "id"),
+            Column("run", "id"),
+            Column("at", "time"),
+            Column("memory_ids", "ids"),
+            Column("steps", "json"),
+            Column("undone_at", "time", is_optional=True),
+        ),
+        ("namespace", "number"),
+        "what undoes a change, without words of memories.",
+        record=Reversal,
+        is_exported=True,
+        told=("issue",),
+    ),
+    Table(
+        "reversal_memories",
+        (_NAMESPACE, Column("memory", "id"), Column("issue", "id", refers="reversals")),
+        ("namespace", "memory", "issue"),
+        "which reversals name a memory.",
+    ),
+    Table(
+        "operations",
+        (Column("at", "time"), Column("count", "number")),
+        ("at",),
+        "for the rate limit, of the whole store.",
+    ),
+)
+
+SCHEMA: Final[Mapping[str, Table]] = {table.name: table for table in TABLES}
+"""The tables by name, in the order in which they are made."""
+
+
+def table_of(record: type) -> Table:
+    """Return the table that holds records of a class."""
+    return next(table for table in TABLES if table.record is record)
+
+
+def texts_to_erase() -> Iterator[tuple[Table, Column]]:
+    """Yield every column whose words or bytes are looked for after they were forgotten."""
+    return ((table, column) for table in TABLES for column in table.columns if column.is_erased)

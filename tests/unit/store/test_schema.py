@@ -1,0 +1,110 @@
+"""The list of what is stored agrees with the database, with the records, and with what is erased and exported."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from commonplace.errors import StoreVersionError
+from commonplace.store.database import begin_store
+from commonplace.store.schema import KINDS, SCHEMA, TABLE_OF_KIND, TABLES, VERSION, Column, Table, texts_to_erase
+from commonplace.store.store import SqliteStore
+from commonplace.types import Owner
+
+ROLES = {
+    "str": {"id", "label", "text", "json", "word", "digest"},
+    "tuple[str, ...]": {"ids", "labels", "texts"},
+    "int": {"number"},
+    "float": {"time", "real"},
+    "float | None": {"time"},
+    "tuple[float, ...]": {"times"},
+    "bool": {"flag"},
+    "bytes": {"bytes"},
+}
+"""By the type of a field, the roles that its column may have; a type of another name is a choice of words."""
+
+
+@pytest.fixture
+def db() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        begin_store(db, "id")
+        yield db
+
+
+def test_the_database_has_these_tables_and_columns(db: sqlite3.Connection) -> None:
+    """Whatever else is in the database would be neither exported, nor erased, nor checked."""
+    names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    assert names == list(SCHEMA)
+    for table in TABLES:
+        found = [(name, not_null) for _, name, _, not_null, _, _ in db.execute(f"PRAGMA table_info({table.name})")]
+        assert [name for name, _ in found] == [column.name for column in table.columns]
+        optional = {column.name for column in table.columns if column.is_optional}
+        assert {name for name, not_null in found if not not_null} == optional | (
+            {table.key[-1]} if table.is_numbered else set()
+        )
+
+
+@pytest.mark.parametrize("table", [table for table in TABLES if table.record], ids=lambda table: table.name)
+def test_a_record_has_a_column_for_each_field(table: Table) -> None:
+    """A field without a column would be lost without a word; a stamp has a table of its own."""
+    assert table.record
+    kept = [field for field in fields(table.record) if (table.record, field.name) != (Owner, "stamp")]
+    assert [column.name for column in table.record_columns] == [field.name for field in kept]
+    for column, field in zip(table.record_columns, kept, strict=True):
+        assert column.role in ROLES.get(str(field.type), {"word"}), (table.name, column.name)
+        assert column.is_optional == str(field.type).endswith("| None")
+
+
+def test_every_text_is_in_the_erasure_scan(db: sqlite3.Connection) -> None:
+    """A word that is stored in a column which nobody looks through cannot be proved to be gone."""
+    scanned = {(table.name, column.name) for table, column in texts_to_erase()}
+    for table in TABLES:
+        for _, name, kind, *_ in db.execute(f"PRAGMA table_info({table.name})"):
+            if kind in {"TEXT", "BLOB"} and table[name].role != "times":
+                assert (table.name, name) in scanned
+
+
+def test_what_is_exported_is_in_no_two_places() -> None:
+    """What is derived is made anew, and what a line tells is not repeated in it."""
+    assert [column.name for column in SCHEMA["knowledge_items"].exported] == ["agent", "metadata"]
+    assert [column.name for column in SCHEMA["aliases"].exported] == ["name", "normal", "created_at", "episode"]
+    assert SCHEMA["notes"].exported == SCHEMA["counts"].exported == ()
+
+
+def test_what_a_column_names_is_a_table() -> None:
+    """The checks of integrity look for the row in it."""
+    named = {column.refers for table in TABLES for column in table.columns} - {""}
+    assert named - {KINDS} <= set(SCHEMA)
+    assert set(TABLE_OF_KIND.values()) <= set(SCHEMA)
+
+
+def test_a_key_leads_with_the_namespace() -> None:
+    """A database that is spread over several machines puts each namespace on one of them."""
+    shared = {"meta", "schema_versions", "changes", "namespaces", "operations"}
+    without = {"deletions", "file_stamps", "next_vectors"}
+    for table in TABLES:
+        assert table.has_namespace == (table.name not in shared | without)
+        assert (table.key[0] == "namespace") == table.has_namespace
+
+
+def test_a_secret_is_replaced_in_words_and_reported_in_names() -> None:
+    """To rename something would make it another thing."""
+    id_, text, word = Column("a", "id"), Column("b", "text"), Column("c", "word")
+    assert [column.is_name for column in (id_, text, word)] == [True, False, False]
+    assert [column.is_cleaned for column in (id_, text, word)] == [False, True, False]
+
+
+@pytest.mark.parametrize(("version", "remedy"), [(VERSION - 1, "export it"), (VERSION + 1, "upgrade Commonplace")])
+def test_a_store_of_another_schema_is_refused(tmp_path: Path, version: int, remedy: str) -> None:
+    """No program writes what it does not understand, and an older store is not taken for a damaged one."""
+    path = tmp_path / "store.db"
+    SqliteStore.create(path).close()
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE schema_versions SET version = ?", (version,))
+    with pytest.raises(StoreVersionError, match=f"has schema version {version}, .*{VERSION}; {remedy}"):
+        SqliteStore.open(path, create=False)
