@@ -351,22 +351,7 @@ class _Connection:
     def _answer(self, call: Call, request: _Request, terms: Terms, method: Method) -> bytes:
         reporter = _Progress(progress_token(call.params), request.cancellation, self._writer)
         context = Context(terms.version, terms.client, request.cancellation, reporter)
-        try:
-            if context.is_cancelled:
-                return b""
-            result = method.answer(self._registry, call.params, context)
-            return encode(result_of(request.id, completed(method, result, self._registry, terms)))
-        except ProtocolError as error:
-            told = error
-        except UsageError as error:
-            told = ProtocolError(INVALID_PARAMS, str(error))
-        except CommonplaceError as error:
-            told = ProtocolError(INTERNAL_ERROR, str(error))
-        except Exception as error:
-            # The skin's outermost edge: without an answer the client would wait for ever.
-            report_defect(f"{call.method} failed", error)
-            told = ProtocolError(INTERNAL_ERROR, f"{call.method} failed unexpectedly ({type(error).__name__})")
-        return encode(error_of(request.id, told))
+        return b"" if context.is_cancelled else answer(self._registry, call, request.id, terms, method, context)
 
     def _close(self, request: _Request, answer: bytes) -> None:
         if self._closes(request):
@@ -394,6 +379,24 @@ class _Connection:
     def _send(self, answer: bytes | None) -> None:
         if answer is not None:
             self._writer.write(answer)
+
+
+def answer(registry: Registry, call: Call, call_id: RequestId, terms: Terms, method: Method, context: Context) -> bytes:
+    """Return the encoded answer to a request: a result, or an error."""
+    try:
+        result = method.answer(registry, call.params, context)
+        return encode(result_of(call_id, completed(method, result, registry, terms)))
+    except ProtocolError as error:
+        refusal = error
+    except UsageError as error:
+        refusal = ProtocolError(INVALID_PARAMS, str(error))
+    except CommonplaceError as error:
+        refusal = ProtocolError(INTERNAL_ERROR, str(error))
+    except Exception as error:
+        # The skin's outermost edge: without an answer the client would wait for ever.
+        report_defect(f"{call.method} failed", error)
+        refusal = ProtocolError(INTERNAL_ERROR, f"{call.method} failed unexpectedly ({type(error).__name__})")
+    return encode(error_of(call_id, refusal))
 
 
 def _in_batch(message: Message) -> Message:
