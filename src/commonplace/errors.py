@@ -3,6 +3,7 @@
 CommonplaceError
 ├── UsageError              the request itself is wrong; change it
 │   ├── AdmissionError      the text is stored already, or was itself recalled
+│   ├── VersionConflictError  the memory is not of the version that the change was meant for
 │   ├── RemovalError        indexing would remove more than half of what a directory has in the store
 │   ├── SettingsError       a settings file, variable or flag is wrong
 │   └── ConfigError         a configuration document breaks its schema
@@ -67,6 +68,18 @@ class UsageError(CommonplaceError):
 
 class AdmissionError(UsageError):
     """Say what is new, or force it: the text to be remembered is a passage of the store, or was recalled from it."""
+
+
+class VersionConflictError(UsageError):
+    """Read the memory again and decide anew: it is not of the version that the change was meant for.
+
+    Attributes:
+        version: the one it has.
+    """
+
+    def __init__(self, message: str, *, version: int = 0, remedy: str = "") -> None:
+        super().__init__(message, remedy=remedy)
+        self.version = version
 
 
 class RemovalError(UsageError):

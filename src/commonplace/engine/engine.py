@@ -90,6 +90,19 @@ class Engine:
     ) -> None:
         self.close()
 
+    def in_namespace(self, namespace: str) -> Engine:
+        """Return an engine of another namespace of this store, which shares its connections, index and models.
+
+        It is closed by itself, and before this one.
+
+        Raises:
+            UsageError: the name is none.
+        """
+        from commonplace.engine.open import check_namespace
+
+        check_namespace(namespace)
+        return Engine(self._runtime.in_namespace(namespace))
+
     def close(self) -> None:
         """Give back what the graph holds, then everything else; calling twice is harmless."""
         if "graph" in self.__dict__:  # made when it is asked for
@@ -224,11 +237,16 @@ class Engine:
         metadata: Mapping[str, Any] | None = None,
         category: str | None = None,
         entities: Sequence[str] | None = None,
+        if_version: int | None = None,
     ) -> Memory:
         """Write the next version of a memory; what is None stays. The old version stays readable by `as_of`.
 
+        Args:
+            if_version: change it only while it has this version; None changes the one it has.
+
         Raises:
             NotFoundError: there is no live memory of that id.
+            VersionConflictError: it has another version than `if_version`.
             UsageError: nothing is to change, or a value is not as `remember` wants it.
         """
         values = {
@@ -241,7 +259,7 @@ class Engine:
             "category": category,
             "entities": entities,
         }
-        return self._memory_api.update(id, values)
+        return self._memory_api.update(id, values, if_version)
 
     def touch(self, id: str, *, reinforce: bool = False) -> Memory:  # noqa: A002
         """Count one more use of a memory; three in seven days move it to the next tier, unless it is not trusted.

@@ -145,12 +145,12 @@ class MemoryApi:
             )
         return [self._runtime.seen(stored) for stored in found]
 
-    def update(self, id_: str, values: Mapping[str, Any]) -> Memory:
+    def update(self, id_: str, values: Mapping[str, Any], if_version: int | None = None) -> Memory:
         self._runtime.before()
         changed = [name for name, value in values.items() if value is not None]
-        is_tier = changed == ["tier"]
+        is_tier = changed == ["tier"] and if_version is None
         memory = self._runtime.memory
-        updated = memory.set_tier(id_, values["tier"]) if is_tier else memory.update(id_, values)
+        updated = memory.set_tier(id_, values["tier"]) if is_tier else memory.update(id_, values, if_version)
         self._runtime.after()
         return updated
 

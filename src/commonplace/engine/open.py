@@ -49,7 +49,7 @@ def open_engine(
     Args:
         low_memory: heavy work is done in processes of its own, as a server wants that is there all day.
     """
-    _check_namespace(namespace)
+    check_namespace(namespace)
     settings = settings or load({"store.path": None if path is None else str(path)})
     directory = Path(path or settings.store.path).expanduser().absolute()
     if not path and not settings.store.path:
@@ -101,7 +101,12 @@ def _worker(settings: Settings, progress: Progress | None) -> Worker:
     return Worker(settings, progress)
 
 
-def _check_namespace(namespace: str) -> None:
+def check_namespace(namespace: str) -> None:
+    """Refuse what is no name of a namespace.
+
+    Raises:
+        UsageError: it is empty, too long, or holds characters that cannot be seen.
+    """
     if not namespace.strip() or len(namespace) > MAX_NAMESPACE_CHARACTERS or not namespace.isprintable():
         raise UsageError(
             f"namespace {namespace!r} is not a printable name of 1 to {MAX_NAMESPACE_CHARACTERS} characters"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -101,6 +102,7 @@ class Runtime:
         clock: seconds since the epoch.
         open_embedder: returns the embedder of a name, or without one those of the store with that stamp.
         worker: where the process is to stay small, what does heavy work in another one.
+        shares: the runtime whose store, index and models this one uses, and leaves open.
         knowledge_services: those that were made here; they keep answers too.
     """
 
@@ -120,6 +122,7 @@ class Runtime:
         budget: Budget,
         open_embedder: Callable[[str | Embedder | None, Embedding | None], Embedder],
         worker: Worker | None = None,
+        shares: Runtime | None = None,
     ) -> None:
         self.directory = directory
         self.project = project
@@ -138,7 +141,9 @@ class Runtime:
         self.backlog = EmbeddingBacklog(
             store, directory / EMBEDDING_LOCK, self.current_embedder, lambda: self.maintenance.keep_up(namespace)
         )
-        self.models = Models(settings.models, budget)
+        self.models: Models = Models(settings.models, budget) if shares is None else shares.models
+        self._budget = budget
+        self._is_sharing = shares is not None
         self.uses = UseCounter(self._write_uses)
         self.knowledge_services: WeakSet[KnowledgeService] = WeakSet()
         self.lock = threading.Lock()
@@ -157,8 +162,28 @@ class Runtime:
             self.backlog.close()
             if self.keeps_journal:
                 self.journal.settle()
-        self.index.close()
-        self.store.close()
+        if not self._is_sharing:
+            self.index.close()
+            self.store.close()
+
+    def in_namespace(self, namespace: str) -> Runtime:
+        """Return the runtime of another namespace of the same store; it shares all that is not of a namespace."""
+        return Runtime(
+            directory=self.directory,
+            project=self.project,
+            namespace=namespace,
+            store=self.store,
+            index=self.index,
+            embedder=self.current_embedder(),
+            tokens=self.tokens,
+            settings=replace(self.settings, store=replace(self.settings.store, namespace=namespace)),
+            progress=self.progress,
+            clock=self.clock,
+            budget=self._budget,
+            open_embedder=self.open_embedder,
+            worker=self.worker,
+            shares=self,
+        )
 
     def follow(self) -> None:
         """Take up the embedder of the store's vectors, where another process has changed it.

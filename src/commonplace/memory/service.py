@@ -9,7 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from commonplace.errors import AdmissionError, EmbedderMismatchError, NotFoundError, UsageError
+from commonplace.errors import (
+    AdmissionError,
+    EmbedderMismatchError,
+    NotFoundError,
+    UsageError,
+    VersionConflictError,
+)
 from commonplace.formats.fence import unfence
 from commonplace.ingest.passages import Destination
 from commonplace.memory.admission import Admission, admit, replaced
@@ -87,16 +93,22 @@ class MemoryService:
             kept += self._with_its_embedder(partial(self._take_in, some, force))
         return kept
 
-    def update(self, id_: str, values: Mapping[str, Any]) -> Memory:
+    def update(self, id_: str, values: Mapping[str, Any], if_version: int | None = None) -> Memory:
         """Write the next version of a live memory, with some values changed; see `Engine.update`."""
         changed = {name: value for name, value in values.items() if value is not None}
         if not changed:
             raise UsageError(f"nothing of memory {id_!r} is to be changed", remedy="name what should be new")
-        return self._with_its_embedder(partial(self._update, id_, changed))
+        return self._with_its_embedder(partial(self._update, id_, changed, if_version))
 
-    def _update(self, id_: str, changed: Mapping[str, Any]) -> Memory:
+    def _update(self, id_: str, changed: Mapping[str, Any], if_version: int | None) -> Memory:
         while True:
             old = self._live(id_)
+            if if_version is not None and old.record.version != if_version:
+                raise VersionConflictError(
+                    f"memory {id_!r} has version {old.record.version}, not {if_version}",
+                    version=old.record.version,
+                    remedy="read it again before you change it",
+                )
             prepared = self._next(old, changed)
             readings = None if _SAID.isdisjoint(changed) else self._read([prepared.write])
             with self._changing() as change:
