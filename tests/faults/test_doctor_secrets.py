@@ -15,7 +15,7 @@ from tests.unit.erasure.test_secrets import GONE, OTHER, TOKEN, holding, spoil, 
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.engine.secrets import was_cut_short
+from commonplace.erasure.secrets import was_cut_short
 from commonplace.logs import RetrievalLog
 from commonplace.types import Selection
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from commonplace.erasure.steps import DRAFT, FRONT_MATTER_BYTES, VAULT
+from commonplace.erasure.resume import DRAFT, FRONT_MATTER_BYTES, VAULT
 from commonplace.errors import StoreError
 from commonplace.formats.vault import (
     EXTENSION,

@@ -123,7 +123,7 @@ class ConsolidationApi:
 
     def health(self, golden: str | Path | None = None) -> Health:
         from commonplace.consolidation.vault import Vault
-        from commonplace.erasure.steps import memories_of_notes
+        from commonplace.erasure.resume import memories_of_notes
         from commonplace.health.examine import HealthRuntime, examine
         from commonplace.health.report import asked, read_golden
 

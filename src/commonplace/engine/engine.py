@@ -1091,8 +1091,9 @@ class Engine:
                 `mend` they are replaced by placeholders, and no file of the store holds them any more. A run that was
                 ended before it was through is done again, also where this is not asked for.
         """
+        from commonplace.engine.maintenance import Problem
         from commonplace.engine.open import open_engine
-        from commonplace.engine.secrets import PART, Secrets, was_cut_short
+        from commonplace.erasure.secrets import PART, Secrets, was_cut_short
 
         def sync(namespace: str) -> None:
             if self._runtime.keeps_journal or self._runtime.store.blocks(namespace):
@@ -1103,11 +1104,11 @@ class Engine:
                     beside.sync()
 
         is_wanted = secrets or (mend and was_cut_short(self._runtime.store))
-        found = (
-            Secrets(self._erasure_api.erasure_runtime(), self._runtime.destination, sync).examine(mend=mend)
-            if is_wanted
-            else []
-        )
+        found = []
+        if is_wanted:
+            place = self._erasure_api.erasure_runtime()
+            held = Secrets(place, self._runtime.destination, sync).examine(mend=mend)
+            found = [Problem(PART, each.problem, each.remedy, each.mended) for each in held]
         report = self._runtime.maintenance.examine(mend=mend, pages=self._runtime.journal)
         checked = (*report.checked, "embedder", *([PART] if is_wanted else []))
         of_embedder = self._embedder_api.examine_embedder(mend=mend)

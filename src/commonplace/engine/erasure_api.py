@@ -16,8 +16,8 @@ from commonplace.types import Selection, StoredMemory
 
 if TYPE_CHECKING:
     from commonplace.erasure.receipt import ForgetReceipt
+    from commonplace.erasure.resume import ErasureRuntime
     from commonplace.erasure.select import Wanted
-    from commonplace.erasure.steps import ErasureRuntime
 
 MOST_DAYS = 36_500.0
 
@@ -171,7 +171,7 @@ class ErasureApi:
         )
 
     def erasure_runtime(self) -> ErasureRuntime:
-        from commonplace.erasure.steps import ErasureRuntime
+        from commonplace.erasure.resume import ErasureRuntime
 
         return ErasureRuntime(
             directory=self._runtime.directory,

@@ -33,7 +33,7 @@ from commonplace.types.graph import GraphCounts
 
 if TYPE_CHECKING:
     from commonplace.engine.worker import Worker
-    from commonplace.erasure.steps import Pages
+    from commonplace.erasure.resume import Pages
     from commonplace.ingest.discover import Selection as FileSelection
 
 PENDING_LIMIT = 2_000
@@ -342,7 +342,7 @@ class IndexMaintenance:
 
     def _drafts(self, mend: bool) -> list[Problem]:
         """Return what killed backups, restores and exports left elsewhere."""
-        from commonplace.erasure.steps import LEFT_OF_DRAFT
+        from commonplace.erasure.resume import LEFT_OF_DRAFT
         from commonplace.store.drafts import clear_drafts
 
         return [
@@ -402,8 +402,7 @@ class IndexMaintenance:
 
     def _unfinished(self, mend: bool, pages: Pages | None) -> list[Problem]:
         """Return what forgetting had to leave, because it was ended or another process held something open."""
-        from commonplace.erasure.steps import ErasureRuntime
-        from commonplace.erasure.verify import finish_waiting
+        from commonplace.erasure.resume import ErasureRuntime, finish_waiting
 
         place = ErasureRuntime(self._directory, self._store, self._index, pages=pages, progress=self._progress)
         try:

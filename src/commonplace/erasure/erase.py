@@ -18,10 +18,21 @@ from uuid import uuid4
 from commonplace.dates.time import iso
 from commonplace.erasure.plan import Plan, make_plan
 from commonplace.erasure.receipt import BACKUP, ELSEWHERE, LEFT, STORE_SPACE, ForgetReceipt
+from commonplace.erasure.resume import (
+    DATABASE,
+    LOCK,
+    STEPS,
+    ErasureRuntime,
+    Pending,
+    clear_logs,
+    finish_held,
+    settle,
+    take,
+    vault_notes,
+)
 from commonplace.erasure.scan import MIN_LENGTH
 from commonplace.erasure.select import Wanted, all_of, choose, erase, everything, rehearse
-from commonplace.erasure.steps import DATABASE, STEPS, ErasureRuntime, Pending, take, vault_notes
-from commonplace.erasure.verify import LOCK, clear_logs, finish_held, prove, settle
+from commonplace.erasure.verify import prove
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.ledger.erase import all_there_is
 from commonplace.ledger.erase import forget as forget_in_ledger

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from commonplace.erasure.scan import TOKENS, VECTOR, Collector, Needles, parts
 from commonplace.erasure.select import Chosen, Gone
-from commonplace.erasure.still_stored import texts_of
 from commonplace.ledger.erase import Naming, naming
 from commonplace.logs import query_hash
 from commonplace.store.contract import Store
@@ -148,6 +147,14 @@ def make_plan(store: Store, namespace: str, chosen: Chosen, *, in_process: Seque
 def _links(store: Store, namespace: str, chosen: Chosen, begin: int) -> set[tuple[str, str, str]]:
     found = store.links(namespace, chosen.memories[begin : begin + _NUMBERS_AT_ONCE])
     return {(link.source, link.target, link.type) for link in found}
+
+
+def texts_of(memory: StoredMemory) -> Iterator[str]:
+    """Yield every text of one version of a memory but its content and id."""
+    record, owner = memory.record, memory.owner
+    yield from (record.source, record.category, owner.title, owner.summary, owner.session)
+    yield from (*owner.tags, *record.entities)
+    yield from strings(json.loads(record.metadata))
 
 
 def _add_memory(got: _Collected, memory: StoredMemory) -> None:

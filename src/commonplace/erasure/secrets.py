@@ -1,36 +1,244 @@
-"""Find stored rows that hold secrets and rewrite them with placeholders.
+"""Find secrets in what is stored, on pages and in logs, and put placeholders in their place.
 
-A memory is rewritten with all its versions, other owners passage by passage; ids, times and uses stay. Secrets in
-identifiers (an id, a session, a path) are only reported, since renaming would make it another item.
+A memory is rewritten with all its versions, other owners passage by passage, and offsets into the words of an episode
+are shifted; ids, times and uses stay. Secrets in names (an id, a session, a path) are only reported, since renaming
+would make it another item. A secret that is recognised in one place is replaced everywhere, where its value looks
+random: a short password may be an ordinary word.
+
+Findings name the place, the kind and the count, never the secret. A killed run is known by its note in the store, and
+the next one does what it left.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import shutil
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain, count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
-from commonplace.erasure.receipt import BACKUP, RECEIPT
-from commonplace.erasure.secret_records import (
-    NOTHING,
-    Cleaner,
-    GraphSecrets,
-    KnowledgeSecrets,
-    Known,
-    LedgerSecrets,
-    move_places,
+from commonplace.erasure.receipt import BACKUP, RECEIPT, STORE_SPACE, ForgetReceipt
+from commonplace.erasure.resume import (
+    DATABASE,
+    DRAFTS,
+    FORGETTING,
+    GENERATIONS,
+    INDEX,
+    LOCK,
+    LOGS,
+    ErasureRuntime,
+    Finding,
+    Pending,
+    Waiting,
+    pending_of,
+    settle,
+    take,
 )
-from commonplace.graph.redact import replaced
+from commonplace.erasure.scan import Collector, Needles, files_below, scan
+from commonplace.erasure.verify import still_stored
+from commonplace.errors import CommonplaceError, StoreBusyError, StoreError
+from commonplace.files import sync
+from commonplace.formats.journal import PAGE_DRAFT, PAGES_LOCK
+from commonplace.graph.names import KEY
+from commonplace.graph.redact import GraphCleaner, Moves, replaced
+from commonplace.graph.runtime import Texts
+from commonplace.index.files import write_file
 from commonplace.ingest.passages import Destination, PassageMaker, PreparedOwner, passage_text
+from commonplace.ingest.read import normalise
+from commonplace.knowledge.config import NoVectors
+from commonplace.knowledge.maps import digest_of
+from commonplace.ledger.erase import cleaned as cleaned_issue
+from commonplace.ledger.erase import rewrite
+from commonplace.locks import FileLock
+from commonplace.logs import blank_lines, query_hash
 from commonplace.memory.content import writes_of
 from commonplace.models.contract import TokenizedText
-from commonplace.store.contract import Note, Store
+from commonplace.redaction import Secret, find_secrets, with_placeholders
+from commonplace.redaction.patterns import is_disordered
+from commonplace.store.contract import MemoryChange, Note, Store
 from commonplace.store.graph_contract import namespace_of, texts_of
-from commonplace.types import GRAPH_KINDS, Filter, Link, Owner, Selection, StoredMemory
+from commonplace.types import GRAPH_KINDS, Chunk, Filter, Link, Owner, Selection, StoredMemory
+from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation, Subject
+from commonplace.types.knowledge import ContextRecord, KnowledgeRecord, KnowledgeWrite, StoredKnowledge
+from commonplace.types.ledger import Issue, IssueEvent, IssueSelection
 
-_NUMBERS_AT_ONCE = 500
+if TYPE_CHECKING:
+    from commonplace.store.graph_contract import GraphChange, GraphReading
+
+
+class Known:
+    """Secrets that were found somewhere, to be found again where nothing else tells them.
+
+    Args:
+        kinds: the kind of each.
+    """
+
+    def __init__(self, kinds: Mapping[str, str]) -> None:
+        telling = {value: kind for value, kind in kinds.items() if is_disordered(value)}
+        self._needles = Needles({value.encode("utf-8", "surrogatepass"): kind for value, kind in telling.items()})
+
+    def find(self, text: str) -> Iterator[Secret]:
+        """Yield where they stand, in no order, some perhaps in others; a part of a longer word is none of them."""
+        if not len(self._needles):
+            return
+        data = text.encode("utf-8", "surrogatepass")
+        for offset, needle in self._needles.places(data):
+            start = len(data[:offset].decode("utf-8", "surrogatepass"))
+            end = start + len(needle.decode("utf-8", "surrogatepass"))
+            if not (_is_word(text[start - 1 : start]) or _is_word(text[end : end + 1])):
+                yield Secret(self._needles.kind(needle), start, end)
+
+
+NOTHING = Known({})
+
+
+@dataclass(slots=True)
+class Cleaner:
+    """Cleans texts, and remembers which secrets they had.
+
+    Attributes:
+        known: secrets that were found elsewhere.
+        kept: secrets that stay, for they are a part of something's name.
+        kinds: the kind of each secret that was found.
+        parts: what single texts had of a secret that goes from one to the next.
+    """
+
+    known: Known = NOTHING
+    kept: frozenset[str] = frozenset()
+    kinds: dict[str, str] = field(default_factory=dict)
+    parts: set[str] = field(default_factory=set)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many different secrets of each kind were found, sorted by kind."""
+        return dict(sorted(Counter(self.kinds.values()).items()))
+
+    def text(self, text: str) -> str:
+        """Return a text without secrets."""
+        while secrets := self._find(text):
+            text = with_placeholders(text, secrets)
+        return text
+
+    def find(self, text: str) -> list[Secret]:
+        """Return the secrets in a text, in order, none overlapping another."""
+        return self._find(text)
+
+    def texts(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Return tags and the like without secrets, each once."""
+        return tuple(dict.fromkeys(map(self.text, texts)))
+
+    def passages(self, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """Return the passages of one text without secrets, also without one that goes from a passage to the next."""
+        cleaned = list(chunks)
+        while True:
+            before = cleaned
+            cleaned = [replace(chunk, text=text) for chunk, text in zip(before, self._across(before), strict=True)]
+            cleaned = [replace(each, text=self.text(each.text), heading=self.text(each.heading)) for each in cleaned]
+            if cleaned == before:
+                return cleaned
+
+    def value(self, value: Any, name: str = "") -> Any:
+        """Return what JSON holds without secrets, keys included, of which two never become one.
+
+        Args:
+            name: the key that it stands under, which may tell that it is a secret.
+        """
+        if isinstance(value, str):
+            return self._named(name, self.text(value))
+        if isinstance(value, list):
+            return [self.value(each, name) for each in value]
+        if not isinstance(value, dict):
+            return value
+        cleaned: dict[str, Any] = {}
+        for key, inner in value.items():
+            clean = self.text(key)
+            names = chain((clean,), (f"{clean} {number}" for number in count(2)))
+            free = key if clean == key else next(each for each in names if each not in value and each not in cleaned)
+            cleaned[free] = self.value(inner, key)
+        return cleaned
+
+    def _find(self, text: str, begin: int = 0) -> list[Secret]:
+        """Return the secrets from a character on, in order, none overlapping another; and remember them."""
+        found: list[Secret] = []
+        if not text:
+            return found
+        for secret in sorted([*find_secrets(text), *self.known.find(text)], key=lambda each: (each.start, -each.end)):
+            is_apart = secret.start >= (found[-1].end if found else begin)
+            if is_apart and text[secret.start : secret.end] not in self.kept:
+                found.append(secret)
+        for secret in found:
+            self.kinds.setdefault(text[secret.start : secret.end], secret.kind)
+        return found
+
+    def _named(self, name: str, text: str) -> str:
+        before = f"{name}: " if name else ""
+        while before and (secrets := self._find(before + text, len(before))):
+            text = with_placeholders(before + text, secrets)[len(before) :]
+        return text
+
+    def _across(self, chunks: Sequence[Chunk]) -> list[str]:
+        texts = [chunk.text for chunk in chunks]
+        whole, spans = _laid_out(chunks)
+        secrets = self._find(whole)
+        if not secrets:
+            return texts
+        for at, (begin, end) in enumerate(spans):
+            inside = [
+                Secret(secret.kind, max(secret.start, begin) - begin, min(secret.end, end) - begin)
+                for secret in secrets
+                if secret.start < end and secret.end > begin
+            ]
+            self.parts.update(texts[at][secret.start : secret.end] for secret in inside)
+            texts[at] = with_placeholders(texts[at], inside)
+        return texts
+
+
+def needles_of(found: Iterable[str]) -> Needles:
+    """Return what betrays secrets, or parts of them, in a file; those under eight bytes cannot be looked for."""
+    collector = Collector()
+    for secret in found:
+        # Line by line: a page may have indented them. What frames a private key is no secret.
+        lines = [line.strip() for line in secret.splitlines()]
+        for line in [line for line in lines if is_disordered(line)] if len(lines) > 1 else lines:
+            collector.add_content(line)
+        collector.add_digest(query_hash(secret))
+    return collector.needles()
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum()
+
+
+def _laid_out(chunks: Sequence[Chunk]) -> tuple[str, list[tuple[int, int]]]:
+    """Return the text that chunks were cut from, blank lines left out, and where each of them stands in it."""
+    pieces: list[str] = []
+    spans: list[tuple[int, int]] = []
+    end = 0
+    for last, chunk in zip((None, *chunks), chunks, strict=False):
+        shared = 0
+        if last is not None and chunk.start_line > last.end_line:
+            pieces.append("\n")
+            end += 1
+        elif last is not None:
+            shared = _shared(last.text, chunk.text)
+        pieces.append(chunk.text[shared:])
+        begin, end = end - shared, end - shared + len(chunk.text)
+        spans.append((begin, end))
+    return "".join(pieces), spans
+
+
+def _shared(before: str, after: str) -> int:
+    """Return how many characters a text has at its end that the next one begins with."""
+    first = after[:1]
+    for start in range(max(0, len(before) - len(after)), len(before)):
+        if before[start] == first and after.startswith(before[start:]):
+            return len(before) - start
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +248,14 @@ class Holder:
     Attributes:
         where: how people name it, secrets left out.
         kinds: how many different secrets of each kind it holds.
-        namespace: of a memory; "" for anything else.
-        mend: writes it anew without them; None where that is done elsewhere.
+        namespace: of a memory, whose Markdown follows it; "" for anything else.
+        mend: rewrites it without them; None where that is done elsewhere.
         is_name: they are a part of its name, which nobody but its owner can change.
         is_file: it was taken from a file, which still has them.
     """
 
     where: str
-    kinds: Mapping[str, int]
+    kinds: Mapping[str, int] = field(default_factory=dict)
     namespace: str = ""
     mend: Callable[[], None] | None = None
     is_name: bool = False
@@ -80,143 +288,152 @@ class Found:
                 self.parts |= cleaner.parts
 
 
-class Stored:
-    """All that a store holds, in every namespace.
+_NUMBERS_AT_ONCE: Final = 500
+_EVER: Final = GraphFilter(with_past=True)
 
-    Args:
-        destination: what makes passages; asked for when something is written anew.
-        now: seconds since the epoch.
+
+@dataclass(slots=True)
+class StoredSecrets:
+    """All that one namespace holds.
+
+    Attributes:
+        destination: makes passages; asked for when something is written anew.
+        known: secrets that were found before, also to be found where nothing tells them.
+        found: what is found is added to it.
     """
 
-    def __init__(self, store: Store, destination: Callable[[], Destination], now: Callable[[], float]) -> None:
-        self._store = store
-        self._destination = destination
-        self._now = now
-        self._known = NOTHING
-        self._since = 0.0
+    store: Store
+    namespace: str
+    destination: Callable[[], Destination]
+    known: Known
+    found: Found
 
-    def look(self, found: Found, known: Known) -> None:
-        """Add what holds secrets; nothing is written.
-
-        Args:
-            known: secrets that were found before, also to be found where nothing tells them.
-        """
-        self._known = known
-        for namespace in self._store.namespaces():
-            self._name(found, f"namespace {self._shown(namespace)}", (namespace,))
-            for memory in self._store.memories(namespace, Selection(order="id")):
-                self._memory(found, namespace, memory.owner.id)
-            for number, owner in self._others(namespace):
-                self._other(found, namespace, number, owner)
-            self._graph(found, namespace)
-            self._knowledge(found, namespace)
-            self._ledger(found, namespace)
-            for link in self._store.links(namespace):
-                self._link(found, namespace, link)
-            for note in self._store.notes(namespace, RECEIPT):
-                self._receipt(found, namespace, note)
-            for note in self._store.notes(namespace, BACKUP):
-                self._name(found, f"a backup of namespace {self._shown(namespace)}", (note.id, note.body))
-
-    def _graph(self, found: Found, namespace: str) -> None:
-        """Look through a graph, and the texts by which its parts are found, which are made anew with them."""
-        parts = GraphSecrets(self._store, namespace, self._destination, self._known).parts()
-        mended = set()
-        for part in parts:
-            what = "fact" if part.kind == "relation" else part.kind
-            named = f"{what} {self._shown(part.id)} of namespace {self._shown(namespace)}"
-            self._name(found, named, (part.id,))
-            found.add(part.cleaner, Holder(named, {}, mend=part.mend))
-            if part.cleaner.kinds:
-                mended.add((part.kind, part.id))
-        for texts in (texts_of(namespace, kind) for kind in GRAPH_KINDS):
-            for number, owner in self._others(texts):
-                if (owner.kind, owner.id) not in mended:
-                    self._other(found, texts, number, owner)
-
-    def _knowledge(self, found: Found, namespace: str) -> None:
-        for part in KnowledgeSecrets(self._store, namespace, self._destination, self._known).parts():
-            named = f"{part.what} of agent {self._shown(part.agent)} of namespace {self._shown(namespace)}"
-            self._name(found, named, part.names)
-            found.add(part.cleaner, Holder(named, {}, mend=part.mend))
-
-    def _ledger(self, found: Found, namespace: str) -> None:
-        """Look through the issues of a namespace, and through what was done on them."""
-        for part in LedgerSecrets(self._store, namespace, self._known).parts():
-            named = f"issue {self._shown(part.id)} of namespace {self._shown(namespace)}"
-            self._name(found, named, part.names)
-            found.add(part.cleaner, Holder(named, {}, mend=part.mend))
-
-    def _others(self, namespace: str) -> Iterator[tuple[int, Owner]]:
-        """Yield the owners that are no memories with versions and no items of knowledge."""
-        numbers = self._store.matching_owners(namespace, Filter())
-        for begin in range(0, len(numbers), _NUMBERS_AT_ONCE):
-            some = numbers[begin : begin + _NUMBERS_AT_ONCE]
-            known = {*self._store.memory_records(namespace, some), *self._store.knowledge(namespace).of_numbers(some)}
-            yield from sorted(
-                (number, owner) for number, owner in self._store.owners(namespace, some).items() if number not in known
-            )
+    def look(self) -> None:
+        """Add what holds secrets; nothing is written."""
+        store, namespace = self.store, self.namespace
+        self._name(f"namespace {self._shown(namespace)}", (namespace,))
+        for memory in store.memories(namespace, Selection(order="id")):
+            self._memory(memory.owner.id)
+        for number, owner in self._others(namespace):
+            self._other(namespace, number, owner)
+        self._graph()
+        knowledge = store.knowledge(namespace)
+        for item in (*knowledge.items(), *knowledge.items(deleted=True)):
+            self._item(item)
+        for context in knowledge.contexts():
+            self._context(context)
+        ledger = store.ledger(namespace)
+        issues = [issue.id for issue in ledger.issues(IssueSelection())]
+        # Of an issue that another program keeps, only what was done on it stands here.
+        for id_ in dict.fromkeys((*issues, *(event.issue for event in ledger.events()))):
+            self._issue(id_)
+        for link in store.links(namespace):
+            self._link(link)
+        for note in store.notes(namespace, RECEIPT):
+            self._receipt(note)
+        for note in store.notes(namespace, BACKUP):
+            self._name(f"a backup of namespace {self._shown(namespace)}", (note.id, note.body))
 
     def _shown(self, name: str) -> str:
-        return f"{Cleaner(self._known).text(name)!r:.200}"
+        return f"{Cleaner(self.known).text(name)!r:.200}"
 
-    def _name(self, found: Found, named: str, names: Iterable[str]) -> None:
-        cleaner = Cleaner(self._known)
+    def _of(self, what: str, name: str = "", namespace: str = "") -> str:
+        named = f"{what} {self._shown(name)}" if name else what
+        return f"{named} of namespace {self._shown(namespace_of(namespace or self.namespace))}"
+
+    def _name(self, where: str, names: Iterable[str]) -> None:
+        cleaner = Cleaner(self.known)
         for name in names:
             cleaner.text(name)
-        found.add(cleaner, Holder(f"the name of {named}", {}, is_name=True))
+        self.found.add(cleaner, Holder(f"the name of {where}", is_name=True))
 
-    def _memory(self, found: Found, namespace: str, id_: str) -> None:
-        cleaner = Cleaner(self._known)
-        named = f"memory {self._shown(id_)} of namespace {self._shown(namespace)}"
-        versions = [_cleaned(version, cleaner) for version in self._store.versions(namespace, id_)]
-        others = (each for v in versions for each in (v.owner.session, v.record.vault_path, *v.record.derived_from))
-        self._name(found, named, {id_, *others})
-        found.add(cleaner, Holder(named, {}, namespace, partial(self._rewrite, namespace, id_)))
+    def _add(
+        self,
+        holder: Holder,
+        names: Iterable[str],
+        clean: Callable[[Cleaner], Any],
+        write: Callable[[MemoryChange, Any, Cleaner], object],
+    ) -> bool:
+        """Look at one thing and at its names; return whether it holds a secret.
 
-    def _rewrite(self, namespace: str, id_: str) -> None:
-        """Write every version of a memory anew, in one transaction."""
-        destination = replace(self._destination(), namespace=namespace)
-        with self._store.change_memories(namespace, made_by=destination.embedder.stamp) as change:
-            # Nobody else can write now, so what is read here is what is replaced.
-            cleaner = Cleaner(self._known)
-            stored = self._store.versions(namespace, id_)
-            versions = [_cleaned(version, cleaner) for version in stored]
-            if not cleaner.kinds:
-                return
-            contents = {version.record.version: version.record.content for version in stored}
+        Args:
+            clean: reads it, and returns it without secrets.
+            write: puts what was cleaned in its place.
+        """
+
+        def mend() -> None:
+            stamp = self.destination().embedder.stamp
+            with self.store.change_memories(self.namespace, made_by=stamp) as change:
+                # Nobody else can write now: what is read here is what is replaced.
+                cleaner = Cleaner(self.known)
+                cleaned = clean(cleaner)
+                if cleaner.kinds:
+                    write(change, cleaned, cleaner)
+
+        self._name(holder.where, names)
+        cleaner = Cleaner(self.known)
+        clean(cleaner)
+        self.found.add(cleaner, replace(holder, mend=mend))
+        return bool(cleaner.kinds)
+
+    def _destination(self, namespace: str = "") -> Destination:
+        return replace(self.destination(), namespace=namespace or self.namespace)
+
+    def _memory(self, id_: str) -> None:
+        """Look at every version of a memory; they are written anew together."""
+        store, namespace = self.store, self.namespace
+
+        def clean(cleaner: Cleaner) -> list[StoredMemory]:
+            return [_cleaned_memory(version, cleaner) for version in store.versions(namespace, id_)]
+
+        def write(change: MemoryChange, versions: list[StoredMemory], cleaner: Cleaner) -> None:
+            contents = {version.record.version: version.record.content for version in store.versions(namespace, id_)}
             for episode in change.graph.episodes_of_memory(id_):
                 # Its words are those of the memory.
                 move_places(change.graph, episode, replaced(contents.get(episode.version, ""), cleaner.find)[1])
-            links = self._store.links(namespace, [id_])
-            blocks = [block for block in self._store.blocks(namespace) if block.id == id_]
-            writes = writes_of(destination, [(version.owner, version.record) for version in versions])
+            links = store.links(namespace, [id_])
+            blocks = store.blocks(namespace, [id_])
+            writes = writes_of(self._destination(), [(version.owner, version.record) for version in versions])
             change.erase([id_])
-            for version, write in zip(versions, writes, strict=True):
-                placed = replace(write, is_placed=True)
+            for version, made in zip(versions, writes, strict=True):
+                placed = replace(made, is_placed=True)
                 change.add(placed, created_at=version.created_at, expired_at=version.expired_at)
             for link in links:
                 change.link(link)
             for block in blocks:
                 change.set_block(block)
 
-    def _other(self, found: Found, namespace: str, number: int, owner: Owner) -> None:
-        cleaner = Cleaner(self._known)
-        what = f"the indexed file {self._shown(owner.path)}" if owner.path else f"document {self._shown(owner.id)}"
+        versions = store.versions(namespace, id_)
+        names = {each for v in versions for each in (v.owner.session, v.record.vault_path, *v.record.derived_from)}
+        self._add(Holder(self._of("memory", id_), namespace=namespace), {id_, *names}, clean, write)
+
+    def _others(self, namespace: str) -> Iterator[tuple[int, Owner]]:
+        """Yield the owners that are no memories with versions and no items of knowledge."""
+        numbers = self.store.matching_owners(namespace, Filter())
+        for begin in range(0, len(numbers), _NUMBERS_AT_ONCE):
+            some = numbers[begin : begin + _NUMBERS_AT_ONCE]
+            known = {*self.store.memory_records(namespace, some), *self.store.knowledge(namespace).of_numbers(some)}
+            yield from sorted(
+                (number, owner) for number, owner in self.store.owners(namespace, some).items() if number not in known
+            )
+
+    def _other(self, namespace: str, number: int, owner: Owner) -> None:
+        cleaner = Cleaner(self.known)
+        what, name = ("the indexed file", owner.path) if owner.path else ("document", owner.id)
         if owner.kind in GRAPH_KINDS:
-            what = f"the text of {owner.kind} {self._shown(owner.id)}"
-        named = f"{what} of namespace {self._shown(namespace_of(namespace))}"
-        self._name(found, named, {owner.id, owner.path, owner.root, owner.session})
+            what, name = f"the text of {owner.kind}", owner.id
+        where = self._of(what, name, namespace)
+        self._name(where, {owner.id, owner.path, owner.root, owner.session})
         self._read(namespace, number, cleaner)
         mend = partial(self._put, namespace, number)
-        found.add(cleaner, Holder(named, {}, mend=mend, is_file=bool(owner.path)))
+        self.found.add(cleaner, Holder(where, mend=mend, is_file=bool(owner.path)))
 
     def _read(self, namespace: str, number: int, cleaner: Cleaner) -> PreparedOwner | None:
         """Return an owner with its passages, all without secrets and not yet tokenized; None for one that is gone."""
-        with self._store.snapshot():
-            owner = self._store.owners(namespace, [number]).get(number)
-            numbers = self._store.passages_of(namespace, [number])
-            passages = sorted(self._store.passages(namespace, numbers).values(), key=lambda each: each.ordinal)
+        with self.store.snapshot():
+            owner = self.store.owners(namespace, [number]).get(number)
+            numbers = self.store.passages_of(namespace, [number])
+            passages = sorted(self.store.passages(namespace, numbers).values(), key=lambda each: each.ordinal)
         if owner is None:
             return None
         chunks = cleaner.passages([passage.chunk for passage in passages])
@@ -224,8 +441,8 @@ class Stored:
 
     def _put(self, namespace: str, number: int) -> None:
         """Write an artifact or document anew. Its stamp stays: its file is as it was."""
-        destination = replace(self._destination(), namespace=namespace)
-        cleaner = Cleaner(self._known)
+        destination = self._destination(namespace)
+        cleaner = Cleaner(self.known)
         prepared = self._read(namespace, number, cleaner)
         if prepared is None or not cleaner.kinds:
             return
@@ -233,62 +450,168 @@ class Stored:
         texts = tuple(TokenizedText(text, destination.tokenize(text)) for text in embedded)
         writes = PassageMaker(destination).complete([replace(prepared, texts=texts)])
         since = self._counts_since(namespace, number)
-        self._store.put_owners(namespace, writes, at=since, made_by=destination.embedder.stamp)
+        self.store.put_owners(namespace, writes, at=since, made_by=destination.embedder.stamp)
 
     def _counts_since(self, namespace: str, number: int) -> float:
         """Return from when on an owner counts, which the store tells only by who passes a filter: by halving."""
 
         def counts(at: float) -> bool:
-            return number in self._store.matching_owners(namespace, Filter(as_of=at))
+            return number in self.store.matching_owners(namespace, Filter(as_of=at))
 
-        # What was indexed in one run counts from one moment on.
-        if counts(self._since) and not (self._since and counts(math.nextafter(self._since, 0.0))):
-            return self._since
-        low, high = 0.0, max(1.0, self._now())
+        low, high = 0.0, 1.0
+        if counts(low):
+            return low
         while not counts(high):
             low, high = high, high * 2
         while low < (middle := (low + high) / 2) < high:
             low, high = (low, middle) if counts(middle) else (middle, high)
-        self._since = high
         return high
 
-    def _link(self, found: Found, namespace: str, link: Link) -> None:
-        cleaner = Cleaner(self._known)
-        clean = replace(link, type=cleaner.text(link.type))
+    def _graph(self) -> None:
+        """Look through a graph, and the texts by which its parts are found, which are made anew with them."""
+        graph = self.store.graph(self.namespace)
+        for episode in graph.list_episodes(_EVER):
+            self._episode(graph, episode.id)
+        mended = {("entity", each.id) for each in graph.list_entities(_EVER) if self._entity(graph, each.id)}
+        mended |= {("relation", each.id) for each in graph.list_relations(_EVER) if self._relation(graph, each.id)}
+        for texts in (texts_of(self.namespace, kind) for kind in GRAPH_KINDS):
+            for number, owner in self._others(texts):
+                if (owner.kind, owner.id) not in mended:
+                    self._other(texts, number, owner)
 
-        def mend() -> None:
-            with self._store.change_memories(namespace) as change:
-                if change.unlink(link.source, link.target, link.type):
-                    change.link(clean)
+    def _episode(self, graph: GraphReading, id_: str) -> None:
+        def clean(cleaner: Cleaner) -> tuple[Episode, Episode, Moves] | None:
+            clean = GraphCleaner(cleaner.text, cleaner.value, cleaner.find)
+            known = graph.episodes([id_]).get(id_)
+            return None if known is None else (known, clean.episode(known), clean.moves.get(id_, Moves()))
 
-        named = f"a link from memory {self._shown(link.source)} of namespace {self._shown(namespace)}"
-        found.add(cleaner, Holder(named, {}, mend=mend))
+        def write(change: MemoryChange, cleaned: tuple[Episode, Episode, Moves], _: Cleaner) -> None:
+            known, episode, moves = cleaned
+            if episode != known:
+                change.graph.put_episode(episode)
+            move_places(change.graph, known, moves)
 
-    def _receipt(self, found: Found, namespace: str, note: Note) -> None:
-        cleaner = Cleaner(self._known)
-        clean = replace(note, body=json.dumps(cleaner.value(json.loads(note.body)), sort_keys=True))
+        self._add(Holder(self._of("episode", id_)), (id_,), clean, write)
 
-        def mend() -> None:
-            with self._store.change_memories(namespace) as change:
-                change.put_note(clean)
+    def _entity(self, graph: GraphReading, id_: str) -> bool:
+        def clean(cleaner: Cleaner) -> _CleanedEntity | None:
+            known = graph.entities([id_]).get(id_)
+            clean = GraphCleaner(cleaner.text, cleaner.value, cleaner.find)
+            return None if known is None else _cleaned_entity(graph, known, clean)
 
-        found.add(cleaner, Holder(f"the receipt {note.id}", {}, mend=mend))
+        def write(change: MemoryChange, cleaned: _CleanedEntity, _: Cleaner) -> None:
+            entity, aliases, mentions, happenings = cleaned
+            for alias in change.graph.aliases([id_]).get(id_, ()):
+                change.graph.drop_alias(id_, alias.normal)
+            for alias in aliases:
+                change.graph.put_alias(alias)
+            change.graph.drop_mentions(change.graph.mentions("entity", [id_]).get(id_, []))
+            change.graph.put_mentions(mentions)
+            _put_happenings(change.graph, "entity", id_, happenings)
+            names = [alias for alias in aliases if not alias.normal.startswith(KEY)]
+            texts = Texts(self._destination())
+            change.graph.put_entity(entity, () if entity.merged_into else texts.of_entity(entity, names))
+
+        return self._add(Holder(self._of("entity", id_)), (id_,), clean, write)
+
+    def _relation(self, graph: GraphReading, id_: str) -> bool:
+        def clean(cleaner: Cleaner) -> tuple[Relation, tuple[Happening, ...]] | None:
+            clean = GraphCleaner(cleaner.text, cleaner.value, cleaner.find)
+            known = graph.relations([id_]).get(id_)
+            happenings = clean.happenings(graph.happenings("relation", id_))
+            return None if known is None else (clean.relation(known), happenings)
+
+        def write(change: MemoryChange, cleaned: tuple[Relation, tuple[Happening, ...]], _: Cleaner) -> None:
+            relation, happenings = cleaned
+            _put_happenings(change.graph, "relation", id_, happenings)
+            change.graph.put_relation(relation, Texts(self._destination()).of_relation(relation))
+
+        return self._add(Holder(self._of("fact", id_)), (id_,), clean, write)
+
+    def _item(self, item: StoredKnowledge) -> None:
+        def clean(cleaner: Cleaner) -> tuple[StoredKnowledge, KnowledgeRecord] | None:
+            known = self.store.knowledge(self.namespace).of_numbers([item.number]).get(item.number)
+            return None if known is None else (known, _cleaned_record(known.record, cleaner))
+
+        def write(change: MemoryChange, cleaned: tuple[StoredKnowledge, KnowledgeRecord], _: Cleaner) -> None:
+            known, record = cleaned
+            destination = self._destination()
+            stamp = destination.embedder.stamp
+            if not record.embedder:
+                destination = replace(destination, embedder=NoVectors(stamp))
+            maker = PassageMaker(destination)
+            (made,) = maker.complete([maker.prepare(known.owner, normalise(record.content), "text")])
+            record = replace(record, embedder=str(stamp.of("knowledge")) if record.embedder else "", vector=b"")
+            if known.deleted_at is not None:
+                change.knowledge.erase([known.number])
+            times = {name: getattr(known, name) for name in ("created_at", "updated_at", "deleted_at")}
+            change.knowledge.put(KnowledgeWrite(known.owner, made.passages, record), **times)
+
+        agent = item.record.agent
+        self._add(Holder(self._of("an item of knowledge of agent", agent)), (agent, item.owner.id), clean, write)
+
+    def _context(self, context: ContextRecord) -> None:
+        def clean(cleaner: Cleaner) -> ContextRecord | None:
+            known = self.store.knowledge(self.namespace).context(context.name)
+            return known and replace(known, metadata=_cleaned_json(known.metadata, cleaner))
+
+        def write(change: MemoryChange, cleaned: ContextRecord, _: Cleaner) -> None:
+            change.knowledge.put_context(cleaned)
+
+        self._add(Holder(self._of("the context of agent", context.name)), (context.name,), clean, write)
+
+    def _issue(self, id_: str) -> None:
+        ledger = self.store.ledger(self.namespace)
+
+        def clean(cleaner: Cleaner) -> tuple[Issue | None, list[IssueEvent]]:
+            issue, events = ledger.issue(id_), ledger.events(id_)
+            if issue is not None:
+                issue = cleaned_issue(issue, cleaner.text, cleaner.value)
+                issue = replace(issue, labels=tuple(sorted(cleaner.texts(issue.labels))))
+            return issue, [replace(event, why=cleaner.text(event.why)) for event in events]
+
+        issue, events = ledger.issue(id_), ledger.events(id_)
+        named = () if issue is None else (*issue.memory_ids, issue.claimed_by)
+        names = (id_, *named, *(event.actor for event in events))
+        holder = Holder(self._of("issue", id_))
+        self._add(holder, names, clean, lambda change, cleaned, _: rewrite(change.ledger, id_, *cleaned))
+
+    def _link(self, link: Link) -> None:
+        def write(change: MemoryChange, cleaned: Link, _: Cleaner) -> None:
+            if change.unlink(link.source, link.target, link.type):
+                change.link(cleaned)
+
+        holder = Holder(self._of("a link from memory", link.source))
+        self._add(holder, (), lambda cleaner: replace(link, type=cleaner.text(link.type)), write)
+
+    def _receipt(self, note: Note) -> None:
+        def clean(cleaner: Cleaner) -> Note:
+            return replace(note, body=_cleaned_json(note.body, cleaner))
+
+        holder = Holder(f"the receipt {note.id}")
+        self._add(holder, (), clean, lambda change, cleaned, _: change.put_note(cleaned))
 
 
-def _cleaned(version: StoredMemory, cleaner: Cleaner) -> StoredMemory:
-    record = version.record
-    return replace(
-        version,
-        owner=_cleaned_owner(version.owner, cleaner),
-        record=replace(
-            record,
-            content=cleaner.text(record.content),
-            source=cleaner.text(record.source),
-            category=cleaner.text(record.category),
-            entities=cleaner.texts(record.entities),
-            metadata=json.dumps(cleaner.value(json.loads(record.metadata)), sort_keys=True),
-        ),
+def _cleaned_json(text: str, cleaner: Cleaner) -> str:
+    return json.dumps(cleaner.value(json.loads(text)), sort_keys=True)
+
+
+def _cleaned_record(record: KnowledgeRecord, cleaner: Cleaner) -> KnowledgeRecord:
+    metadata = _cleaned_json(record.metadata, cleaner)
+    content = cleaner.text(record.content)
+    return replace(record, content=content, metadata=metadata, digest=digest_of(record.agent, metadata))
+
+
+def _cleaned_memory(version: StoredMemory, cleaner: Cleaner) -> StoredMemory:
+    record = replace(
+        version.record,
+        content=cleaner.text(version.record.content),
+        source=cleaner.text(version.record.source),
+        category=cleaner.text(version.record.category),
+        entities=cleaner.texts(version.record.entities),
+        metadata=_cleaned_json(version.record.metadata, cleaner),
     )
+    return replace(version, owner=_cleaned_owner(version.owner, cleaner), record=record)
 
 
 def _cleaned_owner(owner: Owner, cleaner: Cleaner) -> Owner:
@@ -299,3 +622,286 @@ def _cleaned_owner(owner: Owner, cleaner: Cleaner) -> Owner:
         tags=cleaner.texts(owner.tags),
         references=cleaner.texts(owner.references),
     )
+
+
+_CleanedEntity = tuple[Entity, tuple[Alias, ...], tuple[Mention, ...], tuple[Happening, ...]]
+
+
+def _cleaned_entity(graph: GraphReading, entity: Entity, clean: GraphCleaner) -> _CleanedEntity:
+    cleaned = clean.entity(entity)
+    return (
+        cleaned,
+        clean.aliases(cleaned, graph.aliases([entity.id]).get(entity.id, ())),
+        clean.mentions(graph.mentions("entity", [entity.id]).get(entity.id, ())),
+        clean.happenings(graph.happenings("entity", entity.id)),
+    )
+
+
+def move_places(graph: GraphChange, episode: Episode, moves: Moves) -> None:
+    """Let what a graph under change tells of places in an episode follow its words."""
+    if not moves.steps:
+        return
+    move = GraphCleaner(lambda text: text, lambda value: value, lambda _: (), {episode.id: moves})
+    mentions = graph.mentioned([episode.id]).get(episode.id, [])
+    graph.drop_mentions(mentions)
+    graph.put_mentions(move.mentions(mentions))
+    facts = list(dict.fromkeys(mention.subject for mention in mentions if mention.kind == "relation"))
+    for id_, relation in graph.relations(facts).items():
+        graph.put_relation(move.relation(relation))
+        _put_happenings(graph, "relation", id_, move.happenings(graph.happenings("relation", id_)))
+
+
+def _put_happenings(graph: GraphChange, kind: Subject, id_: str, happenings: Sequence[Happening]) -> None:
+    graph.erase_happenings(kind, id_)
+    for each in happenings:
+        graph.put_happening(each)
+
+
+PART: Final = "secrets"
+"""What the findings of a report are filed under."""
+
+_PAGE: Final = ".md"
+"""How the name of a page ends."""
+_ATTEMPTS: Final = 5
+_LOCK_WAIT_S: Final = 60.0
+_CHANGE: Final = "change the secret where it is used; backups made before now still hold it"
+_FILE: Final = f"take it out of the file, which was left as it is, and {_CHANGE}"
+_MEND: Final = f"run `commonplace doctor --secrets` where the store can be written, and {_CHANGE.partition(';')[0]}"
+_END_PROGRAMS: Final = "end every program that has the store open, then run `commonplace doctor --secrets` again"
+_NO_FILE: Final = "it is no file of the store: remove it, or edit it"
+_NAMED: Final = "a name is never replaced: forget it, or give it another one; and change the secret where it is used"
+
+
+def was_cut_short(store: Store) -> bool:
+    """Return whether a run was ended before it had replaced what it found."""
+    return _begun(store) is not None
+
+
+class Secrets:
+    """Looks through all namespaces of one store, and the Markdown and the logs below its directory.
+
+    Args:
+        destination: what makes passages; asked for when something is written anew.
+        sync: brings the Markdown of a namespace and its memories together, where it has any.
+    """
+
+    def __init__(
+        self,
+        place: ErasureRuntime,
+        destination: Callable[[], Destination],
+        sync: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._place = place
+        self._store = place.store
+        self._directory = place.directory
+        self._destination = destination
+        self._sync = sync
+
+    def examine(self, *, mend: bool) -> list[Finding]:
+        """Tell what holds secrets; with `mend`, write it anew without them, and let every copy go.
+
+        What cannot be read or mended is a finding too, not an error.
+        """
+        found = Found()
+        try:
+            if not mend or self._store.is_read_only:
+                found, _ = self._look()
+                return list(_findings(found, mended=False))
+            with FileLock(self._directory / LOCK).hold(_LOCK_WAIT_S):
+                found, known = self._look()
+                begun = _begun(self._store)
+                if begun is None and all(holder.is_name for holder in found.holders):
+                    return list(_findings(found, mended=False))
+                damage = self._store.check()
+                if damage:
+                    told = Finding(f"nothing was replaced in a damaged store: {damage[0]}", "restore a backup")
+                    return [*_findings(found, mended=False), told]
+                return self._mend(found, known, begun)
+        except CommonplaceError as error:
+            return [*_findings(found, mended=False), Finding.of(error)]
+
+    def _look(self) -> tuple[Found, Known]:
+        """Return what holds secrets, also those that are only known from elsewhere."""
+        found, known = self._look_for(NOTHING), NOTHING
+        if found.secrets:
+            known = Known(found.secrets)
+            found = self._look_for(known)
+        return found, known
+
+    def _look_for(self, known: Known) -> Found:
+        found = Found()
+        for namespace in self._store.namespaces():
+            StoredSecrets(self._store, namespace, self._destination, known, found).look()
+        self._look_at_files(found, known)
+        return found
+
+    def _look_at_files(self, found: Found, known: Known) -> None:
+        """Add the pages and logs that hold secrets, but for ids, which are a memory's name there too."""
+        kept = frozenset(found.named)
+        for name in files_below(self._directory):
+            is_log = name.startswith(f"{LOGS}/") and ".jsonl" in name
+            if not is_log and not name.endswith(_PAGE):
+                continue
+            cleaner, data = Cleaner(known, kept), _read(self._directory / name)
+            for piece in data.splitlines() if is_log else [data]:
+                cleaner.text(_text(piece))
+            found.add(cleaner, Holder(f"the {'log' if is_log else 'page'} {Cleaner(known).text(name)}"))
+
+    def _mend(self, found: Found, known: Known, begun: Pending | None) -> list[Finding]:
+        place, needles = self._place, needles_of({*found.secrets, *found.parts})
+        # Before anything is replaced: a run that is killed later cannot know any more what to look for.
+        self._clear_logs(needles)
+        pending = begun or Pending(str(uuid4()), place.clock(), STORE_SPACE, (INDEX, GENERATIONS, DATABASE, DRAFTS))
+        receipt = ForgetReceipt(STORE_SPACE, pending.at, pending.id, counts={"secrets": len(found.secrets)})
+        with self._store.change_memories(STORE_SPACE) as change:
+            change.put_note(receipt.note())
+            change.put_note(pending.note())
+        problems = self._replace(found, known)
+        waiting = take(place, pending, {}, thorough=True)
+        place.forget_caches()
+        self._clear_logs(needles)
+        still = Found(named=found.named)
+        self._look_at_files(still, known)
+        left = list(self._left(found, needles, waiting))
+        settle(place, receipt, replace(pending, is_proved=True, is_clean=not left), waiting)
+        if begun is not None:
+            problems.append(Finding("an earlier run was ended before it had replaced all", _CHANGE, mended=True))
+        return [*_findings(found, mended=True, but={holder.where for holder in still.holders}), *problems, *left]
+
+    def _replace(self, found: Found, known: Known) -> list[Finding]:
+        """Write anew what is stored, let the pages follow, and clean what nobody but people wrote there."""
+        spaces = {holder.namespace for holder in found.holders if holder.namespace}
+        # Edits that were not taken in yet come first: afterwards both sides would have changed.
+        problems = self._brought_together(sorted(spaces))
+        for holder in found.holders:
+            if holder.mend is not None:
+                holder.mend()
+        due = {namespace for namespace in self._store.namespaces() if self._store.due(namespace)}
+        problems += self._brought_together(sorted(spaces | due))
+        with FileLock(self._directory / PAGES_LOCK).hold(_LOCK_WAIT_S):
+            return [*problems, *self._clean_pages(known, frozenset(found.named))]
+
+    def _brought_together(self, namespaces: Iterable[str]) -> list[Finding]:
+        problems = []
+        for namespace in namespaces:
+            try:
+                self._sync(namespace)
+            except CommonplaceError as error:
+                problems.append(Finding.of(error))
+        return problems
+
+    def _clean_pages(self, known: Known, kept: frozenset[str]) -> list[Finding]:
+        """Put placeholders into every page that holds a secret; return what went wrong with single pages.
+
+        What a process left that was killed while it wrote a page goes too; the caller holds the lock of the pages.
+        """
+        names, problems = files_below(self._directory), []
+        for name in names:
+            if name.endswith(_PAGE + PAGE_DRAFT):
+                with suppress(OSError):
+                    (self._directory / name).unlink()
+        for name in names:
+            try:
+                if name.endswith(_PAGE):
+                    _clean(self._directory / name, known, kept)
+            except StoreError as error:
+                problems.append(Finding.of(error))
+        return problems
+
+    def _clear_logs(self, needles: Needles) -> None:
+        """Blank the lines of logs that hold a secret, one of these or any other.
+
+        Raises:
+            StoreError: a log cannot be read or written.
+        """
+
+        def places(data: bytes) -> Iterator[int]:
+            yield from (offset for offset, _ in needles.places(data))
+            offset = 0
+            for line in data.splitlines(keepends=True):
+                if find_secrets(_text(line)):
+                    yield offset
+                offset += len(line)
+
+        try:
+            blank_lines(self._directory / LOGS, places)
+        except OSError as error:
+            raise _unwritten(self._directory / LOGS, error) from error
+
+    def _left(self, found: Found, needles: Needles, waiting: Sequence[Waiting]) -> Iterator[Finding]:
+        """Yield what holds one of the secrets still; what waits is told of as what was forgotten and waits."""
+        directory = self._directory
+        scanned = scan(directory, files_below(directory), needles)
+        hits = scanned.all_hits()
+        stored = still_stored(self._store, needles.only(hits)) if hits else set()
+        passed = {directory / note.id for note in self._store.notes(None, BACKUP)}
+        waits = tuple(each.files for each in waiting)
+        for name, held in sorted(scanned.hits.items()):
+            is_passed = directory / name in passed or name.endswith(_PAGE) or (waits and name.startswith(waits))
+            if held - stored and not is_passed:
+                is_of_store = Path(name).name.startswith("store.db") or name.startswith(f"{INDEX}/")
+                yield Finding(f"the file {name} still holds a secret", _END_PROGRAMS if is_of_store else _NO_FILE)
+        for name, why in scanned.unread:
+            yield Finding(f"the file {name} may hold a secret: {why}", "make it readable, or remove it")
+        told = sum(secret.encode("utf-8", "surrogatepass") in stored for secret in found.secrets.keys() - found.named)
+        if told:
+            also = "one of these secrets also stands" if told == 1 else f"{told} of these secrets also stand"
+            yield Finding(
+                f"{also} in texts that do not call it one, and was left there",
+                "find these texts with `commonplace search`, and update or forget them",
+            )
+
+
+def _begun(store: Store) -> Pending | None:
+    runs = [run for run in pending_of(store.notes(STORE_SPACE, FORGETTING)) if run.namespace == STORE_SPACE]
+    return next((run for run in runs if not run.is_proved), None)
+
+
+def _findings(found: Found, *, mended: bool, but: Collection[str] = ()) -> Iterator[Finding]:
+    for holder in found.holders:
+        is_mended = mended and not holder.is_name and holder.where not in but
+        remedy = _NAMED if holder.is_name else _MEND if not is_mended else _FILE if holder.is_file else _CHANGE
+        for kind, number in holder.kinds.items():
+            times = "a secret" if number == 1 else f"{number} secrets"
+            yield Finding(f"{holder.where} holds {times} of the kind {kind}", remedy, is_mended)
+
+
+def _clean(path: Path, known: Known, kept: frozenset[str]) -> None:
+    """Write a page anew, whole or not at all, and only if it is still what was read."""
+    draft = path.with_name(path.name + PAGE_DRAFT)
+    for _ in range(_ATTEMPTS):
+        data = _read(path)
+        text = _text(data)
+        clean = Cleaner(known, kept).text(text)
+        if clean == text:
+            return
+        try:
+            write_file(draft, clean.encode("utf-8", "surrogateescape"))
+            shutil.copymode(path, draft)
+            if path.read_bytes() == data:
+                draft.replace(path)
+                sync(path.parent)
+                return
+        except OSError as error:
+            raise _unwritten(path, error) from error
+        finally:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+    raise StoreBusyError(f"{path} is being changed all the time", remedy="close it, and try again")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}", remedy="make it readable, or remove it") from error
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _unwritten(path: Path, error: OSError) -> StoreError:
+    return StoreError(f"{path} cannot be written: {error.strerror}", remedy="make it writable, or edit it")

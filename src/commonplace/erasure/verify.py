@@ -1,48 +1,54 @@
-"""Verify a deletion: scan every file for the patterns, query index and store, and resume unfinished runs."""
+"""Verify a deletion: search every file for what was deleted, and ask index and store for it."""
 
 from __future__ import annotations
 
 import json
+import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
-from commonplace.erasure.plan import Plan
-from commonplace.erasure.receipt import RECEIPT, STORE_SPACE, UNPROVED, ForgetReceipt, receipt_of
-from commonplace.erasure.scan import CONTENT, DIGEST, ID, MIN_PART_LENGTH, Needles, Scan, files_below, scan
-from commonplace.erasure.steps import (
-    DATABASE,
-    DRAFTS,
-    FINISHES,
+from commonplace.erasure.plan import Plan, texts_of
+from commonplace.erasure.receipt import BACKUP, ELSEWHERE, LEFT, RECEIPT, STORE_SPACE, UNPROVED, ForgetReceipt
+from commonplace.erasure.resume import (
     FORGETTING,
-    GENERATIONS,
-    INDEX,
     LOGS,
+    STEPS,
     ErasureRuntime,
     Pending,
-    Waiting,
-    pending_of,
-    take,
+    blank,
+    blank_questions,
 )
-from commonplace.erasure.still_stored import still_stored
+from commonplace.erasure.scan import ID, LABEL, Needles, Scan, files_below, forms, packed, scan
+from commonplace.erasure.select import held_arrays, held_texts
+from commonplace.erasure.select import held_graph_texts as texts_of_graph
 from commonplace.errors import StoreError
+from commonplace.formats.journal import LONG_TERM_PAGE, SECTIONS, Entry
+from commonplace.formats.journal_edit import conflict_copy
+from commonplace.graph.graphiti.outbox import GROUPS, WAITING
 from commonplace.index.contract import Scope
-from commonplace.index.generations import Generation
-from commonplace.locks import FileLock
-from commonplace.logs import blank_lines
-from commonplace.text.languages import natural_language
-from commonplace.text.tokens import analyse, fields_of
-from commonplace.types import Filter
+from commonplace.index.generations import Generation, Index
+from commonplace.ingest.projection import bring_up_to_date
+from commonplace.ledger.erase import held_texts as texts_of_ledger
+from commonplace.settings import Settings
+from commonplace.store.contract import Store
+from commonplace.store.store import SqliteStore
+from commonplace.text.similarity import digest
+from commonplace.text.tokens import fields_of
+from commonplace.types import Chunk, Embedding, Filter, NewPassage, Owner, OwnerWrite, Selection, StoredMemory
 
-_RARE = 8
+_RARE: Final = 8
 """A word that more passages hold than this is certainly held by one that remains, or the passages asked for tell."""
-_VECTORS_ASKED = 64
-_TELLING = 6
-"""A word with fewer characters, in the form in which it is indexed, is taken for anybody's."""
-_NEAREST = 10
+_VECTORS_ASKED: Final = 64
+_NEAREST: Final = 10
+_BATCH_BYTES: Final = 1 << 22
+_NUMBERS_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +64,6 @@ class Proof:
     found: tuple[tuple[str, str], ...]
     excluded: int
     log_lines: int
-
-
-def clear_logs(place: ErasureRuntime, needles: Needles, *, dry_run: bool = False) -> int:
-    """Blank the log lines that quote what goes, or name it by id or hash; return how many there are.
-
-    This comes before anything is erased: a run that is killed later cannot know any more what to look for.
-
-    Raises:
-        StoreError: a log cannot be read or written.
-    """
-    quoting = needles.of_kinds(CONTENT, DIGEST, ID, shortest=MIN_PART_LENGTH)
-    return _blank(place, quoting, dry_run=dry_run)
 
 
 def prove(place: ErasureRuntime, namespace: str, plan: Plan, *, is_compact: bool) -> Proof:
@@ -90,7 +84,7 @@ def prove(place: ErasureRuntime, namespace: str, plan: Plan, *, is_compact: bool
     mendable = {name for name in left if name.startswith(f"{LOGS}/") or (is_compact and name in database)}
     if any(name.startswith(f"{LOGS}/") for name in mendable):
         with suppress(StoreError):
-            blanked = _blank(place, wanted)
+            blanked = blank(place, wanted)
     if any(name in database for name in mendable):
         with suppress(StoreError):
             place.store.compact(thorough=True)
@@ -102,7 +96,7 @@ def prove(place: ErasureRuntime, namespace: str, plan: Plan, *, is_compact: bool
     ]
     found += scanned.unread
     try:
-        blanked += _blank_questions(place, plan)
+        blanked += blank_questions(place, plan.terms)
     except StoreError as error:
         found.append((LOGS, f"questions with a word of it: {error.args[0]}"))
     with place.index.reading() as generation:
@@ -131,71 +125,6 @@ def _database_files(place: ErasureRuntime) -> set[str]:
     root = place.directory.absolute()
     paths = [root.joinpath(path) for path in place.store.files()]
     return {path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)}
-
-
-def _blank(place: ErasureRuntime, needles: Needles, *, dry_run: bool = False) -> int:
-    def places(data: bytes) -> list[int]:
-        return [offset for offset, _ in needles.places(data)]
-
-    return _blank_lines(place, places, dry_run=dry_run) if len(needles) else 0
-
-
-def _blank_lines(place: ErasureRuntime, places: Callable[[bytes], list[int]], *, dry_run: bool = False) -> int:
-    try:
-        return blank_lines(place.directory / LOGS, places, dry_run=dry_run)
-    except OSError as error:
-        raise StoreError(
-            f"the log {error.filename} cannot be written: {error.strerror}", remedy="make it readable and writable"
-        ) from error
-
-
-def _blank_questions(place: ErasureRuntime, plan: Plan) -> int:
-    """Blank the logged questions with a word that only what was forgotten had: a name gives it away as well."""
-    lost = _lost(place, plan.terms)
-
-    def places(data: bytes) -> list[int]:
-        return [offset for offset, words in _questions(data) if not lost.isdisjoint(words)]
-
-    return _blank_lines(place, places) if lost else 0
-
-
-def clear_unknown_questions(place: ErasureRuntime) -> int:
-    """Blank the logged questions with a word that nothing has, whoever had it; return how many there were.
-
-    So ends a run that was cut short: what it forgot is not known any more, and the index holds none of its words.
-    """
-
-    def places(data: bytes) -> list[int]:
-        asked = list(_questions(data))
-        lost = _lost(place, {word for _, words in asked for word in words})
-        return [offset for offset, words in asked if not lost.isdisjoint(words)]
-
-    return _blank_lines(place, places)
-
-
-def _lost(place: ErasureRuntime, terms: Collection[str]) -> set[str]:
-    """Return the telling ones of these terms that no passage of the index has."""
-    telling = [term for term in terms if len(term) >= _TELLING]
-    with place.index.reading() as generation:
-        frequencies = generation.lexical.statistics(telling).frequencies
-    return {term for term in telling if not any(held.get(term) for held in frequencies.values())}
-
-
-def _questions(data: bytes) -> Iterator[tuple[int, list[str]]]:
-    """Yield (offset, words) of the lines of a log that quote a question."""
-    offset = 0
-    for line in data.splitlines(keepends=True):
-        if b'"query"' in line:
-            question = _question(line)
-            yield offset, analyse(question, natural_language(question))
-        offset += len(line)
-
-
-def _question(line: bytes) -> str:
-    try:
-        return str(json.loads(line).get("query", ""))
-    except (ValueError, AttributeError):
-        return ""  # not one of our lines
 
 
 def _asked(place: ErasureRuntime, generation: Generation, namespace: str, plan: Plan) -> Iterator[str]:
@@ -249,131 +178,138 @@ def _is_held(
     return False
 
 
-LOCK = "forgetting.lock"
-"""Held, in the store's directory, by the one process that forgets."""
-_SHARED = frozenset({INDEX, GENERATIONS, DATABASE, DRAFTS})
-"""The steps that are the same whatever was forgotten."""
+_NOTHING: Final = "0"
+"""What is remembered in the store that is made here."""
+_EMBEDDING: Final = Embedding(_NOTHING, _NOTHING, 64)
 
 
-@dataclass(frozen=True, slots=True)
-class Unfinished:
-    """A forgetting that was found unfinished. `mended` tells whether it is finished now."""
+def own_words() -> bytes:
+    """Return what a store's files hold of themselves: names of tables, entries, headings, the sentences of receipts.
 
-    problem: str
-    remedy: str
-    mended: bool = False
-
-
-def finish_waiting(place: ErasureRuntime, *, mend: bool = True) -> list[Unfinished]:
-    """Finish what earlier runs could not; an empty list where nothing is unfinished.
-
-    Args:
-        mend: else only tell what there is.
-
-    Raises:
-        StoreError: the store cannot be written.
+    Where the disk has no room to make a store it is less: a word of it is then said to be left somewhere, and is not.
     """
-    if not place.store.notes(None, FORGETTING):
-        return []
-    if not mend or place.store.is_read_only:
-        pending = pending_of(place.store.notes(None, FORGETTING))
-        return [
-            Unfinished(_problem(each), "run `commonplace doctor` where the store can be written") for each in pending
-        ]
-    lock = FileLock(place.directory / LOCK)
-    if not lock.acquire(0.0):
-        return [Unfinished("another process is forgetting at this moment", "wait for it, then look again")]
+    said = [*_on_pages(), json.dumps(asdict(Settings()))]
     try:
-        return finish_held(place)
+        with tempfile.TemporaryDirectory(prefix="commonplace-") as place:
+            files = _files_of_a_store(Path(place))
+    except (StoreError, OSError):
+        files = []
+    return b"\0\0".join([*(text.encode() for text in said), *files])
+
+
+def _on_pages() -> list[str]:
+    copy = conflict_copy(LONG_TERM_PAGE, Entry(_NOTHING, None, "", ""), None, datetime.fromtimestamp(0, UTC))
+    return [LONG_TERM_PAGE, *SECTIONS, copy.text]
+
+
+def _files_of_a_store(directory: Path) -> list[bytes]:
+    """Return the files of a store with one passage that has no word, and with the notes of a forgetting."""
+    store = SqliteStore.create(directory / "store.db")
+    try:
+        store.set_embedding(_EMBEDDING)
+        chunk = Chunk(_NOTHING, 1, 1)
+        passage = NewPassage(_NOTHING, chunk, bytes(2), bytes(range(_EMBEDDING.dimensions)))
+        store.put_owners(_NOTHING, [OwnerWrite(Owner(_NOTHING, "memory"), (passage,))])
+        with store.change_memories(STORE_SPACE) as change:
+            receipt = ForgetReceipt(_NOTHING, 0.0, _NOTHING, outside=(ELSEWHERE,), notices=(LEFT, UNPROVED))
+            change.put_note(receipt.note())
+            change.put_note(Pending(_NOTHING, 0.0, _NOTHING, STEPS).note())
+        index = Index(directory / "index", store_id=store.id, embedding=_EMBEDDING)
+        bring_up_to_date(store, index)
+        index.close()
     finally:
-        lock.release()
+        store.close()
+    return [path.read_bytes() for path in directory.rglob("*") if path.is_file()]
 
 
-def finish_held(place: ErasureRuntime) -> list[Unfinished]:
-    """Do the same for a caller that holds the lock."""
-    found: list[Unfinished] = []
-    shared: dict[str, Waiting] = {}
-    for each in pending_of(place.store.notes(None, FORGETTING)):
-        if shared.keys() >= set(each.steps):
-            # What had to wait for one run has to for the others: nobody is kept once more for each of them.
-            found.append(_unfinished(each, [shared[step] for step in each.steps]))
-        else:
-            unfinished, waiting = _finish(place, each)
-            found.append(unfinished)
-            shared |= {left.step: left for left in waiting if left.step in _SHARED}
-    if found:
-        place.forget_caches()
+def still_stored(store: Store, needles: Needles) -> set[bytes]:
+    """Return the needles that stand in a text, vector or list of token ids that any namespace still holds.
+
+    Or in the files of any store whatever it holds, or in the name of a namespace that a receipt is of. Names also where
+    the store tells of itself: a tag may be the same word as the id, page or path that a receipt gives.
+    """
+    found: set[bytes] = set()
+    for batch in _batches(_held(store)):
+        found |= needles.found(batch)
+        if len(found) == len(needles):
+            break
+    if len(found) < len(needles):
+        found |= needles.found(own_words())
+        found |= needles.found(b"\0\0".join(_namespaces_of_receipts(store)))
+        found |= needles.of_kinds(LABEL).found(b"\0\0".join(_noted(store)))
     return found
 
 
-def settle(
-    place: ErasureRuntime, receipt: ForgetReceipt, pending: Pending, waiting: Sequence[Waiting]
-) -> ForgetReceipt:
-    """Write what became of a run: its receipt, and what is pending where something waits; return the receipt.
-
-    Where it cannot be written, all steps stay pending, and the receipt says so.
-    """
-    steps = tuple(dict.fromkeys(each.step for each in waiting))
-    receipt = replace(
-        receipt,
-        waiting=tuple(dict.fromkeys(map(str, waiting))),
-        verified=pending.is_proved and pending.is_clean and not steps,
-    )
-    try:
-        with place.store.change_memories(_space(pending)) as change:
-            change.put_note(receipt.note())
-            if steps:
-                change.put_note(replace(pending, steps=steps).note())
-            else:
-                change.drop_note(FORGETTING, pending.id)
-    except StoreError as error:
-        unwritten = Waiting(DATABASE, "store.db", f"the receipt was not written: {error.args[0]}")
-        return replace(receipt, waiting=(*receipt.waiting, str(unwritten)), verified=False)
-    return receipt
+def _held(store: Store) -> Iterator[bytes]:
+    for entry in store.entries_since(0, store.change()):
+        yield from (entry.token_ids, entry.vector)
+        yield from _forms((entry.title, entry.path, entry.heading, entry.summary, entry.text, *entry.tags))
+    for namespace in store.namespaces(with_texts=True):
+        yield from _forms((namespace,))
+        numbers = store.matching_owners(namespace, Filter())
+        for begin in range(0, len(numbers), _NUMBERS_AT_ONCE):
+            owners = store.owners(namespace, numbers[begin : begin + _NUMBERS_AT_ONCE])
+            yield from _forms(text for owner in owners.values() for text in _names(owner))
+        for memory in store.memories(namespace, Selection(order="id")):
+            yield from _memory(store, namespace, memory)
+        yield from _forms(link.type for link in store.links(namespace))
+        yield from _forms(held_texts(store, namespace))
+        yield from held_arrays(store, namespace)
+        yield from _forms(texts_of_graph(store.graph(namespace)))
+        yield from _forms(texts_of_ledger(store.ledger(namespace)))
 
 
-def _space(pending: Pending) -> str:
-    """Return the namespace in which the notes of a run stand."""
-    return STORE_SPACE if pending.is_namespace else pending.namespace
+def _namespaces_of_receipts(store: Store) -> Iterator[bytes]:
+    for kind in (RECEIPT, FORGETTING):
+        yield from _forms(str(json.loads(note.body).get("namespace", "")) for note in store.notes(None, kind))
 
 
-def _finish(place: ErasureRuntime, pending: Pending) -> tuple[Unfinished, Sequence[Waiting]]:
-    notes = [note for note in place.store.notes(_space(pending), RECEIPT) if note.id == pending.id]
-    is_marked = any(note.id == pending.id for note in place.store.notes(pending.namespace, FORGETTING))
-    if not notes or (pending.is_namespace and is_marked):
-        return _called_off(place, pending), ()
-    receipt = receipt_of(notes[0])
-    if not pending.is_proved:
-        receipt = replace(receipt, notices=tuple(dict.fromkeys((*receipt.notices, UNPROVED))))
-    counts = dict(receipt.counts)
-    waiting = take(place, pending, counts, thorough=True, is_patient=True)
-    if not pending.is_proved and not any(each.step == INDEX for each in waiting):
-        counts["log_lines"] = counts.get("log_lines", 0) + clear_unknown_questions(place)
-    receipt = settle(place, replace(receipt, counts=counts), pending, waiting)
-    if waiting:
-        return _unfinished(pending, waiting), waiting
-    if receipt.waiting:
-        why = receipt.waiting[0].removesuffix(FINISHES)
-        return Unfinished(f"{_problem(pending)}: {why}", "see that there is room on the disk"), ()
-    return Unfinished(_problem(pending), "finish it", mended=True), ()
+def _noted(store: Store) -> Iterator[bytes]:
+    """Yield what the store has of itself: receipts, what is pending, copies elsewhere, pages."""
+    for kind in (RECEIPT, FORGETTING, BACKUP, WAITING, GROUPS):
+        yield from (f"{note.id} {note.body}".encode("utf-8", "surrogatepass") for note in store.notes(None, kind))
+    for namespace in store.namespaces():
+        yield from _forms(page.page for page in store.pages(namespace))
 
 
-def _unfinished(pending: Pending, waiting: Sequence[Waiting]) -> Unfinished:
-    return Unfinished(f"{_problem(pending)}: {str(waiting[0]).removesuffix(FINISHES)}", waiting[0].remedy)
+def _memory(store: Store, namespace: str, latest: StoredMemory) -> Iterator[bytes]:
+    """Yield what all versions of a memory hold; the passages of past ones are in no list of the index."""
+    one_is_past = latest.record.version > 1 or latest.expired_at is not None
+    for memory in store.versions(namespace, latest.owner.id) if one_is_past else [latest]:
+        record = memory.record
+        yield from _forms((memory.owner.id, record.content, record.metadata, record.vault_path, *record.derived_from))
+        yield from _forms((digest(record.content), record.tier, record.status, record.origin))
+        yield from _forms(texts_of(memory))
+        if memory.expired_at is not None:
+            numbers = store.passages_of(namespace, [memory.number])
+            for tokens in store.tokens(namespace, numbers).values():
+                yield from (tokens.token_ids, tokens.vector)
+            for passage in store.passages(namespace, numbers).values():
+                yield from _forms((passage.chunk.text, passage.chunk.heading))
 
 
-def _called_off(place: ErasureRuntime, pending: Pending) -> Unfinished:
-    """Drop the notes of a run that was ended before it erased anything."""
-    for space in dict.fromkeys((pending.namespace, _space(pending))):
-        if space in place.store.namespaces():
-            with place.store.change_memories(space) as change:
-                change.drop_note(FORGETTING, pending.id)
-                change.drop_note(RECEIPT, pending.id)
-    return Unfinished(
-        f"to forget namespace {pending.namespace!r} was begun, and nothing was erased", "forget it again", mended=True
-    )
+def _names(owner: Owner) -> Iterator[str]:
+    yield from (owner.id, owner.path, owner.root, owner.session, owner.title, owner.summary)
+    yield from (owner.kind, owner.type, owner.phase, owner.stamp.recipe if owner.stamp else "")
+    yield from (*owner.tags, *owner.references)
 
 
-def _problem(pending: Pending) -> str:
-    what = f"namespace {pending.namespace!r}" if pending.is_namespace else "what was forgotten"
-    return f"copies of {what} are not all gone yet (receipt {pending.id})"
+def _forms(texts: Iterable[str]) -> Iterator[bytes]:
+    for text in texts:
+        if text:
+            yield from forms(text)
+            short = packed(text)
+            if short is not None:
+                yield short
+
+
+def _batches(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield what is to be looked through in large blocks; no needle reaches over a border, for it holds no NUL run."""
+    batch, size = [], 0
+    for piece in pieces:
+        batch.append(piece)
+        size += len(piece)
+        if size >= _BATCH_BYTES:
+            yield b"\0\0".join(batch)
+            batch, size = [], 0
+    yield b"\0\0".join(batch)

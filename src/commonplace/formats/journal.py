@@ -31,6 +31,11 @@ from typing import Final, Literal
 from commonplace.text.escaping import CHARACTERS, HIDDEN
 from commonplace.text.markdown import plain_heading
 
+PAGE_DRAFT: Final = ".commonplace-draft"
+"""How the name of a file ends that is to be a page when it is complete."""
+PAGES_LOCK: Final = "memory.lock"
+"""The file in a store's directory that is locked by whoever writes pages."""
+
 _ALWAYS: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 """Controls but tab and line feed, which would act on a terminal or end a line; and what UTF-8 cannot write."""
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from commonplace.formats.journal import LONG_TERM_PAGE, is_page_name
+from commonplace.formats.journal import LONG_TERM_PAGE, PAGE_DRAFT, is_page_name
 from commonplace.text.similarity import sha256
 
 MEMORY: Final = "memory"
@@ -24,8 +24,6 @@ DEFAULT: Final = "default"
 MAX_PAGE_BYTES: Final = 8 * 1024 * 1024
 NUL: Final = "\0"
 """No editor writes it, and we write it as `&#0;`: where it stands, a disk or a program has lost what was there."""
-DRAFT: Final = ".commonplace-draft"
-"""How the name of a file ends that is to be a page when it is complete."""
 
 _COPY: Final = re.compile(r"(.+)\.(?:conflict|damaged)-[0-9a-f]{8}\.md")
 _DAMAGED: Final = re.compile(r"(.+)\.damaged-[0-9a-f]{8}\.md")
@@ -144,7 +142,7 @@ class Folder:
             (self._directory / MEMORY).mkdir(exist_ok=True)
             self._pages.mkdir(exist_ok=True)
         data = text.encode("utf-8")
-        draft = target.with_name(target.name + DRAFT)
+        draft = target.with_name(target.name + PAGE_DRAFT)
         try:
             stamp = self._write(draft, data, target if old.data is not None else None)
             if self.read(old.name).data != old.data or (old.data is None and os.path.lexists(target)):
@@ -205,7 +203,7 @@ class Folder:
     def drop_drafts(self) -> None:
         """Remove what a process left that was killed while it wrote."""
         for name in self._beside():
-            if name.endswith(DRAFT):
+            if name.endswith(PAGE_DRAFT):
                 self.drop(name)
 
     def drop(self, name: str) -> bool:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.errors import CommonplaceError, NotFoundError, StoreBusyError, StoreError, UsageError
-from commonplace.formats.journal import LONG_TERM_PAGE
+from commonplace.formats.journal import LONG_TERM_PAGE, PAGES_LOCK
 from commonplace.journal.baseline import Baseline, encode
 from commonplace.journal.folder import NUL, Folder
 from commonplace.journal.import_edits import EditImport
@@ -28,8 +28,6 @@ from commonplace.journal.write_pages import PageWriter, drop_all, forget, with_r
 from commonplace.locks import FileLock
 from commonplace.store.contract import MirroredBlock, MirroredPage
 from commonplace.types import StoredMemory
-
-LOCK: Final = "memory.lock"
 
 LOOK_EVERY_S: Final = 1.0
 FLUSH_AFTER_S: Final = 2.0
@@ -64,7 +62,7 @@ class JournalSync:
         self._stopwatch = stopwatch
         self._wall_ns = wall_ns
         self._folder = Folder(ground.directory, ground.namespace)
-        self._lock = FileLock(ground.directory / LOCK)
+        self._lock = FileLock(ground.directory / PAGES_LOCK)
         self._told: set[str] = set()
         self._pending = 0
         self._looked: float | None = None

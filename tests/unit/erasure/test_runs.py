@@ -19,9 +19,8 @@ import commonplace
 from commonplace.engine import Engine
 from commonplace.erasure.erase import forget
 from commonplace.erasure.receipt import RECEIPT, STORE_SPACE, ForgetReceipt
+from commonplace.erasure.resume import FORGETTING, STEPS, Pending, finish_waiting
 from commonplace.erasure.select import Wanted
-from commonplace.erasure.steps import FORGETTING, STEPS, Pending
-from commonplace.erasure.verify import finish_waiting
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
 from commonplace.store.contract import MirroredBlock, Note
 from commonplace.types import Document

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.erasure.secret_records import Cleaner, Known, needles_of
+from commonplace.erasure.secrets import Cleaner, Known, needles_of
 from commonplace.redaction import find_secrets
 from commonplace.text.chunk import chunk
 from commonplace.types import Chunk

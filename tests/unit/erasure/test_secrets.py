@@ -17,8 +17,8 @@ from tests.unit.clock import Clock
 import commonplace
 from commonplace.engine import Engine
 from commonplace.engine.maintenance import Problem
-from commonplace.engine.secrets import PART
 from commonplace.erasure.receipt import RECEIPT
+from commonplace.erasure.secrets import PART
 from commonplace.ingest.passages import PassageMaker, PreparedOwner
 from commonplace.memory.content import writes_of
 from commonplace.models.contract import TokenizedText

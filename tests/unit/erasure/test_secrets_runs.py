@@ -27,9 +27,9 @@ from tests.unit.store.test_read_only import without_rights
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.engine.secrets import was_cut_short
 from commonplace.erasure.receipt import RECEIPT, STORE_SPACE
-from commonplace.erasure.steps import FORGETTING
+from commonplace.erasure.resume import FORGETTING
+from commonplace.erasure.secrets import was_cut_short
 from commonplace.errors import StoreError
 from commonplace.exchange.archive import backup_note
 from commonplace.logs import RetrievalLog
@@ -130,17 +130,17 @@ class TestWhatIsLeft:
         class Killed(BaseException):
             pass
 
-        def once(self: Any, namespace: str, id_: str) -> None:
+        def once(*arguments: Any) -> Any:
             if rewritten:
                 raise Killed
-            rewritten.append(id_)
-            original(self, namespace, id_)
+            rewritten.append("kettle")
+            return original(*arguments)
 
-        from commonplace.erasure.secrets import Stored
+        from commonplace.erasure import secrets
 
-        original = Stored._rewrite
+        original = secrets.writes_of
         with monkeypatch.context() as patched, pytest.raises(Killed):
-            patched.setattr(Stored, "_rewrite", once)
+            patched.setattr(secrets, "writes_of", once)
             book.doctor(secrets=True)
         book.sync()
         assert was_cut_short(book._runtime.store)

@@ -16,7 +16,7 @@ import pytest
 import commonplace
 from commonplace.engine import Engine
 from commonplace.erasure.scan import LABEL, MIN_LENGTH, Collector
-from commonplace.erasure.still_stored import own_words, still_stored
+from commonplace.erasure.verify import own_words, still_stored
 from commonplace.settings.schema import keys
 
 WORD = re.compile(rb"[A-Za-z_./-]{%d,}" % MIN_LENGTH)

@@ -10,8 +10,9 @@ import pytest
 from tests.unit.journal.book import LONG, TODAY, Book, zone
 
 from commonplace.errors import StoreBusyError
+from commonplace.formats.journal import PAGES_LOCK
 from commonplace.journal.report import SyncReport
-from commonplace.journal.sync import FLUSH_AFTER_S, LOCK, LOOK_EVERY_S, MAX_PENDING, JournalSync
+from commonplace.journal.sync import FLUSH_AFTER_S, LOOK_EVERY_S, MAX_PENDING, JournalSync
 from commonplace.locks import FileLock
 
 
@@ -128,7 +129,7 @@ def test_a_long_run_is_followed_by_a_long_rest(book: Book, monkeypatch: pytest.M
 
 def test_while_another_process_is_at_it_calls_pass_by(book: Book) -> None:
     book.remember("The door is blue.")
-    other = FileLock(book.directory / LOCK)
+    other = FileLock(book.directory / PAGES_LOCK)
     with other.hold(1):
         mirror = book.fresh_mirror()
         mirror.pick_up()
@@ -141,7 +142,7 @@ def test_while_another_process_is_at_it_calls_pass_by(book: Book) -> None:
 
 def test_a_sync_waits_and_then_says_that_another_process_is_at_it(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("commonplace.journal.sync._SYNC_WAIT_S", 0.0)
-    with FileLock(book.directory / LOCK).hold(1), pytest.raises(StoreBusyError, match="held by another process"):
+    with FileLock(book.directory / PAGES_LOCK).hold(1), pytest.raises(StoreBusyError, match="held by another process"):
         book.sync()
 
 
@@ -194,4 +195,4 @@ def test_nothing_is_read_or_written_before_a_call(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == before
     book.fresh_mirror().pick_up()
     book.fresh_mirror().settle()
-    assert LOCK not in {path.name for path in tmp_path.iterdir()}
+    assert PAGES_LOCK not in {path.name for path in tmp_path.iterdir()}
