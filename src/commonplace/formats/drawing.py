@@ -8,17 +8,19 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from math import isfinite
-from typing import Final
+from math import hypot, isfinite
+from typing import Final, TypeAlias
 
 from commonplace.dates.time import moment_of
 from commonplace.errors import MissingExtraError, UsageError
 from commonplace.text.escaping import HIDDEN
 from commonplace.types.graph import ENTITY_TYPES
+
+_Point: TypeAlias = tuple[float, float]
 
 MAX_NODES: Final = 200
 MAX_EDGES: Final = 400
@@ -93,7 +95,11 @@ _MAX_NAME, _MAX_VERB, _MAX_TITLE = 26, 20, 70
 _SIZE, _SMALL, _TITLE = 12, 10, 16
 _CHARACTER: Final = 0.62
 """The mean width of a character in parts of the font's size, rather too wide."""
-_BOX, _ROW, _GAP, _BORDER = 26.0, 36.0, 56.0, 24.0
+_BOX, _ROW, _GAP, _BORDER, _HEAD, _LINE = 26.0, 42.0, 70.0, 24.0, 80.0, 20
+_BEND: Final = 80.0
+"""How far the second fact about the same two is bent aside."""
+_MIN_WIDTH: Final = 400.0
+_CENTRED: Final = 'text-anchor="middle"'
 _FONT: Final = "system-ui,'Segoe UI',Roboto,'DejaVu Sans','Noto Sans',sans-serif"
 _DARK: Final = ".ground{fill:#17171b}text.ink{fill:#f1f1f5}text.soft{fill:#adadb8}.halo{stroke:#17171b}"
 _PAGE_STYLE: Final = """
@@ -264,176 +270,108 @@ def _in_mermaid(text: str) -> str:
     return _SAFE_IN_MERMAID.sub(lambda match: f"#{ord(match.group())};", text)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Box:
-    """A rectangle about a middle: a node, or the words of an edge."""
+    """The rectangle of a node about its middle."""
 
     x: float
     y: float
     width: float
-    height: float
 
     def border(self, side: int) -> float:
         return self.x + side * self.width / 2
 
-    def overlaps(self, other: _Box) -> bool:
-        across, down = abs(self.x - other.x), abs(self.y - other.y)
-        return across < (self.width + other.width) / 2 and down < (self.height + other.height) / 2
+
+def _layout(drawing: Drawing) -> dict[str, _Box]:
+    """Place a column for each distance from the centre, its nodes in the order of their neighbours farther in."""
+    step = max(map(_node_width, drawing.nodes), default=0.0) + max(map(_label_width, drawing.edges), default=0.0) + _GAP
+    columns: dict[int, list[Node]] = defaultdict(list)
+    for node in drawing.nodes:
+        columns[_distance(node)].append(node)
+    near: dict[str, list[str]] = defaultdict(list)
+    for edge in drawing.edges:
+        near[edge.source].append(edge.target)
+        near[edge.target].append(edge.source)
+    boxes: dict[str, _Box] = {}
+    for column, distance in enumerate(sorted(columns)):
+        inner = {
+            node.id: min((boxes[each].y for each in near[node.id] if each in boxes), default=0.0)
+            for node in columns[distance]
+        }
+        nodes = sorted(columns[distance], key=lambda node: inner[node.id])
+        for row, node in enumerate(nodes):
+            boxes[node.id] = _Box(column * step, (row - (len(nodes) - 1) / 2) * _ROW, _node_width(node))
+    return boxes
 
 
-@dataclass(slots=True)
-class _Way:
-    """How an edge runs: a Bézier curve of four points, where its arrow points, and where its words stand."""
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    """How an edge runs, as a Bézier curve of three points, and the middle of its words."""
 
-    points: tuple[tuple[float, float], ...]
-    arrow: tuple[int, int]
-    words: _Box | None = None
-
-    def at(self, share: float) -> tuple[float, float]:
-        """Return the point after a part of the way, by Bernstein's polynomials."""
-        parts = ((1 - share) ** 3, 3 * share * (1 - share) ** 2, 3 * share**2 * (1 - share), share**3)
-        x, y = (sum(part * point[axis] for part, point in zip(parts, self.points, strict=True)) for axis in (0, 1))
-        return x, y
+    start: _Point
+    control: _Point
+    end: _Point
+    words: _Point
 
 
-class _Layout:
-    """A tree about its centre: each node stands beside the nearest one that is nearer, in rows of its own.
-
-    Branches lie on both sides and each step takes a column, so that no box covers another, and what is written on an
-    edge has room between two columns. The same drawing gives the same places.
-    """
-
-    def __init__(self, drawing: Drawing) -> None:
-        self.edges = drawing.edges
-        self.boxes: dict[str, _Box] = {}
-        nodes = sorted(drawing.nodes, key=_distance)
-        distances = {node.id: _distance(node) for node in nodes}
-        near: dict[str, dict[str, list[int]]] = {node.id: {} for node in nodes}
-        for at, edge in enumerate(drawing.edges):
-            for one, other in {(edge.source, edge.target), (edge.target, edge.source)}:
-                near[one].setdefault(other, []).append(at)
-        self._inward: dict[str, str] = {}
-        self._outward: dict[str, list[str]] = {node.id: [] for node in nodes}
-        for id_, others in near.items():
-            nearer = [other for other in others if distances[other] < distances[id_]]
-            if nearer:
-                self._inward[id_] = max(nearer, key=lambda other: distances[other])
-                self._outward[self._inward[id_]].append(id_)
-        self._links = {id_: near[id_][other] for id_, other in self._inward.items()}
-        self._rows: dict[str, float] = {}
-        for id_ in reversed(near):
-            self._rows[id_] = max(_ROW * len(self._links.get(id_, ".")), self._height(self._outward[id_]))
-        self._place({node.id: _text_width(shorten(name_of(node), _MAX_NAME), _SIZE) + 20 for node in nodes})
-
-    def _height(self, ids: Sequence[str]) -> float:
-        return sum(self._rows[id_] for id_ in ids)
-
-    def _place(self, widths: Mapping[str, float]) -> None:
-        column = max(widths.values(), default=0.0) + max(map(_written_width, self.edges), default=0.0) + _GAP
-        pending: list[tuple[list[str], float, float]] = []
-        top = 0.0
-        for id_ in (id_ for id_ in widths if id_ not in self._inward):
-            right: list[str] = []
-            left: list[str] = []
-            for branch in self._outward[id_]:
-                (right if self._height(right) <= self._height(left) else left).append(branch)
-            height = max(_ROW, self._height(right), self._height(left))
-            self.boxes[id_] = _Box(0.0, top + height / 2, widths[id_], _BOX)
-            for ids, x in ((right, column), (left, -column)):
-                pending.append((ids, x, top + (height - self._height(ids)) / 2))
-            top += height + _ROW / 2
-        while pending:
-            ids, x, top = pending.pop()
-            for id_ in ids:
-                height, outward = self._rows[id_], self._outward[id_]
-                tall = _BOX + _ROW * (len(self._links[id_]) - 1)
-                self.boxes[id_] = _Box(x, top + height / 2, widths[id_], tall)
-                further = x + (column if x > 0 else -column)
-                pending.append((outward, further, top + (height - self._height(outward)) / 2))
-                top += height
-
-    def ways(self) -> list[_Way]:
-        """Return how each edge runs. Words stand beside the outer node, on other edges where there is room."""
-        ways: dict[int, _Way] = {}
-        for id_, links in self._links.items():
-            outer, inner = self.boxes[id_], self.boxes[self._inward[id_]]
-            side = 1 if outer.x > inner.x else -1
-            for place, at in enumerate(links):
-                y = outer.y + (place - (len(links) - 1) / 2) * _ROW
-                # It turns near the inner box, and runs level where its words stand.
-                way = _between(
-                    (inner.border(side), inner.y), (outer.border(-side), y), side, inner.border(side) + side * 36
-                )
-                if self.edges[at].target != id_:
-                    way = _Way(way.points[::-1], (-side, 0))
-                wide = _written_width(self.edges[at])
-                way.words = _Box(outer.border(-side) - side * (wide / 2 + 12), y, wide, 2.0 * _SIZE)
-                ways[at] = way
-        taken = [*self.boxes.values(), *(way.words for way in ways.values() if way.words)]
-        for at, edge in enumerate(self.edges):
-            if at not in ways:
-                ways[at] = self._across(edge, 26.0 + 9 * (at % 5))
-                spots = (
-                    _Box(*ways[at].at(share), _written_width(edge), 2.0 * _SIZE)
-                    for share in (0.5, 0.62, 0.38, 0.74, 0.26)
-                )
-                ways[at].words = next((spot for spot in spots if not any(map(spot.overlaps, taken))), None)
-                taken += [spot for spot in (ways[at].words,) if spot]
-        return [ways[at] for at in range(len(ways))]
-
-    def _across(self, edge: Edge, reach: float) -> _Way:
-        """Return the way of an edge that is none of the tree's; `reach` is how far it bulges."""
-        one, other = self.boxes[edge.source], self.boxes[edge.target]
-        if one is other:
-            top = one.y - one.height / 2
-            return _Way(
-                ((one.x - 12, top), (one.x - 26, top - reach), (one.x + 26, top - reach), (one.x + 12, top)), (0, 1)
-            )
-        side = 1 if other.x > one.x or (other.x == one.x >= 0) else -1
-        if one.x != other.x:
-            return _between((one.border(side), one.y), (other.border(-side), other.y), side)
-        far = one.x + side * (max(one.width, other.width) / 2 + reach)
-        return _Way(
-            ((one.border(side), one.y), (far, one.y), (far, other.y), (other.border(side), other.y)), (-side, 0)
-        )
+def _curves(edges: Iterable[Edge], boxes: Mapping[str, _Box]) -> list[_Curve]:
+    """Return straight lines, but bent ones for a second fact about the same two and between boxes of one column."""
+    drawn: Counter[frozenset[str]] = Counter()
+    curves = []
+    for edge in edges:
+        one, other = boxes[edge.source], boxes[edge.target]
+        number = drawn[frozenset((edge.source, edge.target))]
+        drawn[frozenset((edge.source, edge.target))] += 1
+        side = (other.x > one.x) - (other.x < one.x)
+        spread = 6 if one is other else 0
+        start = one.border(side or 1), one.y - spread
+        end = other.border(-side or 1), other.y + spread
+        if side:
+            control = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2 + _BEND * ((number + 1) // 2) * (-1) ** number
+        else:
+            control = max(start[0], end[0]) + _BEND * (number + 1), (start[1] + end[1]) / 2
+        # Words stand near the outer end, where the lines from one box have drawn apart.
+        curves.append(_curve(start, control, end, 0.5 + 0.1 * side))
+    return curves
 
 
-def _between(start: tuple[float, float], end: tuple[float, float], side: int, turn: float | None = None) -> _Way:
-    middle = (start[0] + end[0]) / 2 if turn is None else turn
-    return _Way((start, (middle, start[1]), (middle, end[1]), end), (side, 0))
+def _curve(start: _Point, control: _Point, end: _Point, share: float) -> _Curve:
+    parts = (1 - share) ** 2, 2 * share * (1 - share), share**2
+    x, y = (
+        sum(part * at for part, at in zip(parts, axis, strict=True)) for axis in zip(start, control, end, strict=True)
+    )
+    return _Curve(start, control, end, (x, y))
 
 
 def _svg(drawing: Drawing) -> str:
-    layout = _Layout(drawing)
-    ways = layout.ways()
+    boxes = _layout(drawing)
+    curves = _curves(drawing.edges, boxes)
     colours = _colours(drawing.nodes)
     names = {node.id: name_of(node) for node in drawing.nodes}
-    edges = [_svg_edge(edge, names, way) for edge, way in zip(drawing.edges, ways, strict=True)]
-    nodes = [_svg_node(node, layout.boxes[node.id], colours[type_of(node)]) for node in drawing.nodes]
-    boxes = [*layout.boxes.values(), *(way.words for way in ways if way.words)]
-    points = [point for way in ways for point in way.points] or [(0.0, 0.0)]
-    points += [(box.x + side * box.width / 2, box.y + side * box.height / 2) for box in boxes for side in (-1, 1)]
-    (left, right), (top, bottom) = ((min(axis), max(axis)) for axis in zip(*points, strict=True))
+    edges = [_svg_edge(edge, names, curve) for edge, curve in zip(drawing.edges, curves, strict=True)]
+    nodes = [_svg_node(node, boxes[node.id], colours[type_of(node)]) for node in drawing.nodes]
     title, below = shorten(plain(drawing.title), _MAX_TITLE), caption(drawing)
-    across = max(right - left, _text_width(title, _TITLE), _text_width(below, _SIZE), 400.0)
-    head = 2 * _BORDER if title else _BORDER
-    legend, legend_height = _legend(colours, drawing.edges, across)
-    wide, high = across + 2 * _BORDER, bottom - top + head + legend_height + 3 * _BORDER
-    size = f'width="{wide:.0f}" height="{high:.0f}" viewBox="0 0 {wide:.0f} {high:.0f}"'
-    shift = f"{_BORDER - left + (across - (right - left)) / 2:.1f} {head + _BORDER - top:.1f}"
+    legend = _legend(colours, drawing.edges)
+    points = [(box.border(side), box.y + side * _BOX / 2) for box in boxes.values() for side in (-1, 1)]
+    points += [curve.control for curve in curves]
+    (left, right), (top, bottom) = ((min(axis), max(axis)) for axis in zip(*(points or [(0.0, 0.0)]), strict=True))
+    right = max(right, left + max(_text_width(title, _TITLE), _text_width(below, _SIZE), _MIN_WIDTH))
+    border = _BORDER + max(map(_label_width, drawing.edges), default=0.0) / 2
+    wide, high = right - left + 2 * border, bottom - top + _HEAD + _LINE * len(legend) + 2 * _BORDER
+    corner = left - border, top - _HEAD
+    frame = f"{corner[0]:.0f} {corner[1]:.0f} {wide:.0f} {high:.0f}"
+    size = f'width="{wide:.0f}" height="{high:.0f}" viewBox="{frame}"'
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{_FONT}">',
         f"<title>{escape(plain(drawing.title) or 'A part of a graph')}</title>",
         f"<desc>{escape(below)}</desc>",
         f"<style>@media (prefers-color-scheme:dark){{{_DARK}}}</style>",
-        '<rect class="ground" width="100%" height="100%" fill="#fff"/>',
-        _words(title, _BORDER, _BORDER + 8, _TITLE, 'font-weight="600"') if title else "",
-        _words(below, _BORDER, head + 2, _SIZE, is_soft=True),
-        f'<g transform="translate({shift})">',
+        f'<rect class="ground" x="{corner[0]:.0f}" y="{corner[1]:.0f}" width="100%" height="100%" fill="#fff"/>',
+        _words(title, left, top - _HEAD + 34, _TITLE, 'font-weight="600"') if title else "",
+        _words(below, left, top - _HEAD + 56, _SIZE, is_soft=True),
         *edges,
         *nodes,
-        "</g>",
-        f'<g class="legend" transform="translate({_BORDER:.0f} {high - legend_height - _BORDER / 2:.1f})">',
+        f'<g class="legend" transform="translate({left:.1f} {bottom + _BORDER:.1f})">',
         *legend,
         "</g>",
         "</svg>",
@@ -444,39 +382,41 @@ def _svg(drawing: Drawing) -> str:
 def _svg_node(node: Node, box: _Box, colour: str) -> str:
     name = name_of(node)
     title = f"{name} ({type_of(node)})" + (f": {plain(node.summary)}" if node.summary else "")
-    how = 'text-anchor="middle"' + (' font-weight="600"' if node.is_centre else "")
-    top, size = box.y - box.height / 2, f'width="{box.width:.1f}" height="{box.height:.1f}" rx="7"'
-    size = f'x="{box.border(-1):.1f}" y="{top:.1f}" {size}'
+    size = f'x="{box.border(-1):.1f}" y="{box.y - _BOX / 2:.1f}" width="{box.width:.1f}" height="{_BOX:.1f}"'
     return (
         f'<g class="node"><title>{escape(title)}</title>'
-        f'<rect class="ground" {size} fill="#fff"/>'
-        f'<rect {size} fill="{colour}" fill-opacity="0.14" stroke="{colour}" '
+        f'<rect class="ground" {size} rx="7" fill="#fff"/>'
+        f'<rect {size} rx="7" fill="{colour}" fill-opacity="0.14" stroke="{colour}" '
         f'stroke-width="{2.4 if node.is_centre else 1.2}"/>'
-        f"{_words(shorten(name, _MAX_NAME), box.x, box.y + 4, _SIZE, how)}</g>"
+        f"{_words(shorten(name, _MAX_NAME), box.x, box.y + 4, _SIZE, _CENTRED)}</g>"
     )
 
 
-def _svg_edge(edge: Edge, names: Mapping[str, str], way: _Way) -> str:
+def _svg_edge(edge: Edge, names: Mapping[str, str], curve: _Curve) -> str:
     state, colour = _state(edge), _STATES[_state(edge)]
-    start, *others = (f"{x:.1f} {y:.1f}" for x, y in way.points)
-    (x, y), (across, down) = way.points[-1], way.arrow
-    head = " ".join(f"{x - 9 * across + s * 4 * down:.1f},{y - 9 * down + s * 4 * across:.1f}" for s in (-1, 1))
+    (x, y), (back_x, back_y) = curve.end, curve.control
+    long = hypot(x - back_x, y - back_y)
+    across, down = (x - back_x) / long, (y - back_y) / long
+    head = " ".join(
+        f"{x - 9 * across - side * 4 * down:.1f},{y - 9 * down + side * 4 * across:.1f}" for side in (-1, 1)
+    )
     title = " · ".join(filter(None, (sentence(edge, names[edge.source], names[edge.target]), when(edge))))
-    dashes = ' stroke-dasharray="6 4"' if edge.is_disputed else ""
-    words = ""
-    if way.words:
-        how = 'text-anchor="middle" stroke="#fff" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
-        for line, dy in ((shorten(verb(edge), _MAX_VERB), -3), (when(edge), 10)):
-            words += _words(line, way.words.x, way.words.y + dy, _SMALL, how, is_soft=edge.is_past) if line else ""
+    how = f'{_CENTRED} stroke="#fff" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
+    words = "".join(
+        _words(line, curve.words[0], curve.words[1] + below, _SMALL, how, is_soft=edge.is_past)
+        for line, below in ((shorten(verb(edge), _MAX_VERB), -3), (when(edge), 10))
+        if line
+    )
+    start, control, end = (f"{x:.1f} {y:.1f}" for x, y in (curve.start, curve.control, curve.end))
     return (
         f'<g class="edge {state}"><title>{escape(title)}</title>'
-        f'<path d="M{start}C{" ".join(others)}" fill="none" stroke="{colour}" stroke-width="1.4"{dashes}/>'
+        f'<path d="M{start}Q{control} {end}" fill="none" stroke="{colour}" stroke-width="1.4"{_dashes(state)}/>'
         f'<polygon points="{x:.1f},{y:.1f} {head}" fill="{colour}"/>{words}</g>'
     )
 
 
-def _legend(colours: Mapping[str, str], edges: Sequence[Edge], most: float) -> tuple[list[str], float]:
-    """Return the legend, and how high it is: each type of entity, and the kinds of lines that are no plain ones."""
+def _legend(colours: Mapping[str, str], edges: Sequence[Edge]) -> list[str]:
+    """Return a line for each type of entity, and for each kind of edge that is no plain one."""
     marks = [
         (
             f'<rect y="-10" width="14" height="12" rx="3" fill="{colour}" fill-opacity="0.14" stroke="{colour}"/>',
@@ -484,19 +424,19 @@ def _legend(colours: Mapping[str, str], edges: Sequence[Edge], most: float) -> t
         )
         for type_, colour in colours.items()
     ]
-    for state, words in _STATE_WORDS.items():
-        if any(_state(edge) == state for edge in edges):
-            dashes = ' stroke-dasharray="6 4"' if state == "disputed" else ""
-            marks.append((f'<path d="M0 -4H16" stroke="{_STATES[state]}" stroke-width="1.6"{dashes}/>', words))
-    found, x, y = [], 0.0, float(_SIZE)
-    for mark, words in marks:
-        wide = _text_width(words, _SIZE) + 40
-        if x and x + wide > most:
-            x, y = 0.0, y + 20
-        text = _words(words, 20, 0, _SIZE, is_soft=True)
-        found.append(f'<g transform="translate({x:.1f} {y:.1f})">{mark}{text}</g>')
-        x += wide
-    return found, y
+    marks += [
+        (f'<path d="M0 -4H16" stroke="{_STATES[state]}" stroke-width="1.6"{_dashes(state)}/>', words)
+        for state, words in _STATE_WORDS.items()
+        if any(_state(edge) == state for edge in edges)
+    ]
+    return [
+        f'<g transform="translate(0 {_LINE * number})">{mark}{_words(words, 22, 0, _SIZE, is_soft=True)}</g>'
+        for number, (mark, words) in enumerate(marks, 1)
+    ]
+
+
+def _dashes(state: str) -> str:
+    return ' stroke-dasharray="6 4"' if state == "disputed" else ""
 
 
 def _table_row(edge: Edge, source: str, target: str) -> str:
@@ -531,7 +471,11 @@ def _state(edge: Edge) -> str:
     return "past" if edge.is_past else "disputed" if edge.is_disputed else "now"
 
 
-def _written_width(edge: Edge) -> float:
+def _node_width(node: Node) -> float:
+    return _text_width(shorten(name_of(node), _MAX_NAME), _SIZE) + 20
+
+
+def _label_width(edge: Edge) -> float:
     return max(_text_width(shorten(verb(edge), _MAX_VERB), _SMALL), _text_width(when(edge), _SMALL))
 
 
@@ -614,15 +558,10 @@ def moment(at: float | None) -> str:
 def caption(drawing: Drawing) -> str:
     """Return what has to be said of a drawing as a whole: of when it is, what is in it and what is not."""
     parts = [f"as of {moment(drawing.as_of)}"] if moment(drawing.as_of) else []
-    parts.append(f"{_count(len(drawing.nodes), 'entity', 'entities')}, {_count(len(drawing.edges), 'fact', 'facts')}")
-    more = [
-        f"{number:,} more {name}"
-        for number, name in (
-            (drawing.more_nodes, "entities" if drawing.more_nodes > 1 else "entity"),
-            (drawing.more_edges, "facts" if drawing.more_edges > 1 else "fact"),
-        )
-        if number
-    ]
+    entity, fact = ("entity", "entities"), ("fact", "facts")
+    parts.append(f"{_count(len(drawing.nodes), *entity)}, {_count(len(drawing.edges), *fact)}")
+    left_out = ((drawing.more_nodes, entity), (drawing.more_edges, fact))
+    more = [_count(number, *(f"more {word}" for word in words)) for number, words in left_out if number]
     if more:
         parts.append(f"and {' and '.join(more)}, not drawn")
     elif drawing.is_capped:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -115,13 +116,14 @@ def test_the_same_drawing_gives_the_same_bytes() -> None:
 
 def test_everything_drawn_lies_on_the_page() -> None:
     root = drawn(MIRA)
-    wide, high = float(root.get("width", "")), float(root.get("height", ""))
-    (shift,) = [each for each in root.findall(SVG + "g") if each.get("class") is None]
-    left, top = map(float, shift.get("transform", "")[len("translate(") : -1].split())
-    for box in shift.iter(SVG + "rect"):
-        x, y, across, down = (float(box.get(name, "")) for name in ("x", "y", "width", "height"))
-        assert 0 <= left + x < left + x + across <= wide
-        assert 0 <= top + y < top + y + down <= high
+    left, top, wide, high = map(float, root.get("viewBox", "").split())
+    for x, y, end, bottom in boxes(root).values():
+        assert left <= x < end <= left + wide
+        assert top <= y < bottom <= top + high
+    for path in root.iter(SVG + "path"):
+        numbers = [float(each) for each in re.findall(r"-?[\d.]+", path.get("d", ""))]
+        assert all(left <= x <= left + wide for x in numbers[::2])
+        assert all(top <= y <= top + high for y in numbers[1::2])
 
 
 def test_two_nodes_with_one_id_are_refused() -> None:
@@ -151,11 +153,14 @@ def test_no_box_covers_another(count: int) -> None:
         assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
 
 
-def test_neighbours_stand_on_both_sides_and_what_is_farther_farther_out_on_its_branch() -> None:
-    nodes = (Node("c", "c", is_centre=True), Node("1", "one"), Node("2", "two"), Node("3", "three", distance=2))
-    placed = boxes(drawn(Drawing(nodes, (Edge("c", "1", "A"), Edge("2", "c", "B"), Edge("1", "3", "C")))))
-    left, centre, right, farther = (placed[name][0] for name in ("two", "c", "one", "three"))
-    assert left < centre < right < farther
+def test_what_is_farther_stands_farther_out_beside_its_neighbour() -> None:
+    nodes = (Node("c", "c", is_centre=True), *(Node(each, each) for each in "12"), Node("3", "3", distance=2))
+    nodes += (Node("4", "4", distance=2),)
+    edges = (Edge("c", "1", "A"), Edge("2", "c", "B"), Edge("4", "1", "C"), Edge("2", "3", "C"))
+    placed = boxes(drawn(Drawing(nodes, edges)))
+    assert placed["c"][0] < placed["1"][0] == placed["2"][0] < placed["3"][0] == placed["4"][0]
+    assert placed["1"][1] < placed["2"][1]
+    assert placed["4"][1] < placed["3"][1]
 
 
 def test_several_facts_about_the_same_two_run_apart_and_a_fact_about_itself_is_drawn() -> None:
