@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.stubs.csp_client import format_request, parse_response
 
 from commonplace.formats.csp import (
     LISTS,
@@ -18,10 +19,8 @@ from commonplace.formats.csp import (
     Relation,
     Request,
     Response,
-    format_request,
     format_response,
     parse_request,
-    parse_response,
 )
 
 MARKS = [

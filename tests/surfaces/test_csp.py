@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
+from tests.stubs.csp_client import format_request, parse_response
 
 import commonplace
 from commonplace.cli.app import cli
 from commonplace.cli.csp import MAX_REQUEST_BYTES
-from commonplace.formats.csp import Request, Response, format_request, parse_response
+from commonplace.formats.csp import Request, Response
 from commonplace.mcp.registry import Context
 from commonplace.mcp.tools import tools_of
 

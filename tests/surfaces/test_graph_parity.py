@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.stubs.csp_client import parse_response
 from tests.unit.mcp.conversation import Talk, talking
 
 import commonplace
-from commonplace.formats.csp import Response, parse_response
+from commonplace.formats.csp import Response
 from commonplace.formats.fence import unfence
 from commonplace.mcp.resources import Host, registry_of
 

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.stubs.csp_client import parse_response
 from tests.stubs.graphiti_server import GraphitiServer, State
 from tests.stubs.wire import Wire
 
 from commonplace.engine.engine import Engine
 from commonplace.engine.open import open_engine
 from commonplace.errors import UsageError
-from commonplace.formats.csp import Response, parse_response
+from commonplace.formats.csp import Response
 from commonplace.graph.graphiti.backend import REST_S
 from commonplace.graph.graphiti.delivery import GRACE_S, LOOK_S
 from commonplace.settings import load

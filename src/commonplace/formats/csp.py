@@ -1,4 +1,4 @@
-"""Parse and format requests and responses of CSP/1, the text protocol of the memory specialist.
+"""Parse requests and format responses of CSP/1, the text protocol of the memory specialist.
 
     TASK REQ:recall project setup IN:MEM OUT:MEM_REFS
     PARAMS {"max_results": 5, "min_relevance": 0.3}
@@ -8,7 +8,7 @@ A request ends at an empty line or with its text. Its grammar stands in the manu
 Nothing in a value can end its line, its list or its quotes, and control characters, marks that change the direction
 of writing and characters that nobody sees are always written as escapes of JSON.
 
-STATUS OK
+    STATUS OK
     SCOPE [billing]
     DATA mem:7d1c,mem:0b8f
     RELEVANCE 0.89,0.76
@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeVar, get_args
+from typing import Any, Final, Literal, get_args
 
 from commonplace.errors import UsageError
 from commonplace.text.escaping import HIDDEN, harmless_json
@@ -48,7 +48,10 @@ _DECODER: Final = json.JSONDecoder()
 
 
 class CspError(UsageError):
-    """Correct the text: it is no CSP/1. `code` is what an ERROR line says of it."""
+    """Correct the text: it is no CSP/1. `code` is what an ERROR line says of it.
+
+    Every reader raises it, and every writer of what has no form in CSP/1.
+    """
 
     def __init__(self, message: str, *, code: str = BAD_REQUEST, remedy: str = "") -> None:
         super().__init__(message, remedy=remedy)
@@ -69,11 +72,7 @@ class Values:
         return self._at == len(self._text)
 
     def value(self, ends: str) -> str:
-        """Return a JSON string, or what stands before the first of some characters or the end.
-
-        Raises:
-            CspError: it is empty, or holds a quote.
-        """
+        """Return a JSON string, or what stands before the first of some characters or the end."""
         self._skip()
         if self._text.startswith('"', self._at):
             return self.string()
@@ -87,11 +86,7 @@ class Values:
         return bare
 
     def string(self) -> str:
-        """Return a JSON string.
-
-        Raises:
-            CspError: none comes next.
-        """
+        """Return a JSON string."""
         self._skip()
         found, self._at = read_string_at(self._text, self._at, self._key)
         return found
@@ -104,11 +99,7 @@ class Values:
         return self._text[self._at - 1]
 
     def expect(self, marks: str) -> str:
-        """Take one of some characters, and return it.
-
-        Raises:
-            CspError: something else comes next.
-        """
+        """Take one of some characters, and return it."""
         found = self.mark(marks)
         if not found:
             where = "its end" if self.is_done() else f"{self._text[self._at :]!r:.60}"
@@ -116,11 +107,7 @@ class Values:
         return found
 
     def end(self) -> None:
-        """Refuse anything in what follows.
-
-        Raises:
-            CspError: something does follow.
-        """
+        """Refuse anything in what follows."""
         if not self.is_done():
             raise CspError(f"{self._key} goes on where it should end: {self._text[self._at :]!r:.60}")
 
@@ -130,11 +117,7 @@ class Values:
 
 
 def read_list(text: str, key: str) -> tuple[str, ...]:
-    """Return the items of `[one,two]`.
-
-    Raises:
-        CspError: it is no list.
-    """
+    """Return the items of `[one,two]`."""
     if len(text) < len("[]") or text[0] != "[" or text[-1] != "]":
         raise CspError(f"{key} is {text!r:.60}, not a list", remedy=f"write {key} [one,two]")
     values = Values(text[1:-1], key)
@@ -163,11 +146,7 @@ def write_item(text: str, also: str = "") -> str:
 
 
 def read_text(text: str, key: str) -> str:
-    """Return a value that runs to the end of its line; one that starts with a quote is one JSON string.
-
-    Raises:
-        CspError: it starts with a quote and is no JSON string.
-    """
+    """Return a value that runs to the end of its line; one that starts with a quote is one JSON string."""
     return read_string(text, key) if text.startswith('"') else text
 
 
@@ -178,11 +157,7 @@ def write_text(text: str) -> str:
 
 
 def read_string(text: str, key: str) -> str:
-    """Return what a JSON string says.
-
-    Raises:
-        CspError: it is none, or something follows it.
-    """
+    """Return what a JSON string says that is all of a text."""
     found, end = read_string_at(text, 0, key)
     if text[end:].strip(BLANKS):
         raise CspError(
@@ -194,11 +169,7 @@ def read_string(text: str, key: str) -> str:
 
 
 def read_string_at(text: str, at: int, key: str) -> tuple[str, int]:
-    """Return what the JSON string at a place says, and where it ends.
-
-    Raises:
-        CspError: it is none.
-    """
+    """Return what the JSON string at a place says, and where it ends."""
     try:
         found, end = _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
@@ -218,11 +189,7 @@ def write_string(text: str) -> str:
 
 
 def read_object(text: str, key: str) -> dict[str, Any]:
-    """Return a JSON object.
-
-    Raises:
-        CspError: it is none, names a member twice, or holds a number that JSON has not.
-    """
+    """Return a JSON object."""
     try:
         found = json.loads(text, object_pairs_hook=_members, parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError) as error:
@@ -237,17 +204,8 @@ def read_object(text: str, key: str) -> dict[str, Any]:
     return found
 
 
-def write_object(values: dict[str, Any]) -> str:
-    """Return a JSON object on one line."""
-    return harmless_json(values, allow_nan=False)
-
-
 def refuse_unfit_line(line: str, number: int) -> None:
-    """Refuse a line with characters that only a JSON string may stand for.
-
-    Raises:
-        CspError: naming the character.
-    """
+    """Refuse a line with characters that only a JSON string may stand for."""
     if _SURROGATE.search(line):
         raise CspError(f"line {number} is not UTF-8", code=BAD_ENCODING, remedy="send the request as UTF-8")
     if control := _CONTROL.search(line):
@@ -310,11 +268,7 @@ class Request:
 
 
 def parse_request(text: str) -> Request:
-    """Return the one request of a text; empty lines before and after it are passed over.
-
-    Raises:
-        CspError: it is no request, or more than one.
-    """
+    """Return the one request of a text; empty lines before and after it are passed over."""
     lines = [line.removesuffix("\r").strip(BLANKS) for line in text.removeprefix("\ufeff").split("\n")]
     filled = [number for number, line in enumerate(lines) if line]
     if not filled:
@@ -337,21 +291,6 @@ def parse_request(text: str) -> Request:
     return Request(verb, words, scope, output, values)
 
 
-def format_request(request: Request) -> str:
-    """Return the text of a request, with the empty line that ends it.
-
-    Raises:
-        CspError: a verb, a scope or an output is no name, a key is unknown or its value of the wrong kind.
-    """
-    for what, name in (("the verb", request.verb), ("IN:", request.scope), ("OUT:", request.output)):
-        if not NAME.fullmatch(name):
-            raise CspError(f"{what} is {name!r:.60}", remedy="write letters, digits and _")
-    words = f" {_write_words(request.words)}" if request.words else ""
-    lines = [f"TASK REQ:{request.verb}{words} IN:{request.scope} OUT:{request.output}"]
-    lines += [f"{key} {_write_value(key, value)}" for key, value in request.values.items()]
-    return "\n".join((*lines, "", ""))
-
-
 def _task(line: str) -> tuple[str, str, str, str]:
     """Return verb, words, scope and output of a request line."""
     task = _TASK.match(line)
@@ -361,7 +300,7 @@ def _task(line: str) -> tuple[str, str, str, str]:
     for what, name in (("verb", task[1]), ("IN:", where[2]), ("OUT:", where[3])):
         if not NAME.fullmatch(name):
             raise CspError(f"{what} is {name!r:.60}", remedy=f"write {_FORM}")
-    return task[1], _read_words(where[1].strip(BLANKS)), where[2], where[3]
+    return task[1], read_words(where[1].strip(BLANKS)), where[2], where[3]
 
 
 def _line(line: str, number: int) -> tuple[str, Value]:
@@ -381,17 +320,7 @@ def _line(line: str, number: int) -> tuple[str, Value]:
     return key, read_object(written, key) if key in OBJECTS else read_text(written, key)
 
 
-def _write_value(key: str, value: Value) -> str:
-    if key in LISTS and isinstance(value, tuple):
-        return write_list(value)
-    if key in OBJECTS and isinstance(value, dict):
-        return write_object(value)
-    if key in TEXTS and isinstance(value, str):
-        return write_text(value)
-    raise CspError(f"{key:.60} is {value!r:.60}", remedy=f"known are {', '.join(KEYS)}; TAGS is a tuple, PARAMS a dict")
-
-
-def _read_words(written: str) -> str:
+def read_words(written: str) -> str:
     """Return the words after a verb: people quote words in questions, so only what is a JSON string as a whole is one.
 
     Not so for the values of lines, where a quote at the start announces a JSON string.
@@ -404,28 +333,12 @@ def _read_words(written: str) -> str:
     return written
 
 
-def _write_words(words: str) -> str:
-    is_bare = words == write_text(words) or (words.startswith('"') and _is_bare_in_quotes(words))
-    return words if is_bare else write_string(words)
-
-
-def _is_bare_in_quotes(words: str) -> bool:
-    """Return whether words that begin with a quote come back as they are."""
-    return write_text(f"-{words}") == f"-{words}" and _read_words(words) == words
-
-
 Status = Literal["OK", "PARTIAL", "FAIL"]
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 NONE: Final = "none"
 
-_OWN_KEYS: Final = ("STATUS", "ERROR", "RATIONALE", "SCOPE", "DATA", "RELEVANCE", "LINKS", "SNIPPET", "CONTENT")
-_TEXTS: Final = ("STATUS", "ERROR", "RATIONALE", "CONTENT")
-_BETWEEN: Final = f"{MUTUAL}{DIRECTED}:,"
-_RESPONSE_LINE: Final = re.compile(r"([A-Z][A-Z0-9_]*)[ \t]+(.*)\Z")
+OWN_KEYS: Final = ("STATUS", "ERROR", "RATIONALE", "SCOPE", "DATA", "RELEVANCE", "LINKS", "SNIPPET", "CONTENT")
 _KEY: Final = re.compile(r"[A-Z][A-Z0-9_]*")
-_NUMBER: Final = re.compile(r"0(?:\.[0-9]+)?|1(?:\.0+)?")
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,11 +394,7 @@ class Response:
 
 
 def format_response(response: Response) -> str:
-    """Return the text of a response, with the empty line that ends it.
-
-    Raises:
-        CspError: a key or a kind is no name, or a fact has a key that the response itself writes.
-    """
+    """Return the text of a response, with the empty line that ends it."""
     lines: list[tuple[str, str]] = [("STATUS", response.status)]
     lines += [("ERROR", write_text(response.error))] if response.error else []
     lines += [("RATIONALE", write_text(response.rationale))] if response.rationale else []
@@ -502,45 +411,15 @@ def format_response(response: Response) -> str:
     for each in response.snippets:
         lines.append(("SNIPPET", f"{write_item(each.id)}:{write_string(each.text)}"))
     for key, value in response.facts:
-        if key in _OWN_KEYS or not _KEY.fullmatch(key):
+        if key in OWN_KEYS or not _KEY.fullmatch(key):
             raise CspError(f"a fact has the key {key!r:.60}", remedy="take a name in capitals that no other line has")
         lines.append((key, write_text(value)))
     lines += [("CONTENT", write_string(response.content))] if response.content else []
     return "\n".join((*(f"{key} {value}" for key, value in lines), "", ""))
 
 
-def parse_response(text: str) -> Response:
-    """Return the one response of a text, up to the empty line that ends it or the end.
-
-    Raises:
-        CspError: it is no response.
-    """
-    lines = [line.removesuffix("\r").strip(BLANKS) for line in text.split("\n")]
-    while lines and not lines[-1]:
-        lines.pop()
-    written: dict[str, str] = {}
-    snippets: list[Passage] = []
-    for number, line in enumerate(lines, 1):
-        refuse_unfit_line(line, number)
-        match = _RESPONSE_LINE.match(line)
-        if match is None:
-            raise CspError(f"line {number} is {line!r:.60}, not KEY value")
-        key, value = match[1], match[2]
-        if key == "SNIPPET":
-            snippets.append(_passage(value))
-        elif key in written:
-            raise CspError(f"{key} appears twice", remedy="a response has each line but SNIPPET once")
-        else:
-            written[key] = value
-    return _response(written, tuple(snippets))
-
-
 def write_reference(reference: Reference) -> str:
-    """Return `kind:id`.
-
-    Raises:
-        CspError: the kind is no name.
-    """
+    """Return `kind:id`."""
     if not NAME.fullmatch(reference.kind):
         raise CspError(f"a reference is of the kind {reference.kind!r:.60}", remedy="write letters, digits and _")
     return f"{reference.kind}:{write_item(reference.id)}"
@@ -555,92 +434,19 @@ def write_relation(relation: Relation) -> str:
 
 
 def read_reference(written: str, key: str) -> Reference:
-    """Return the reference that a text is.
-
-    Raises:
-        CspError: it is none, or more than one.
-    """
+    """Return the reference that a text is."""
     values = Values(written, key)
-    found = _reference(values)
+    found = take_reference(values)
     values.end()
     return found
 
 
-def _response(written: Mapping[str, str], snippets: tuple[Passage, ...]) -> Response:
-    keys = list(written)
-    texts = {key: read_text(value, key) for key, value in written.items() if key in _TEXTS or key not in _OWN_KEYS}
-    status = texts.get("STATUS")
-    if status not in STATUSES:
-        raise CspError(f"STATUS is {status!r:.60}", remedy=f"it is one of {', '.join(STATUSES)}")
-    relevance = _listed(written, "RELEVANCE", _number)
-    rates_links = {"LINKS", "RELEVANCE"} <= written.keys() and keys.index("LINKS") < keys.index("RELEVANCE")
-    return Response(
-        status=status,
-        error=texts.get("ERROR", ""),
-        rationale=texts.get("RATIONALE", ""),
-        scope=read_list(written["SCOPE"], "SCOPE") if "SCOPE" in written else None,
-        data=_listed(written, "DATA", _reference),
-        relevance=None if rates_links else relevance,
-        links=_listed(written, "LINKS", _relation),
-        link_relevance=relevance if rates_links else None,
-        snippets=snippets,
-        facts=tuple((key, value) for key, value in texts.items() if key not in _OWN_KEYS),
-        content=texts.get("CONTENT", ""),
-    )
-
-
-def _listed(written: Mapping[str, str], key: str, read: Callable[[Values], Item]) -> tuple[Item, ...] | None:
-    """Return the items of a line; () where it says none, None where there is no such line."""
-    if key not in written:
-        return None
-    if written[key] == NONE:
-        return ()
-    values = Values(written[key], key)
-    items = [read(values)]
-    while not values.is_done():
-        values.expect(",")
-        items.append(read(values))
-    return tuple(items)
-
-
-def _reference(values: Values) -> Reference:
+def take_reference(values: Values) -> Reference:
+    """Return the reference that comes next."""
     kind = values.value(":,")
     values.expect(":")
     return Reference(kind, values.value(","))
 
 
-def _relation(values: Values) -> Relation:
-    source = values.value(_BETWEEN)
-    direction = values.expect(MUTUAL + DIRECTED)
-    target = values.value(_BETWEEN)
-    strength = _number(values) if values.mark(":") else None
-    return Relation(source, target, direction == DIRECTED, strength)
-
-
-def _number(values: Values) -> float:
-    written = values.value(",")
-    if not _NUMBER.fullmatch(written):
-        raise CspError(f"{written!r:.60} is not a number from 0 to 1")
-    return float(written)
-
-
 def _write_numbers(numbers: tuple[float, ...]) -> str:
     return ",".join(f"{number:.2f}" for number in numbers) or NONE
-
-
-def _passage(written: str) -> Passage:
-    values = Values(written, "SNIPPET")
-    if written.startswith('"'):
-        id_ = values.value(":")
-        values.expect(":")
-    else:
-        # An id may hold colons; the quote that opens the text is the first one on the line.
-        before, quote, _ = written.partition('"')
-        id_, colon, between = before.rpartition(":")
-        id_ = id_.strip(BLANKS)
-        if not (id_ and colon and quote) or between.strip(BLANKS):
-            raise CspError(f"SNIPPET is {written!r:.60}", remedy='it is id:"text"')
-        values = Values(written[len(before) :], "SNIPPET")
-    text = values.string()
-    values.end()
-    return Passage(id_, text)

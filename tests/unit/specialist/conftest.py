@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.stubs.csp_client import parse_response
 from tests.unit.clock import Clock
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.formats.csp import Response, parse_response
+from commonplace.formats.csp import Response
 
 Ask = Callable[..., Response]
 

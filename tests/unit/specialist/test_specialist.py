@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
+from tests.stubs.csp_client import parse_response
 
 import commonplace
 from commonplace import errors
-from commonplace.formats.csp import parse_response
 from commonplace.specialist import Specialist
 from commonplace.specialist.specialist import CODES, VERBS
 

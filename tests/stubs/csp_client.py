@@ -1,0 +1,180 @@
+"""The client's half of CSP/1: write requests, read responses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from commonplace.formats.csp import (
+    BLANKS,
+    DIRECTED,
+    KEYS,
+    LISTS,
+    MUTUAL,
+    NAME,
+    NONE,
+    OBJECTS,
+    OWN_KEYS,
+    STATUSES,
+    TEXTS,
+    CspError,
+    Passage,
+    Relation,
+    Request,
+    Response,
+    Value,
+    Values,
+    read_list,
+    read_text,
+    read_words,
+    refuse_unfit_line,
+    take_reference,
+    write_list,
+    write_string,
+    write_text,
+)
+from commonplace.text.escaping import harmless_json
+
+_TEXTS: Final = ("STATUS", "ERROR", "RATIONALE", "CONTENT")
+_BETWEEN: Final = f"{MUTUAL}{DIRECTED}:,"
+_RESPONSE_LINE: Final = re.compile(r"([A-Z][A-Z0-9_]*)[ \t]+(.*)\Z")
+_NUMBER: Final = re.compile(r"0(?:\.[0-9]+)?|1(?:\.0+)?")
+
+Item = TypeVar("Item")
+
+
+def format_request(request: Request) -> str:
+    """Return the text of a request, with the empty line that ends it.
+
+    Raises:
+        CspError: a verb, a scope or an output is no name, a key is unknown or its value of the wrong kind.
+    """
+    for what, name in (("the verb", request.verb), ("IN:", request.scope), ("OUT:", request.output)):
+        if not NAME.fullmatch(name):
+            raise CspError(f"{what} is {name!r:.60}", remedy="write letters, digits and _")
+    words = f" {_write_words(request.words)}" if request.words else ""
+    lines = [f"TASK REQ:{request.verb}{words} IN:{request.scope} OUT:{request.output}"]
+    lines += [f"{key} {_write_value(key, value)}" for key, value in request.values.items()]
+    return "\n".join((*lines, "", ""))
+
+
+def _write_value(key: str, value: Value) -> str:
+    if key in LISTS and isinstance(value, tuple):
+        return write_list(value)
+    if key in OBJECTS and isinstance(value, dict):
+        return write_object(value)
+    if key in TEXTS and isinstance(value, str):
+        return write_text(value)
+    raise CspError(f"{key:.60} is {value!r:.60}", remedy=f"known are {', '.join(KEYS)}; TAGS is a tuple, PARAMS a dict")
+
+
+def _write_words(words: str) -> str:
+    is_bare = words == write_text(words) or (words.startswith('"') and _is_bare_in_quotes(words))
+    return words if is_bare else write_string(words)
+
+
+def _is_bare_in_quotes(words: str) -> bool:
+    """Return whether words that begin with a quote come back as they are."""
+    return write_text(f"-{words}") == f"-{words}" and read_words(words) == words
+
+
+def write_object(values: dict[str, Any]) -> str:
+    """Return a JSON object on one line."""
+    return harmless_json(values, allow_nan=False)
+
+
+def parse_response(text: str) -> Response:
+    """Return the one response of a text, up to the empty line that ends it or the end.
+
+    Raises:
+        CspError: it is no response.
+    """
+    lines = [line.removesuffix("\r").strip(BLANKS) for line in text.split("\n")]
+    while lines and not lines[-1]:
+        lines.pop()
+    written: dict[str, str] = {}
+    snippets: list[Passage] = []
+    for number, line in enumerate(lines, 1):
+        refuse_unfit_line(line, number)
+        match = _RESPONSE_LINE.match(line)
+        if match is None:
+            raise CspError(f"line {number} is {line!r:.60}, not KEY value")
+        key, value = match[1], match[2]
+        if key == "SNIPPET":
+            snippets.append(_passage(value))
+        elif key in written:
+            raise CspError(f"{key} appears twice", remedy="a response has each line but SNIPPET once")
+        else:
+            written[key] = value
+    return _response(written, tuple(snippets))
+
+
+def _response(written: Mapping[str, str], snippets: tuple[Passage, ...]) -> Response:
+    keys = list(written)
+    texts = {key: read_text(value, key) for key, value in written.items() if key in _TEXTS or key not in OWN_KEYS}
+    status = texts.get("STATUS")
+    if status not in STATUSES:
+        raise CspError(f"STATUS is {status!r:.60}", remedy=f"it is one of {', '.join(STATUSES)}")
+    relevance = _listed(written, "RELEVANCE", _number)
+    rates_links = {"LINKS", "RELEVANCE"} <= written.keys() and keys.index("LINKS") < keys.index("RELEVANCE")
+    return Response(
+        status=status,
+        error=texts.get("ERROR", ""),
+        rationale=texts.get("RATIONALE", ""),
+        scope=read_list(written["SCOPE"], "SCOPE") if "SCOPE" in written else None,
+        data=_listed(written, "DATA", take_reference),
+        relevance=None if rates_links else relevance,
+        links=_listed(written, "LINKS", _relation),
+        link_relevance=relevance if rates_links else None,
+        snippets=snippets,
+        facts=tuple((key, value) for key, value in texts.items() if key not in OWN_KEYS),
+        content=texts.get("CONTENT", ""),
+    )
+
+
+def _listed(written: Mapping[str, str], key: str, read: Callable[[Values], Item]) -> tuple[Item, ...] | None:
+    """Return the items of a line; () where it says none, None where there is no such line."""
+    if key not in written:
+        return None
+    if written[key] == NONE:
+        return ()
+    values = Values(written[key], key)
+    items = [read(values)]
+    while not values.is_done():
+        values.expect(",")
+        items.append(read(values))
+    return tuple(items)
+
+
+def _relation(values: Values) -> Relation:
+    source = values.value(_BETWEEN)
+    direction = values.expect(MUTUAL + DIRECTED)
+    target = values.value(_BETWEEN)
+    strength = _number(values) if values.mark(":") else None
+    return Relation(source, target, direction == DIRECTED, strength)
+
+
+def _number(values: Values) -> float:
+    written = values.value(",")
+    if not _NUMBER.fullmatch(written):
+        raise CspError(f"{written!r:.60} is not a number from 0 to 1")
+    return float(written)
+
+
+def _passage(written: str) -> Passage:
+    values = Values(written, "SNIPPET")
+    if written.startswith('"'):
+        id_ = values.value(":")
+        values.expect(":")
+    else:
+        # An id may hold colons; the quote that opens the text is the first one on the line.
+        before, quote, _ = written.partition('"')
+        id_, colon, between = before.rpartition(":")
+        id_ = id_.strip(BLANKS)
+        if not (id_ and colon and quote) or between.strip(BLANKS):
+            raise CspError(f"SNIPPET is {written!r:.60}", remedy='it is id:"text"')
+        values = Values(written[len(before) :], "SNIPPET")
+    text = values.string()
+    values.end()
+    return Passage(id_, text)
