@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from commonplace.errors import UsageError
 from commonplace.formats.csp import CspError, Reference, Request, read_reference
+from commonplace.memory.validate import fraction, int_in
 
 MAX_RESULTS: Final = 100
 """More hits do not fit into a response."""
@@ -17,6 +18,8 @@ _REFERENCE: Final = re.compile(rf"(?:{MEMORY}|{EPISODE}|{ENTITY}|{FACT}):")
 
 class Asked:
     """The parts of one request that are not taken yet. Nothing is done before `finish` found nothing left.
+
+    Each method takes one part, and raises a UsageError that says how to write what is missing or wrong.
 
     Attributes:
         is_last: the process ends with this request.
@@ -32,11 +35,7 @@ class Asked:
         self._tags = request.values.get("TAGS")
 
     def topic(self) -> str:
-        """Take what is looked for: the words after the verb, or QUERY.
-
-        Raises:
-            UsageError: it is given nowhere, or twice.
-        """
+        """Take what is looked for: the words after the verb, or QUERY."""
         words, query = self._take_words(), self._lines.pop("QUERY", "")
         if words and query:
             raise UsageError(f"{self._verb} is given words and QUERY", remedy="give one of them")
@@ -45,11 +44,7 @@ class Asked:
         return words or query
 
     def reference(self, *kinds: str) -> Reference:
-        """Take what is meant: `mem:<id>`, another kind that is allowed, or the bare id of a memory.
-
-        Raises:
-            UsageError: nothing is named, or something of another kind.
-        """
+        """Take what is meant: `mem:<id>`, another kind that is allowed, or the bare id of a memory."""
         words = self._take_words()
         if not words:
             raise UsageError(f"{self._verb} needs the id of a memory", remedy=f"write TASK REQ:{self._verb} mem:<id>")
@@ -62,11 +57,7 @@ class Asked:
         return found
 
     def text(self, key: str) -> str:
-        """Take a line that must be there.
-
-        Raises:
-            UsageError: it is not.
-        """
+        """Take a line that must be there."""
         if key not in self._lines:
             raise UsageError(f"{self._verb} has no {key}", remedy=f"add a line {key} <text>")
         return self._lines.pop(key)
@@ -81,55 +72,32 @@ class Asked:
         return tags if isinstance(tags, tuple) else ()
 
     def most_results(self, default: int) -> int:
-        """Take how many hits are wanted, from PARAMS or MAX_RESULTS.
-
-        Raises:
-            UsageError: it is no whole number from 1 to 100, or given twice.
-        """
+        """Take how many hits are wanted, from PARAMS or MAX_RESULTS."""
         line = self._lines.pop("MAX_RESULTS", None)
         if line is not None and "max_results" in self._params:
             raise UsageError("max_results is given in PARAMS and in MAX_RESULTS", remedy="give it once")
         given = self._params.pop("max_results", default)
         if line is not None:
             given = int(line) if re.fullmatch(r"[0-9]{1,9}", line) else line
-        return self._whole("max_results", given, 1, MAX_RESULTS)
+        return int_in("max_results", given, 1, MAX_RESULTS)
 
     def whole(self, name: str, default: int, low: int, high: int) -> int:
-        """Take a whole number from PARAMS.
-
-        Raises:
-            UsageError: it is none, or out of its range.
-        """
-        return self._whole(name, self._params.pop(name, default), low, high)
+        """Take a whole number from PARAMS."""
+        return int_in(name, self._params.pop(name, default), low, high)
 
     def share(self, name: str, default: float) -> float:
-        """Take a number from 0 to 1 from PARAMS.
-
-        Raises:
-            UsageError: it is none.
-        """
-        given = self._params.pop(name, default)
-        if isinstance(given, bool) or not isinstance(given, int | float) or not 0.0 <= given <= 1.0:
-            raise UsageError(f"{name} is {given!r:.60}", remedy="give a number from 0 to 1")
-        return float(given)
+        """Take a number from 0 to 1 from PARAMS."""
+        return fraction(name, self._params.pop(name, default))
 
     def flag(self, name: str) -> bool:
-        """Take true or false from PARAMS; false where it is not given.
-
-        Raises:
-            UsageError: it is neither.
-        """
+        """Take true or false from PARAMS; false where it is not given."""
         given = self._params.pop(name, False)
         if not isinstance(given, bool):
             raise UsageError(f"{name} is {given!r:.60}", remedy="give true or false")
         return given
 
     def moment(self, name: str) -> str | float | None:
-        """Take a time from PARAMS, which whoever uses it reads; None where it is not given.
-
-        Raises:
-            UsageError: it is neither a text nor a number.
-        """
+        """Take a time from PARAMS, which whoever uses it reads; None where it is not given."""
         given = self._params.pop(name, None)
         if given is not None and (isinstance(given, bool) or not isinstance(given, str | int | float)):
             raise UsageError(f"{name} is {given!r:.60}", remedy="give an ISO 8601 time")
@@ -140,11 +108,7 @@ class Asked:
         return {name: self._params.pop(name) for name in names if name in self._params}
 
     def finish(self) -> None:
-        """Refuse what is left over: a part that nobody reads is a slip, and must not be passed over.
-
-        Raises:
-            CspError: naming it.
-        """
+        """Refuse what is left over: a part that nobody reads is a slip, and must not be passed over."""
         left = [f"PARAMS {name!r:.60}" for name in self._params] + list(self._lines)
         left += ["TAGS"] if self._tags is not None else []
         left += [f"words ({self._words!r:.40})"] if self._words else []
@@ -156,8 +120,3 @@ class Asked:
     def _take_words(self) -> str:
         words, self._words = self._words, ""
         return words
-
-    def _whole(self, name: str, given: object, low: int, high: int) -> int:
-        if isinstance(given, bool) or not isinstance(given, int) or not low <= given <= high:
-            raise UsageError(f"{name} is {given!r:.60}", remedy=f"give a whole number from {low} to {high:,}")
-        return given

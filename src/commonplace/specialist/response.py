@@ -14,17 +14,17 @@ from commonplace.text.budget import MAX_TOKENS, most_tokens
 from commonplace.text.snippet import snippet
 
 if TYPE_CHECKING:
+    from commonplace.engine import Engine
     from commonplace.memory.view import Memory
-    from commonplace.specialist.calls import Book
 
 DISPUTED: Final = "DISPUTED"
 
 
 def facts_of(
-    book: Book, topic: str, limit: int, floor: float, *, as_of: Moment | None = None, valid_at: Moment | None = None
+    engine: Engine, topic: str, limit: int, floor: float, *, as_of: Moment | None = None, valid_at: Moment | None = None
 ) -> FoundRelations:
     """Return the facts that are relevant to a topic, best first."""
-    found = book.graph.search_edges(topic, limit, as_of=as_of, valid_at=valid_at)
+    found = engine.graph.search_edges(topic, limit, as_of=as_of, valid_at=valid_at)
     relevant = tuple(fact for fact in found if fact.score >= floor)
     return FoundRelations(topic, relevant, found.degraded, found.notices)
 
@@ -46,19 +46,19 @@ def disputed(relations: Iterable[Relation]) -> tuple[tuple[str, str], ...]:
     return ((DISPUTED, ",".join(told)),) if told else ()
 
 
-def fits(book: Book, response: Response) -> bool:
+def fits(engine: Engine, response: Response) -> bool:
     """Return whether a response has at most 2500 tokens."""
-    return _tokens(book, response) <= MAX_TOKENS
+    return _tokens(engine, response) <= MAX_TOKENS
 
 
-def largest(book: Book, make: Callable[[int], Response], count: int) -> int:
+def largest(engine: Engine, make: Callable[[int], Response], count: int) -> int:
     """Return the largest size, up to `count`, whose response fits; 0 where none does.
 
     Args:
         make: returns the response of a size; a larger one has more tokens.
     """
     low, low_tokens = 0, 0
-    high, high_tokens = count, _tokens(book, make(count)) if count else 0
+    high, high_tokens = count, _tokens(engine, make(count)) if count else 0
     if high_tokens <= MAX_TOKENS:
         return count
     halves = False
@@ -68,7 +68,7 @@ def largest(book: Book, make: Callable[[int], Response], count: int) -> int:
         middle = (low + high) // 2 if halves else low + int((high - low) * share)
         middle = min(max(middle, low + 1), high - 1)
         halves = not halves
-        tokens = _tokens(book, make(middle))
+        tokens = _tokens(engine, make(middle))
         if tokens <= MAX_TOKENS:
             low, low_tokens = middle, tokens
         else:
@@ -76,11 +76,11 @@ def largest(book: Book, make: Callable[[int], Response], count: int) -> int:
     return low
 
 
-def _tokens(book: Book, response: Response) -> int:
+def _tokens(engine: Engine, response: Response) -> int:
     """Return how many tokens a response has, or may have at most where that is few enough."""
     text = format_response(response)
     bound = most_tokens(text)
-    return bound if bound <= MAX_TOKENS else book.count_tokens(text)
+    return bound if bound <= MAX_TOKENS else engine.count_tokens(text)
 
 
 MAX_LINKS: Final = 5

@@ -34,9 +34,9 @@ from commonplace.text.budget import MAX_TOKENS
 from commonplace.text.snippet import snippet
 
 if TYPE_CHECKING:
-    from commonplace.specialist.calls import Book
+    from commonplace.engine import Engine
 
-Verb = Callable[["Book", Asked], Response]
+Verb = Callable[["Engine", Asked], Response]
 
 VERBS: Final[Mapping[str, Verb]] = {
     "recall": recall,
@@ -73,10 +73,10 @@ _log = logging.getLogger(__name__)
 class Specialist:
     """The one agent that has to do with memory. Safe for threads, as the engine is."""
 
-    __slots__ = ("_book",)
+    __slots__ = ("_engine",)
 
-    def __init__(self, book: Book) -> None:
-        self._book = book
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     def handle(self, text: str) -> str:
         """Answer one request in CSP/1 with one response, which ends with an empty line. Never raises an error.
@@ -93,7 +93,7 @@ class Specialist:
         """
         try:
             request = parse_request(text)
-            response = _verb(request)(self._book, Asked(request, is_last=is_last))
+            response = _verb(request)(self._engine, Asked(request, is_last=is_last))
             return self._bounded(_shortened(response))
         except NotFoundError as error:
             error.advise("recall, query_graph and stats tell what there is")
@@ -106,7 +106,7 @@ class Specialist:
 
     def _bounded(self, response: Response) -> Response:
         """Return a response that is within the limit; one that names what is too long to be written says so instead."""
-        if fits(self._book, response):
+        if fits(self._engine, response):
             return response
         reason = f"the names in the response do not fit in {MAX_TOKENS} tokens"
         return Response("PARTIAL", rationale=reason, data=(), relevance=(), facts=response.facts)

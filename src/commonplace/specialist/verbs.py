@@ -38,9 +38,9 @@ from commonplace.text.tokens import analyse
 from commonplace.types import Hit, Link
 
 if TYPE_CHECKING:
+    from commonplace.engine import Engine
     from commonplace.memory.view import Memory
     from commonplace.search.result import SearchResult
-    from commonplace.specialist.calls import Book
     from commonplace.specialist.request import Asked
 
 MAX_RESULTS: Final = 5
@@ -73,18 +73,18 @@ class Found:
     confidence: str = NONE
 
 
-def recall(book: Book, asked: Asked) -> Response:
+def recall(engine: Engine, asked: Asked) -> Response:
     """Find the memories that answer a topic."""
     topic, limit, floor = _asked(asked)
     also = asked.values("also").get("also")
     asked.finish()
-    result = book.recall(topic, limit, as_of=None, min_score=floor, also=also)
-    book.log_retrieval(result, "recall")
-    facts = facts_of(book, topic, MAX_LINKS, floor)
-    return _told(book, [_memory(book, hit, topic, None) for hit in result.hits], result, facts)
+    result = engine.recall(topic, limit, as_of=None, min_score=floor, also=also)
+    engine.log_retrieval(result, "recall")
+    facts = facts_of(engine, topic, MAX_LINKS, floor)
+    return _told(engine, [_memory(engine, hit, topic, None) for hit in result.hits], result, facts)
 
 
-def temporal_query(book: Book, asked: Asked) -> Response:
+def temporal_query(engine: Engine, asked: Asked) -> Response:
     """Find what was known of a topic, or true in the world, at a time."""
     as_of, valid_at = asked.moment("as_of"), asked.moment("valid_at")
     if as_of is None and valid_at is None:
@@ -95,15 +95,15 @@ def temporal_query(book: Book, asked: Asked) -> Response:
     topic, limit, floor = _asked(asked)
     also = asked.values("also").get("also")
     asked.finish()
-    result = book.recall(topic, limit, as_of=as_of, valid_at=valid_at, min_score=floor, also=also)
-    book.log_retrieval(result, "recall")
-    facts = facts_of(book, topic, limit, floor, as_of=as_of, valid_at=valid_at)
-    memories = [_memory(book, hit, topic, result.wanted.as_of) for hit in result.hits]
+    result = engine.recall(topic, limit, as_of=as_of, valid_at=valid_at, min_score=floor, also=also)
+    engine.log_retrieval(result, "recall")
+    facts = facts_of(engine, topic, limit, floor, as_of=as_of, valid_at=valid_at)
+    memories = [_memory(engine, hit, topic, result.wanted.as_of) for hit in result.hits]
     # A memory that stands before one it may have overtaken keeps its place, whatever its own relevance.
     places = list(accumulate((each.relevance for each in reversed(memories)), max))[::-1]
     placed = [*zip(places, memories, strict=True), *((fact.score, _fact(fact, topic)) for fact in facts)]
     placed.sort(key=lambda each: (-each[0], each[1].reference.kind != MEMORY))  # else as they were found
-    return _told(book, [each for _, each in placed[:limit]], result, facts)
+    return _told(engine, [each for _, each in placed[:limit]], result, facts)
 
 
 def topics(memories: Iterable[Memory]) -> tuple[str, ...]:
@@ -112,10 +112,10 @@ def topics(memories: Iterable[Memory]) -> tuple[str, ...]:
     return tuple(islice(dict.fromkeys(name for name in named if len(name) <= MAX_TOPIC_LENGTH), MAX_TOPICS))
 
 
-def memory_of(book: Book, id_: str, as_of: float | None = None) -> Memory | None:
+def memory_of(engine: Engine, id_: str, as_of: float | None = None) -> Memory | None:
     """Return a memory that a hit or a link names; None where it went meanwhile."""
     try:
-        return book.get(id_, as_of=as_of, touch=False)
+        return engine.get(id_, as_of=as_of, touch=False)
     except NotFoundError:
         return None
 
@@ -129,12 +129,12 @@ def _asked(asked: Asked) -> tuple[str, int, float]:
     return asked.topic(), asked.most_results(MAX_RESULTS), asked.share("min_relevance", MIN_RELEVANCE)
 
 
-def _memory(book: Book, hit: Hit, topic: str, as_of: float | None) -> Found:
+def _memory(engine: Engine, hit: Hit, topic: str, as_of: float | None) -> Found:
     id_ = hit.owner_id
     passage = Passage(id_, snippet(hit.text, topic, limit=SNIPPET_CHARACTERS).text)
-    links = tuple(book.links(id_))
+    links = tuple(engine.links(id_))
     return Found(
-        Reference(MEMORY, id_), hit.score, passage, memory_of(book, id_, as_of), None, links, hit.confidence or NONE
+        Reference(MEMORY, id_), hit.score, passage, memory_of(engine, id_, as_of), None, links, hit.confidence or NONE
     )
 
 
@@ -142,11 +142,11 @@ def _fact(fact: RelationView, topic: str) -> Found:
     return Found(Reference(FACT, fact.uuid), fact.score, passage_of(fact, topic, SNIPPET_CHARACTERS), fact=fact)
 
 
-def _told(book: Book, found: Sequence[Found], result: SearchResult, facts: FoundRelations) -> Response:
+def _told(engine: Engine, found: Sequence[Found], result: SearchResult, facts: FoundRelations) -> Response:
     """Return the response with as many of the best hits as there is room for."""
     response = _response(found, facts)
-    if not fits(book, response):
-        size = largest(book, lambda size: _part(found, facts, size), len(found) - 1)
+    if not fits(engine, response):
+        size = largest(engine, lambda size: _part(found, facts, size), len(found) - 1)
         # Even the best hit alone may be too long, which takes names and ids of hundreds of characters: what is said
         # about it goes first.
         response = _part(found, facts, size) if size else replace(_part(found, facts, 1), scope=(), links=None)
@@ -240,30 +240,30 @@ class _Shown:
         )
 
 
-def get(book: Book, asked: Asked) -> Response:
+def get(engine: Engine, asked: Asked) -> Response:
     """Show one memory, episode, entity or fact, as much of its text as there is room for."""
     reference = asked.reference(EPISODE, ENTITY, FACT)
     as_of = asked.moment("as_of")
     offset = asked.whole("offset", 0, 0, MAX_OFFSET)
     asked.finish()
-    shown = _SHOW[reference.kind](book, reference.id, as_of)
+    shown = _SHOW[reference.kind](engine, reference.id, as_of)
     rest = len(shown.content) - offset
     if offset and rest <= 0:
         raise UsageError(
             f"offset is {offset}, the text has {len(shown.content):,} characters", remedy="give a smaller one"
         )
     whole = shown.response(offset, rest)
-    if rest <= MAX_CHARACTERS and fits(book, whole):
+    if rest <= MAX_CHARACTERS and fits(engine, whole):
         return whole
     # Nothing fits only beside tags and links of thousands of characters: these go then.
-    size = largest(book, lambda size: shown.response(offset, size), min(MAX_CHARACTERS, rest))
+    size = largest(engine, lambda size: shown.response(offset, size), min(MAX_CHARACTERS, rest))
     return shown.response(offset, max(1, size), has_head=size > 0)
 
 
-def stats(book: Book, asked: Asked) -> Response:
+def stats(engine: Engine, asked: Asked) -> Response:
     """Count what is stored."""
     asked.finish()
-    counts, graph = book.memory_counts(), book.graph.counts()
+    counts, graph = engine.memory_counts(), engine.graph.counts()
     live = {"ULTRA": counts.ultra, "SHORT": counts.short, "MEDIUM": counts.medium, "LONG": counts.long}
     memories = {"ENTRIES": sum(live.values()), **live, "ARCHIVED": counts.archived, "MEMORY_LINKS": counts.links}
     known = {"EPISODES": graph.episodes, "ENTITIES": graph.entities, "RELATIONS": graph.relations}
@@ -271,10 +271,10 @@ def stats(book: Book, asked: Asked) -> Response:
     return Response(facts=tuple((key, str(number)) for key, number in (memories | known | disputes).items()))
 
 
-def _shown_memory(book: Book, id_: str, as_of: str | float | None) -> _Shown:
-    memory = book.get(id_, as_of=as_of)
-    book.log_use(memory.id)
-    links = book.links(memory.id)[:MAX_LINKS]
+def _shown_memory(engine: Engine, id_: str, as_of: str | float | None) -> _Shown:
+    memory = engine.get(id_, as_of=as_of)
+    engine.log_use(memory.id)
+    links = engine.links(memory.id)[:MAX_LINKS]
     facts = (
         ("TIER", memory.tier),
         ("STATE", memory.status),
@@ -287,15 +287,15 @@ def _shown_memory(book: Book, id_: str, as_of: str | float | None) -> _Shown:
     return _Shown(Reference(MEMORY, memory.id), memory.content, topics([memory]), tuple(related), facts)
 
 
-def _episode(book: Book, id_: str, _as_of: str | float | None) -> _Shown:
-    episode = book.graph.episode(id_)
+def _episode(engine: Engine, id_: str, _as_of: str | float | None) -> _Shown:
+    episode = engine.graph.episode(id_)
     facts = (("AT", iso(episode.reference_time)), ("ORIGIN", episode.origin), ("TRUST", f"{episode.trust:.2f}"))
     return _Shown(Reference(EPISODE, episode.uuid), episode.content, (), (), facts)
 
 
-def _entity(book: Book, name: str, as_of: str | float | None) -> _Shown:
-    entity = book.graph.entity(name, as_of=as_of)
-    about = book.graph.neighbourhood(entity.uuid, 1, as_of=as_of).relations
+def _entity(engine: Engine, name: str, as_of: str | float | None) -> _Shown:
+    entity = engine.graph.entity(name, as_of=as_of)
+    about = engine.graph.neighbourhood(entity.uuid, 1, as_of=as_of).relations
     own = [each for each in about if entity.uuid in (each.source_node_uuid, each.target_node_uuid)][:MAX_LINKS]
     names = tuple(each for each in (entity.name, *entity.aliases) if len(each) <= MAX_TOPIC_LENGTH)[:MAX_TOPICS]
     facts = (
@@ -306,8 +306,8 @@ def _entity(book: Book, name: str, as_of: str | float | None) -> _Shown:
     return _Shown(Reference(ENTITY, entity.name), entity.summary, names, tuple(map(relation_of, own)), facts)
 
 
-def _shown_fact(book: Book, id_: str, as_of: str | float | None) -> _Shown:
-    fact = book.graph.relation(id_, as_of=as_of)
+def _shown_fact(engine: Engine, id_: str, as_of: str | float | None) -> _Shown:
+    fact = engine.graph.relation(id_, as_of=as_of)
     state = "retracted" if fact.retracted else "disputed" if fact.disputed else "stated"
     facts = (
         ("RELATION_TYPE", fact.relation_type),
@@ -318,7 +318,7 @@ def _shown_fact(book: Book, id_: str, as_of: str | float | None) -> _Shown:
     return _Shown(Reference(FACT, fact.uuid), fact.fact, (), (relation_of(fact),), facts)
 
 
-_SHOW: Final[Mapping[str, Callable[[Book, str, str | float | None], _Shown]]] = {
+_SHOW: Final[Mapping[str, Callable[[Engine, str, str | float | None], _Shown]]] = {
     MEMORY: _shown_memory,
     EPISODE: _episode,
     ENTITY: _entity,
@@ -345,7 +345,7 @@ THRESHOLD: Final = 0.3
 SCOPE: Final = "short"
 
 
-def store(book: Book, asked: Asked) -> Response:
+def store(engine: Engine, asked: Asked) -> Response:
     """Remember a text in a tier."""
     content = asked.text("CONTENT")
     tier = asked.text_or_none("TIER")
@@ -357,17 +357,17 @@ def store(book: Book, asked: Asked) -> Response:
             "a memory of the tier ultra ends with its process, and this one ends with the request",
             remedy="give short, medium or long, or send requests on standard input",
         )
-    return _kept(book.remember(content, TIER if tier is None else tier, tags, **more))
+    return _kept(engine.remember(content, TIER if tier is None else tier, tags, **more))
 
 
-def link(book: Book, asked: Asked) -> Response:
+def link(engine: Engine, asked: Asked) -> Response:
     """Keep how two entities hang together: an episode that states it, and what its words say beside."""
     given = asked.text("ENTITY1"), asked.text("ENTITY2")
     context = asked.text("CONTEXT")
     asked.finish()
     stated = statement(*given, context, called=("ENTITY1", "ENTITY2", "CONTEXT"))
     name = f"{stated['source']} → {stated['target']}"[:MAX_NAME_CHARACTERS]
-    added = book.graph.add_episode(stated, name=name, source="json", source_description="link")
+    added = engine.graph.add_episode(stated, name=name, source="json", source_description="link")
     counts = (("ENTITIES_EXTRACTED", len(added.entities)), ("RELATIONS_EXTRACTED", len(added.relations)))
     return Response(
         "PARTIAL" if added.degraded else "OK",
@@ -377,35 +377,35 @@ def link(book: Book, asked: Asked) -> Response:
     )
 
 
-def decay(book: Book, asked: Asked) -> Response:
+def decay(engine: Engine, asked: Asked) -> Response:
     """Lower the scores of a tier, and archive what fell too low."""
     threshold = asked.share("threshold", THRESHOLD)
     scope = asked.values("scope").get("scope", SCOPE)
     asked.finish()
-    report = book.decay(scope, threshold)
+    report = engine.decay(scope, threshold)
     return Response(
         facts=(("ENTRIES_DECAYED", str(report.lowered)), ("ENTRIES_DELETED", str(len(report.archived)))),
     )
 
 
-def promote(book: Book, asked: Asked) -> Response:
+def promote(engine: Engine, asked: Asked) -> Response:
     """Move a memory to a higher tier."""
     reference = asked.reference()
     tier = asked.text_or_none("TIER")
     asked.finish()
-    return _kept(book.raise_tier(reference.id, tier))
+    return _kept(engine.raise_tier(reference.id, tier))
 
 
-def forget(book: Book, asked: Asked) -> Response:
+def forget(engine: Engine, asked: Asked) -> Response:
     """Delete a memory with every copy of it."""
     reference = asked.reference(EPISODE)
     dry_run = asked.flag("dry_run")
     asked.finish()
     if reference.kind == EPISODE:
-        book.graph.episode(reference.id)
+        engine.graph.episode(reference.id)
     else:
-        book.get(reference.id, touch=False)  # the engine would also forget an artifact of that id
-    receipt = book.forget(reference.id, dry_run=dry_run)
+        engine.get(reference.id, touch=False)  # the engine would also forget an artifact of that id
+    receipt = engine.forget(reference.id, dry_run=dry_run)
     # A memory is an episode too, and one entry all the same.
     counted = ("episodes",) if reference.kind == EPISODE else ("memories", "in_process")
     gone = str(sum(receipt.counts.get(kind, 0) for kind in counted))
@@ -452,45 +452,45 @@ class _Told:
     is_disputed: bool = False
 
 
-def query_graph(book: Book, asked: Asked) -> Response:
+def query_graph(engine: Engine, asked: Asked) -> Response:
     """Find entities and how they hang together."""
     query = asked.topic()
     limit = asked.most_results(MAX_EDGES)
     floor = asked.share("min_relevance", MIN_RELEVANCE)
     asked.finish()
     wanted = frozenset(analyse(query))
-    result = book.search(query, _MEMORIES, ("memory",), min_score=0.0)
-    memories = list(_first(book, result, wanted, floor))
-    facts = facts_of(book, query, max(limit, MAX_LINKS), floor)
-    entities = _entities(book, query, limit, wanted, floor)
+    result = engine.search(query, _MEMORIES, ("memory",), min_score=0.0)
+    memories = list(_first(engine, result, wanted, floor))
+    facts = facts_of(engine, query, max(limit, MAX_LINKS), floor)
+    entities = _entities(engine, query, limit, wanted, floor)
     told = [
         *(_Told(relation_of(fact), fact.score, fact.disputed) for fact in facts),
-        *_around(book, entities, wanted),
+        *_around(engine, entities, wanted),
         *_first_step(memories),
-        *_along_links(book, memories),
+        *_along_links(engine, memories),
     ]
     best = _best(told)[: min(limit, MAX_LINKS)]
     named = _named(memories, entities, wanted)[:limit]
-    size = largest(book, lambda size: _graph_response(named[:size], best), len(named))
+    size = largest(engine, lambda size: _graph_response(named[:size], best), len(named))
     response = _graph_response(named[: max(1, size)], best)
     if not (result.degraded or facts.degraded):
         return response
     return replace(response, status="PARTIAL", rationale=rationale_of((*result.notices, *facts.notices)))
 
 
-def _entities(book: Book, query: str, limit: int, wanted: frozenset[str], floor: float) -> list[EntityView]:
+def _entities(engine: Engine, query: str, limit: int, wanted: frozenset[str], floor: float) -> list[EntityView]:
     """Return the entities of the graph that the query names, or that are relevant, best first."""
-    found = book.graph.search_entities(query, limit)
+    found = engine.graph.search_entities(query, limit)
     return [each for each in found if each.score >= floor or _named_by(each, wanted)]
 
 
-def _around(book: Book, entities: Sequence[EntityView], wanted: frozenset[str]) -> Iterator[_Told]:
+def _around(engine: Engine, entities: Sequence[EntityView], wanted: frozenset[str]) -> Iterator[_Told]:
     """Yield the facts about the entity that the query names best, the less relevant the farther they are."""
     named = [each for each in entities if _named_by(each, wanted)]
     if not named:
         return
     centre = max(named, key=lambda each: (_named_by(each, wanted), each.score))
-    near = book.graph.neighbourhood(centre.uuid, _DEPTH, _AROUND)
+    near = engine.graph.neighbourhood(centre.uuid, _DEPTH, _AROUND)
     distances = {each.uuid: each.distance or 0 for each in near.entities}
     for fact in near.relations:
         steps = min(distances.get(end, _DEPTH) for end in (fact.source_node_uuid, fact.target_node_uuid))
@@ -501,10 +501,12 @@ def _named_by(entity: EntityView, wanted: frozenset[str]) -> float:
     return max(_share(name, wanted) for name in (entity.name, *entity.aliases))
 
 
-def _first(book: Book, result: SearchResult, wanted: frozenset[str], floor: float) -> Iterator[tuple[Memory, float]]:
+def _first(
+    engine: Engine, result: SearchResult, wanted: frozenset[str], floor: float
+) -> Iterator[tuple[Memory, float]]:
     """Yield the memories that are relevant, or about an entity that the query names, with their relevance."""
     for hit in result.hits:
-        memory = memory_of(book, hit.owner_id)
+        memory = memory_of(engine, hit.owner_id)
         is_relevant = hit.score >= floor and hit.confidence != "weak"
         if memory is not None and (is_relevant or any(_share(name, wanted) for name in memory.entities)):
             yield memory, hit.score
@@ -516,11 +518,11 @@ def _first_step(memories: Sequence[tuple[Memory, float]]) -> Iterator[_Told]:
             yield _Told(relation, relevance)
 
 
-def _along_links(book: Book, memories: Sequence[tuple[Memory, float]]) -> Iterator[_Told]:
+def _along_links(engine: Engine, memories: Sequence[tuple[Memory, float]]) -> Iterator[_Told]:
     """Yield the links of the memories, and what the memories at their other ends tell."""
     for memory, relevance in memories:
-        for link in book.links(memory.id)[:_LINKS_FOLLOWED]:
-            other = memory_of(book, link.target if link.source == memory.id else link.source)
+        for link in engine.links(memory.id)[:_LINKS_FOLLOWED]:
+            other = memory_of(engine, link.target if link.source == memory.id else link.source)
             if other is None or other.status == "archived":
                 continue
             source, target = (memory, other) if link.source == memory.id else (other, memory)

@@ -160,7 +160,7 @@ def test_nothing_is_kept_between_requests(book: Engine, tmp_path: Path, clock: C
     assert book.specialist.handle(asked) == first
     with commonplace.open(tmp_path / "store", clock=clock) as other:
         assert other.specialist.handle(asked) == first
-    assert Specialist.__slots__ == ("_book",)
+    assert Specialist.__slots__ == ("_engine",)
 
 
 def test_the_verbs_are_those_of_the_manual() -> None:
