@@ -13,9 +13,18 @@ from typing import Any
 import click
 
 from benchmarks.output import embedder_option, json_option, keep_option, seed_option, show
-from commonplace.benchmarks.data import make_queries, sample, texts
-from commonplace.benchmarks.harness import bare_commits, describe, fill, latency, open_engine, workspace
-from commonplace.errors import CommonplaceError, UsageError
+from commonplace.benchmarks.data import questions_about, texts
+from commonplace.benchmarks.harness import (
+    bare_commits,
+    check_counts,
+    describe,
+    fill,
+    last_line,
+    latency,
+    open_engine,
+    workspace,
+)
+from commonplace.errors import CommonplaceError
 from commonplace.types import Progress
 
 TIMEOUT_S = 600
@@ -37,9 +46,7 @@ class MemoryOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, value in (("memories", self.memories), ("calls", self.calls)):
-            if value < 1:
-                raise UsageError(f"{name} is {value}", remedy="give at least 1")
+        check_counts(memories=self.memories, calls=self.calls)
 
 
 def run(options: MemoryOptions, progress: Progress | None = None) -> dict[str, Any]:
@@ -56,7 +63,7 @@ def run(options: MemoryOptions, progress: Progress | None = None) -> dict[str, A
     made = texts(options.memories + options.calls, options.seed)
     known = list(islice(made, options.memories))
     fresh = [document.text for document in made]
-    questions = make_queries(sample(known, 500, options.seed), 2 * options.calls + 1, options.seed + 1)
+    questions = questions_about(known, 2 * options.calls + 1, options.seed)
     with workspace(options.keep) as directory:
         filled = fill(directory, known, options.embedder, progress)
         with open_engine(directory) as engine:
@@ -99,8 +106,7 @@ def _measured(directory: Path, embedder: str | None, texts: list[str], questions
         check=False,
     )
     if done.returncode != 0:
-        last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
-        raise CommonplaceError(f"the measured process ended with {done.returncode}: {last[0]}")
+        raise CommonplaceError(f"the measured process ended with {done.returncode}: {last_line(done.stderr)}")
     figures: dict[str, Any] = json.loads(done.stdout)
     return {**figures, "recall_ms": figures["recall_ms"][-len(texts) :]}
 

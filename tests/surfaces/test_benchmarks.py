@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from benchmarks import baselines
 from benchmarks.significance import main as significance
 from click.testing import CliRunner
 
@@ -231,7 +232,7 @@ def test_every_longmemeval_question_has_a_haystack_of_its_own(tmp_path: Path) ->
 
 def test_latency_reports_stages_processes_and_simpler_means() -> None:
     """The structure is what later runs are compared by; times are never asserted."""
-    result = latency.run(LatencyOptions(passages=200, queries=6, methods=("two-stage", "bm25")))
+    result = baselines.run(LatencyOptions(passages=200, queries=6, methods=("two-stage", "bm25")))
     times = {"p50_ms", "p95_ms", "max_ms"}
     assert result["corpus"]["documents"] == 200
     assert result["corpus"]["is_made"]
@@ -255,7 +256,7 @@ def test_latency_reports_stages_processes_and_simpler_means() -> None:
 def test_a_store_that_was_kept_is_asked_again_without_building(tmp_path: Path) -> None:
     """A million passages take minutes to build, and nobody waits for them twice."""
     kept = tmp_path / "kept"
-    options = LatencyOptions(passages=60, queries=3, has_baselines=False)
+    options = LatencyOptions(passages=60, queries=3)
     latency.run(replace(options, keep=kept))
     again = latency.run(replace(options, built=kept))
     assert again["corpus"] == {"passages": 60, "is_made": True, "seed": 0}
@@ -268,10 +269,9 @@ def test_a_store_that_was_kept_is_asked_again_without_building(tmp_path: Path) -
 
 def test_latency_takes_a_corpus_of_ones_own(labelled: RetrievalOptions) -> None:
     """Made text is a stand-in; real text is better where there is some."""
-    result = latency.run(LatencyOptions(corpus=labelled.corpus, queries=3, has_baselines=False))
+    result = latency.run(LatencyOptions(corpus=labelled.corpus, queries=3))
     assert result["corpus"]["documents"] == len(TEXTS)
     assert not result["corpus"]["is_made"]
-    assert "baselines" not in result
 
 
 def test_latency_refuses_what_it_cannot_measure(tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_every_result_can_be_shown_and_written_as_json(labelled: RetrievalOption
     results = [
         retrieval.run(labelled),
         conversations.run(ConversationOptions(conversation, "locomo", methods=("bm25", "two-stage"))),
-        latency.run(LatencyOptions(passages=50, queries=2)),
+        baselines.run(LatencyOptions(passages=50, queries=2)),
     ]
     for result in results:
         assert json.loads(json.dumps(result)) == result
@@ -417,6 +417,6 @@ def test_a_plot_of_retrieval_has_measures_curves_and_quality_against_latency(
 
 
 def test_a_plot_of_latencies_has_bars_alone(tmp_path: Path, figures: list[Figure]) -> None:
-    report.plot(latency.run(LatencyOptions(passages=50, queries=2, has_baselines=False)), tmp_path / "out.png")
+    report.plot(latency.run(LatencyOptions(passages=50, queries=2)), tmp_path / "out.png")
     (bars,) = figures[-1].axes
     assert [given[1] for name, given in bars.drawn if name == "bar"]

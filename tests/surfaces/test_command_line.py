@@ -415,7 +415,7 @@ def test_demo_asks_questions_of_a_directory_and_says_what_to_try_next(program: P
 
 def test_benchmark_of_a_made_corpus_prints_tables(bare: Program) -> None:
     """The figures in the manual are made by this command."""
-    arguments = ("benchmark", "latency", "--passages", "30", "--queries", "3", "--no-baselines")
+    arguments = ("benchmark", "latency", "--passages", "30", "--queries", "3")
     assert "p95 ms" in bare.run(*arguments).stdout
 
 

@@ -91,5 +91,5 @@ def test_a_conversation_without_times_and_days_below_0_are_refused(tmp_path: Pat
 def test_the_command_prints_what_is_found_before_and_after(conversation: Path) -> None:
     result = CliRunner().invoke(main, [str(conversation), "--format", "locomo", "--days-later", "2"])
     assert result.exit_code == 0, result.output
-    assert "recall all_but_decay" in result.output
-    assert "done" in result.output
+    assert "Recall, all but decay" in result.output
+    assert "Done" in result.output

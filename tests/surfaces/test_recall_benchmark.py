@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -78,7 +80,8 @@ def test_other_talk_is_stored_beside_without_times(everyday: RecallOptions, tmp_
         options = RecallOptions(everyday.memories, everyday.questions, among)
         result = recall.run(options)
         assert (result["corpus"]["others_each"], result["styles"]["keyword"]["recall@1"]) == (others, 1)
-    assert sheets(result)[0].title == "Found, each person's memories among 1,000 turns of other talk"
+    (styles,) = (sheet for sheet in sheets(result) if sheet.title == "Styles")
+    assert styles.columns[1:] == tuple(result["styles"])
 
 
 def test_the_figures_are_shares_and_counts() -> None:
@@ -102,8 +105,8 @@ def test_the_figures_are_shares_and_counts() -> None:
 
 def test_the_newest_of_several_relevant_memories_counts() -> None:
     """An older one of two that are both true says nothing about the order."""
-    assert not outcome("aon", relevant="an").is_newest_first
-    assert outcome("ano", relevant="an").is_newest_first
+    assert not figures([outcome("aon", relevant="an")])["newest_first"]
+    assert figures([outcome("ano", relevant="an")])["newest_first"]
 
 
 @pytest.mark.parametrize(
@@ -118,9 +121,18 @@ def test_a_hit_without_a_word_passed_the_cut(word: str | None, *, likely: bool) 
 def test_the_command_prints_a_row_for_each_style(everyday: RecallOptions, bare: Program) -> None:
     files = (str(everyday.memories), str(everyday.questions))
     printed = bare.run("benchmark", "recall", *files).stdout
-    assert "Found, each person's memories alone" in printed
-    assert [line.split()[:2] for line in printed.splitlines() if line.startswith("  update")] == [["update", "1"]]
+    (line,) = (line for line in printed.splitlines() if line.startswith("  questions"))
+    assert line.split()[1:] == ["1", "1", "1", "2"]
     assert bare.json("benchmark", "recall", *files, "--embedder", "hashing")["embedder"].startswith("hashing")
+
+
+def test_vectors_that_were_kept_give_the_same_figures(everyday: RecallOptions, bare: Program) -> None:
+    files = (str(everyday.memories), str(everyday.questions), "--vectors-cache", "vectors")
+    first, again = (bare.json("benchmark", "recall", *files) for _ in range(2))
+    assert first["styles"] == again["styles"]
+    with closing(sqlite3.connect(bare.project / "vectors" / "vectors.db")) as file:
+        (kept,) = file.execute("SELECT count(*) FROM vectors").fetchone()
+    assert kept >= len(MEMORIES) + len(QUESTIONS)
 
 
 @pytest.mark.parametrize(

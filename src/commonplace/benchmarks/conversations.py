@@ -5,16 +5,16 @@ Each conversation is one store, a turn with its speaker is one memory; no answer
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from commonplace.benchmarks import measures
-from commonplace.benchmarks.data import Dialogue, Question, read_dialogues
+from commonplace.benchmarks.data import Question, read_dialogues
 from commonplace.benchmarks.harness import (
-    Answer,
     Build,
     Metered,
     ask,
@@ -39,7 +39,7 @@ class ConversationOptions:
     """What to measure.
 
     Attributes:
-        format: one of `dialogues.FORMATS`.
+        format: one of `data.FORMATS`.
         limit_conversations: take only the first so many.
     """
 
@@ -60,18 +60,6 @@ class Outcome:
     ms: float
 
 
-@dataclass(slots=True)
-class _Tally:
-    """What the conversations seen so far add up to."""
-
-    outcomes: dict[Method, list[Outcome]]
-    builds: list[Build] = field(default_factory=list)
-    embedder: str = ""
-    without_evidence: int = 0
-    repaired: int = 0
-    unknown: int = 0
-
-
 def run(options: ConversationOptions, progress: Progress | None = None) -> dict[str, Any]:
     """Ask every question that has evidence by every method and return the JSON form of what was measured.
 
@@ -79,42 +67,37 @@ def run(options: ConversationOptions, progress: Progress | None = None) -> dict[
         UsageError: the file, its format or a method is wrong.
     """
     methods = check_methods(options.methods)
-    tally = _Tally({method: [] for method in methods})
-    dialogues = read_dialogues(options.file, options.format)
-    for number, dialogue in enumerate(islice(dialogues, options.limit_conversations)):
+    outcomes: dict[Method, list[Outcome]] = {method: [] for method in methods}
+    builds: list[Build] = []
+    counts = Counter(without_evidence=0, evidence_repaired=0, evidence_unknown=0)
+    embedder = ""
+    dialogues = islice(read_dialogues(options.file, options.format), options.limit_conversations)
+    for number, dialogue in enumerate(dialogues):
         if progress is not None:
             progress(f"conversations, now {dialogue.id}", number, options.limit_conversations or 0)
-        _take(tally, dialogue, options)
+        questions = [question for question in dialogue.questions if question.turns or question.sessions]
+        counts["without_evidence"] += len(dialogue.questions) - len(questions)
+        counts["evidence_repaired"] += dialogue.repaired
+        counts["evidence_unknown"] += dialogue.unknown
+        if not questions:
+            continue
+        session_of = {turn.id: turn.session for turn in dialogue.turns}
+        with workspace(None) as directory:
+            builds.append(build(directory, Metered(dialogue.turns), embedder=options.embedder, as_memories=True))
+            with open_engine(directory, now=dialogue.asked_at) as engine:
+                embedder = engine.index_status().embedder
+                ask_all(outcomes, engine, questions, session_of)
+    corpus = Build(*map(sum, zip(*map(astuple, [Build(), *builds]), strict=True)))
     return {
         "benchmark": "conversations",
         "format": options.format,
         "machine": describe(),
-        "embedder": tally.embedder,
-        "corpus": {"conversations": len(tally.builds), **_sum(tally.builds).to_dict()},
-        "questions": {
-            "asked": len(tally.outcomes[methods[0]]),
-            "without_evidence": tally.without_evidence,
-            "evidence_repaired": tally.repaired,
-            "evidence_unknown": tally.unknown,
-        },
-        "methods": {method: _report(outcomes) for method, outcomes in tally.outcomes.items()},
+        "embedder": embedder,
+        "corpus": {"conversations": len(builds), **corpus.to_dict()},
+        "questions": {"asked": len(outcomes[methods[0]]), **counts},
+        "methods": {method: _report(found) for method, found in outcomes.items()},
         "peak_memory_bytes": peak_memory_bytes(),
     }
-
-
-def _take(tally: _Tally, dialogue: Dialogue, options: ConversationOptions) -> None:
-    questions = [question for question in dialogue.questions if question.turns or question.sessions]
-    tally.without_evidence += len(dialogue.questions) - len(questions)
-    tally.repaired += dialogue.repaired
-    tally.unknown += dialogue.unknown
-    if not questions:
-        return
-    session_of = {turn.id: turn.session for turn in dialogue.turns}
-    with workspace(None) as directory:
-        tally.builds.append(build(directory, Metered(dialogue.turns), embedder=options.embedder, as_memories=True))
-        with open_engine(directory, now=dialogue.asked_at) as engine:
-            tally.embedder = engine.index_status().embedder
-            ask_all(tally.outcomes, engine, questions, session_of)
 
 
 def ask_all(
@@ -123,22 +106,16 @@ def ask_all(
     """Ask the questions by each method, and append what they found."""
     for method, found in outcomes.items():
         answers = ask(engine, [question.text for question in questions], method, owner_of)
-        found.extend(
-            _outcome(question, answer, session_of) for question, answer in zip(questions, answers, strict=True)
-        )
-
-
-def _outcome(question: Question, answer: Answer, session_of: dict[str, str]) -> Outcome:
-    # The place of a session is that of its best turn.
-    sessions = dict.fromkeys(session_of[turn] for turn in answer.ranking)
-    return Outcome(question, answer.ranking, tuple(sessions), answer.ms)
+        for question, answer in zip(questions, answers, strict=True):
+            # The place of a session is that of its best turn.
+            sessions = tuple(dict.fromkeys(session_of[turn] for turn in answer.ranking))
+            found.append(Outcome(question, answer.ranking, sessions, answer.ms))
 
 
 def _report(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    total = figures(outcomes)
     types = sorted({outcome.question.type for outcome in outcomes})
     return {
-        **total,
+        **figures(outcomes),
         **latency([outcome.ms for outcome in outcomes]),
         "by_type": {name: figures([o for o in outcomes if o.question.type == name], is_of_type=True) for name in types},
     }
@@ -159,15 +136,3 @@ def figures(outcomes: Sequence[Outcome], *, is_of_type: bool = False) -> dict[st
         "mrr": measures.mean([measures.reciprocal_rank(*pair) for pair in turns]),
     }
     return {"questions": len(outcomes), **{name: round(value, 4) for name, value in values.items()}}
-
-
-def _sum(builds: Iterable[Build]) -> Build:
-    parts = list(builds)
-    return Build(
-        documents=sum(part.documents for part in parts),
-        passages=sum(part.passages for part in parts),
-        text_bytes=sum(part.text_bytes for part in parts),
-        seconds=sum(part.seconds for part in parts),
-        store_bytes=sum(part.store_bytes for part in parts),
-        index_bytes=sum(part.index_bytes for part in parts),
-    )

@@ -416,6 +416,8 @@ TOPIC_SHARE = 0.3
 LENGTHS = (120, 281)
 """Words in a passage, uniform in this half-open range: 200 in the mean."""
 BATCH = 500
+SAMPLED = 500
+"""Documents that questions are made about."""
 MEMORY_WORDS = 40
 """Words of a made memory: a long sentence or two."""
 
@@ -494,6 +496,11 @@ def sample(documents: Iterable[Document], size: int, seed: int) -> list[Document
         elif (place := draw.randrange(number + 1)) < size:
             kept[place] = document
     return kept
+
+
+def questions_about(documents: Iterable[Document], size: int, seed: int) -> list[str]:
+    """Return questions about documents of which `SAMPLED` are drawn; none where these hold no words."""
+    return make_queries(sample(documents, SAMPLED, seed), size, seed + 1)
 
 
 def make_queries(passages: Sequence[Document], size: int, seed: int) -> list[str]:

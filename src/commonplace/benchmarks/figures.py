@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import commonplace
-from commonplace.benchmarks.harness import describe
+from commonplace.benchmarks.harness import describe, last_line
 from commonplace.benchmarks.measures import mean
 from commonplace.errors import UsageError
 from commonplace.types import Progress
@@ -170,7 +170,8 @@ def run(options: FigureOptions, progress: Progress | None = None) -> dict[str, A
             missing[part.name] = str(error)
     rows = [row(figure, measured, missing) for figure in figures(sizes, list(sets))]
     if not sets:
-        rows.append(_not_measured("nDCG@10, precision@10, recall@10 on labelled sets", _NAME_DATA))
+        unmeasured = Figure("nDCG@10, precision@10, recall@10 on labelled sets", "", ("sets",), mean)
+        rows.append(row(unmeasured, {}, {"sets": _NAME_DATA}))
     return {
         "benchmark": "figures",
         "machine": describe(),
@@ -225,10 +226,12 @@ def _latency(passages: int, sizes: Sizes, seed: tuple[str, ...]) -> Part:
     name = f"latency {passages}"
     if passages not in sizes.passages:
         return Part(name, why_not=_ONLY_FULL)
-    given = ("--passages", str(passages), "--queries", str(sizes.queries), *seed)
+    arguments = ("--passages", str(passages), "--queries", str(sizes.queries), *seed)
     # Beside the smallest the build of Tantivy alone is asked for; all others have searches alone in the table.
-    beside = () if passages == sizes.passages[0] else ("--no-baselines",)
-    return Part(name, ("latency", *given, *beside))
+    beside = _of_clone(name, (*arguments, "--json"), "baselines")
+    if passages == sizes.passages[0] and not beside.why_not:
+        return beside
+    return Part(name, ("latency", *arguments))
 
 
 def _everyday_parts(options: FigureOptions) -> list[Part]:
@@ -274,14 +277,14 @@ def _measured(part: Part) -> dict[str, Any]:
         check=False,
     )
     if done.returncode != 0:
-        raise ValueError(_complaint(done.stderr) or f"it ended with {done.returncode}")
+        raise ValueError(_complaint(done.stderr))
     told: dict[str, Any] = json.loads(done.stdout)
     return told
 
 
 def _complaint(stderr: str) -> str:
     """Return the message of the error that a command told as JSON, or else the last line that it wrote."""
-    last = stderr.strip().rpartition("\n")[2]
+    last = last_line(stderr)
     try:
         return str(json.loads(last)["error"]["message"])
     except (ValueError, LookupError, TypeError):
@@ -297,55 +300,40 @@ def row(figure: Figure, measured: Mapping[str, Any], missing: Mapping[str, str])
             value = figure.read(*(measured[part] for part in figure.parts))
         except LookupError as error:
             why_not = f"this system does not tell {error.args[0]}"
-    if value is None:
-        return _not_measured(figure.what, why_not, _asked(figure, figure.contract), _asked(figure, figure.aim))
+    bounds = {"contract": figure.contract, "aim": figure.aim}
     return {
         "what": figure.what,
-        "contract": _asked(figure, figure.contract),
-        "aim": _asked(figure, figure.aim),
-        "measured": _shown(value, figure.unit, is_gain=figure.unit == "%"),
-        "contract_reached": _reached(figure, figure.contract, value),
-        "aim_reached": _reached(figure, figure.aim, value),
-        "value": round(value, 4),
-        "unit": figure.unit,
+        **{name: _asked(bound, figure.unit) for name, bound in bounds.items()},
+        "measured": f"not measured: {why_not}" if value is None else _shown(value, figure.unit),
+        **{f"{name}_reached": _reached(figure, bound, value) for name, bound in bounds.items()},
+        "value": value if value is None else round(value, 4),
+        "unit": "" if value is None else figure.unit,
     }
 
 
-def _not_measured(what: str, why: str, contract: str = "–", aim: str = "–") -> dict[str, Any]:
-    return {
-        "what": what,
-        "contract": contract,
-        "aim": aim,
-        "measured": f"not measured: {why}",
-        "contract_reached": "–",
-        "aim_reached": "–",
-        "value": None,
-        "unit": "",
-    }
-
-
-def _asked(figure: Figure, bound: Bound | None) -> str:
+def _asked(bound: Bound | None, unit: str) -> str:
     if bound is None:
         return "–"
-    return f"{bound.sign} {_shown(bound.value, figure.unit, is_gain=False, is_exact=True)}"
+    shown = f"{bound.value:g}" if not unit else _shown(bound.value, unit).removeprefix("+")
+    return f"{bound.sign} {shown}"
 
 
-def _reached(figure: Figure, bound: Bound | None, value: float) -> str:
-    if bound is None:
+def _reached(figure: Figure, bound: Bound | None, value: float | None) -> str:
+    if bound is None or value is None:
         return "–"
     if figure.is_smaller:
         return "smaller size"
     return "yes" if bound.is_met(value) else "no"
 
 
-def _shown(value: float, unit: str, *, is_gain: bool, is_exact: bool = False) -> str:
-    """Return a figure with its unit: three digits, or as many as it has where it is one that is asked for."""
+def _shown(value: float, unit: str) -> str:
+    """Return a figure with its unit, to three digits; a percentage is a gain and has a sign."""
     if unit == "share":
         return f"{100 * value:.3g} %"
     if not unit:
-        return f"{value:g}" if is_exact else f"{value:.3f}"
+        return f"{value:.3f}"
     number = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-    sign = "+" if is_gain and value > 0 else ""
+    sign = "+" if unit == "%" and value > 0 else ""
     return f"{sign}{number.replace('-', '−')} {unit}"
 
 
@@ -353,12 +341,8 @@ def markdown(result: Mapping[str, Any]) -> str:
     """Return the table as Markdown, with the line that no figure goes without: date, machine, sizes, seed."""
     machine = ", ".join(f"{name} {value}" for name, value in result["machine"].items())
     when = f"Measured on {result['date']} in {result['minutes']:g} minutes"
-    lines = [
-        f"{when}: {machine}; size {result['size']}, seed {result['seed']}.",
-        "",
-        *(f"| {' | '.join(cells)} |" for cells in (COLUMNS, ("---",) * len(COLUMNS), *cells_of(result))),
-    ]
-    return "\n".join(lines) + "\n"
+    rows = (f"| {' | '.join(cells)} |" for cells in (COLUMNS, ("---",) * len(COLUMNS), *cells_of(result)))
+    return "\n".join([f"{when}: {machine}; size {result['size']}, seed {result['seed']}.", "", *rows]) + "\n"
 
 
 def cells_of(result: Mapping[str, Any]) -> list[tuple[str, ...]]:

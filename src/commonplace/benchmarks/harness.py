@@ -8,20 +8,46 @@ import resource
 import sqlite3
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 import commonplace
 from commonplace.benchmarks.measures import percentile
 from commonplace.engine import Engine
 from commonplace.errors import UsageError
-from commonplace.types import METHODS, Document, Hit, Method, Progress, Stage
+from commonplace.models import registry
+from commonplace.models.contract import Embedder, TokenizedText
+from commonplace.types import METHODS, Document, Embedding, Hit, Method, Progress, Stage
 
 FILLED_AT_ONCE = 1_000
+DEPTH = 100
+"""How many hits a question about quality asks for, and the deepest that any measure looks."""
+WARM_UP = "open the files and fill the caches before the clock starts"
+
+
+def check_counts(**counts: int) -> None:
+    """Refuse numbers below 1.
+
+    Raises:
+        UsageError: names the first.
+    """
+    for name, value in counts.items():
+        if value < 1:
+            raise UsageError(f"{name} is {value}", remedy="give at least 1")
+
+
+def last_line(complaint: str) -> str:
+    """Return the last line that a process wrote before it failed."""
+    return (complaint.strip().splitlines() or ["it said nothing"])[-1]
 
 
 @contextmanager
@@ -72,12 +98,12 @@ class Build:
         store_bytes, index_bytes: what lies on disk afterwards, the truth and what is derived from it.
     """
 
-    documents: int
-    passages: int
-    text_bytes: int
-    seconds: float
-    store_bytes: int
-    index_bytes: int
+    documents: int = 0
+    passages: int = 0
+    text_bytes: int = 0
+    seconds: float = 0.0
+    store_bytes: int = 0
+    index_bytes: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, with the size against the text."""
@@ -105,7 +131,7 @@ def build(
     """Index the documents into a new store, close it, and measure it; closing folds SQLite's log into the database.
 
     Args:
-        as_memories: remember them, one after the other, instead of indexing them as documents.
+        as_memories: remember them instead of indexing them as documents.
     """
     with open_engine(directory, embedder=embedder, progress=progress) as engine:
         start = time.perf_counter()
@@ -116,14 +142,8 @@ def build(
         seconds = time.perf_counter() - start - documents.seconds
         passages = engine.index_status().counts["passages"]
     index = size_bytes(directory / "index")
-    return Build(
-        documents=documents.documents,
-        passages=passages,
-        text_bytes=documents.text_bytes,
-        seconds=seconds,
-        store_bytes=size_bytes(directory) - index,
-        index_bytes=index,
-    )
+    store = size_bytes(directory) - index
+    return Build(documents.documents, passages, documents.text_bytes, seconds, store, index)
 
 
 def as_memory(document: Document) -> dict[str, Any]:
@@ -164,29 +184,22 @@ def fill(
         return {"stored": len(known), "fill_s": round(time.perf_counter() - begun, 3)}
 
 
-DEPTH = 100
-"""How many hits a question about quality asks for, and the deepest that any measure looks."""
-
-WARM_UP = "open the files and fill the caches before the clock starts"
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What one question found.
 
     Attributes:
         ranking: ids of what was found, best first, each once.
-        scores: the best score of each, in the same order, 0–1.
-        probabilities: of relevance, likewise.
+        scores, probabilities: the best of each, in the same order, 0–1.
         ms: from the call to its return.
         stages: the engine's own account of it.
     """
 
-    ranking: tuple[str, ...]
-    scores: tuple[float, ...]
-    probabilities: tuple[float, ...]
-    ms: float
-    stages: tuple[Stage, ...]
+    ranking: tuple[str, ...] = ()
+    scores: tuple[float, ...] = ()
+    probabilities: tuple[float, ...] = ()
+    ms: float = 0.0
+    stages: tuple[Stage, ...] = ()
 
 
 def owner_of(hit: Hit) -> str:
@@ -221,40 +234,25 @@ def ask(
     progress: Progress | None = None,
     *,
     limit: int = DEPTH,
-    min_score: float | None = 0.0,
 ) -> Iterator[Answer]:
-    """Yield the answer to each question in turn, one at a time and from one thread.
-
-    Args:
-        min_score: as the engine's; no hit is cut for its score unless it is given, None is the engine's own cut.
-    """
+    """Yield the answer to each question in turn, one at a time, from one thread and without a threshold."""
     engine.search(WARM_UP, limit=limit, method=method, min_score=0.0)
     for number, question in enumerate(questions):
         if progress is not None:
             progress(f"asking, {method}", number, len(questions))
-        yield _ask_one(engine, question, method, identity, limit, min_score)
+        if not question.strip():
+            yield Answer()
+            continue
+        start = time.perf_counter()
+        result = engine.search(question, limit=limit, method=method, min_score=0.0)
+        ms = (time.perf_counter() - start) * 1000
+        best: dict[str, Hit] = {}
+        for hit in result.hits:
+            best.setdefault(identity(hit), hit)
+        scores = tuple(hit.score for hit in best.values())
+        yield Answer(tuple(best), scores, tuple(hit.probability or 0.0 for hit in best.values()), ms, result.stages)
     if progress is not None:
         progress(f"asking, {method}", len(questions), len(questions))
-
-
-def _ask_one(
-    engine: Engine,
-    question: str,
-    method: Method,
-    identity: Callable[[Hit], str],
-    limit: int,
-    min_score: float | None,
-) -> Answer:
-    if not question.strip():
-        return Answer((), (), (), 0.0, ())
-    start = time.perf_counter()
-    result = engine.search(question, limit=limit, method=method, min_score=min_score)
-    ms = (time.perf_counter() - start) * 1000
-    best: dict[str, Hit] = {}
-    for hit in result.hits:
-        best.setdefault(identity(hit), hit)
-    scores = tuple(hit.score for hit in best.values())
-    return Answer(tuple(best), scores, tuple(hit.probability or 0.0 for hit in best.values()), ms, result.stages)
 
 
 def latency(times_ms: Sequence[float]) -> dict[str, float]:
@@ -278,34 +276,29 @@ def describe() -> dict[str, Any]:
 
 def peak_memory_bytes() -> int:
     """Return the most memory that this process ever had resident."""
-    return _from_proc("VmHWM") or _highest()
+    return memory_of(os.getpid()).get("peak_bytes") or _highest()
 
 
 def resident_memory_bytes() -> int:
     """Return what this process has resident now; where the system does not tell (no /proc), the most it ever had."""
-    return _from_proc("VmRSS") or _highest()
+    return memory_of(os.getpid()).get("resident_bytes") or _highest()
 
 
 def memory_of(pid: int) -> dict[str, int]:
-    """Return what another process has in memory; {} where the system does not tell (no /proc).
+    """Return what a process has in memory; {} where the system does not tell (no /proc).
 
     Returns:
         `resident_bytes` (RSS), `proportional_bytes` (PSS, where what several processes share is divided among them),
         `anonymous_bytes` (what is its own and in no file) and `peak_bytes`, the most that it ever had resident.
     """
     status, rollup = (_sizes(Path(f"/proc/{pid}/{name}")) for name in ("status", "smaps_rollup"))
-    told = {
+    sizes = {
         "resident_bytes": status.get("VmRSS"),
         "proportional_bytes": rollup.get("Pss"),
         "anonymous_bytes": rollup.get("Anonymous"),
         "peak_bytes": status.get("VmHWM"),
     }
-    return {name: size for name, size in told.items() if size is not None}
-
-
-def _from_proc(name: str) -> int:
-    """Return a line of /proc/self/status, 0 where there is none."""
-    return _sizes(Path("/proc/self/status")).get(name, 0)
+    return {name: size for name, size in sizes.items() if size is not None}
 
 
 def _sizes(path: Path) -> dict[str, int]:
@@ -328,13 +321,8 @@ def _highest() -> int:
 
 def size_bytes(*paths: Path) -> int:
     """Return the sizes of files and of all files in directories, added; what is missing counts nothing."""
-    total = 0
-    for path in paths:
-        if path.is_file():
-            total += path.stat().st_size
-        elif path.is_dir():
-            total += sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-    return total
+    files = (file for path in paths for file in (path, *path.rglob("*")) if file.is_file())
+    return sum(file.stat().st_size for file in files)
 
 
 def bare_commits(path: Path, count: int) -> list[float]:
@@ -353,3 +341,95 @@ def bare_commits(path: Path, count: int) -> list[float]:
         for suffix in ("", "-wal", "-shm"):
             path.with_name(path.name + suffix).unlink(missing_ok=True)
     return times
+
+
+CACHED: Final = "minilm"
+"""The embedder of ours that takes long enough."""
+TEXTS_AT_ONCE: Final = 64
+_WAIT_S: Final = 60.0
+_TABLE: Final = """
+CREATE TABLE IF NOT EXISTS vectors
+    (embedder TEXT NOT NULL, text BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (embedder, text)) WITHOUT ROWID
+"""
+
+
+class CachedEmbedder:
+    """An embedder in front of which stands a file of its vectors. Safe for threads; processes may share the file."""
+
+    def __init__(self, embedder: Embedder, directory: Path) -> None:
+        """Open the file `vectors.db` in the directory, and create both if need be.
+
+        Raises:
+            UsageError: it cannot be opened, or is no such file.
+        """
+        self._embedder = embedder
+        self._lock = threading.Lock()
+        path = directory / "vectors.db"
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._file = sqlite3.connect(path, timeout=_WAIT_S, check_same_thread=False, isolation_level=None)
+            self._file.execute("PRAGMA synchronous = OFF")
+            self._file.execute(_TABLE)
+        except (OSError, sqlite3.Error) as error:
+            remedy = "name another directory"
+            raise UsageError(f"the vectors cache {path} cannot be used: {error}", remedy=remedy) from error
+
+    @property
+    def stamp(self) -> Embedding:
+        """That of the embedder behind it."""
+        return self._embedder.stamp
+
+    def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
+        """Return what the embedder returns, computing only the vectors that the file does not hold."""
+        parts = [self._part(texts[start : start + TEXTS_AT_ONCE]) for start in range(0, len(texts), TEXTS_AT_ONCE)]
+        return np.concatenate([np.zeros((0, self.stamp.dimensions), np.float32), *parts])
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _part(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
+        name, keys = str(self.stamp), [_key(text) for text in texts]
+        vectors = np.empty((len(texts), self.stamp.dimensions), np.float32)
+        missing = []
+        for place, key in enumerate(keys):
+            with self._lock:
+                found = self._file.execute("SELECT vector FROM vectors WHERE embedder = ? AND text = ?", (name, key))
+                row = found.fetchone()
+            if row is None:
+                missing.append(place)
+            else:
+                vectors[place] = np.frombuffer(row[0], "<f4")
+        if missing:
+            vectors[missing] = self._embedder.embed([texts[place] for place in missing])
+            rows = [(name, keys[place], vectors[place].astype("<f4").tobytes()) for place in missing]
+            with self._lock:
+                self._file.execute("BEGIN IMMEDIATE")
+                self._file.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", rows)
+                self._file.execute("COMMIT")
+        return vectors
+
+
+def _key(text: TokenizedText) -> bytes:
+    digest = blake2b(text.token_ids.tobytes(), digest_size=16)
+    digest.update(text.text.encode("utf-8", "surrogatepass"))
+    return digest.digest()
+
+
+@contextmanager
+def vectors_cache(directory: Path | None) -> Iterator[None]:
+    """Let every `minilm` that is opened by its name in this process keep its vectors in a file; None changes nothing.
+
+    Raises:
+        UsageError: the file cannot be used.
+    """
+    if directory is None:
+        yield
+        return
+    usual = registry.EMBEDDERS[CACHED]
+    with closing(CachedEmbedder(usual(), directory)) as cached:
+        registry.EMBEDDERS[CACHED] = lambda: cached
+        try:
+            yield
+        finally:
+            registry.EMBEDDERS[CACHED] = usual

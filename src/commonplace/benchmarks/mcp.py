@@ -16,10 +16,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from commonplace.benchmarks.data import make_queries, sample, texts
-from commonplace.benchmarks.harness import bare_commits, describe, fill, latency, memory_of, open_engine, workspace
+from commonplace.benchmarks.data import questions_about, texts
+from commonplace.benchmarks.harness import (
+    bare_commits,
+    check_counts,
+    describe,
+    fill,
+    last_line,
+    latency,
+    memory_of,
+    open_engine,
+    workspace,
+)
 from commonplace.benchmarks.measures import median
-from commonplace.errors import CommonplaceError, UsageError
+from commonplace.errors import CommonplaceError
 from commonplace.types import Progress
 
 STARTS = 5
@@ -48,9 +58,7 @@ class ServerOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, value in (("memories", self.memories), ("searches", self.searches), ("calls", self.calls)):
-            if value < 1:
-                raise UsageError(f"{name} is {value}", remedy="give at least 1")
+        check_counts(memories=self.memories, searches=self.searches, calls=self.calls)
 
 
 def run(options: ServerOptions, progress: Progress | None = None) -> dict[str, Any]:
@@ -66,7 +74,7 @@ def run(options: ServerOptions, progress: Progress | None = None) -> dict[str, A
     made = texts(options.memories + 2 * options.calls, options.seed)
     known = list(islice(made, options.memories))
     fresh = [document.text for document in made]
-    questions = make_queries(sample(known, 500, options.seed), options.searches, options.seed + 1)
+    questions = questions_about(known, options.searches, options.seed)
     with workspace(options.keep) as directory:
         filled = fill(directory, known, options.embedder, progress)
         with open_engine(directory) as engine:
@@ -213,7 +221,9 @@ class Server:
             self._process.communicate()
             raise
         if kind is None and self._process.returncode != 0:
-            raise CommonplaceError(f"the server ended with {self._process.returncode}: {_last(complaint)}")
+            raise CommonplaceError(
+                f"the server ended with {self._process.returncode}: {last_line(complaint.decode('utf-8', 'replace'))}"
+            )
 
     @property
     def pid(self) -> int:
@@ -242,7 +252,9 @@ class Server:
         line = self._process.stdout.readline()
         if not line:
             complaint = self._process.communicate(timeout=_TIMEOUT_S)[1]
-            raise CommonplaceError(f"the server ended with {self._process.returncode}: {_last(complaint)}")
+            raise CommonplaceError(
+                f"the server ended with {self._process.returncode}: {last_line(complaint.decode('utf-8', 'replace'))}"
+            )
         answer = json.loads(line)
         if "error" in answer:
             raise CommonplaceError(f"the server refused {method}: {answer['error']['message']}")
@@ -260,8 +272,3 @@ class Server:
             raise CommonplaceError(f"{tool} failed: {result['content'][0]['text']}")
         structured: Mapping[str, Any] = result["structuredContent"]
         return structured
-
-
-def _last(complaint: bytes) -> str:
-    lines = complaint.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1] if lines else "it said nothing"

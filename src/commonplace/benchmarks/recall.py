@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from commonplace.benchmarks import measures
-from commonplace.benchmarks.data import Person, PersonalQuestion, read_people, read_talk
-from commonplace.benchmarks.harness import describe, latency, open_engine, peak_memory_bytes, workspace
+from commonplace.benchmarks.data import PersonalQuestion, read_people, read_talk
+from commonplace.benchmarks.harness import (
+    describe,
+    latency,
+    open_engine,
+    peak_memory_bytes,
+    workspace,
+)
 from commonplace.search.hits import is_likely
-from commonplace.types import Hit, Progress
+from commonplace.types import Progress
 
 LIMIT: Final = 5
 """How many hits a question asks for, as an agent would."""
@@ -27,8 +32,8 @@ class RecallOptions:
     """What to measure.
 
     Attributes:
-        memories, questions: JSON lines, as `datasets.read_people` reads them.
-        among: other talk to store beside each person's memories, as `datasets.read_talk` reads it.
+        memories, questions: JSON lines, as `data.read_people` reads them.
+        among: other talk to store beside each person's memories, as `data.read_talk` reads it.
     """
 
     memories: Path
@@ -54,24 +59,10 @@ class Outcome:
     ms: float
 
     @property
-    def is_newest_first(self) -> bool:
-        """Tell whether the newest relevant memory is found and no overtaken one stands above it."""
-        first = measures.first_relevant(self.ranking, {self.newest, *self.question.stale})
-        return first is not None and self.ranking[first - 1] == self.newest
-
-    @property
-    def is_overtaken_first(self) -> bool:
-        """Tell whether an overtaken memory stands above the newest relevant one, or alone."""
-        first = measures.first_relevant(self.ranking, {self.newest, *self.question.stale})
-        return first is not None and self.ranking[first - 1] != self.newest
-
-
-@dataclass(slots=True)
-class _Tally:
-    outcomes: list[Outcome] = field(default_factory=list)
-    memories: int = 0
-    seconds: float = 0.0
-    embedder: str = ""
+    def first(self) -> str:
+        """The first found of the newest relevant memory and the overtaken ones, "" where none is found."""
+        rank = measures.first_relevant(self.ranking, {self.newest, *self.question.stale})
+        return self.ranking[rank - 1] if rank else ""
 
 
 def run(options: RecallOptions, progress: Progress | None = None) -> dict[str, Any]:
@@ -82,56 +73,50 @@ def run(options: RecallOptions, progress: Progress | None = None) -> dict[str, A
     """
     people = read_people(options.memories, options.questions)
     others = [] if options.among is None else list(islice(read_talk(options.among), OTHERS))
-    tally = _Tally()
+    outcomes: list[Outcome] = []
+    memories, seconds, embedder = 0, 0.0, ""
     for number, person in enumerate(people):
         if progress is not None:
             progress(f"people, now {person.name}", number, len(people))
-        _take(tally, person, others, options.embedder)
+        with (
+            workspace(None) as directory,
+            open_engine(directory, namespace=person.name, embedder=options.embedder) as engine,
+        ):
+            start = time.perf_counter()
+            engine.remember_many([{"content": text} for text in others], force=True)
+            kept = engine.remember_many(person.memories, force=True)
+            seconds += time.perf_counter() - start
+            memories += len(kept)
+            embedder = engine.index_status().embedder
+            born = {memory.id: memory.at for memory in kept}
+            for question in person.questions:
+                start = time.perf_counter()
+                hits = engine.recall(question.text, limit=LIMIT, touch=False).hits
+                ms = (time.perf_counter() - start) * 1000
+                newest = max(question.relevant, key=lambda id_: born[id_], default="")
+                ranking = tuple(dict.fromkeys(hit.owner_id for hit in hits))
+                outcomes.append(Outcome(question, ranking, newest, any(map(is_likely, hits)), ms))
     return {
         "benchmark": "recall",
         "machine": describe(),
-        "embedder": tally.embedder,
+        "embedder": embedder,
         "corpus": {
             "people": len(people),
-            "memories": tally.memories,
+            "memories": memories,
             "others_each": len(others),
-            "build_s": round(tally.seconds, 3),
+            "build_s": round(seconds, 3),
         },
-        "styles": _by_style(tally.outcomes),
-        "time": latency([outcome.ms for outcome in tally.outcomes]),
+        "styles": _by_style(outcomes),
+        "time": latency([outcome.ms for outcome in outcomes]),
         "peak_memory_bytes": peak_memory_bytes(),
     }
 
 
-def _take(tally: _Tally, person: Person, others: Sequence[str], embedder: str | None) -> None:
-    with (
-        workspace(None) as directory,
-        open_engine(directory, namespace=person.name, embedder=embedder) as engine,
-    ):
-        start = time.perf_counter()
-        engine.remember_many([{"content": text} for text in others], force=True)
-        kept = engine.remember_many(person.memories, force=True)
-        tally.seconds += time.perf_counter() - start
-        tally.memories += len(kept)
-        tally.embedder = engine.index_status().embedder
-        born = {memory.id: memory.at for memory in kept}
-        for question in person.questions:
-            start = time.perf_counter()
-            hits = engine.recall(question.text, limit=LIMIT, touch=False).hits
-            ms = (time.perf_counter() - start) * 1000
-            newest = max(question.relevant, key=lambda id_: born[id_], default="")
-            tally.outcomes.append(_outcome(question, hits, newest, ms))
-
-
-def _outcome(question: PersonalQuestion, hits: Sequence[Hit], newest: str, ms: float) -> Outcome:
-    ranking = tuple(dict.fromkeys(hit.owner_id for hit in hits))
-    return Outcome(question, ranking, newest, any(map(is_likely, hits)), ms)
-
-
 def _by_style(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Return the figures of each style in the order of the file, and of all questions that have an answer."""
-    styles = Counter(outcome.question.style for outcome in outcomes)
-    parts = {style: [each for each in outcomes if each.question.style == style] for style in styles}
+    parts: dict[str, list[Outcome]] = {}
+    for each in outcomes:
+        parts.setdefault(each.question.style, []).append(each)
     parts["all with an answer"] = [each for each in outcomes if each.question.relevant]
     return {name: figures(part) for name, part in parts.items()}
 
@@ -139,24 +124,27 @@ def _by_style(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 def figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Return shares of these questions; a recall is the share of which a relevant memory is among the first.
 
-    `newest_first` and `overtaken_first` are counts of the questions `with_overtaken`, of which neither need be found.
+    `newest_first` counts the questions `with_overtaken` of which the newest relevant memory is found and no overtaken
+    one stands above it, `overtaken_first` those of which an overtaken one stands above it, or alone.
     """
-    asked = [(each.ranking, each.question.relevant) for each in outcomes if each.question.relevant]
+    asked = [each for each in outcomes if each.question.relevant]
     stale = [each for each in outcomes if each.question.stale]
-    found: Mapping[str, float] = {
-        **{
-            f"recall@{k}": measures.mean([float(not set(wanted).isdisjoint(got[:k])) for got, wanted in asked])
-            for k in (1, LIMIT)
-            if asked
-        },
-        "nothing": measures.mean([float(not each.ranking) for each in outcomes]),
-        "nothing_or_weak": measures.mean([float(not each.has_likely) for each in outcomes]),
-        "likely_or_sure": measures.mean([float(each.has_likely) for each in outcomes]),
+
+    def share(claims: Sequence[bool]) -> float:
+        return round(measures.mean([float(claim) for claim in claims]), 4)
+
+    recalls = {
+        f"recall@{k}": share([not set(each.question.relevant).isdisjoint(each.ranking[:k]) for each in asked])
+        for k in (1, LIMIT)
+        if asked
     }
     return {
         "questions": len(outcomes),
-        **{name: round(value, 4) for name, value in found.items()},
+        **recalls,
+        "nothing": share([not each.ranking for each in outcomes]),
+        "nothing_or_weak": share([not each.has_likely for each in outcomes]),
+        "likely_or_sure": share([each.has_likely for each in outcomes]),
         "with_overtaken": len(stale),
-        "newest_first": sum(each.is_newest_first for each in stale),
-        "overtaken_first": sum(each.is_overtaken_first for each in stale),
+        "newest_first": sum(each.first == each.newest != "" for each in stale),
+        "overtaken_first": sum(each.first not in ("", each.newest) for each in stale),
     }

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from commonplace.benchmarks.figures import COLUMNS, cells_of
 from commonplace.errors import MissingExtraError, UsageError
 
-_MEGABYTE = 1_000_000
+_MEGABYTE: Final = 1_000_000
+_NOT_SHOWN: Final = frozenset({"benchmark", "machine", "embedder", "curves"})
+_MAX_COLUMNS: Final = 7
+"""A table with more is turned on its side: a terminal is narrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,154 +26,49 @@ class Sheet:
 
 
 def sheets(result: Mapping[str, Any]) -> list[Sheet]:
-    """Return the tables of what the `run` of one of the benchmarks returned, the main one first."""
-    alone = {
-        "mcp": _mcp,
-        "figures": _reached,
-        "recall": _recall,
+    """Return the tables of what a benchmark measured: one for each part of its JSON form that holds no further ones."""
+    if result.get("benchmark") == "figures":
+        title = f"Figures to reach, measured on {result['date']} in {result['minutes']:g} minutes"
+        return [Sheet(f"{title}, size {result['size']}", COLUMNS, tuple(cells_of(result)))]
+    return list(_sheets("", {name: value for name, value in result.items() if name not in _NOT_SHOWN}))
+
+
+def _sheets(title: str, value: Mapping[str, Any]) -> Iterator[Sheet]:
+    plain = {name: each for name, each in value.items() if not isinstance(each, Mapping | list)}
+    if plain:
+        rows = tuple((_heading(name), _cell(name, each)) for name, each in plain.items())
+        yield Sheet(title or "In all", ("what", "value"), rows)
+    for name, each in value.items():
+        inner = f"{title}, {_heading(name)}" if title else _heading(name).capitalize()
+        if isinstance(each, list):
+            yield from _table(inner, {str(number): row for number, row in enumerate(each, start=1)})
+        elif isinstance(each, Mapping) and each and all(isinstance(row, Mapping) for row in each.values()):
+            yield from _table(inner, each)
+        elif isinstance(each, Mapping):
+            yield from _sheets(inner, each)
+
+
+def _table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> Iterator[Sheet]:
+    """Yield one table of what the rows hold, a row each, and then the tables inside of them."""
+    flat = {
+        what: {name: _cell(name, each) for name, each in row.items() if not isinstance(each, Mapping | list)}
+        for what, row in rows.items()
     }
-    if result["benchmark"] in alone:
-        return alone[result["benchmark"]](result)
-    tables = {"retrieval": _retrieval, "conversations": _conversations, "latency": _latency}
-    return [*tables[result["benchmark"]](result), *_build(result)]
-
-
-def _mcp(result: Mapping[str, Any]) -> list[Sheet]:
-    times = {**result["tools"], "a ping": result["floor"]["ping"], "a bare commit": result["floor"]["commit"]}
-    return [
-        Sheet(
-            f"Tools, {result['memories']['stored']:,} memories stored before",
-            ("call", "p50 ms", "p95 ms"),
-            tuple(
-                (name, _cell("p50_ms", row["p50_ms"]), _cell("p95_ms", row["p95_ms"])) for name, row in times.items()
-            ),
-        ),
-        _pairs("From the start of the process", result["start"]),
-        _memory(result["memory"]),
-        _pairs("What a model reads in every session", result["told"]),
-    ]
-
-
-def _reached(result: Mapping[str, Any]) -> list[Sheet]:
-    title = f"Figures to reach, measured on {result['date']} in {result['minutes']:g} minutes, size {result['size']}"
-    return [Sheet(title, COLUMNS, tuple(cells_of(result)))]
-
-
-def _recall(result: Mapping[str, Any]) -> list[Sheet]:
-    names = ("questions", "recall@1", "recall@5", "nothing", "nothing_or_weak", "likely_or_sure")
-    overtaken = ("with_overtaken", "newest_first", "overtaken_first")
-    others = result["corpus"]["others_each"]
-    where = f"among {others:,} turns of other talk" if others else "alone"
-    return [
-        _times(f"Found, each person's memories {where}", result["styles"], (*names, *overtaken)),
-        _pairs(
-            "Stored and asked", {**result["corpus"], **result["time"], "peak_memory_bytes": result["peak_memory_bytes"]}
-        ),
-    ]
-
-
-def _times(title: str, rows: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> Sheet:
-    return Sheet(
-        title,
-        ("what", *map(_heading, names)),
-        tuple(
-            (where, *(_cell(name, row[name]) if name in row else "–" for name in names)) for where, row in rows.items()
-        ),
-    )
-
-
-def _memory(stages: Mapping[str, Mapping[str, int]]) -> Sheet:
-    sizes = {stage: sizes for stage, sizes in stages.items() if sizes}
-    names = dict.fromkeys(name for each in sizes.values() for name in each)
-    return Sheet(
-        "Memory of the process",
-        ("when", *map(_heading, names)),
-        tuple((_heading(stage), *(_cell(name, each[name]) for name in names)) for stage, each in sizes.items()),
-    )
-
-
-def _retrieval(result: Mapping[str, Any]) -> list[Sheet]:
-    return [_by_method(f"Found, {result['queries']['asked']} queries", result["methods"])]
-
-
-def _conversations(result: Mapping[str, Any]) -> list[Sheet]:
-    methods = result["methods"]
-    flat = {name: {key: value for key, value in row.items() if key != "by_type"} for name, row in methods.items()}
-    turns = {
-        name: {key: value for key, value in row.items() if not key.startswith(("session", "all_s"))}
-        for name, row in flat.items()
-    }
-    sessions = {
-        name: {key: value for key, value in row.items() if key.startswith(("session", "all_s"))}
-        for name, row in flat.items()
-    }
-    shown = {
-        "questions": "questions",
-        "recall@5": "recall@5",
-        "recall@10": "recall@10",
-        "session_recall@5": "session@5",
-        "all_evidence@5": "all@5",
-    }
-    return [
-        _by_method("Evidence found, by turn", turns),
-        _by_method("Evidence found, by session", sessions),
-        *(
-            Sheet(
-                f"By type of question, {method}",
-                ("type", *shown.values()),
-                tuple((name, *(_cell(key, kind[key]) for key in shown)) for name, kind in row["by_type"].items()),
-            )
-            for method, row in methods.items()
-        ),
-    ]
-
-
-def _latency(result: Mapping[str, Any]) -> list[Sheet]:
-    columns = ("p50_ms", "p95_ms", "max_ms")
-    rows = [
-        (label, *(_cell(key, times[key]) for key in columns))
-        for method, figures in result["methods"].items()
-        for label, times in [(method, figures), *((f"  {name}", stage) for name, stage in figures["stages"].items())]
-    ]
-    tables = [Sheet("Search, whole and by stage", ("method", *map(_heading, columns)), tuple(rows))]
-    tables.append(_pairs("A process of its own", result["process"]))
-    if "baselines" in result:
-        names = ("build_s", "bytes", *columns)
-        cells = [
-            (name, *(_cell(key, figures[key]) if key in figures else "–" for key in names))
-            for name, figures in result["baselines"].items()
-        ]
-        tables.append(Sheet("The same work by simpler means", ("means", *map(_heading, names)), tuple(cells)))
-        ratios = [
-            (name, *(f"{row[key]:g} ×" if key in row else "–" for key in ("build", "p50", "p95")))
-            for name, row in result["ratios"].items()
-        ]
-        tables.append(Sheet("Ours in multiples of theirs", ("means", "build", "p50", "p95"), tuple(ratios)))
-    return tables
-
-
-def _build(result: Mapping[str, Any]) -> list[Sheet]:
-    build = dict(result["corpus"])
-    return [_pairs("Build", {**build, "peak_memory_bytes": result["peak_memory_bytes"]})]
-
-
-def _by_method(title: str, methods: Mapping[str, Mapping[str, Any]]) -> Sheet:
-    """Lay out one measure a row: there are more measures than methods, and a terminal is narrow."""
-    names = dict.fromkeys(name for row in methods.values() for name in row)
-    rows = tuple((_heading(name), *(_cell(name, row[name]) for row in methods.values())) for name in names)
-    return Sheet(title, ("measure", *methods), rows)
-
-
-def _pairs(title: str, values: Mapping[str, Any]) -> Sheet:
-    return Sheet(
-        title, ("what", "value"), tuple((_heading(name), _cell(name, value)) for name, value in values.items())
-    )
+    names = list(dict.fromkeys(name for row in flat.values() for name in row))
+    if len(names) > _MAX_COLUMNS:
+        turned = tuple((_heading(name), *(row.get(name, "–") for row in flat.values())) for name in names)
+        yield Sheet(title, ("what", *map(_heading, flat)), turned)
+    elif names:
+        lines = tuple((_heading(what), *(row.get(name, "–") for name in names)) for what, row in flat.items() if row)
+        yield Sheet(title, ("what", *map(_heading, names)), lines)
+    for what, row in rows.items():
+        inside = {name: each for name, each in row.items() if isinstance(each, Mapping | list)}
+        yield from _sheets(f"{title}, {_heading(what)}", inside)
 
 
 def _heading(name: str) -> str:
-    """Return a column's name with its unit: `p95_ms` becomes "p95 ms", bytes are shown as MB."""
-    text = name.replace("_bytes", "_MB") if name != "bytes" else "MB"
-    return text.replace("_", " ")
+    """Return a name with its unit: `p95_ms` becomes "p95 ms", bytes are shown as MB."""
+    return ("MB" if name == "bytes" else name.replace("_bytes", "_MB")).replace("_", " ")
 
 
 def _cell(name: str, value: Any) -> str:
@@ -178,15 +76,7 @@ def _cell(name: str, value: Any) -> str:
         return str(value)
     if name.endswith("bytes"):
         return f"{value / _MEGABYTE:.1f}"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.3f}" if "@" in name or name == "mrr" else f"{value:.2f}"
-
-
-def columns_of(methods: Mapping[str, Mapping[str, Any]]) -> Sequence[str]:
-    """Return the names of the quality measures (0–1) that every method has, for a plot."""
-    rows = list(methods.values())
-    return [name for name in rows[0] if ("@" in name or name == "mrr") and all(name in row for row in rows)]
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.3f}"
 
 
 def check_plot(target: Path) -> None:
@@ -213,57 +103,43 @@ def plot(result: Mapping[str, Any], target: Path) -> None:
     """Write a bar chart of every quality measure by method; a result without any shows its latencies.
 
     Where recall was measured by the number of hits, its curve stands beside it, and quality against latency.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
     """
-    check_plot(target)
     from matplotlib.figure import Figure
 
-    methods = result["methods"]
-    names = columns_of(methods)
-    width = max(6.0, 1.1 * len(names))
-    curves = result.get("curves")
-    drawn: list[tuple[Any, Mapping[str, Any]]] = []
+    methods, curves = result["methods"], result.get("curves")
+    known = [name for name in next(iter(methods.values())) if "@" in name or name == "mrr"]
+    names = [name for name in known if all(name in row for row in methods.values())]
+    size = (max(6.0, 1.1 * len(names)) + (10.0 if curves else 0.0), 4.5)
+    figure = Figure(figsize=size, layout="constrained")
+    bars, *others = figure.subplots(1, 3) if curves else [figure.add_subplot()]
+    _draw_bars(bars, methods, names or ["p50_ms", "p95_ms", "max_ms"])
+    bars.set_ylabel("share, higher is better" if names else "ms, lower is better")
     if curves:
-        drawn = [(_draw_curves, curves), (_draw_trade, methods)]
-    figure = Figure(figsize=(width + 5.0 * len(drawn), 4.5), layout="constrained")
-    bars, *others = figure.subplots(1, 1 + len(drawn)) if drawn else [figure.add_subplot()]
-    _draw_bars(bars, methods, names)
-    for axes, (draw, rows) in zip(others, drawn, strict=True):
-        draw(axes, rows)
+        _draw_curves(others[0], curves)
+        _draw_trade(others[1], methods)
+    for axes in (bars, *others):
+        axes.legend()
     figure.suptitle(f"benchmark {result['benchmark']}, {result['embedder']}")
     figure.savefig(target)
 
 
 def _draw_bars(axes: Any, methods: Mapping[str, Any], names: Sequence[str]) -> None:
-    unit = "share, higher is better"
-    if not names:
-        names, unit = ["p50_ms", "p95_ms", "max_ms"], "ms, lower is better"
     width = 0.8 / len(methods)
     for number, (method, row) in enumerate(methods.items()):
         places = [place + (number - (len(methods) - 1) / 2) * width for place in range(len(names))]
         axes.bar(places, [row[name] for name in names], width, label=method)
     axes.set_xticks(range(len(names)), [name.replace("_", " ") for name in names], rotation=30, ha="right")
-    axes.set_ylabel(unit)
-    axes.legend()
 
 
 def _draw_curves(axes: Any, curves: Mapping[str, Mapping[str, float]]) -> None:
     for method, curve in curves.items():
-        depths = [int(value) for value in _values_of(curve, "recall")]
-        axes.plot(depths, list(_values_of(curve, "recall").values()), marker="o", label=method)
+        depths = [int(name.partition("@")[2]) for name in curve]
+        axes.plot(depths, list(curve.values()), marker="o", label=method)
     axes.set_xscale("log")
     axes.set_xticks(depths, [str(depth) for depth in depths])
     axes.minorticks_off()
     axes.set_xlabel("hits looked at")
     axes.set_ylabel("recall, higher is better")
-    axes.legend()
-
-
-def _values_of(curve: Mapping[str, float], name: str) -> dict[float, float]:
-    """Return the values of a curve that are called `name@x`, by x."""
-    return {float(key.rpartition("@")[2]): value for key, value in curve.items() if key.startswith(f"{name}@")}
 
 
 def _draw_trade(axes: Any, methods: Mapping[str, Any]) -> None:
@@ -273,4 +149,3 @@ def _draw_trade(axes: Any, methods: Mapping[str, Any]) -> None:
         axes.errorbar([row["p50_ms"]], [row["ndcg@10"]], xerr=beyond, marker="o", capsize=3, label=method)
     axes.set_xlabel("ms, median to 95th percentile, lower is better")
     axes.set_ylabel("ndcg@10, higher is better")
-    axes.legend()

@@ -13,7 +13,8 @@ from commonplace.cli.main import Invocation
 from commonplace.cli.output import console, print_json, progress_bars, say
 from commonplace.types import METHODS, Progress
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
+Run = Callable[[Progress | None], dict[str, Any]]
+FILE = click.Path(dir_okay=False, path_type=Path)
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 _WIDEST: Final = 10_000
 """Columns of a table at most: rich makes none wider than what it takes for the terminal, which cuts its words."""
@@ -28,9 +29,11 @@ def _methods_option(default: str) -> Callable[[Any], Any]:
     return click.option("--methods", metavar="NAMES", default=default, show_default=True, callback=_methods, help=text)
 
 
-_embedder_option = click.option(
-    "--embedder", metavar="NAME", help="Measure with this embedder instead of the usual one."
-)
+embedder_option = click.option("--embedder", metavar="NAME", help="Measure with this embedder, not the usual one.")
+keep_option = click.option("--keep", type=_DIRECTORY, help="Leave the store that was built in this directory.")
+seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
+_plot_option = click.option("--plot", type=FILE, help="Also draw the figures into this PNG file.")
+_vectors_option = click.option("--vectors-cache", type=_DIRECTORY, help="Keep the transformer's vectors here.")
 
 
 @click.group(cls=Group)
@@ -39,18 +42,16 @@ def benchmark() -> None:
 
 
 @command(benchmark)
-@click.option("--queries", type=_FILE, required=True, help="BEIR queries, or JSON lines {query, relevant: [path]}.")
-@click.option("--corpus", type=_FILE, help="BEIR corpus.jsonl; without it the current index is asked.")
-@click.option("--qrels", type=_FILE, help="BEIR judgements, for --corpus.")
+@click.option("--queries", type=FILE, required=True, help="BEIR queries, or JSON lines {query, relevant: [path]}.")
+@click.option("--corpus", type=FILE, help="BEIR corpus.jsonl; without it the current index is asked.")
+@click.option("--qrels", type=FILE, help="BEIR judgements, for --corpus.")
 @_methods_option(",".join(METHODS))
-@_embedder_option
-@click.option("--keep", type=_DIRECTORY, help="Leave the store that was built in this directory.")
+@embedder_option
+@keep_option
 @click.option("--limit-queries", type=click.IntRange(min=1), metavar="N", help="Ask only so many, drawn with --seed.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
-@click.option(
-    "--per-query", type=_FILE, help="Write what each method made of each query into this file, as JSON lines."
-)
-@click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
+@seed_option
+@click.option("--per-query", type=FILE, help="Write what each method made of each query here, as JSON lines.")
+@_plot_option
 def retrieval(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
     """Measure how well questions are answered, by method.
 
@@ -67,13 +68,14 @@ def retrieval(invocation: Invocation, /, plot: Path | None, **options: Any) -> N
 
 
 @command(benchmark)
-@click.argument("file", type=_FILE)
+@click.argument("file", type=FILE)
 @click.option("--format", type=click.Choice(("locomo", "longmemeval")), required=True, help="How FILE is laid out.")
 @_methods_option(",".join(METHODS))
-@_embedder_option
+@embedder_option
+@_vectors_option
 @click.option("--limit-conversations", type=click.IntRange(min=1), metavar="N", help="Take only the first so many.")
-@click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
-def conversations(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
+@_plot_option
+def conversations(invocation: Invocation, /, plot: Path | None, vectors_cache: Path | None, **options: Any) -> None:
     """Measure how much of the evidence in conversations is found.
 
     FILE holds conversations with questions about them and the turns that answer each.
@@ -82,15 +84,16 @@ def conversations(invocation: Invocation, /, plot: Path | None, **options: Any) 
     """
     from commonplace.benchmarks.conversations import ConversationOptions, run
 
-    _measure(invocation, lambda progress: run(ConversationOptions(**options), progress), plot)
+    _measure(invocation, lambda progress: run(ConversationOptions(**options), progress), plot, vectors_cache)
 
 
 @command(benchmark)
-@click.argument("memories", type=_FILE)
-@click.argument("questions", type=_FILE)
-@click.option("--among", type=_FILE, help="Store 1,000 turns of this talk beside: a LoCoMo file, or lines {content}.")
-@_embedder_option
-def recall(invocation: Invocation, /, **options: Any) -> None:
+@click.argument("memories", type=FILE)
+@click.argument("questions", type=FILE)
+@click.option("--among", type=FILE, help="Store 1,000 turns of this talk beside: a LoCoMo file, or lines {content}.")
+@embedder_option
+@_vectors_option
+def recall(invocation: Invocation, /, vectors_cache: Path | None, **options: Any) -> None:
     """Measure what people find of their own memories.
 
     MEMORIES holds JSON lines {user, id, at, content, origin}, QUESTIONS {user, id, question, style, relevant, stale}.
@@ -102,7 +105,7 @@ def recall(invocation: Invocation, /, **options: Any) -> None:
     """
     from commonplace.benchmarks.recall import RecallOptions, run
 
-    _measure(invocation, lambda progress: run(RecallOptions(**options), progress), None)
+    _measure(invocation, lambda progress: run(RecallOptions(**options), progress), None, vectors_cache)
 
 
 @command(benchmark)
@@ -121,7 +124,7 @@ def recall(invocation: Invocation, /, **options: Any) -> None:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A directory of labelled sets; may be given again.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
+@seed_option
 @click.option("--markdown", "is_markdown", is_flag=True, help="Print the table as Markdown.")
 def figures(invocation: Invocation, /, is_markdown: bool, **options: Any) -> None:
     """Measure the figures to reach, beside their targets.
@@ -137,31 +140,30 @@ def figures(invocation: Invocation, /, is_markdown: bool, **options: Any) -> Non
     def measured(progress: Progress | None) -> dict[str, Any]:
         return run(FigureOptions(**options), progress)
 
-    if not is_markdown:
+    if is_markdown:
+        with progress_bars(invocation) as progress:
+            table = markdown(measured(progress))
+        say(table.rstrip())
+    else:
         _measure(invocation, measured, None)
-        return
-    with progress_bars(invocation) as progress:
-        table = markdown(measured(progress))
-    say(table.rstrip())
 
 
 @command(benchmark)
 @click.option(
     "--passages", type=int, default=10_000, show_default=True, metavar="N", help="Size of the made-up corpus."
 )
-@click.option("--corpus", type=_FILE, help="Use this BEIR corpus.jsonl instead of a made-up one.")
+@click.option("--corpus", type=FILE, help="Use this BEIR corpus.jsonl instead of a made-up one.")
 @click.option("--queries", type=int, default=300, show_default=True, metavar="N", help="How many questions are asked.")
 @_methods_option("two-stage")
-@_embedder_option
-@click.option("--baselines/--no-baselines", "has_baselines", default=True, help="Also measure Tantivy, FTS5 and NumPy.")
+@embedder_option
 @click.option("--built", type=_DIRECTORY, help="Ask the store that an earlier run kept here; build none.")
-@click.option("--keep", type=_DIRECTORY, help="Leave the store that was built in this directory.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
-@click.option("--plot", type=_FILE, help="Also draw the figures into this PNG file.")
+@keep_option
+@seed_option
+@_plot_option
 def latency(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
     """Measure how fast a corpus is indexed and searched.
 
-    Prints build time, latency by stage, memory and size, and the same for simpler means.
+    Prints build time, latency by stage, memory and size.
 
     Example: commonplace benchmark latency --passages 100000
     """
@@ -178,9 +180,9 @@ def latency(invocation: Invocation, /, plot: Path | None, **options: Any) -> Non
 @click.option(
     "--calls", type=int, default=200, show_default=True, metavar="N", help="How often each other tool is called."
 )
-@_embedder_option
-@click.option("--keep", type=_DIRECTORY, help="Leave the store that was filled in this directory.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
+@embedder_option
+@keep_option
+@seed_option
 def mcp(invocation: Invocation, /, **options: Any) -> None:
     """Measure what a server for one agent costs.
 
@@ -193,35 +195,31 @@ def mcp(invocation: Invocation, /, **options: Any) -> None:
     _measure(invocation, lambda progress: run(ServerOptions(**options), progress), None)
 
 
-def _measure(
-    invocation: Invocation,
-    run: Callable[[Progress | None], dict[str, Any]],
-    plot: Path | None,
-) -> None:
-    from commonplace.benchmarks.report import check_plot
-    from commonplace.benchmarks.report import plot as draw
+def _measure(invocation: Invocation, run: Run, target: Path | None, cache: Path | None = None) -> None:
+    from commonplace.benchmarks.harness import vectors_cache
+    from commonplace.benchmarks.report import check_plot, plot
 
-    if plot is not None:
-        check_plot(plot)
-    with progress_bars(invocation) as progress:
+    if target is not None:
+        check_plot(target)
+    with vectors_cache(cache), progress_bars(invocation) as progress:
         figures = run(progress)
-    if plot is not None:
-        draw(figures, plot)
+    if target is not None:
+        plot(figures, target)
     if invocation.as_json:
         print_json(figures)
     else:
-        _print_figures(figures)
+        print_figures(figures)
 
 
-def _print_figures(figures: dict[str, Any]) -> None:
+def print_figures(figures: dict[str, Any]) -> None:
+    """Print what a benchmark measured as tables, each as wide as it takes."""
     from rich import box
     from rich.table import Table
 
     from commonplace.benchmarks.report import sheets
 
     target = console()
-    unbound = target.options.update(max_width=_WIDEST)
-    machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items())
+    machine = ", ".join(f"{name} {value}" for name, value in figures.get("machine", {}).items())
     embedder = f"Embedder {figures['embedder']}; " if "embedder" in figures else ""
     target.print(f"{embedder}{machine}\n")
     for sheet in sheets(figures):
@@ -230,5 +228,7 @@ def _print_figures(figures: dict[str, Any]) -> None:
             table.add_column(column, justify="right" if number else "left", no_wrap=True)
         for row in sheet.rows:
             table.add_row(*row)
-        target.width = max(target.width, target.measure(table, options=unbound).maximum)
+        target.width = max(
+            target.width, target.measure(table, options=target.options.update(max_width=_WIDEST)).maximum
+        )
         target.print(table, no_wrap=True, crop=False)

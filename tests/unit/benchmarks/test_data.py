@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.baselines import content_words
 
 from commonplace.benchmarks.data import (
     Dialogue,
@@ -27,7 +28,6 @@ from commonplace.benchmarks.data import (
     sample,
     words_of,
 )
-from commonplace.benchmarks.latency import content_words
 from commonplace.benchmarks.measures import median
 from commonplace.errors import UsageError
 from commonplace.text.languages import STOP_WORDS

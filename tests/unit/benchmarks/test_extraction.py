@@ -60,7 +60,7 @@ def test_command_prints_the_tables_and_json(marked: Path) -> None:
     arguments = ["--format", "conll04", str(marked)]
     shown = CliRunner().invoke(main, arguments)
     assert shown.exit_code == 0
-    assert "by_part relations" in shown.output
+    assert "By part, relations" in shown.output
     printed = json.loads(CliRunner().invoke(main, [*arguments, "--json"]).stdout)
     assert printed["sentences"] == 3
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.vectors import TEXTS_AT_ONCE, CachedEmbedder, vectors_cache
 
+from commonplace.benchmarks.harness import TEXTS_AT_ONCE, CachedEmbedder, vectors_cache
 from commonplace.errors import UsageError
 from commonplace.models.contract import TokenizedText
 from commonplace.models.hashing import HashingEmbedder
@@ -71,6 +71,8 @@ def test_the_transformer_is_cached_wherever_it_is_opened_by_name(tmp_path: Path)
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "cache").write_text("These are no vectors. " * 100)
-    with pytest.raises(UsageError, match="cannot be used: file is not a database; name another file"):
-        CachedEmbedder(Counting(), tmp_path / "cache")
+    (tmp_path / "vectors.db").write_text("These are no vectors. " * 100)
+    with pytest.raises(UsageError, match="cannot be used: file is not a database; name another directory"):
+        CachedEmbedder(Counting(), tmp_path)
+    with pytest.raises(UsageError, match=r"cannot be used: .*File exists"):
+        CachedEmbedder(Counting(), tmp_path / "vectors.db")
