@@ -7,6 +7,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TextIO, overload
 
+from commonplace.dates.time import moment_in_words
 from commonplace.engine.consolidation_api import ConsolidationApi
 from commonplace.engine.context_api import ContextApi
 from commonplace.engine.erasure_api import ErasureApi
@@ -14,11 +15,34 @@ from commonplace.engine.exchange_api import ExchangeApi
 from commonplace.engine.graph_api import GraphApi
 from commonplace.engine.index_api import IndexApi
 from commonplace.engine.knowledge_api import KnowledgeApi
-from commonplace.engine.memory_api import LINES, MemoryApi, ReadApi
+from commonplace.engine.memory_api import LINES, MOST_LINES, MemoryApi, PassageReader
 from commonplace.engine.search_api import SearchApi
 from commonplace.engine.upgrade import EmbedderApi
-from commonplace.errors import UsageError
-from commonplace.types import Selection
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.memory.service import MAX_DEPTH, MAX_NEIGHBOURS
+from commonplace.memory.validate import (
+    boolean,
+    fraction,
+    int_in,
+    labels,
+    moment,
+    one_of,
+    reject_invalid_id,
+    series,
+    short_text,
+    texts,
+)
+from commonplace.memory.view import Memory
+from commonplace.text.escaping import visible
+from commonplace.types import STATUSES, TIERS, Selection
+
+Memories = list[Memory]
+"""What lists of memories are called inside a class that has a method `list`."""
+
+MIN_ABBREVIATION = 4
+"""Characters; fewer would be mistyped ids that happen to begin another."""
+MAX_LISTED = 10_000
+MAX_OFFSET = 10**9
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +54,7 @@ if TYPE_CHECKING:
     from commonplace.dates.time import Moment
     from commonplace.engine.graph_api import Graph
     from commonplace.engine.maintenance import DoctorReport, IndexStatus
-    from commonplace.engine.memory_api import Excerpt, Memories, MemoryCounts, Neighbourhood
+    from commonplace.engine.memory_api import Excerpt, MemoryCounts, Neighbourhood
     from commonplace.engine.runtime import Runtime
     from commonplace.engine.search_api import Used
     from commonplace.engine.upgrade import UpgradeReport
@@ -48,7 +72,6 @@ if TYPE_CHECKING:
     from commonplace.ledger.bd import BdLedger
     from commonplace.ledger.ledger import Ledger
     from commonplace.memory.decay import DecayReport
-    from commonplace.memory.view import Memory
     from commonplace.models.contract import Embedder
     from commonplace.search.context import Context
     from commonplace.search.result import Receipt, SearchResult
@@ -67,7 +90,7 @@ class Engine:
         self.settings = runtime.settings
         self._runtime = runtime
         self._memory_api = MemoryApi(runtime)
-        self._read_api = ReadApi(runtime)
+        self._reader = PassageReader(runtime)
         self._search_api = search = SearchApi(runtime)
         self._context_api = ContextApi(runtime, search)
         self._index_api = IndexApi(runtime)
@@ -171,7 +194,7 @@ class Engine:
             "trust": trust,
             "derived_from": derived_from,
         }
-        return self._memory_api.remember_many([item], force=force)[0]
+        return self.remember_many([item], force=force)[0]
 
     def remember_many(self, items: Iterable[Mapping[str, Any]], *, force: bool = False, wait: bool = True) -> Memories:
         """Keep many texts, in their order, and return one memory for each.
@@ -189,7 +212,10 @@ class Engine:
             AdmissionError: as for `remember`; the message says which one.
             UsageError: likewise.
         """
-        return self._memory_api.remember_many(items, force=force, wait=wait)
+        boolean("force", force)
+        given = list(series("items", items))
+        self._runtime.before()
+        return self._memory_api.remember(given, force=force, wait=wait)
 
     def get(self, id: str, *, as_of: Moment | None = None, touch: bool | None = None) -> Memory:  # noqa: A002
         """Return a memory by its id, live or archived, and count that as a use, at most once an hour.
@@ -202,7 +228,20 @@ class Engine:
         Raises:
             NotFoundError: there is none of that id, or there was none at that time.
         """
-        return self._memory_api.get(id, as_of=as_of, touch=touch)
+        reject_invalid_id(id)
+        if touch and as_of is None:
+            return self.touch(id)
+        self._runtime.before()
+        at = None if as_of is None else moment_in_words("as_of", as_of, self._runtime.now())
+        stored = self._memory_api.find(id, at)
+        if stored is None:
+            when = "" if as_of is None else f" that was known at {as_of}"
+            raise NotFoundError(
+                f"there is no memory {id!r:.80}{when} in namespace {self.namespace!r}", remedy="see `commonplace list`"
+            )
+        if touch is None and as_of is None:
+            self._runtime.count_uses([id])
+        return self._runtime.seen(stored)
 
     def resolve_id(self, abbreviation: str) -> str:
         """Return the id of the memory that begins with some characters, as git takes them.
@@ -215,6 +254,11 @@ class Engine:
         Raises:
             UsageError: several memories begin so.
         """
+        reject_invalid_id(abbreviation)
+        is_short = len(abbreviation) < MIN_ABBREVIATION
+        if is_short or self._runtime.store.memory(self.namespace, abbreviation) is not None:
+            return abbreviation
+        self._runtime.before()
         return self._memory_api.resolve_id(abbreviation)
 
     def versions(self, id: str) -> Memories:  # noqa: A002
@@ -223,7 +267,13 @@ class Engine:
         Raises:
             NotFoundError: there is none of that id.
         """
-        return self._memory_api.versions(id)
+        reject_invalid_id(id)
+        found = self._runtime.store.versions(self.namespace, id)
+        if not found:
+            raise NotFoundError(
+                f"there is no memory {id!r:.80} in namespace {self.namespace!r}", remedy="see `commonplace list`"
+            )
+        return [self._runtime.seen(stored) for stored in found]
 
     def update(  # noqa: PLR0913 - the options of a facade
         self,
@@ -259,7 +309,11 @@ class Engine:
             "category": category,
             "entities": entities,
         }
-        return self._memory_api.update(id, values, if_version)
+        changed = {name: value for name, value in values.items() if value is not None}
+        is_tier = changed.keys() == {"tier"} and if_version is None
+        with self._runtime.writing():
+            memories = self._runtime.memory
+            return memories.set_tier(id, tier) if is_tier else memories.update(id, changed, if_version)
 
     def touch(self, id: str, *, reinforce: bool = False) -> Memory:  # noqa: A002
         """Count one more use of a memory; three in seven days move it to the next tier, unless it is not trusted.
@@ -270,7 +324,9 @@ class Engine:
         Raises:
             NotFoundError: there is no live memory of that id.
         """
-        return self._memory_api.touch(id, reinforce=reinforce)
+        reject_invalid_id(id)
+        with self._runtime.writing():
+            return self._memory_api.touch(id, reinforce=reinforce)
 
     def review(self, id: str) -> Memory:  # noqa: A002
         """Say that a person looked at a memory and found it right: it counts as a review, and as a use.
@@ -280,7 +336,9 @@ class Engine:
         Raises:
             NotFoundError: there is no live memory of that id that is stored.
         """
-        return self._memory_api.review(id)
+        reject_invalid_id(id)
+        with self._runtime.writing():
+            return self._runtime.memory.touch([id], is_review=True)[0]
 
     def archive(self, id: str) -> Memory:  # noqa: A002
         """Take a memory out of finding; `restore_memory` brings it back, `gc` deletes it after 30 days.
@@ -288,7 +346,9 @@ class Engine:
         Raises:
             NotFoundError: there is none of that id.
         """
-        return self._memory_api.archive(id)
+        reject_invalid_id(id)
+        with self._runtime.writing():
+            return self._runtime.memory.archive([id])[0]
 
     def restore_memory(self, id: str) -> Memory:  # noqa: A002
         """Let an archived memory be found again, as a new version with the same words.
@@ -296,7 +356,9 @@ class Engine:
         Raises:
             NotFoundError: there is none of that id.
         """
-        return self._memory_api.restore_memory(id)
+        reject_invalid_id(id)
+        with self._runtime.writing():
+            return self._runtime.memory.restore(id)
 
     def raise_tier(self, id: str, tier: str | None = None) -> Memory:  # noqa: A002 - the name of the field
         """Move a live memory to a higher tier: the next one, or the one that is named.
@@ -305,7 +367,11 @@ class Engine:
             NotFoundError: there is no live memory of that id.
             UsageError: the tier is no higher one, or the memory is trusted less than 0.5.
         """
-        return self._memory_api.raise_tier(id, tier)
+        memory = self.get(id, touch=False)
+        chosen = self._memory_api.raised_tier(memory, tier)
+        if memory.tier == "ultra":
+            return self._runtime.keep_risen(replace(memory, tier=chosen))
+        return self.update(id, tier=chosen)
 
     def decay(self, tier: str = "short", threshold: float = 0.3) -> DecayReport:
         """Lower the scores of one tier to what is left of them now, and archive what fell below a threshold.
@@ -320,11 +386,17 @@ class Engine:
         Raises:
             UsageError: the tier does not fade, or the threshold is out of its range. Nothing was changed.
         """
-        return self._memory_api.decay(tier, threshold)
+        from commonplace.memory.decay import decay
+
+        floor, now = fraction("threshold", threshold), self._runtime.now()
+        with self._runtime.writing():
+            fading, feed = self._runtime.retention, self._runtime.feed
+            return decay(self._runtime.store, self.namespace, fading, now, tier=tier, threshold=floor, feed=feed)
 
     def memory_counts(self) -> MemoryCounts:
         """Count the memories of this namespace."""
-        return self._memory_api.memory_counts()
+        self._runtime.before()
+        return self._memory_api.counts()
 
     def link(self, source: str, target: str, type: str = "related", strength: float = 1.0) -> Link:  # noqa: A002
         """Link a memory to another one, in the place of a link of the same type between them.
@@ -336,15 +408,25 @@ class Engine:
             NotFoundError: one of them is not there.
             UsageError: they are one, or a value is out of its range.
         """
-        return self._memory_api.link(source, target, type, strength)
+        reject_invalid_id(source)
+        reject_invalid_id(target)
+        with self._runtime.writing():
+            return self._runtime.memory.link(source, target, type, strength)
 
     def unlink(self, source: str, target: str, type: str | None = None) -> int:  # noqa: A002
         """Delete the links from one memory to another, of one type or of all; return how many there were."""
-        return self._memory_api.unlink(source, target, type)
+        reject_invalid_id(source)
+        reject_invalid_id(target)
+        if type is not None:
+            short_text("type", type)
+        with self._runtime.writing():
+            return self._runtime.memory.unlink(source, target, type)
 
     def links(self, id: str | None = None) -> list[Link]:  # noqa: A002
         """Return the links that start or end at a memory, or all of the namespace, by source, target and type."""
-        return self._memory_api.links(id)
+        if id is not None:
+            reject_invalid_id(id)
+        return self._runtime.store.links(self.namespace, None if id is None else [id])
 
     def neighbourhood(self, id: str, *, depth: int = 2, limit: int = 50) -> Neighbourhood:  # noqa: A002
         """Return the live memories that a memory is linked to, in either direction, and those that these are.
@@ -357,7 +439,11 @@ class Engine:
             NotFoundError: there is no live memory of that id.
             UsageError: a number is out of its range.
         """
-        return self._memory_api.neighbourhood(id, depth=depth, limit=limit)
+        int_in("depth", depth, 1, MAX_DEPTH)
+        int_in("limit", limit, 1, MAX_NEIGHBOURS)
+        reject_invalid_id(id)
+        self._runtime.before()
+        return self._memory_api.neighbourhood(id, depth, limit)
 
     def search(  # noqa: PLR0913 - the options of a facade
         self,
@@ -615,15 +701,17 @@ class Engine:
 
     def pages(self) -> list[str]:
         """Return the names of the Markdown pages: the long-term page, then the days, the newest first."""
-        return self._read_api.pages()
+        self._runtime.pick_up()
+        return self._reader.pages.names()
 
     def places(self, ids: Iterable[str]) -> dict[str, PagePlace]:
         """Return where memories stand on Markdown pages; those that stand on none are absent."""
-        return self._read_api.places(ids)
+        return self._reader.pages.places(ids)
 
     def memory_at(self, path: str, line: int) -> str | None:
         """Return the id of the memory that stands on a line of a Markdown page, from 1; None where none does."""
-        return self._read_api.memory_at(path, line)
+        int_in("line", line, 1, MAX_OFFSET)
+        return self._reader.pages.memory_at(path, line) if isinstance(path, str) else None
 
     def read(self, path: str, first: int = 1, lines: int = LINES, *, touch: bool = False) -> Excerpt:
         """Return some lines of a Markdown page, of an indexed artifact, or of a memory.
@@ -642,11 +730,18 @@ class Engine:
             NotFoundError: there is no such page, artifact or memory, or it has fewer lines.
             UsageError: a number is out of its range.
         """
-        return self._read_api.read(path, first, lines, touch=touch)
+        int_in("first", first, 1, MAX_OFFSET)
+        int_in("lines", lines, 1, MOST_LINES)
+        if not isinstance(path, str):
+            raise UsageError(f"path is {path!r:.80}", remedy="name a path that a search returned")
+        self._runtime.pick_up()
+        return self._reader.read(path, first, lines, touch=touch)
 
     def snippet(self, text: str, query: str, limit: int = 300) -> str:
         """Return the part of a text that answers a query best, on one line, with invisible characters written out."""
-        return self._read_api.snippet(text, query, limit)
+        from commonplace.text.snippet import snippet
+
+        return snippet(visible(text), query, limit=limit).text
 
     def count_tokens(self, text: str) -> int:
         """Return how many tokens a text has, as every budget here counts them."""
@@ -1138,15 +1233,18 @@ class Engine:
         Raises:
             UsageError: a value is out of its range.
         """
-        return self._memory_api.list(
-            tiers=tiers,
-            statuses=statuses,
-            tags=tags,
-            sources=sources,
-            sessions=sessions,
-            categories=categories,
-            since=since,
-            until=until,
-            limit=limit,
-            offset=offset,
+        now = self._runtime.now()
+        selection = Selection(
+            tiers=tuple(one_of("tiers", tier, TIERS) for tier in labels("tiers", tiers)),  # type: ignore[misc]
+            statuses=tuple(one_of("statuses", status, STATUSES) for status in labels("statuses", statuses)),  # type: ignore[misc]
+            tags=labels("tags", tags),
+            sources=texts("sources", sources),
+            sessions=texts("sessions", sessions),
+            categories=tuple(category.lower() for category in labels("categories", categories)),
+            since=moment("since", since, now),
+            until=moment("until", until, now),
+            limit=int_in("limit", limit, 1, MAX_LISTED),
+            offset=int_in("offset", offset, 0, MAX_OFFSET),
         )
+        self._runtime.before()
+        return self._memory_api.list(selection)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -232,6 +233,13 @@ class Runtime:
         self.backlog.start()
         if self.keeps_journal:
             self.journal.written()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Surround a call that writes with `before` and, where it does not fail, `after`."""
+        self.before()
+        yield
+        self.after()
 
     @property
     def keeps_journal(self) -> bool:
