@@ -1,4 +1,4 @@
-"""The calls of an engine that consolidate memories. What agents do and how it is undone is in `consolidation`."""
+"""Run consolidation and health checks over an engine's memories; open its ledger."""
 
 from __future__ import annotations
 
@@ -17,16 +17,13 @@ from numpy.typing import NDArray
 from commonplace.engine.runtime import Runtime
 from commonplace.engine.search_api import SearchApi
 from commonplace.errors import CommonplaceError
-from commonplace.memory.validate import boolean, int_in, one_of, path_value, reject_invalid_id, short_text
 from commonplace.models.contract import TokenizedText
 from commonplace.models.registry import for_kind
 from commonplace.types import Selection
-from commonplace.types.ledger import AGENTS
 
 if TYPE_CHECKING:
-    from commonplace.consolidation.runner import ConsolidationRun, ConsolidationStatus, RunReport
-    from commonplace.consolidation.runtime import ConfidenceConfig, ConsolidationRuntime
-    from commonplace.consolidation.undo import Undone
+    from commonplace.consolidation.runner import RunReport, Wanted
+    from commonplace.consolidation.runtime import ConsolidationRuntime
     from commonplace.health.report import Health
     from commonplace.ledger.bd import BdLedger
     from commonplace.ledger.ledger import Ledger
@@ -42,8 +39,6 @@ def _person() -> str:
 
 _log = logging.getLogger(__name__)
 
-MOST_A_MINUTE = 1_000_000
-
 
 class ConsolidationApi:
     """Consolidates memories, and keeps the ledger of it. Safe for threads."""
@@ -55,79 +50,34 @@ class ConsolidationApi:
         self._settings = runtime.settings
         self._search = search
 
-    def consolidate(
-        self,
-        agents: Sequence[str] | None = None,
-        dry_run: bool = False,
-        *,
-        rate_limit: int | None = None,
-        confidence: ConfidenceConfig | None = None,
-        golden: str | Path | None = None,
-    ) -> RunReport:
-        from commonplace.consolidation.runner import Wanted, agents_of, run
+    def consolidate(self, wanted: Wanted, golden: Path | None) -> RunReport:
+        from commonplace.consolidation.runner import run
         from commonplace.consolidation.undo import undo
         from commonplace.health.report import asked, lost, read_golden
 
-        wanted = Wanted(agents_of(agents), boolean("dry_run", dry_run), self._rate(rate_limit), confidence)
-        queries = [] if golden is None else read_golden(path_value("golden", golden))
+        queries = [] if golden is None else read_golden(golden)
         self._runtime.before()
         self._runtime.backlog.drain(self._runtime.progress)  # what has no vector would seem like nothing
         before = asked(queries, self._found)
         try:
             report = run(self, wanted)
         except KeyboardInterrupt as stopped:
-            ground = self.consolidation_ground()
-            if ground.store.ledger(ground.namespace).reversals(run=wanted.run):
+            if self._store.ledger(self._namespace).reversals(run=wanted.run):
                 stopped.add_note(f"undo what was done by then: commonplace consolidate undo {wanted.run}")
             raise
-        gone = lost(before, asked(queries, self._found)) if report.applied and not dry_run else ()
+        gone = lost(before, asked(queries, self._found)) if report.applied and not wanted.dry_run else ()
         if not gone:
             return report
         undo(self.consolidation_ground(), wanted.run)
         return replace(report, lost=gone)
 
-    def process_issue(self, issue: str, dry_run: bool = False, *, rate_limit: int | None = None) -> RunReport:
-        from commonplace.consolidation.runner import Wanted, process
-
-        reject_invalid_id(issue)
-        self._runtime.before()
-        return process(self, issue, Wanted(dry_run=boolean("dry_run", dry_run), rate_limit=self._rate(rate_limit)))
-
-    def undo_consolidation(self, id: str) -> Undone:  # noqa: A002 - the name of the field
-        from commonplace.consolidation.undo import undo
-
-        short_text("id", id)
-        self._runtime.before()
-        return undo(self.consolidation_ground(), id)
-
-    def unmerge(self, id: str) -> Undone:  # noqa: A002 - the name of the field
-        from commonplace.consolidation.undo import undo_merge
-
-        reject_invalid_id(id)
-        self._runtime.before()
-        return undo_merge(self.consolidation_ground(), id)
-
-    def consolidation_status(self, agent: str | None = None, *, rate_limit: int | None = None) -> ConsolidationStatus:
-        from commonplace.consolidation.runner import status_of
-
-        if agent is not None:
-            one_of("agent", agent, AGENTS)
-        return status_of(self.consolidation_ground(), agent, self._rate(rate_limit))
-
-    def consolidation_runs(self, limit: int = 20) -> list[ConsolidationRun]:
-        from commonplace.consolidation.runner import KEPT, latest
-
-        int_in("limit", limit, 1, KEPT)
-        self._runtime.before()
-        return latest(self.consolidation_ground(), limit)
-
-    def health(self, golden: str | Path | None = None) -> Health:
+    def health(self, golden: Path | None) -> Health:
         from commonplace.consolidation.vault import Vault
         from commonplace.erasure.resume import memories_of_notes
         from commonplace.health.examine import HealthRuntime, examine
         from commonplace.health.report import asked, read_golden
 
-        queries = [] if golden is None else read_golden(path_value("golden", golden))
+        queries = [] if golden is None else read_golden(golden)
         self._runtime.before()
         examined = HealthRuntime(
             store=self._store,
@@ -198,11 +148,6 @@ class ConsolidationApi:
     def _tell_progress(self, what: str, done: int, total: int) -> None:
         if self._runtime.progress is not None:
             self._runtime.progress(what, done, total)
-
-    def _rate(self, given: int | None) -> int:
-        if given is None:
-            return self._settings.consolidation.rate_limit
-        return int_in("rate_limit", given, 0, MOST_A_MINUTE)
 
     @cached_property
     def ledger(self) -> Ledger | BdLedger:

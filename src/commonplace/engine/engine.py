@@ -27,14 +27,18 @@ from commonplace.memory.validate import (
     labels,
     moment,
     one_of,
+    path_value,
     reject_invalid_id,
     series,
     short_text,
     texts,
 )
 from commonplace.memory.view import Memory
+from commonplace.retention import DAY_S
+from commonplace.search.request import chosen
 from commonplace.text.escaping import visible
 from commonplace.types import STATUSES, TIERS, Selection
+from commonplace.types.ledger import AGENTS
 
 Memories = list[Memory]
 """What lists of memories are called inside a class that has a method `list`."""
@@ -43,6 +47,9 @@ MIN_ABBREVIATION = 4
 """Characters; fewer would be mistyped ids that happen to begin another."""
 MAX_LISTED = 10_000
 MAX_OFFSET = 10**9
+MAX_RATE_LIMIT = 1_000_000
+"""Operations a minute."""
+MAX_DAYS = 36_500.0
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -788,7 +795,11 @@ class Engine:
             StoreBusyError: the directory is watched already, for this store and namespace.
             UsageError: a glob is not valid.
         """
-        return self._index_api.index(root, include, watch, force=force, keep_most=keep_most)
+        globs = chosen("include", include)
+        path = path_value("root", root).expanduser().absolute()
+        if watch:
+            return self._index_api.watch(path, globs, force=force)
+        return self._index_api.index(path, globs, force=force, keep_most=keep_most)
 
     def index_documents(self, documents: Iterable[Document]) -> IndexReport:
         """Bring texts that are not files into the store, each under its own id; a known id is replaced.
@@ -815,11 +826,12 @@ class Engine:
             StoreBusyError: another process is at it, or writes the index all the time.
             UsageError: there is no such embedder.
         """
-        return self._embedder_api.index_upgrade(embedder, kinds)
+        return self._embedder_api.upgrade(embedder, kinds)
 
     def embed_pending(self) -> int:
         """Make the vectors of all that was stored without; return how many passages still wait, 0 but for a fault."""
-        return self._embedder_api.embed_pending()
+        self._runtime.backlog.drain(self._runtime.progress)
+        return self._runtime.store.count_pending()
 
     @cached_property
     def graph(self) -> Graph:
@@ -857,7 +869,7 @@ class Engine:
             StoreError: the other store cannot be opened.
             UsageError: the embedder or the re-ranker is none.
         """
-        return self._knowledge_api.knowledge_service(config, embedder=embedder, reranker=reranker)
+        return self._knowledge_api.service(config, embedder, reranker)
 
     @cached_property
     def specialist(self) -> Specialist:
@@ -893,9 +905,10 @@ class Engine:
             UsageError: there is no such agent, or a number is out of its range.
             KeyboardInterrupt: it was stopped; a note on it tells how to undo what was done by then.
         """
-        return self._consolidation_api.consolidate(
-            agents, dry_run, rate_limit=rate_limit, confidence=confidence, golden=golden
-        )
+        from commonplace.consolidation.runner import Wanted, agents_of
+
+        wanted = Wanted(agents_of(agents), boolean("dry_run", dry_run), self._rate(rate_limit), confidence)
+        return self._consolidation_api.consolidate(wanted, None if golden is None else path_value("golden", golden))
 
     def process_issue(self, issue: str, dry_run: bool = False, *, rate_limit: int | None = None) -> RunReport:
         """Do what an issue of an agent proposes, whatever the confidence, and close it.
@@ -906,7 +919,12 @@ class Engine:
             NotFoundError: there is no such issue, it is not open, or a memory of it is not there any more.
             UsageError: it is of no agent, or asks for nothing that an agent does.
         """
-        return self._consolidation_api.process_issue(issue, dry_run, rate_limit=rate_limit)
+        from commonplace.consolidation.runner import Wanted, process
+
+        reject_invalid_id(issue)
+        wanted = Wanted(dry_run=boolean("dry_run", dry_run), rate_limit=self._rate(rate_limit))
+        self._runtime.before()
+        return process(self, issue, wanted)
 
     def undo_consolidation(self, id: str) -> Undone:  # noqa: A002 - the name of the field
         """Undo what an issue changed, or everything that still stands of a run, in one transaction.
@@ -915,7 +933,11 @@ class Engine:
             NotFoundError: there is no such issue or run, or nothing of it stands.
             UsageError: a later change rests on it, or a memory of it was changed by others since.
         """
-        return self._consolidation_api.undo_consolidation(id)
+        from commonplace.consolidation.undo import undo
+
+        short_text("id", id)
+        self._runtime.before()
+        return undo(self.consolidation_ground(), id)
 
     def unmerge(self, id: str) -> Undone:  # noqa: A002 - the name of the field
         """Undo the merge that made a memory: its sources are exactly what they were.
@@ -924,7 +946,11 @@ class Engine:
             NotFoundError: no merge that stands made it.
             UsageError: a later change rests on it, or a memory of it was changed by others since.
         """
-        return self._consolidation_api.unmerge(id)
+        from commonplace.consolidation.undo import undo_merge
+
+        reject_invalid_id(id)
+        self._runtime.before()
+        return undo_merge(self.consolidation_ground(), id)
 
     def consolidation_status(self, agent: str | None = None, *, rate_limit: int | None = None) -> ConsolidationStatus:
         """Say how many issues of the agents wait, are in progress and are blocked, and what the rate limit leaves.
@@ -932,7 +958,11 @@ class Engine:
         Raises:
             UsageError: there is no such agent.
         """
-        return self._consolidation_api.consolidation_status(agent, rate_limit=rate_limit)
+        from commonplace.consolidation.runner import status_of
+
+        if agent is not None:
+            one_of("agent", agent, AGENTS)
+        return status_of(self.consolidation_ground(), agent, self._rate(rate_limit))
 
     def consolidation_runs(self, limit: int = 20) -> list[ConsolidationRun]:
         """Return the last runs that changed, proposed or failed at anything, the latest first.
@@ -945,7 +975,15 @@ class Engine:
         Raises:
             UsageError: the limit is out of its range.
         """
-        return self._consolidation_api.consolidation_runs(limit)
+        from commonplace.consolidation.runner import KEPT, latest
+
+        int_in("limit", limit, 1, KEPT)
+        self._runtime.before()
+        return latest(self.consolidation_ground(), limit)
+
+    def _rate(self, given: int | None) -> int:
+        usual = self.settings.consolidation.rate_limit
+        return usual if given is None else int_in("rate_limit", given, 0, MAX_RATE_LIMIT)
 
     def health(self, golden: str | Path | None = None) -> Health:
         """Examine the memories of this namespace: counts, and what a person may want to look at. It changes nothing.
@@ -957,7 +995,7 @@ class Engine:
             NotFoundError: there is no such file.
             UsageError: it holds no golden queries.
         """
-        return self._consolidation_api.health(golden)
+        return self._consolidation_api.health(None if golden is None else path_value("golden", golden))
 
     def consolidation_ground(self) -> ConsolidationRuntime:
         """Return what agents of consolidation stand on, for those who write one of their own."""
@@ -1028,9 +1066,8 @@ class Engine:
             StoreBusyError: another process held the store, or was forgetting, for too long.
             UsageError: not exactly one of `id`, `tag`, `source`, `session`, `path`, `agent` is given, or one is empty.
         """
-        return self._erasure_api.forget(
-            id, tag=tag, source=source, session=session, path=path, agent=agent, dry_run=dry_run
-        )
+        named = {"id": id, "tag": tag, "source": source, "session": session, "path": path, "agent": agent}
+        return self._erasure_api.forget(self._erasure_api.wanted(named), dry_run=dry_run)
 
     def forget_namespace(self, name: str, *, confirm: str, dry_run: bool = False) -> ForgetReceipt:
         """Delete a namespace with all it holds, and prove that nothing of it is left; as `forget` does.
@@ -1043,7 +1080,12 @@ class Engine:
             NotFoundError: there is no namespace of that name.
             UsageError: the two names differ. Nothing was changed.
         """
-        return self._erasure_api.forget_namespace(name, confirm=confirm, dry_run=dry_run)
+        if name != confirm:
+            raise UsageError(
+                f"the namespace is {name!r} and what confirms it is {confirm!r}; nothing was forgotten",
+                remedy="give its exact name twice",
+            )
+        return self._erasure_api.forget_namespace(name, dry_run=dry_run)
 
     def gc(self, older_than_days: float | None = None, *, dry_run: bool = False) -> ForgetReceipt:
         """Forget what was archived, or deleted of agents' knowledge, long ago, in one run with one receipt.
@@ -1057,7 +1099,12 @@ class Engine:
         Raises:
             UsageError: the number of days is out of its range.
         """
-        return self._erasure_api.gc(older_than_days, dry_run=dry_run)
+        from commonplace.erasure.select import Wanted
+
+        days = self.settings.memory.gc_after if older_than_days is None else older_than_days
+        if isinstance(days, bool) or not isinstance(days, int | float) or not 0 <= days <= MAX_DAYS:
+            raise UsageError(f"older_than_days is {days!r}", remedy=f"give a number from 0 to {MAX_DAYS:,.0f}")
+        return self._erasure_api.forget(Wanted(archived_by=self._runtime.now() - days * DAY_S), dry_run=dry_run)
 
     def receipts(self) -> list[ForgetReceipt]:
         """Return the receipts of what was forgotten in this namespace, oldest first."""
@@ -1077,7 +1124,12 @@ class Engine:
             StoreDamagedError: the store is damaged, or what was written could not be read back.
             StoreError: the file exists already, or cannot be written.
         """
-        return self._exchange_api.backup(target)
+        from commonplace.exchange.backup import back_up
+
+        file = path_value("target", target)
+        self._runtime.before()
+        now, progress = self._runtime.now(), self._runtime.progress
+        return back_up(self._runtime.store, self.directory, file, namespace=self.namespace, now=now, progress=progress)
 
     def export(self, target: str | Path | TextIO, *, kinds: Sequence[str] | None = None) -> ExportReport:
         """Write what this namespace holds as JSON lines, from one state of the store, while others write.
@@ -1094,7 +1146,19 @@ class Engine:
             StoreError: the file exists already, or cannot be written.
             UsageError: a kind is unknown.
         """
-        return self._exchange_api.export(target, kinds=kinds)
+        from commonplace.exchange.export import EXPORTED, export
+
+        chosen = [one_of("kinds", kind, EXPORTED) for kind in labels("kinds", kinds or ())]
+        to = target if callable(getattr(target, "write", None)) else path_value("target", target)
+        self._runtime.before()
+        return export(
+            self._runtime.store,
+            self.namespace,
+            to,  # type: ignore[arg-type] # a stream, or else a path
+            directory=self.directory,
+            kinds=chosen,
+            progress=self._runtime.progress,
+        )
 
     def import_(
         self,
@@ -1129,9 +1193,14 @@ class Engine:
             UsageError: the file is damaged, cut off or of an unknown format, something in it cannot be kept, or is here
                 with other content. The message says which, and where. Nothing was written.
         """
-        return self._exchange_api.import_(
-            path, format=format, dry_run=dry_run, on_conflict=on_conflict, skip_problems=skip_problems
-        )
+        from commonplace.engine.exchange_api import source_of_import
+        from commonplace.exchange.import_ import ON_CONFLICT, Rules
+        from commonplace.exchange.read import OWN
+
+        policy = one_of("on_conflict", on_conflict, ON_CONFLICT)
+        rules = Rules(policy, skip_problems=skip_problems, is_dry_run=dry_run)  # type: ignore[arg-type] # one of them
+        source = source_of_import(path, format, self.settings, self._runtime.now())
+        return self._exchange_api.take_in(source, rules, has_graph=source.format == OWN)
 
     def move_memories(self, to: Engine) -> int:
         """Move every memory of this namespace, with its versions, links and use, into another store; return how many.

@@ -1,16 +1,15 @@
-"""The calls of an engine that forget. It parses and passes on; what goes and how it is proved is in `forgetting`."""
+"""Delete what an engine is told to forget, here or in a worker."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from commonplace.engine.runtime import Runtime
 from commonplace.errors import UsageError
 from commonplace.memory.validate import reject_invalid_id, series
-from commonplace.retention import DAY_S
 from commonplace.store.contract import MemoryChange
 from commonplace.types import Selection, StoredMemory
 
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from commonplace.erasure.receipt import ForgetReceipt
     from commonplace.erasure.resume import ErasureRuntime
     from commonplace.erasure.select import Wanted
-
-MOST_DAYS = 36_500.0
 
 
 class ErasureApi:
@@ -31,40 +28,13 @@ class ErasureApi:
         self._namespace = runtime.namespace
         self._settings = runtime.settings
 
-    def forget(
-        self,
-        id: str | Sequence[str] | None = None,  # noqa: A002 - the name of the field
-        *,
-        tag: str | None = None,
-        source: str | None = None,
-        session: str | None = None,
-        path: str | Path | None = None,
-        agent: str | None = None,
-        dry_run: bool = False,
-    ) -> ForgetReceipt:
-        wanted = self._wanted(id, {"tag": tag, "source": source, "session": session, "path": path, "agent": agent})
-        return self._forget(wanted, dry_run=dry_run)
-
-    def forget_namespace(self, name: str, *, confirm: str, dry_run: bool = False) -> ForgetReceipt:
+    def forget_namespace(self, name: str, *, dry_run: bool) -> ForgetReceipt:
         from commonplace.erasure.erase import forget_namespace
 
-        if name != confirm:
-            raise UsageError(
-                f"the namespace is {name!r} and what confirms it is {confirm!r}; nothing was forgotten",
-                remedy="give its exact name twice",
-            )
         receipt = forget_namespace(self.erasure_runtime(), name, dry_run=dry_run)
         if not dry_run and name == self._namespace and self._runtime.has_ultra:
             self._runtime.ultra.erase([memory.owner.id for memory in self._runtime.ultra.all(Selection())])
         return receipt
-
-    def gc(self, older_than_days: float | None = None, *, dry_run: bool = False) -> ForgetReceipt:
-        from commonplace.erasure.select import Wanted
-
-        days = self._settings.memory.gc_after if older_than_days is None else older_than_days
-        if isinstance(days, bool) or not isinstance(days, int | float) or not 0 <= days <= MOST_DAYS:
-            raise UsageError(f"older_than_days is {days!r}", remedy=f"give a number from 0 to {MOST_DAYS:,.0f}")
-        return self._forget(Wanted(archived_by=self._runtime.now() - days * DAY_S), dry_run=dry_run)
 
     def receipts(self) -> list[ForgetReceipt]:
         from commonplace.erasure.receipt import RECEIPT, STORE_SPACE, receipt_of
@@ -73,7 +43,7 @@ class ErasureApi:
         found = [receipt for note in notes if (receipt := receipt_of(note)).namespace == self._namespace]
         return sorted(found, key=lambda receipt: (receipt.at, receipt.id))
 
-    def _forget(self, wanted: Wanted, *, dry_run: bool) -> ForgetReceipt:
+    def forget(self, wanted: Wanted, *, dry_run: bool) -> ForgetReceipt:
         """Forget what is wanted: in another process where this one is to stay small, for every text is looked at."""
         in_process = self._in_process(wanted)
         if self._runtime.worker is None or in_process:
@@ -114,16 +84,17 @@ class ErasureApi:
             with self._store.change_memories(self._namespace) as change:
                 feed.follow(change, made)
 
-    def _wanted(self, id_: str | Sequence[str] | None, named: dict[str, str | Path | None]) -> Wanted:
+    def wanted(self, given: Mapping[str, object]) -> Wanted:
+        """Return what is to be forgotten, by the one name that has a value."""
         from commonplace.erasure.select import Wanted
 
-        given = {name: value for name, value in {"id": id_, **named}.items() if value is not None}
-        if len(given) != 1:
-            *others, last = given or ["nothing"]
+        named = {name: value for name, value in given.items() if value is not None}
+        if len(named) != 1:
+            *others, last = named or ["nothing"]
             many = f"{', '.join(others)} and {last} are given to forget by, of which only one can be"
             what = many if others else f"{last} is given to forget by"
-            raise UsageError(what, remedy=f"give exactly one of id, {', '.join(named)}")
-        [(name, value)] = given.items()
+            raise UsageError(what, remedy=f"give exactly one of {', '.join(given)}")
+        [(name, value)] = named.items()
         if name == "id":
             ids = [value] if isinstance(value, str) else list(series("id", value))  # type: ignore[arg-type]
             for each in ids:
@@ -132,17 +103,13 @@ class ErasureApi:
                 raise UsageError("the list of ids is empty", remedy="name what is to be forgotten")
             return Wanted(ids=tuple(dict.fromkeys(ids)))
         if name == "path":
-            return Wanted(path=self._stored_path(value))  # type: ignore[arg-type] # one of the two that a path may be
+            return Wanted(path=self._stored_path(value))
         if not isinstance(value, str) or not value.strip():
             raise UsageError(f"{name} is {value!r:.80}", remedy="give a text that is not empty")
-        return Wanted(
-            tag=value if name == "tag" else None,
-            source=value if name == "source" else None,
-            session=value if name == "session" else None,
-            agent=value if name == "agent" else None,
-        )
+        chosen: dict[str, Any] = {name: value}
+        return Wanted(**chosen)
 
-    def _stored_path(self, path: str | Path) -> str:
+    def _stored_path(self, path: object) -> str:
         """Return the path under which an artifact is stored, given as such or as people name a file."""
         if not isinstance(path, str | Path) or not str(path).strip():
             raise UsageError(f"path is {path!r:.80}", remedy="name an indexed file")

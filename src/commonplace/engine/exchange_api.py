@@ -1,18 +1,15 @@
-"""The calls of an engine by which a store leaves as a whole and comes back. What they do is in `exchange`."""
+"""Import what an engine is given, and check what it would be given."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from commonplace.engine.runtime import Runtime
-from commonplace.memory.validate import labels, one_of, path_value
+from commonplace.memory.validate import path_value
 from commonplace.settings import Settings
 
 if TYPE_CHECKING:
-    from commonplace.exchange.backup import BackupReport
-    from commonplace.exchange.export import ExportReport
     from commonplace.exchange.import_ import ImportReport, Rules
     from commonplace.exchange.records import Source
 
@@ -33,66 +30,18 @@ def refuse_unfit_import(
 
 
 class ExchangeApi:
-    """Backs up, exports and imports. Safe for threads."""
+    """Imports memories, and moves them to another store. Safe for threads."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._store = runtime.store
-        self._namespace = runtime.namespace
-
-    def backup(self, target: str | Path) -> BackupReport:
-        from commonplace.exchange.backup import back_up
-
-        file = path_value("target", target)
-        self._runtime.before()
-        return back_up(
-            self._store,
-            self._runtime.directory,
-            file,
-            namespace=self._namespace,
-            now=self._runtime.now(),
-            progress=self._runtime.progress,
-        )
-
-    def export(self, target: str | Path | TextIO, *, kinds: Sequence[str] | None = None) -> ExportReport:
-        from commonplace.exchange.export import EXPORTED, export
-
-        chosen = [one_of("kinds", kind, EXPORTED) for kind in labels("kinds", kinds or ())]
-        to = target if callable(getattr(target, "write", None)) else path_value("target", target)
-        self._runtime.before()
-        return export(
-            self._store,
-            self._namespace,
-            to,  # type: ignore[arg-type] # a stream, or else a path
-            directory=self._runtime.directory,
-            kinds=chosen,
-            progress=self._runtime.progress,
-        )
-
-    def import_(
-        self,
-        path: str | Path,
-        *,
-        format: str = "auto",  # noqa: A002 - the name of the option
-        dry_run: bool = False,
-        on_conflict: str = "refuse",
-        skip_problems: bool = False,
-    ) -> ImportReport:
-        from commonplace.exchange.import_ import ON_CONFLICT, Rules
-        from commonplace.exchange.read import OWN
-
-        policy = one_of("on_conflict", on_conflict, ON_CONFLICT)
-        rules = Rules(policy, skip_problems=skip_problems, is_dry_run=dry_run)  # type: ignore[arg-type] # one of them
-        source = source_of_import(path, format, self._runtime.settings, self._runtime.now())
-        return self.take_in(source, rules, has_graph=source.format == OWN)
 
     def take_in(self, source: Source, rules: Rules, *, has_graph: bool) -> ImportReport:
         from commonplace.exchange.import_ import ImportRuntime, import_items
 
         self._runtime.before()
         into = ImportRuntime(
-            self._store,
-            self._namespace,
+            self._runtime.store,
+            self._runtime.namespace,
             self._runtime.destination,
             self._runtime.now(),
             self._runtime.graph_on,

@@ -1,8 +1,8 @@
-"""The calls of an engine that bring files and documents into the store, once or whenever they change."""
+"""Index files and documents for an engine, once or whenever they change, here or in a worker."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +11,7 @@ from commonplace.engine.runtime import Runtime
 from commonplace.errors import StoreBusyError, UsageError
 from commonplace.ingest.passages import index_documents
 from commonplace.locks import FileLock
-from commonplace.memory.validate import path_value, series
-from commonplace.search.request import chosen
+from commonplace.memory.validate import series
 from commonplace.settings.paths import index_watch_lock
 from commonplace.types import Document, IndexReport, Progress
 
@@ -28,25 +27,15 @@ class IndexApi:
         self._runtime = runtime
         self._settings = runtime.settings
 
-    def index(
-        self,
-        root: str | Path = ".",
-        include: Sequence[str] | None = None,
-        watch: bool = False,
-        *,
-        force: bool = False,
-        keep_most: bool = False,
-    ) -> IndexReport | Watch:
-        if self._settings.index.enabled == "off":
-            told = f"index.enabled is off ({self._settings.origins.get('index.enabled', 'default')})"
-            if watch:
-                raise UsageError(f"{told}, so there is nothing to watch", remedy="set it to on")
+    def index(self, root: Path, globs: tuple[str, ...], *, force: bool, keep_most: bool) -> IndexReport:
+        if told := self._is_off():
             return IndexReport(notices=(f"{told}: no file is indexed, and what was indexed stays as it is",))
-        globs = chosen("include", include) or self._settings.index.include
-        selection = self._selection(path_value("root", root).expanduser().absolute(), globs)
-        if watch:
-            return self._watching(selection, force)
-        return self._index(selection, force, keep_most=keep_most)
+        return self._index(self._selection(root, globs), force, keep_most=keep_most)
+
+    def _is_off(self) -> str:
+        """Return which setting keeps files from being indexed, "" for none."""
+        origin = self._settings.origins.get("index.enabled", "default")
+        return f"index.enabled is off ({origin})" if self._settings.index.enabled == "off" else ""
 
     def index_documents(self, documents: Iterable[Document]) -> IndexReport:
         report = index_documents(self._runtime.destination(), _checked(documents), progress=self._runtime.progress)
@@ -59,7 +48,7 @@ class IndexApi:
         return Selection(
             project=self._runtime.project,
             root=root,
-            include=globs or None,
+            include=globs or self._settings.index.include or None,
             max_file_bytes=self._settings.index.max_file_bytes,
             excluded=(self._runtime.directory,),
         )
@@ -106,11 +95,14 @@ class IndexApi:
             notices = (gone, *notices)
         return replace(report, notices=notices)
 
-    def _watching(self, selection: Selection, force: bool) -> Watch:
+    def watch(self, root: Path, globs: tuple[str, ...], *, force: bool) -> Watch:
         from commonplace.ingest.discover import look
         from commonplace.ingest.watch import Alarm, Means, Stopped, Watch
         from commonplace.store.filters import path_matcher
 
+        if told := self._is_off():
+            raise UsageError(f"{told}, so there is nothing to watch", remedy="set it to on")
+        selection = self._selection(root, globs)
         if selection.include:
             path_matcher(selection.include)
         lock = FileLock(self._runtime.directory / index_watch_lock(selection.root.resolve(), self._runtime.namespace))

@@ -30,12 +30,8 @@ class KnowledgeApi:
         self._settings = runtime.settings
         self._search = search
 
-    def knowledge_service(
-        self,
-        config: MemoryConfig | None = None,
-        *,
-        embedder: str | Embedder | AnyEmbedder | None = None,
-        reranker: Reranker | None = None,
+    def service(
+        self, config: MemoryConfig | None, embedder: str | Embedder | AnyEmbedder | None, reranker: Reranker | None
     ) -> KnowledgeService:
         from commonplace.knowledge.service import KnowledgeService
 

@@ -52,7 +52,7 @@ class EmbedderApi:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
-    def index_upgrade(self, embedder: str | Embedder, kinds: Sequence[EmbeddedKind] | None = None) -> UpgradeReport:
+    def upgrade(self, embedder: str | Embedder, kinds: Sequence[EmbeddedKind] | None) -> UpgradeReport:
         begun = time.perf_counter()
         target = self._target(embedder)
         if kinds is not None:
@@ -78,10 +78,6 @@ class EmbedderApi:
         return UpgradeReport(
             was, target.stamp.described(), done.made, done.resumed, time.perf_counter() - begun, given_up
         )
-
-    def embed_pending(self) -> int:
-        self._runtime.backlog.drain(self._runtime.progress)
-        return self._runtime.store.count_pending()
 
     def _unfinished(self, error: ProviderError) -> ProviderError:
         """Return the error of a change that its embedder ended, with how far it came."""
