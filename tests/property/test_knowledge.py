@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from commonplace.knowledge.config import MemoryConfig, reranked
 from commonplace.knowledge.maps import STANDARD_FIELDS, checked_maps, text_of
-from commonplace.knowledge.retrieve import cosine_similarity
 
 words = st.text(string.ascii_lowercase + " äß東", max_size=8)
 keys = st.one_of(st.sampled_from(STANDARD_FIELDS), words)
@@ -67,13 +66,6 @@ def test_a_configuration_comes_back_in_both_spellings(config: MemoryConfig) -> N
     document = config.to_json()
     snake = {"".join(f"_{c.lower()}" if c.isupper() else c for c in name): each for name, each in document.items()}
     assert MemoryConfig.from_json(json.dumps(document)) == MemoryConfig.from_json(snake) == config
-
-
-@given(vectors, vectors)
-def test_a_cosine_is_a_number_from_minus_one_to_one(one: list[float], other: list[float]) -> None:
-    found = cosine_similarity(one, other)
-    assert -1.0 <= found <= 1.0
-    assert found == cosine_similarity(other, one)
 
 
 @given(

@@ -295,11 +295,7 @@ class Reranker(Protocol):
 
 
 def checked_reranker(given: object) -> Reranker:
-    """Return a re-ranker.
-
-    Raises:
-        UsageError: it is none.
-    """
+    """Return a re-ranker, or raise a `UsageError`."""
     if not callable(getattr(given, "rerank", None)):
         raise UsageError(f"the re-ranker is {given!r:.80}", remedy="give an object with `rerank(query, texts, top_k)`")
     return given  # type: ignore[return-value] # it has what the protocol asks for

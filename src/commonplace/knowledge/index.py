@@ -39,13 +39,7 @@ def embedder_of(ground: KnowledgeRuntime, means: Means) -> str:
 
 
 def replace_knowledge(ground: KnowledgeRuntime, means: Means, agent: str, given: object) -> KnowledgeReport:
-    """Make these maps the knowledge of an agent, and return what that changed.
-
-    Raises:
-        ProviderError: something could not be embedded. Nothing was changed.
-        StoreError: the store cannot be written.
-        UsageError: a map cannot be kept. Nothing was changed.
-    """
+    """Make these maps the knowledge of an agent; see `KnowledgeService.index_knowledge`."""
     begun = time.perf_counter()
     checked = checked_maps(agent, given)
     try:
@@ -119,28 +113,20 @@ def _compared(wanted: Sequence[KnowledgeMap], known: Sequence[StoredKnowledge], 
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """The passages of a text, without an owner, and its own vector where there is one."""
-
-    passages: tuple[NewPassage, ...]
-    vector: bytes
-
-
 @dataclass(slots=True)
 class _Maker:
     """Cuts and embeds texts before anything is written.
 
     Attributes:
         destination: where passages go; without vectors it embeds nothing.
-        made: what is ready, by map.
+        made: the passages of each map, without an owner, and its own vector where there is one.
     """
 
     ground: KnowledgeRuntime
     means: Means
     destination: Destination = field(init=False)
     embedder: str = field(init=False)
-    made: dict[KnowledgeMap, _Made] = field(default_factory=dict)
+    made: dict[KnowledgeMap, tuple[tuple[NewPassage, ...], bytes]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # First the destination, which takes up the store's embedder of now: its name is told only then.
@@ -149,38 +135,28 @@ class _Maker:
         self.destination = found if self.embedder else replace(found, embedder=NoVectors(found.embedder.stamp))
 
     def make(self, compared: Sequence[_Compared]) -> None:
-        """Make what is needed for these maps.
-
-        Raises:
-            ProviderError: an embedder failed.
-        """
+        """Make what is needed for these maps."""
         maps = list(dict.fromkeys(each.map for each in compared))
         for begin in range(0, len(maps), _AT_ONCE):
             part = maps[begin : begin + _AT_ONCE]
             try:
-                made = list(self._made(part))
+                self.made.update(zip(part, self._made(part), strict=True))
             except ProviderError as error:
                 raise ProviderError(
                     f"the knowledge was not replaced, for it could not be embedded: {error.args[0]}",
                     status=error.status,
                     remedy=error.remedy,
                 ) from error
-            self.made.update(zip(part, made, strict=True))
             if self.ground.progress:
                 self.ground.progress("Embedding knowledge", begin + len(part), len(maps))
 
-    def _made(self, maps: Sequence[KnowledgeMap]) -> Iterator[_Made]:
-        texts = [each.content for each in maps]
-        own = self._own_vectors(texts)
+    def _made(self, maps: Sequence[KnowledgeMap]) -> list[tuple[tuple[NewPassage, ...], bytes]]:
+        own = [b""] * len(maps)
+        if self.embedder and self.means.vectors is not None:
+            own = [row.tobytes() for row in quantise(self.means.vectors.of([each.content for each in maps]))]
         maker = PassageMaker(self.destination)
-        prepared = [maker.prepare(Owner("", "knowledge"), normalise(text), "text") for text in texts]
-        for write, vector in zip(maker.complete(prepared), own, strict=True):
-            yield _Made(write.passages, vector)
-
-    def _own_vectors(self, texts: Sequence[str]) -> list[bytes]:
-        if not self.embedder or self.means.vectors is None:
-            return [b""] * len(texts)
-        return [row.tobytes() for row in quantise(self.means.vectors.of(texts))]
+        prepared = [maker.prepare(Owner("", "knowledge"), normalise(each.content), "text") for each in maps]
+        return [(write.passages, vector) for write, vector in zip(maker.complete(prepared), own, strict=True)]
 
 
 def _replaced(change: KnowledgeChange, agent: str, compared: Sequence[_Compared], maker: _Maker, now: float) -> int:
@@ -195,13 +171,12 @@ def _replaced(change: KnowledgeChange, agent: str, compared: Sequence[_Compared]
 
 
 def _write(maker: _Maker, agent: str, compared: _Compared) -> KnowledgeWrite:
-    made, item = maker.made[compared.map], compared.map
+    item, (made, vector) = compared.map, maker.made[compared.map]
     owner = Owner(str(uuid4()), "knowledge") if compared.known is None else compared.known.owner
     passages = tuple(
-        replace(passage, id=passage_id(maker.ground.namespace, owner, ordinal))
-        for ordinal, passage in enumerate(made.passages)
+        replace(passage, id=passage_id(maker.ground.namespace, owner, ordinal)) for ordinal, passage in enumerate(made)
     )
-    record = KnowledgeRecord(agent, item.content, item.metadata, item.digest, maker.embedder, made.vector)
+    record = KnowledgeRecord(agent, item.content, item.metadata, item.digest, maker.embedder, vector)
     return KnowledgeWrite(owner, passages, record)
 
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
+from itertools import chain
 from typing import Any, Final
 
 from commonplace.errors import UsageError
@@ -100,12 +101,23 @@ def checked_maps(agent: str, given: object) -> CheckedMaps:
         raise UsageError(f"the knowledge is {given!r:.80}", remedy="give a list of maps")
     plain = [plain_map(values, f"knowledge[{place}]") for place, values in enumerate(given)]
     kinds: list[str] = []
-    cleaned = [
-        _cleaned(values, kinds)
-        for begin in range(0, len(plain), _AT_ONCE)
-        for values in _suspected(plain[begin : begin + _AT_ONCE])
-    ]
-    return CheckedMaps(tuple(_made(agent, values, kinds) for values in cleaned), tuple(dict.fromkeys(kinds)))
+
+    def clean(text: str) -> str:
+        redacted = redact(text)
+        kinds.extend(redacted.kinds)
+        return redacted.text
+
+    for begin in range(0, len(plain), _AT_ONCE):
+        some = plain[begin : begin + _AT_ONCE]
+        # Looking through many maps at once is faster by far, and most hold no secret.
+        if find_secrets(_APART.join(chain.from_iterable(map(_probes, some)))):
+            plain[begin : begin + _AT_ONCE] = [cleaned_json(values, clean) for values in some]
+    maps = []
+    for values in plain:
+        metadata = json.dumps(values, sort_keys=True)
+        # What stands apart in a map may be a secret where it stands together.
+        maps.append(KnowledgeMap(clean(text_of(values).strip()), metadata, digest_of(agent, metadata)))
+    return CheckedMaps(tuple(maps), tuple(dict.fromkeys(kinds)))
 
 
 def plain_map(values: object, path: str) -> dict[str, Any]:
@@ -128,24 +140,6 @@ def digest_of(agent: str, metadata: str) -> str:
     return sha256(f"{agent}\n{metadata}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class _Suspected:
-    """A map, and whether it has to be looked through for secrets by itself."""
-
-    values: dict[str, Any]
-    is_suspect: bool
-
-
-def _suspected(maps: list[dict[str, Any]]) -> Iterator[_Suspected]:
-    """Look through many maps at once, which is faster by far; most hold no secret."""
-    texts = [_APART.join(_probes(values)) for values in maps]
-    if not find_secrets(_APART.join(texts)):
-        yield from (_Suspected(values, is_suspect=False) for values in maps)
-        return
-    for values, text in zip(maps, texts, strict=True):
-        yield _Suspected(values, bool(find_secrets(text)))
-
-
 def _probes(value: Any, name: str = "") -> Iterator[str]:
     """Yield every text of a map by itself, and behind the name that may tell that it is a secret."""
     if isinstance(value, str):
@@ -158,27 +152,6 @@ def _probes(value: Any, name: str = "") -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from _probes(inner, name)
-
-
-def _cleaned(suspected: _Suspected, kinds: list[str]) -> dict[str, Any]:
-    if not suspected.is_suspect:
-        return suspected.values
-
-    def clean(text: str) -> str:
-        redacted = redact(text)
-        kinds.extend(redacted.kinds)
-        return redacted.text
-
-    cleaned: dict[str, Any] = cleaned_json(suspected.values, clean)
-    return cleaned
-
-
-def _made(agent: str, values: dict[str, Any], kinds: list[str]) -> KnowledgeMap:
-    # What stands apart in a map may be a secret where it stands together.
-    content = redact(text_of(values).strip())
-    kinds.extend(content.kinds)
-    metadata = json.dumps(values, sort_keys=True)
-    return KnowledgeMap(content.text, metadata, digest_of(agent, metadata))
 
 
 def _plain(value: object, path: str, depth: int) -> Any:

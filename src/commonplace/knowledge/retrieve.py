@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -40,31 +38,6 @@ _MIN_CANDIDATES: Final = 100
 """What each of the lexical and the dense recall of a search brings at least."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A query, checked.
-
-    Attributes:
-        limit: how many lines at most, 1–1000.
-        min_score: 0–1; what the first stage scores lower is left out.
-        reranks: False leaves the first stage's order.
-    """
-
-    agent: str
-    query: str
-    limit: int
-    min_score: float = 0.0
-    reranks: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """An item's number beside its vector of an embedder of the caller's own."""
-
-    numbers: list[int]
-    vectors: NDArray[np.int8]
-
-
 class _Ranked(NamedTuple):
     number: int
     score: float
@@ -93,34 +66,32 @@ class Retriever:
     def __init__(self, ground: KnowledgeRuntime, means: Means) -> None:
         self._ground = ground
         self._means = means
-        self._rows: AgingCache[_Row] = AgingCache(VECTORS_CACHE)
+        self._rows: AgingCache[tuple[list[int], NDArray[np.int8]]] = AgingCache(VECTORS_CACHE)
 
-    def retrieve(self, asked: Asked) -> Retrieval:
-        """Return the best items of an agent for a query; of a query without words nothing.
-
-        Raises:
-            StoreError: the store cannot be read.
-        """
+    def retrieve(self, agent: str, query: str, limit: int, *, min_score: float, rerank: bool) -> Retrieval:
+        """Return the best items of an agent for a query; of a query without words nothing."""
         begun = time.perf_counter()
-        if not asked.query.strip():
-            return Retrieval(asked.agent, asked.query, notices=("the query is empty",))
-        query = asked.query[:MAX_QUERY_CHARACTERS]
-        count = min(MAX_LIMIT, asked.limit * self._means.config.retrieval_factor)
-        found = self._first_stage(asked.agent, query, count)
+        if not query.strip():
+            return Retrieval(agent, query, notices=("the query is empty",))
+        searched = query[:MAX_QUERY_CHARACTERS]
+        count = min(MAX_LIMIT, limit * self._means.config.retrieval_factor)
+        found = self._first_stage(agent, searched, count)
         items = self._ground.store.knowledge(self._ground.namespace).of_numbers([each.number for each in found.ranked])
         # What was found may have been deleted since.
         candidates = [
-            _hit(items[each.number], each, query)
+            _hit(items[each.number], each, searched)
             for each in found.ranked
-            if each.score >= asked.min_score and each.number in items and items[each.number].deleted_at is None
+            if each.score >= min_score and each.number in items and items[each.number].deleted_at is None
         ]
         if not candidates:
-            found.notices += self.notices_of(asked.agent)
-        hits, reranked_by = self._second_stage(asked, candidates, found)
+            found.notices += self.notices_of(agent)
+        hits, reranked_by = candidates, ""
+        if rerank and self._means.reranker is not None and len(candidates) > limit:
+            hits, reranked_by = self._second_stage(query, limit, candidates, found)
         return Retrieval(
-            agent=asked.agent,
-            query=asked.query,
-            hits=tuple(hits[: asked.limit]),
+            agent=agent,
+            query=query,
+            hits=tuple(hits[:limit]),
             candidates=len(candidates),
             reranked_by=reranked_by,
             degraded=found.is_degraded,
@@ -162,8 +133,6 @@ class Retriever:
         """Return the best items of an agent by cosine; None where that cannot be had, which is told."""
         vectors = self._means.vectors
         assert vectors is not None
-        import numpy as np
-
         try:
             asked = vectors.of([query])[0]
         except CommonplaceError as error:
@@ -177,16 +146,15 @@ class Retriever:
                 f" {vectors.name}; index it again"
             )
             return None
-        found_cosines = cosines(asked, rows.vectors)
+        numbers, stored = rows
+        found_cosines = cosines(asked, stored)
         # The rows are in the order of their numbers, which a stable sort keeps among equals.
         best = np.argsort(-found_cosines.clip(0.0), kind="stable")[:count].tolist()
-        similar = [(rows.numbers[place], float(found_cosines[place])) for place in best]
+        similar = [(numbers[place], float(found_cosines[place])) for place in best]
         return [_Ranked(number, max(0.0, cosine), cosine) for number, cosine in similar]
 
-    def _rows_of(self, agent: str) -> _Row | None:
-        """Return the vectors of an agent's items, None where some are of another embedder."""
-        import numpy as np
-
+    def _rows_of(self, agent: str) -> tuple[list[int], NDArray[np.int8]] | None:
+        """Return the numbers of an agent's items and their vectors, None where some are of another embedder."""
         store, vectors = self._ground.store, self._means.vectors
         assert vectors is not None
         key = (agent, vectors.dimensions, store.token(store.change()))
@@ -196,7 +164,7 @@ class Retriever:
             if any(is_stale(item, vectors.name, vectors) for item in items):
                 return None
             data = b"".join(item.record.vector for item in items)
-            rows = _Row([item.number for item in items], np.frombuffer(data, np.int8).reshape(-1, vectors.dimensions))
+            rows = [item.number for item in items], np.frombuffer(data, np.int8).reshape(-1, vectors.dimensions)
             self._rows.put(key, rows, len(data) + 64 * len(items))
         return rows
 
@@ -231,19 +199,18 @@ class Retriever:
         ]
 
     def _second_stage(
-        self, asked: Asked, candidates: Sequence[KnowledgeHit], found: _Found
+        self, query: str, limit: int, candidates: list[KnowledgeHit], found: _Found
     ) -> tuple[list[KnowledgeHit], str]:
-        """Return the candidates in the re-ranker's order, where there are more than are wanted, and its name."""
+        """Return the candidates in the re-ranker's order, where it can be had, and its name."""
         means = self._means
-        if not asked.reranks or means.reranker is None or len(candidates) <= asked.limit:
-            return list(candidates), ""
+        assert means.reranker is not None
         try:
-            order = reranked(means.reranker(), asked.query, [hit.content for hit in candidates], asked.limit)
+            order = reranked(means.reranker(), query, [hit.content for hit in candidates], limit)
         except CommonplaceError as error:
             _log.info("what was retrieved was not re-ranked: %s", error)
             found.degrade(f"in the order of the first stage, for {means.reranker_name} did not re-rank it: {error}")
-            return list(candidates), ""
-        return [_rescored(candidates[place], score) for place, score in order], means.reranker_name
+            return candidates, ""
+        return [replace(candidates[place], score=score) for place, score in order], means.reranker_name
 
 
 def _hit(item: StoredKnowledge, found: _Ranked, query: str) -> KnowledgeHit:
@@ -255,28 +222,6 @@ def _hit(item: StoredKnowledge, found: _Ranked, query: str) -> KnowledgeHit:
     return KnowledgeHit(item.owner.id, record.agent, content, found.score, found.similarity, known, found.confidence)
 
 
-def _rescored(hit: KnowledgeHit, score: float) -> KnowledgeHit:
-    return replace(hit, score=score)
-
-
-def cosine_similarity(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return the cosine of the angle between two vectors, -1 to 1.
-
-    It is 0 where they have different lengths, where one is all zeros, and where one holds what is no number: nothing
-    can be said of those.
-    """
-    if not 0 < len(one) == len(other):
-        return 0.0
-    largest = [max(map(abs, vector)) for vector in (one, other)]
-    if not all(0 < most < math.inf for most in largest):
-        return 0.0
-    # Scaled first: the squares of very large and very small numbers are none.
-    first, second = ([value / most for value in vector] for vector, most in zip((one, other), largest, strict=True))
-    length = math.sqrt(math.fsum(value * value for value in first) * math.fsum(value * value for value in second))
-    product = math.fsum(a * b for a, b in zip(first, second, strict=True)) / length
-    return max(-1.0, min(1.0, product)) if math.isfinite(product) else 0.0
-
-
 def cosines(query: NDArray[np.float32], rows: NDArray[np.int8]) -> NDArray[np.float32]:
     """Return the cosine of a vector with each row, float32, shape (n,); 0 for a row of zeros.
 
@@ -284,8 +229,6 @@ def cosines(query: NDArray[np.float32], rows: NDArray[np.int8]) -> NDArray[np.fl
         query: float32, shape (d,).
         rows: int8, shape (n, d), each with a scale of its own.
     """
-    import numpy as np
-
     values = rows.astype(np.float32)
     lengths = np.linalg.norm(values, axis=1) * np.linalg.norm(query)
     found: NDArray[np.float32] = np.divide(values @ query, lengths, out=np.zeros_like(lengths), where=lengths > 0)

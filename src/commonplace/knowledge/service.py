@@ -18,12 +18,16 @@ from commonplace.knowledge.results import (
     RelevantKnowledge,
     Retrieval,
 )
-from commonplace.knowledge.retrieve import Asked, Retriever
+from commonplace.knowledge.retrieve import Retriever
 from commonplace.search.request import MAX_LIMIT
 
 
 class KnowledgeService:
-    """What the agents of one namespace know. Made by `Engine.knowledge` and `Engine.knowledge_service`."""
+    """What the agents of one namespace know. Made by `Engine.knowledge` and `Engine.knowledge_service`.
+
+    Every call raises a `StoreError` where the store cannot be read or written, and a `UsageError` for a value of the
+    wrong kind or out of its range; then nothing was changed.
+    """
 
     def __init__(self, ground: KnowledgeRuntime, means: Means) -> None:
         self._ground = ground
@@ -44,29 +48,22 @@ class KnowledgeService:
         Args:
             given: a YAML or JSON file, such a text, or a mapping: `name`, and any of `model`, `system`, `prompt` and
                 `knowledge`, a list of maps. Without `knowledge` what is indexed stays as it is.
-
-        Raises:
-            StoreError: the store cannot be read or written.
-            UsageError: the file cannot be read, or something in it cannot be kept. Nothing was changed.
         """
         definition = definition_of(given)
-        if definition.knowledge is None:
-            items = len(self._ground.store.knowledge(self._ground.namespace).items(definition.name))
-            report = KnowledgeReport(definition.name, unchanged=items, change=self._ground.store.change())
-            return Agent(definition, report, self)
-        try:
-            report = self.index_knowledge(definition.name, definition.knowledge)
-        except ProviderError as error:
-            items = len(self._ground.store.knowledge(self._ground.namespace).items(definition.name))
-            change = self._ground.store.change()
-            report = KnowledgeReport(
-                definition.name,
-                unchanged=items,
-                is_replaced=False,
-                degraded=True,
-                notices=(str(error),),
-                change=change,
-            )
+        failure = ""
+        if definition.knowledge is not None:
+            try:
+                return Agent(definition, self.index_knowledge(definition.name, definition.knowledge), self)
+            except ProviderError as error:
+                failure = str(error)
+        report = KnowledgeReport(
+            definition.name,
+            unchanged=len(self._ground.store.knowledge(self._ground.namespace).items(definition.name)),
+            is_replaced=not failure,
+            degraded=bool(failure),
+            notices=(failure,) if failure else (),
+            change=self._ground.store.change(),
+        )
         return Agent(definition, report, self)
 
     def index_knowledge(self, agent_name: str, knowledge: Iterable[Mapping[str, Any]]) -> KnowledgeReport:
@@ -77,8 +74,6 @@ class KnowledgeService:
 
         Raises:
             ProviderError: an embedder failed. Nothing was changed.
-            StoreError: the store cannot be written.
-            UsageError: the name or a map cannot be kept. Nothing was changed.
         """
         report = replace_knowledge(self._ground, self._means, checked_name(agent_name), knowledge)
         self._retriever.forget_caches()
@@ -91,10 +86,6 @@ class KnowledgeService:
 
         Args:
             limit: how many at most, up to 1000; None, or less than 1, is the configuration's `rerank_top_k`.
-
-        Raises:
-            StoreError: the store cannot be read.
-            UsageError: a value is of the wrong kind.
         """
         return self.retrieve(agent_name, query, limit).lines
 
@@ -113,26 +104,18 @@ class KnowledgeService:
             limit: as for `retrieve_relevant_knowledge`.
             min_score: 0–1; what the first stage scores lower is left out. From 0.70 on a text most likely answers.
             rerank: False leaves the first stage's order, and asks no model.
-
-        Raises:
-            StoreError: the store cannot be read.
-            UsageError: a value is of the wrong kind.
         """
         if not isinstance(query, str):
             raise UsageError(f"the query is {query!r:.80}", remedy="give a text")
         if isinstance(min_score, bool) or not isinstance(min_score, int | float) or not 0.0 <= min_score <= 1.0:
             raise UsageError(f"min_score is {min_score!r:.80}", remedy="give a number from 0 to 1")
-        asked = Asked(checked_name(agent_name), query, self._limit(limit), float(min_score), rerank)
-        return self._retriever.retrieve(asked)
+        agent = checked_name(agent_name)
+        return self._retriever.retrieve(agent, query, self._limit(limit), min_score=min_score, rerank=rerank)
 
     def delete_agent_knowledge(self, agent_name: str) -> int:
         """Delete the knowledge of an agent softly, and return how many maps that were.
 
         It is not found any more. `forget` and `gc` delete it for good.
-
-        Raises:
-            StoreError: the store cannot be written.
-            UsageError: the name is none.
         """
         agent = checked_name(agent_name)
         with self._ground.store.change_memories(self._ground.namespace) as change:
@@ -142,33 +125,18 @@ class KnowledgeService:
         return gone
 
     def notices_of(self, agent_name: str) -> tuple[str, ...]:
-        """Say so where an agent has no knowledge at all, and which ones have some; else nothing.
-
-        Raises:
-            StoreError: the store cannot be read.
-            UsageError: the name is none.
-        """
+        """Say so where an agent has no knowledge at all, and which ones have some; else nothing."""
         return self._retriever.notices_of(checked_name(agent_name))
 
     def set_context(self, context: AgentContext | Mapping[str, Any]) -> AgentContext:
-        """Keep the context of an agent, in the place of the one with its name, and return it as it is kept.
-
-        Raises:
-            StoreError: the store cannot be written.
-            UsageError: a value is of the wrong kind or out of its range.
-        """
+        """Keep the context of an agent, in the place of the one with its name, and return it as it is kept."""
         record = record_of(AgentContext.of(context), self._ground.now())
         with self._ground.store.change_memories(self._ground.namespace) as change:
             change.knowledge.put_context(record)
         return context_of(record)
 
     def get_context(self, name: str) -> AgentContext | None:
-        """Return the context of an agent, None where there is none.
-
-        Raises:
-            StoreError: the store cannot be read.
-            UsageError: the name is none.
-        """
+        """Return the context of an agent, None where there is none."""
         found = self._ground.store.knowledge(self._ground.namespace).context(checked_name(name))
         return None if found is None else context_of(found)
 
