@@ -18,8 +18,7 @@ from commonplace.ledger import rate_limit as window
 from commonplace.ledger import rules
 from commonplace.ledger.ledger import actor_of, process_is_gone, release
 from commonplace.ledger.rate_limit import RateLimiter
-from commonplace.ledger.rules import Doer, Draft
-from commonplace.ledger.undone import ERASE
+from commonplace.ledger.rules import ERASE, Doer, Draft
 from commonplace.types import Link, MemoryRecord, MemoryWrite, StoredMemory
 from commonplace.types.ledger import Agent, IssueEvent, IssueSelection, Reversal, Urgency
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from commonplace.consolidation.runner import RunReport, Wanted
     from commonplace.consolidation.runtime import ConsolidationRuntime
     from commonplace.health.report import Health
-    from commonplace.ledger.bd import BdLedger
     from commonplace.ledger.ledger import Ledger
 
 
@@ -150,7 +149,7 @@ class ConsolidationApi:
             self._runtime.progress(what, done, total)
 
     @cached_property
-    def ledger(self) -> Ledger | BdLedger:
+    def ledger(self) -> Ledger:
         if self._settings.ledger.backend == "bd":
             from commonplace.ledger.bd import open_bd
 

@@ -76,7 +76,6 @@ if TYPE_CHECKING:
     from commonplace.knowledge.config import Embedder as AnyEmbedder
     from commonplace.knowledge.config import MemoryConfig, Reranker
     from commonplace.knowledge.service import KnowledgeService
-    from commonplace.ledger.bd import BdLedger
     from commonplace.ledger.ledger import Ledger
     from commonplace.memory.decay import DecayReport
     from commonplace.models.contract import Embedder
@@ -1002,7 +1001,7 @@ class Engine:
         return self._consolidation_api.consolidation_ground()
 
     @cached_property
-    def ledger(self) -> Ledger | BdLedger:
+    def ledger(self) -> Ledger:
         """The issues of this namespace, in the store or, where the settings say so, in beads.
 
         Raises:

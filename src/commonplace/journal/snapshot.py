@@ -28,7 +28,7 @@ from commonplace.formats.journal import (
 from commonplace.journal.baseline import Baseline, content_of, decode, text_digest
 from commonplace.journal.folder import NUL, Folder, PageFile, Stamp
 from commonplace.journal.pages import day_page, entry_of, heading_and_text, kind_of, minute_of, time_of, title_of
-from commonplace.ledger.undone import taken_away
+from commonplace.ledger.rules import taken_away
 from commonplace.types import Selection, StoredMemory
 
 if TYPE_CHECKING:

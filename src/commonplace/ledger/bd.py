@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,20 +20,20 @@ from typing import Any, Final
 from commonplace.errors import NotFoundError, ProviderError, UsageError
 from commonplace.formats import beads
 from commonplace.ledger import rules
-from commonplace.ledger.ledger import Tended, told
+from commonplace.ledger.ledger import Ledger, Tended
 from commonplace.ledger.rules import ImportedIssues
-from commonplace.types.ledger import ISSUE_STATUSES, UNFINISHED, Issue, IssueEvent
+from commonplace.types.ledger import ISSUE_STATUSES, UNFINISHED, Issue, IssueEvent, IssueSelection
 
 TIMEOUT_S: Final = 30.0
 DIRECTORY: Final = ".beads"
 _MAX_EXCERPT_LENGTH: Final = 300
 
 
-class BdLedger:
-    """The issues of a beads database, as `Ledger` has them of a store.
+class BdLedger(Ledger):
+    """The issues of a beads database. Every call raises a `ProviderError` where `bd` fails.
 
     Whoever calls `bd` at the same time may file the same issue: it has no transaction over two of its commands. Only a
-    claim is atomic.
+    claim is atomic; it never lapses, and issues neither open again nor grow more urgent by themselves.
 
     Args:
         program: the path of `bd`.
@@ -52,72 +53,21 @@ class BdLedger:
         urgency: str = "medium",
         extra_data: Mapping[str, Any] | None = None,
     ) -> str:
-        """File an issue and return its id, or that of the unfinished one of the same agent about the same memories.
-
-        Raises:
-            ProviderError: `bd` failed.
-            UsageError: there is no such agent or urgency, no memory is named, or what is added is no JSON.
-        """
         wanted = rules.issue_of(rules.Draft(agent, memory_ids, action, urgency, extra_data or {}), 0.0)
-        for status in UNFINISHED:
-            for known in self._list(status, wanted.labels[:1]):
-                if known.memory_ids == wanted.memory_ids:
-                    return known.id
+        for known in self._selected(IssueSelection(agents=(wanted.agent,), statuses=UNFINISHED)):
+            if known.memory_ids == wanted.memory_ids:
+                return known.id
         options = [f"--notes={wanted.notes}", "-t=task", f"-p={wanted.priority}", f"-l={','.join(wanted.labels)}"]
         made = _one(self._ask("create", *options, "--", wanted.title))
         if not isinstance(made.get("id"), str) or not made["id"]:
             raise self._misunderstood("create", json.dumps(made))
         return str(made["id"])
 
-    def query(
-        self, agent: str | None = None, status: str | None = "open", urgency: str | None = None
-    ) -> list[dict[str, Any]]:
-        """Return issues, the oldest first, as `book.told` gives them; what is None restricts nothing.
-
-        Raises:
-            ProviderError: `bd` failed.
-            UsageError: there is no such agent, status or urgency.
-        """
-        labels = [] if agent is None else [f"{beads.AGENT_LABEL}{rules.agent_named(agent)}"]
-        level = None if urgency is None else rules.urgency_named(urgency)
-        statuses = ISSUE_STATUSES if status is None else (rules.status_named(status),)
-        found = [issue for each in statuses for issue in self._list(each, labels) if issue.agent or agent is None]
-        found.sort(key=lambda issue: (issue.created_at, issue.id))
-        return [told(issue) for issue in found if level in (None, rules.urgency_of(issue))]
-
-    def every(self) -> list[Issue]:
-        """Return all issues, by status.
-
-        Raises:
-            ProviderError: `bd` failed.
-        """
-        return [issue for status in ISSUE_STATUSES for issue in self._list(status, [])]
-
-    def about(self, memory_ids: Sequence[str], agent: str) -> list[dict[str, Any]]:
-        """Return the unfinished issues of an agent that name any of some memories, the oldest first, as `told` does.
-
-        Raises:
-            ProviderError: `bd` failed.
-        """
-        found = [issue for status in UNFINISHED for issue in self.query(agent, status)]
-        named = [issue for issue in found if not set(memory_ids).isdisjoint(issue["memory_ids"])]
-        return sorted(named, key=lambda issue: (issue["created_at"], issue["id"]))
-
     def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
-        """Return the ids of the memories that issues of an agent with one of these statuses name.
-
-        Raises:
-            ProviderError: `bd` failed.
-        """
-        return {id_ for status in statuses for issue in self.query(agent, status) for id_ in issue["memory_ids"]}
+        found = self._selected(IssueSelection(agents=(agent,), statuses=tuple(statuses)))
+        return {id_ for issue in found for id_ in issue.memory_ids}
 
     def claim(self, id_: str) -> bool:
-        """Take an open issue to work on; return False where others did, or it is blocked or closed.
-
-        Raises:
-            ProviderError: `bd` failed.
-            NotFoundError: there is no such issue.
-        """
         if self.get(id_).status != "open":
             return False
         try:
@@ -129,26 +79,12 @@ class BdLedger:
         return True
 
     def close(self, id_: str, reason: str) -> None:
-        """Close an issue.
-
-        Raises:
-            ProviderError: `bd` failed.
-            NotFoundError: there is no such issue.
-            UsageError: it is closed already, or no reason is given.
-        """
         why, issue = rules.said("reason", reason), self.get(id_)
         if issue.status == "closed":
             raise UsageError(f"issue {id_!r:.80} is closed already", remedy="open it again, or leave it")
         self._ask("close", f"--reason={why}", "--", id_)
 
     def block(self, id_: str, error: str) -> None:
-        """Block an issue and append the error to its notes.
-
-        Raises:
-            ProviderError: `bd` failed.
-            NotFoundError: there is no such issue.
-            UsageError: it is closed, or no error is given.
-        """
         why, issue = rules.said("error", error), self.get(id_)
         if issue.status == "closed":
             raise UsageError(f"issue {id_!r:.80} is closed", remedy="open it again first")
@@ -162,13 +98,6 @@ class BdLedger:
             self._ask("update", *blocked, f"--notes={issue.notes.rstrip()}\n{line}", "--", id_)
 
     def reopen(self, id_: str, why: str = "") -> None:
-        """Open a blocked or closed issue again, or release the claim of one in progress, since no claim lapses here.
-
-        Raises:
-            ProviderError: `bd` failed.
-            NotFoundError: there is no such issue.
-            UsageError: it is open.
-        """
         status = self.get(id_).status
         if status == "closed":
             self._ask("reopen", f"--reason={rules.line_of(why)}", "--", id_)
@@ -178,12 +107,6 @@ class BdLedger:
             raise UsageError(f"issue {id_!r:.80} is {status}", remedy="there is nothing to open again")
 
     def get(self, id_: str) -> Issue:
-        """Return an issue.
-
-        Raises:
-            ProviderError: `bd` failed.
-            NotFoundError: there is none of that id.
-        """
         missing = NotFoundError(f"beads has no issue {id_!r:.80}", remedy="see `commonplace ledger list --all`")
         if not id_ or id_.startswith("-"):
             raise missing
@@ -197,51 +120,31 @@ class BdLedger:
             raise missing
         return found[0]
 
-    def show(self, id_: str) -> dict[str, Any]:
-        """Return an issue as `book.told` gives it.
-
-        Raises:
-            ProviderError: `bd` failed.
-            NotFoundError: there is none of that id.
-        """
-        return told(self.get(id_))
-
     def history(self, id_: str) -> list[IssueEvent]:
-        """Refuse: beads tells itself what was done.
-
-        Raises:
-            UsageError: always.
-        """
         raise UsageError("beads keeps the history of its issues itself", remedy=f"ask it: bd show {id_}")
 
     def tend(self) -> Tended:
-        """Do nothing: claims of beads do not lapse, and its issues neither open again nor grow urgent by themselves."""
         return Tended()
 
     def export(self, target: Path) -> int:
-        """Refuse: beads writes its issues itself.
-
-        Raises:
-            UsageError: always.
-        """
         raise UsageError(f"beads keeps these issues, {target} was not written", remedy="ask it: bd export")
 
     def import_(self, source: Path) -> ImportedIssues:
-        """Refuse: beads reads issues itself.
-
-        Raises:
-            UsageError: always.
-        """
         raise UsageError(f"beads keeps these issues, {source} was not read", remedy="ask it: bd import")
 
-    def counts(self) -> dict[str, dict[str, int]]:
-        """Return how many issues there are, by agent and then by status; those of no agent stand under ""."""
-        counted: dict[str, dict[str, int]] = {}
-        for status in ISSUE_STATUSES:
-            for issue in self._list(status, []):
-                of_agent = counted.setdefault(issue.agent, {})
-                of_agent[status] = of_agent.get(status, 0) + 1
-        return dict(sorted(counted.items()))
+    def _selected(self, wanted: IssueSelection) -> list[Issue]:
+        labels = [f"{beads.AGENT_LABEL}{agent}" for agent in wanted.agents]
+        found = [issue for status in wanted.statuses or ISSUE_STATUSES for issue in self._list(status, labels)]
+        chosen = [
+            issue
+            for issue in found
+            if (issue.agent or not wanted.agents)
+            and (not wanted.memory_ids or not set(wanted.memory_ids).isdisjoint(issue.memory_ids))
+        ]
+        return sorted(chosen, key=lambda issue: (issue.created_at, issue.id))
+
+    def _counted(self) -> Mapping[tuple[str, str], int]:
+        return Counter((issue.agent, issue.status) for issue in self.every())
 
     def _list(self, status: str, labels: Sequence[str]) -> list[Issue]:
         wanted = [f"--label={label}" for label in labels]

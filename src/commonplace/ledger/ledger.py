@@ -6,11 +6,11 @@ import os
 import re
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from commonplace.dates.time import iso
 from commonplace.errors import NotFoundError, StoreError, UsageError
@@ -33,6 +33,9 @@ AT_ONCE: Final = 1000
 _PROCESS: Final = re.compile(r".*@(?P<host>[^@]+):(?P<pid>[0-9]{1,10})", re.DOTALL)
 
 
+_Act = Literal["released", "reopened", "escalated"]
+
+
 @dataclass(frozen=True, slots=True)
 class Tended:
     """The ids of the issues whose claims were released, that were opened again, and that grew more urgent."""
@@ -53,36 +56,48 @@ def tend(pace: RateLimiter, actor: str, *, is_gone: Callable[[str], bool]) -> Te
     """
     now = pace.now()
     waiting = pace.store.ledger(pace.namespace).issues(IssueSelection(statuses=UNFINISHED))
-    due = [issue.id for issue in waiting if _is_due(issue, now, is_gone)]
-    parts: list[Tended] = []
+    due = [issue.id for issue in waiting if _due(issue, now, is_gone)]
+    done: list[tuple[str, str]] = []
 
     def some(ids: tuple[str, ...], change: MemoryChange) -> Callable[[], None]:
-        return lambda: parts.append(_tend(change.ledger, ids, Doer(actor, pace.now()), is_gone))
+        return lambda: done.extend(_tend(change.ledger, ids, Doer(actor, pace.now()), is_gone))
 
     for begin in range(0, len(due), AT_ONCE):
         pace.write(partial(some, tuple(due[begin : begin + AT_ONCE])))
-    return Tended(
-        released=tuple(id_ for part in parts for id_ in part.released),
-        reopened=tuple(id_ for part in parts for id_ in part.reopened),
-        escalated=tuple(id_ for part in parts for id_ in part.escalated),
-    )
+    acts: tuple[_Act, ...] = ("released", "reopened", "escalated")
+    return Tended(*(tuple(id_ for act, id_ in done if act == each) for each in acts))
 
 
-def _tend(ledger: LedgerChange, ids: tuple[str, ...], doer: Doer, is_gone: Callable[[str], bool]) -> Tended:
-    """Do what is due with some issues, as they are by now."""
-    released, reopened, escalated = [], [], []
+def _tend(
+    ledger: LedgerChange, ids: tuple[str, ...], doer: Doer, is_gone: Callable[[str], bool]
+) -> Iterator[tuple[_Act, str]]:
+    """Do what is due with some issues, as they are by now, and yield each act."""
     for issue in ledger.issues(IssueSelection(ids=ids)):
-        if release(ledger, issue, doer, is_gone=is_gone):
-            released.append(issue.id)
-        if _retry(ledger, issue, doer):
-            reopened.append(issue.id)
-        if _escalate(ledger, rules.known(ledger, issue.id), doer):
-            escalated.append(issue.id)
-    return Tended(tuple(released), tuple(reopened), tuple(escalated))
+        while due := _due(issue, doer.now, is_gone):
+            act, why, issue = due  # noqa: PLW2901 - one that is released may be old as well
+            ledger.put_issue(issue)
+            rules.tell(ledger, issue.id, doer, act, rules.line_of(why))
+            yield act, issue.id
 
 
-def _is_due(issue: Issue, now: float, is_gone: Callable[[str], bool]) -> bool:
-    return bool(_why_lapsed(issue, now, is_gone)) or _is_to_be_retried(issue, now) or _is_old(issue, now)
+def _due(issue: Issue, now: float, is_gone: Callable[[str], bool]) -> tuple[_Act, str, Issue] | None:
+    """Return what is due with an issue, why, and how the issue is after it."""
+    if issue.status == "in_progress":
+        why = _why_lapsed(issue, now, is_gone)
+        return ("released", why, _released(issue, now)) if why else None
+    if issue.status == "blocked":
+        if issue.retry_at is None or issue.retry_at > now:
+            return None
+        retries = issue.retries + 1
+        again = replace(issue, status="open", updated_at=now, retries=retries, retry_at=None)
+        return "reopened", f"retry {retries} of {len(rules.RETRY_AFTER_S)}", again
+    place = URGENCIES.index(rules.urgency_of(issue))
+    since = issue.created_at if issue.escalated_at is None else issue.escalated_at
+    if issue.status != "open" or not issue.agent or not place or now - since <= ESCALATED_AFTER_S:
+        return None
+    raised = replace(rules.with_urgency(issue, URGENCIES[place - 1]), updated_at=now, escalated_at=now)
+    days = f"{ESCALATED_AFTER_S / 86400:.0f} days"
+    return "escalated", f"from {URGENCIES[place]} to {URGENCIES[place - 1]}: open for more than {days}", raised
 
 
 def release(ledger: LedgerChange, issue: Issue, doer: Doer, *, is_gone: Callable[[str], bool]) -> bool:
@@ -91,11 +106,14 @@ def release(ledger: LedgerChange, issue: Issue, doer: Doer, *, is_gone: Callable
     What comes from elsewhere in progress, without a claim of ours, is somebody's work and left alone.
     """
     why = _why_lapsed(issue, doer.now, is_gone)
-    if not why:
-        return False
-    ledger.put_issue(replace(issue, status="open", updated_at=doer.now, claimed_by="", claimed_at=None))
-    rules.tell(ledger, issue.id, doer, "released", rules.line_of(why))
-    return True
+    if why:
+        ledger.put_issue(_released(issue, doer.now))
+        rules.tell(ledger, issue.id, doer, "released", rules.line_of(why))
+    return bool(why)
+
+
+def _released(issue: Issue, now: float) -> Issue:
+    return replace(issue, status="open", updated_at=now, claimed_by="", claimed_at=None)
 
 
 def _why_lapsed(issue: Issue, now: float, is_gone: Callable[[str], bool]) -> str:
@@ -125,38 +143,6 @@ def process_is_gone(actor: str) -> bool:
 def actor_of(agent: str) -> str:
     """Return an agent as an actor: with this machine and process."""
     return f"{agent}@{socket.gethostname()}:{os.getpid()}"
-
-
-def _is_to_be_retried(issue: Issue, now: float) -> bool:
-    return issue.status == "blocked" and issue.retry_at is not None and issue.retry_at <= now
-
-
-def _retry(ledger: LedgerChange, issue: Issue, doer: Doer) -> bool:
-    if not _is_to_be_retried(issue, doer.now):
-        return False
-    retries = issue.retries + 1
-    ledger.put_issue(replace(issue, status="open", updated_at=doer.now, retries=retries, retry_at=None))
-    rules.tell(ledger, issue.id, doer, "reopened", f"retry {retries} of {len(rules.RETRY_AFTER_S)}")
-    return True
-
-
-def _is_old(issue: Issue, now: float) -> bool:
-    """Tell whether the urgency of an issue of ours is to be raised."""
-    if issue.status != "open" or not issue.agent or rules.urgency_of(issue) == URGENCIES[0]:
-        return False
-    since = issue.created_at if issue.escalated_at is None else issue.escalated_at
-    return now - since > ESCALATED_AFTER_S
-
-
-def _escalate(ledger: LedgerChange, issue: Issue, doer: Doer) -> bool:
-    if not _is_old(issue, doer.now):
-        return False
-    place = URGENCIES.index(rules.urgency_of(issue))
-    raised = rules.with_urgency(issue, URGENCIES[place - 1])
-    ledger.put_issue(replace(raised, updated_at=doer.now, escalated_at=doer.now))
-    why = f"from {URGENCIES[place]} to {URGENCIES[place - 1]}: open for more than {ESCALATED_AFTER_S / 86400:.0f} days"
-    rules.tell(ledger, issue.id, doer, "escalated", why)
-    return True
 
 
 _TIMES: Final = ("created_at", "updated_at", "closed_at", "retry_at", "claimed_at", "escalated_at")
@@ -224,12 +210,11 @@ class Ledger:
             statuses=() if status is None else (rules.status_named(status),),
         )
         level = None if urgency is None else rules.urgency_named(urgency)
-        found = self._store.ledger(self._namespace).issues(wanted)
-        return [told(issue) for issue in found if level in (None, rules.urgency_of(issue))]
+        return [told(issue) for issue in self._selected(wanted) if level in (None, rules.urgency_of(issue))]
 
     def every(self) -> list[Issue]:
         """Return all issues, the oldest first, ties by id."""
-        return self._store.ledger(self._namespace).issues(IssueSelection())
+        return self._selected(IssueSelection())
 
     def about(self, memory_ids: Sequence[str], agent: str) -> list[dict[str, Any]]:
         """Return the unfinished issues of an agent that name any of some memories, the oldest first, as `told` does.
@@ -237,7 +222,7 @@ class Ledger:
         It looks at these alone, however many others there are.
         """
         wanted = IssueSelection(agents=(agent,), statuses=UNFINISHED, memory_ids=tuple(memory_ids))
-        return [told(issue) for issue in self._store.ledger(self._namespace).issues(wanted)] if memory_ids else []
+        return [told(issue) for issue in self._selected(wanted)] if memory_ids else []
 
     def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
         """Return the ids of the memories that issues of an agent with one of these statuses name."""
@@ -257,17 +242,17 @@ class Ledger:
             return rules.claim(change.ledger, id_, self._doer)
 
     def close(self, id_: str, reason: str) -> None:
-        """Close an issue; see `filing.close`."""
+        """Close an issue that is not closed; a reason is needed."""
         with self._store.change_memories(self._namespace) as change:
             rules.close(change.ledger, id_, reason, self._doer)
 
     def block(self, id_: str, error: str) -> None:
-        """Block an issue; see `filing.block`."""
+        """Block an issue that is not closed, with the error in its notes; three times it opens again by itself, later each time."""
         with self._store.change_memories(self._namespace) as change:
             rules.block(change.ledger, id_, error, self._doer)
 
     def reopen(self, id_: str, why: str = "") -> None:
-        """Open a blocked or closed issue again; see `filing.reopen`."""
+        """Open a blocked or closed issue again, with all its retries, unless its change stands or another says the same."""
         with self._store.change_memories(self._namespace) as change:
             rules.reopen(change.ledger, id_, self._doer, why)
 
@@ -338,9 +323,15 @@ class Ledger:
     def counts(self) -> dict[str, dict[str, int]]:
         """Return how many issues there are, by agent and then by status; those of no agent stand under ""."""
         counted: dict[str, dict[str, int]] = {}
-        for (agent, status), count in sorted(self._store.ledger(self._namespace).counts().items()):
+        for (agent, status), count in sorted(self._counted().items()):
             counted.setdefault(agent, {})[status] = count
         return counted
+
+    def _selected(self, wanted: IssueSelection) -> list[Issue]:
+        return self._store.ledger(self._namespace).issues(wanted)
+
+    def _counted(self) -> Mapping[tuple[str, str], int]:
+        return self._store.ledger(self._namespace).counts()
 
     @property
     def _doer(self) -> rules.Doer:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -379,3 +379,18 @@ def _what(ledger: LedgerChange, issue: Issue) -> str:
         if same is not None and same.id != issue.id:
             return "same"
     return "added" if here is None else "replaced"
+
+
+ERASE: Final = "erase"
+"""The step of a reversal that takes away the memory that its change had made."""
+
+
+def taken_away(ledger: LedgerReading, ids: Collection[str]) -> set[str]:
+    """Return those of some ids whose memory a change had made that was undone."""
+    return {
+        step["id"]
+        for reversal in ledger.reversals(memory_ids=sorted(ids))
+        if reversal.undone_at is not None
+        for step in json.loads(reversal.steps)
+        if step["do"] == ERASE and step["id"] in ids
+    }
