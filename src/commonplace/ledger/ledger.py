@@ -247,7 +247,7 @@ class Ledger:
             rules.close(change.ledger, id_, reason, self._doer)
 
     def block(self, id_: str, error: str) -> None:
-        """Block an issue that is not closed, with the error in its notes; three times it opens again by itself, later each time."""
+        """Block an issue that is not closed, with the error in its notes; three times it opens again, later each time."""
         with self._store.change_memories(self._namespace) as change:
             rules.block(change.ledger, id_, error, self._doer)
 
