@@ -247,12 +247,12 @@ class Ledger:
             rules.close(change.ledger, id_, reason, self._doer)
 
     def block(self, id_: str, error: str) -> None:
-        """Block an issue that is not closed, with the error in its notes; three times it opens again, later each time."""
+        """Block an issue that is not closed, with the error in its notes; three times it opens again later."""
         with self._store.change_memories(self._namespace) as change:
             rules.block(change.ledger, id_, error, self._doer)
 
     def reopen(self, id_: str, why: str = "") -> None:
-        """Open a blocked or closed issue again, with all its retries, unless its change stands or another says the same."""
+        """Open a blocked or closed issue again, with all its retries, unless its change still stands."""
         with self._store.change_memories(self._namespace) as change:
             rules.reopen(change.ledger, id_, self._doer, why)
 
