@@ -6,18 +6,23 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import wraps
 from importlib import import_module
-from typing import Any, Final, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
 import commonplace
 from commonplace.cli.input import non_empty
 from commonplace.cli.main import Invocation, run_to_the_end
-from commonplace.cli.output import print_json, say
+from commonplace.cli.output import Rows, emit, notify, print_json, progress_bars, say
 from commonplace.errors import CommonplaceError, ConfigError, UsageError
 from commonplace.text.escaping import harmless_line
+
+if TYPE_CHECKING:
+    from commonplace.engine import Engine
 
 SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "Memories": {
@@ -178,6 +183,53 @@ def command(group: click.Group | None = None, name: str | None = None, **kwargs:
         return made
 
     return decorate
+
+
+def ask(
+    group: click.Group | None,
+    rows: Callable[[Any], Rows],
+    name: str | None = None,
+    *,
+    create: bool = False,
+    is_long: bool = False,
+    has_notices: bool = False,
+    fails: Callable[[Any], bool] | None = None,
+    **kwargs: Any,
+) -> Callable[[Callable[..., Any]], Command]:
+    """Make a command of a function of the engine, whose answer is printed as rows, or as JSON.
+
+    Args:
+        create: make the store where there is none, and say so.
+        is_long: show progress on a terminal.
+        has_notices: the rows show the notices of the answer.
+        fails: returns whether an answer makes the exit code 1.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Command:
+        @wraps(function)
+        def run(invocation: Invocation, /, **values: Any) -> int:
+            with opened(invocation, create=create, is_long=is_long) as engine:
+                answer = function(engine, **values)
+            emit(invocation, answer, rows, has_notices=has_notices)
+            return FAILURE if fails is not None and fails(answer) else SUCCESS
+
+        return command(group, name, **kwargs)(run)
+
+    return decorate
+
+
+@contextmanager
+def opened(invocation: Invocation, *, create: bool = False, is_long: bool = False) -> Iterator[Engine]:
+    """Open the engine, with a progress bar where work is long, and say where a store was made."""
+    loaded = invocation.settings()
+    is_new = create and not Path(loaded.store.path).exists()
+    with (
+        progress_bars(invocation) if is_long else nullcontext() as progress,
+        invocation.open(loaded, create=create, progress=progress) as engine,
+    ):
+        yield engine
+    if is_new:
+        notify((f"there was no store here; one was made in {loaded.store.path}",), invocation)
 
 
 class Commands(Mapping[str, click.Command]):

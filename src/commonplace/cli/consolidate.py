@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from commonplace.cli.app import FAILURE, HELP_OPTIONS, SUCCESS, Command, Group, Program, command, report
+from commonplace.cli.app import FAILURE, HELP_OPTIONS, SUCCESS, Command, Group, Program, ask, command, report
 from commonplace.cli.input import FILE, duration
 from commonplace.cli.main import Invocation, guard_output
 from commonplace.cli.output import (
@@ -28,6 +28,7 @@ from commonplace.cli.output import (
     print_json,
     progress_bars,
     say,
+    some,
 )
 from commonplace.cli.watch import repeat, until_stopped
 from commonplace.errors import CommonplaceError, StoreBusyError
@@ -71,9 +72,9 @@ def _choices() -> _Choices:
     return root.meta.setdefault("commonplace.consolidate", _Choices())  # type: ignore[no-any-return]
 
 
-def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+def _keep(_: click.Context, parameter: click.Parameter, value: Any) -> None:
     if value is not None and value is not False:
-        setattr(context.find_root().meta.setdefault("commonplace.consolidate", _Choices()), str(parameter.name), value)
+        setattr(_choices(), str(parameter.name), value)
 
 
 def _shared(heeded: Collection[str]) -> list[click.Parameter]:
@@ -119,179 +120,6 @@ class _Agents(Group):
 
 class _AgentsProgram(Program, _Agents):
     """The same as a program of its own."""
-
-
-@click.group(cls=_Agents)
-def consolidate() -> None:
-    """Archive, merge, promote and link memories.
-
-    Five background agents archive stale memories, merge duplicates, promote what is used often and link related ones.
-    They act when confident and otherwise ask: what they propose waits as an issue of the ledger. `--dry-run` shows a
-    diff; every change is recorded in the ledger and can be undone.
-
-    Example: commonplace consolidate run --all --dry-run
-    """
-
-
-_golden_option = click.option(
-    "--golden", type=FILE, metavar="FILE", help="Queries with expected results; a run that loses one is rolled back."
-)
-
-
-@command(consolidate)
-@click.argument("agents", nargs=-1, metavar="[AGENT]...", type=click.Choice(AGENTS))
-@click.option("--all", "is_all", is_flag=True, help="Run all agents, one after the other.")
-@_golden_option
-def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden: Path | None) -> int:
-    """Run agents: decay, cluster, merge, promote, relations.
-
-    Every change can be undone with `undo`, by issue or by run. The exit code is 1 if an item could not be processed, or
-    a golden query no longer finds its expected result.
-
-    Example: commonplace consolidate run decay merge --dry-run
-    """
-    if is_all == bool(agents):
-        raise click.UsageError(f"Name agents ({', '.join(AGENTS)}), or give --all.")
-    chosen = _choices()
-    with progress_bars(invocation) as progress, invocation.open(progress=progress) as engine:
-        done = engine.consolidate(agents or None, chosen.dry_run, rate_limit=chosen.rate_limit, golden=golden)
-        texts = {} if invocation.as_json else _texts(engine, done)
-    emit(invocation, done, lambda done: _run(done, texts), has_notices=True)
-    return FAILURE if done.errors or done.lost else SUCCESS
-
-
-@command(consolidate)
-@click.option("--every", required=True, metavar="DURATION", callback=duration, help="How often: 30m, 1h, 1d, ….")
-@_golden_option
-def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
-    """Run all agents repeatedly until stopped.
-
-    Each run prints one line, or one JSON value with --json. A failed run is reported on standard error, and the next
-    one comes at its time. Only one such process works on a store. SIGINT and SIGTERM let the current run finish.
-
-    Example: commonplace consolidate watch --every 1h
-    """
-    from commonplace.locks import FileLock
-    from commonplace.settings.paths import WATCH_LOCK
-
-    chosen = _choices()
-
-    def once() -> None:
-        try:
-            with invocation.open() as engine:
-                done = engine.consolidate(None, chosen.dry_run, rate_limit=chosen.rate_limit, golden=golden)
-        except CommonplaceError as error:
-            report(error, invocation)
-        else:
-            print_json(done.to_dict(), indent=None) if invocation.as_json else say(_summary(done))
-        finally:
-            invocation.close()
-
-    with invocation.open() as engine:
-        lock = FileLock(engine.directory / WATCH_LOCK)
-    if not lock.acquire(0.0):
-        raise StoreBusyError("another process watches this store already", remedy="stop it first, or let it be")
-    try:
-        with until_stopped() as wait:
-            repeat(once, every, wait)
-    finally:
-        lock.release()
-    return SUCCESS
-
-
-@command(consolidate, heeds=("rate_limit",))
-@click.argument("agent", required=False, type=click.Choice(AGENTS))
-def status(invocation: Invocation, /, agent: str | None) -> None:
-    """Show what is pending, in progress or blocked.
-
-    Example: commonplace consolidate status decay
-    """
-    with invocation.open() as engine:
-        found = engine.consolidation_status(agent, rate_limit=_choices().rate_limit)
-    emit(invocation, found, _status)
-
-
-@command(consolidate, heeds=())
-@click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number.")
-def runs(invocation: Invocation, /, limit: int) -> None:
-    """List recent runs that changed or proposed something.
-
-    Example: commonplace consolidate runs --limit 5
-    """
-    with invocation.open() as engine:
-        found = engine.consolidation_runs(limit)
-    emit(invocation, found, _runs, value={"runs": found})
-
-
-@command(consolidate)
-@click.argument("issue", metavar="ISSUE")
-def process(invocation: Invocation, /, issue: str) -> int:
-    """Apply what ISSUE proposes, and close it.
-
-    It is applied whatever the confidence. On failure the issue is blocked with the error, and nothing is changed.
-
-    Example: commonplace consolidate process cortexgraph-abc
-    """
-    from commonplace.consolidation.base import failure_of
-    from commonplace.consolidation.runner import RunReport, Wanted
-
-    chosen = _choices()
-    with invocation.open() as engine:
-        agent = engine.ledger.get(issue).agent
-        try:
-            done = engine.process_issue(issue, chosen.dry_run, rate_limit=chosen.rate_limit)
-        except CommonplaceError as error:
-            if not invocation.as_json:
-                report(error, invocation)
-                return FAILURE
-            failure = failure_of(agent, issue, error)
-            done = RunReport(Wanted().run, chosen.dry_run, {}, (failure,))
-            say(f"error: {failure.error}", err=True)
-        texts = {} if invocation.as_json else _texts(engine, done)
-    emit(invocation, done, lambda done: _run(done, texts), has_notices=True)
-    return FAILURE if done.errors else SUCCESS
-
-
-@command(consolidate, heeds=())
-@click.argument("id_", metavar="ISSUE|RUN")
-def undo(invocation: Invocation, /, id_: str) -> None:
-    """Undo what ISSUE or RUN changed.
-
-    Example: commonplace consolidate undo cortexgraph-abc
-    """
-    _undo(invocation, lambda engine: engine.undo_consolidation(id_))
-
-
-@command(consolidate, heeds=())
-@click.argument("memory", metavar="MEMORY")
-def unmerge(invocation: Invocation, /, memory: str) -> None:
-    """Undo the merge that made MEMORY.
-
-    Example: commonplace consolidate unmerge 3f2a
-    """
-    _undo(invocation, lambda engine: engine.unmerge(engine.resolve_id(memory)))
-
-
-def _undo(invocation: Invocation, undo: Callable[[Engine], Undone]) -> None:
-    if _choices().dry_run:
-        raise click.UsageError("There is no preview of this; `commonplace ledger history` shows what was changed.")
-    with invocation.open() as engine:
-        undone = undo(engine)
-    emit(invocation, undone, _undone, has_notices=True)
-
-
-program = _AgentsProgram(
-    "cortexgraph-consolidate",
-    commands=dict(consolidate.commands),
-    help=f"{consolidate.help}\n\nThis is `commonplace consolidate` under the name that agents of CortexGraph expect.",
-    context_settings=HELP_OPTIONS,
-)
-
-
-def main() -> None:
-    """Run `cortexgraph-consolidate`."""
-    guard_output()
-    program.main(prog_name="cortexgraph-consolidate")
 
 
 def _texts(engine: Engine, done: RunReport) -> dict[str, str]:
@@ -419,11 +247,8 @@ def _runs(found: Sequence[ConsolidationRun]) -> Rows:
 def _undone(undone: Undone) -> Rows:
     memories = counted(len(undone.memory_ids), "memory", "memories")
     yield Line(f"Undid {counted(len(undone.issues), 'change')} of {memories}", "bold")
-    for id_ in undone.issues[:MAX_LISTED]:
-        yield Line(id_, "dim", 1)
-    yield from more(len(undone.issues))
-    for notice in undone.notices:
-        yield Line(f"note: {notice}", "yellow", 1)
+    yield from some(undone.issues, "dim")
+    yield from (Line(f"note: {notice}", "yellow", 1) for notice in undone.notices)
 
 
 def _summary(done: RunReport) -> str:
@@ -437,3 +262,171 @@ def _summary(done: RunReport) -> str:
         f"run {done.run}",
     ]
     return f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S} {', '.join(filter(None, parts))}"
+
+
+@click.group(cls=_Agents)
+def consolidate() -> None:
+    """Archive, merge, promote and link memories.
+
+    Five background agents archive stale memories, merge duplicates, promote what is used often and link related ones.
+    They act when confident and otherwise ask: what they propose waits as an issue of the ledger. `--dry-run` shows a
+    diff; every change is recorded in the ledger and can be undone.
+
+    Example: commonplace consolidate run --all --dry-run
+    """
+
+
+_golden_option = click.option(
+    "--golden", type=FILE, metavar="FILE", help="Queries with expected results; a run that loses one is rolled back."
+)
+
+
+@command(consolidate)
+@click.argument("agents", nargs=-1, metavar="[AGENT]...", type=click.Choice(AGENTS))
+@click.option("--all", "is_all", is_flag=True, help="Run all agents, one after the other.")
+@_golden_option
+def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden: Path | None) -> int:
+    """Run agents: decay, cluster, merge, promote, relations.
+
+    Every change can be undone with `undo`, by issue or by run. The exit code is 1 if an item could not be processed, or
+    a golden query no longer finds its expected result.
+
+    Example: commonplace consolidate run decay merge --dry-run
+    """
+    if is_all == bool(agents):
+        raise click.UsageError(f"Name agents ({', '.join(AGENTS)}), or give --all.")
+    chosen = _choices()
+    with progress_bars(invocation) as progress, invocation.open(progress=progress) as engine:
+        done = engine.consolidate(agents or None, chosen.dry_run, rate_limit=chosen.rate_limit, golden=golden)
+        texts = {} if invocation.as_json else _texts(engine, done)
+    emit(invocation, done, lambda done: _run(done, texts), has_notices=True)
+    return FAILURE if done.errors or done.lost else SUCCESS
+
+
+@command(consolidate)
+@click.option("--every", required=True, metavar="DURATION", callback=duration, help="How often: 30m, 1h, 1d, ….")
+@_golden_option
+def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
+    """Run all agents repeatedly until stopped.
+
+    Each run prints one line, or one JSON value with --json. A failed run is reported on standard error, and the next
+    one comes at its time. Only one such process works on a store. SIGINT and SIGTERM let the current run finish.
+
+    Example: commonplace consolidate watch --every 1h
+    """
+    from commonplace.locks import FileLock
+    from commonplace.settings.paths import WATCH_LOCK
+
+    chosen = _choices()
+
+    def once() -> None:
+        try:
+            with invocation.open() as engine:
+                done = engine.consolidate(None, chosen.dry_run, rate_limit=chosen.rate_limit, golden=golden)
+        except CommonplaceError as error:
+            report(error, invocation)
+        else:
+            print_json(done.to_dict(), indent=None) if invocation.as_json else say(_summary(done))
+        finally:
+            invocation.close()
+
+    with invocation.open() as engine:
+        lock = FileLock(engine.directory / WATCH_LOCK)
+    if not lock.acquire(0.0):
+        raise StoreBusyError("another process watches this store already", remedy="stop it first, or let it be")
+    try:
+        with until_stopped() as wait:
+            repeat(once, every, wait)
+    finally:
+        lock.release()
+    return SUCCESS
+
+
+@ask(consolidate, _status, heeds=("rate_limit",))
+@click.argument("agent", required=False, type=click.Choice(AGENTS))
+def status(engine: Engine, /, agent: str | None) -> ConsolidationStatus:
+    """Show what is pending, in progress or blocked.
+
+    Example: commonplace consolidate status decay
+    """
+    return engine.consolidation_status(agent, rate_limit=_choices().rate_limit)
+
+
+@ask(consolidate, lambda found: _runs(found["runs"]), heeds=())
+@click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number.")
+def runs(engine: Engine, /, limit: int) -> Mapping[str, Any]:
+    """List recent runs that changed or proposed something.
+
+    Example: commonplace consolidate runs --limit 5
+    """
+    return {"runs": engine.consolidation_runs(limit)}
+
+
+@command(consolidate)
+@click.argument("issue", metavar="ISSUE")
+def process(invocation: Invocation, /, issue: str) -> int:
+    """Apply what ISSUE proposes, and close it.
+
+    It is applied whatever the confidence. On failure the issue is blocked with the error, and nothing is changed.
+
+    Example: commonplace consolidate process cortexgraph-abc
+    """
+    from commonplace.consolidation.base import failure_of
+    from commonplace.consolidation.runner import RunReport, Wanted
+
+    chosen = _choices()
+    with invocation.open() as engine:
+        agent = engine.ledger.get(issue).agent
+        try:
+            done = engine.process_issue(issue, chosen.dry_run, rate_limit=chosen.rate_limit)
+        except CommonplaceError as error:
+            if not invocation.as_json:
+                report(error, invocation)
+                return FAILURE
+            failure = failure_of(agent, issue, error)
+            done = RunReport(Wanted().run, chosen.dry_run, {}, (failure,))
+            say(f"error: {failure.error}", err=True)
+        texts = {} if invocation.as_json else _texts(engine, done)
+    emit(invocation, done, lambda done: _run(done, texts), has_notices=True)
+    return FAILURE if done.errors else SUCCESS
+
+
+@ask(consolidate, _undone, heeds=(), has_notices=True)
+@click.argument("id_", metavar="ISSUE|RUN")
+def undo(engine: Engine, /, id_: str) -> Undone:
+    """Undo what ISSUE or RUN changed.
+
+    Example: commonplace consolidate undo cortexgraph-abc
+    """
+    _refuse_dry_run()
+    return engine.undo_consolidation(id_)
+
+
+@ask(consolidate, _undone, heeds=(), has_notices=True)
+@click.argument("memory", metavar="MEMORY")
+def unmerge(engine: Engine, /, memory: str) -> Undone:
+    """Undo the merge that made MEMORY.
+
+    Example: commonplace consolidate unmerge 3f2a
+    """
+    _refuse_dry_run()
+    return engine.unmerge(engine.resolve_id(memory))
+
+
+def _refuse_dry_run() -> None:
+    if _choices().dry_run:
+        raise click.UsageError("There is no preview of this; `commonplace ledger history` shows what was changed.")
+
+
+program = _AgentsProgram(
+    "cortexgraph-consolidate",
+    commands=dict(consolidate.commands),
+    help=f"{consolidate.help}\n\nThis is `commonplace consolidate` under the name that agents of CortexGraph expect.",
+    context_settings=HELP_OPTIONS,
+)
+
+
+def main() -> None:
+    """Run `cortexgraph-consolidate`."""
+    guard_output()
+    program.main(prog_name="cortexgraph-consolidate")

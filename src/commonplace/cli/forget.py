@@ -257,8 +257,7 @@ def _ids(ids: Sequence[str], texts: Mapping[str, str]) -> Iterator[Text | Line]:
 
 
 def _rest(receipt: ForgetReceipt) -> Rows:
-    for notice in receipt.notices:
-        yield Line(f"note: {notice}", "dim", 1)
+    yield from (Line(f"note: {notice}", "dim", 1) for notice in receipt.notices)
     if receipt.outside:
         yield Line("Out of reach, outside of the store:", "dim")
         yield from some(receipt.outside, "dim")

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from time import time as now
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
-from commonplace.cli.app import Group, command
+from commonplace.cli.app import Group, ask, command, opened
 from commonplace.cli.input import (
     ANY_FILE,
     Decorator,
     as_of_option,
+    dry_run_option,
     limit_option,
     non_empty,
     options,
+    origin_options,
+    query_argument,
     read_text,
+    reason_option,
+    text_file_option,
     text_option,
     time_option,
     valid_at_option,
@@ -44,31 +48,13 @@ from commonplace.cli.output import (
     write_whole,
 )
 from commonplace.graph.text import when
-from commonplace.graph.views import EntityView
-from commonplace.types import ORIGINS
 
 if TYPE_CHECKING:
-    from commonplace.engine.graph_api import Graph
+    from commonplace.engine import Engine
     from commonplace.formats.drawing import Drawing
+    from commonplace.graph import views
     from commonplace.graph.graphiti.delivery import Delivery
     from commonplace.graph.migration import Migration
-    from commonplace.graph.views import (
-        Addition,
-        Community,
-        Deletion,
-        Dispute,
-        EpisodeView,
-        FoundEntities,
-        FoundRelations,
-        GraphPath,
-        GraphStats,
-        History,
-        Merging,
-        RelationView,
-        Settlement,
-        Splitting,
-        Timeline,
-    )
 
 DRAWINGS: Final = ("svg", "html", "dot", "mermaid", "png")
 _ENDINGS: Final = {"htm": "html", "gv": "dot", "mmd": "mermaid"}
@@ -79,13 +65,218 @@ _groups = text_option("--group", "group_ids", metavar="NAME", many=True, help="O
 _group = click.option("--group", "group_id", default="", metavar="NAME", help="A label within the namespace.")
 _centre = text_option("--centre", "center_node_uuid", metavar="ENTITY", help="Rank what is near to it first.")
 _times = options(as_of_option, valid_at_option)
-_reason = click.option("--reason", default="", metavar="TEXT", help="Why; it is kept with the change.")
-_format = click.option("--format", type=click.Choice(["graphiti"]), default="graphiti", help="Format of FILE.")
-_query = click.argument("query", nargs=-1, required=True)
+_format = click.option(
+    "--format", type=click.Choice(["graphiti"]), default="graphiti", expose_value=False, help="Format of FILE."
+)
 
 
 def _types(name: str) -> Decorator:
     return text_option("--type", name, metavar="TYPE", many=True, help="Only of this type.")
+
+
+def _addition(added: views.Addition) -> Rows:
+    found = _holdings(len(added.entities), len(added.relations)) or "no fact"
+    if added.episode is None:
+        yield Line(f"Kept: {found}", "bold")
+    else:
+        done = {"added": "Kept", "replaced": "Replaced", "unchanged": "Known already"}[added.outcome]
+        yield Row(f"{done} {added.episode.uuid}", (found,))
+    if added.entities:
+        yield Line(", ".join(f"{each.name} ({each.entity_type})" for each in added.entities), "dim", 1)
+    yield from _facts(added.relations)
+    yield from _titled("Ended by it:", added.ended)
+    disputed = [each for each in added.disputed if each.uuid not in {known.uuid for known in added.relations}]
+    yield from _titled("Disputed since:", disputed, _WARNING)
+
+
+def _names(*entities: views.EntityView) -> Rows:
+    for each in entities:
+        yield Row(each.name, (each.entity_type, each.uuid))
+
+
+def _holdings(entities: int, facts: int, *, episodes: int = 0) -> str:
+    return tally([(episodes, "episode", ""), (entities, "entity", "entities"), (facts, "fact", "")])
+
+
+def _entities(found: views.FoundEntities) -> Rows:
+    for rank, each in enumerate(found, 1):
+        away = "" if each.distance is None else f"{counted(each.distance, 'fact')} away"
+        yield Row(each.name, (f"{each.score:.2f}", each.entity_type, away, each.uuid), before=f"{rank}. ")
+        if each.summary:
+            yield Line(each.summary, "", 1)
+    if not found:
+        yield Line("No entity is about this.", "bold")
+
+
+def _found_facts(found: views.FoundRelations) -> Rows:
+    for rank, each in enumerate(found, 1):
+        yield from _fact(each, before=f"{rank}. ")
+    if not found:
+        yield Line("No fact is about this.", "bold")
+        yield Line("--past also looks at what has ended.", "dim", 1)
+
+
+def _facts(facts: Sequence[views.RelationView]) -> Rows:
+    for each in facts:
+        yield from _fact(each, level=1)
+
+
+def _fact(fact: views.RelationView, *, before: str = "", level: int = 0) -> Rows:
+    """Yield the sentence of a fact, then what is known of it, with its id last."""
+    colour = "dim" if fact.retracted or fact.expired_at is not None else "cyan"
+    yield Line(fact.fact, colour, level, before)
+    ends = f"{fact.source_name} {fact.relation_type} {fact.target_name}"
+    score = [(f"{fact.score:.2f}", "dim")] if fact.score else []
+    marks = [(each, _WARNING) for each in _state(fact)]
+    yield Parts([*score, *marks, *((each, "dim") for each in (when(fact), ends, fact.uuid))], level + 1)
+
+
+def _titled(title: str, facts: Sequence[views.RelationView], style: str = "") -> Rows:
+    if facts:
+        yield Line(title, style)
+        yield from _facts(facts[:MAX_LISTED])
+        yield from more(len(facts))
+
+
+def _state(fact: views.RelationView) -> tuple[str, ...]:
+    return tuple(name for name, holds in (("disputed", fact.disputed), ("retracted", fact.retracted)) if holds)
+
+
+def _entity(entity: views.EntityView, facts: Sequence[views.RelationView]) -> Rows:
+    yield from _names(entity)
+    fields = {
+        "also": ", ".join(entity.aliases),
+        "known since": local_time(entity.created_at),
+        "in the world": when(entity) if entity.valid_from or entity.valid_to else "",
+        "merged into": entity.merged_into,
+        "group": entity.group_id,
+        "trust": f"{entity.trust:.2f}",
+    }
+    yield from (Line(f"{name}: {value}", "dim", 1) for name, value in fields.items() if value)
+    yield from _facts(facts[:MAX_LISTED])
+    if len(facts) > MAX_LISTED:
+        yield Line(f"… {len(facts) - MAX_LISTED:,} more; see `commonplace graph timeline NAME`", "dim", 1)
+    if not facts:
+        yield Line("No fact is known of it that still holds.", "", 1)
+
+
+def _path(found: views.GraphPath) -> Rows:
+    if not found.entities:
+        yield Line("No path between these entities.", "bold")
+        if found.is_capped:
+            yield Line("The search stopped at a hub; raise --max-depth or name a closer entity.", "dim")
+        return
+    yield Row(found.entities[0].name)
+    for place, each in enumerate(found.relations):
+        is_along = each.source_node_uuid == found.entities[place].uuid
+        arrow = f"—{each.relation_type}→" if is_along else f"←{each.relation_type}—"
+        name = found.entities[place + 1].name
+        yield Row(f"{arrow} {name}", (*_state(each), when(each), each.fact), before=INDENT)
+
+
+def _timeline(found: views.Timeline) -> Rows:
+    yield from _names(found.entity)
+    for entry in found.entries:
+        day = "unknown" if entry.at is None else entry.at.date().isoformat()
+        marks = "".join(f" ({each})" for each in _state(entry.relation))
+        style = "" if entry.what == "began" else "dim"
+        yield Line(f"{day:<10}  {entry.what}  {entry.relation.fact}{marks}", style, 1)
+    if not found.entries:
+        yield Line("Nothing is known of it.", "", 1)
+
+
+def _history(found: views.History, about: views.EntityView | views.RelationView) -> Rows:
+    if found.kind == "relation":
+        yield from _fact(cast("views.RelationView", about))
+    else:
+        yield from _names(cast("views.EntityView", about))
+    for entry in found.entries:
+        reason = f": {entry.reason}" if entry.reason else ""
+        yield Line(f"{local_time(entry.at)}  {entry.what}{reason}", "", 1)
+        if entry.episode:
+            yield Line(f"episode {entry.episode}", "dim", 2)
+    if not found.entries:
+        yield Line("Nothing is recorded.", "", 1)
+
+
+def _episodes(found: Sequence[views.EpisodeView]) -> Rows:
+    for each in found:
+        known = (local_time(each.reference_time), each.name, each.source, each.source_description, each.group_id)
+        yield Row(each.uuid, known, each.content)
+    if not found:
+        yield "No episodes. Keep one with `commonplace graph add`."
+
+
+def _communities(found: Sequence[views.Community]) -> Rows:
+    for each in found:
+        yield Row(each.name, (counted(each.size, "entity", "entities"), counted(each.facts, "fact")))
+        rest = ", …" if each.size > len(each.entities) else ""
+        yield Line(", ".join(entity.name for entity in each.entities) + rest, "", 1)
+    if not found:
+        yield "No related entities yet."
+
+
+def _disputes(found: Sequence[views.Dispute]) -> Rows:
+    for each in found:
+        yield Line(f"Disputed since {local_time(each.since)}:", _WARNING)
+        yield from _facts(each.relations)
+    if found:
+        yield Line("\nSay which one is right:  commonplace graph settle ID --reason WHY", "dim")
+    else:
+        yield "Nothing is disputed."
+
+
+def _deletion(gone: views.Deletion) -> Rows:
+    also = _holdings(len(gone.entities), len(gone.relations))
+    yield Line(f"Deleted{f', with {also} that only it supported' if also else ''}.", "bold")
+    yield from _titled("Holds again:", gone.reopened)
+
+
+def _merging(merged: views.Merging) -> Rows:
+    kept = merged.entity
+    yield f"{merged.merged.name} is {kept.name} now, with {counted(len(merged.relations), 'fact')}."
+    yield Row(kept.name, (kept.entity_type, kept.uuid), before=INDENT)
+
+
+def _splitting(parted: views.Splitting) -> Rows:
+    yield from _names(parted.entity, *parted.parted)
+    yield f"{counted(len(parted.relations), 'fact')} went with them."
+
+
+def _settlement(settled: views.Settlement) -> Rows:
+    yield from _titled("This holds:", [settled.relation])
+    yield from _titled("This has ended:", settled.ended)
+    yield from _titled("This was never true:", settled.retracted)
+
+
+def _stats(found: views.GraphStats) -> Rows:
+    counts = [(found.episodes, "episode", ""), (found.entities, "entity", "entities"), (found.relations, "fact", "")]
+    yield Line(f"{joined([counted(*each) for each in counts])}, of which {found.current:,} hold", "bold")
+    if found.disputed:
+        yield Line(f"{counted(found.disputed, 'fact')} disputed; see `commonplace graph disputes`", _WARNING)
+    for title, types in (("entities", found.entity_types), ("facts", found.relation_types)):
+        if types:
+            yield Line(f"{title}: {', '.join(f'{number:,} {type_}' for type_, number in types.items())}", "", 1)
+
+
+def _migration(done: Migration, verb: str) -> Rows:
+    what = _holdings(done.entities, done.relations, episodes=done.episodes)
+    what = what or ("nothing new" if done.known else "an empty graph")
+    yield Line(f"{verb} {what}: {done.path}", "bold")
+    if done.known:
+        yield Line(f"{done.known:,} were here already, and stay as they are.", "dim", 1)
+
+
+def _delivery(delivery: Delivery) -> Rows:
+    if delivery.backend == "local":
+        yield "The graph is local: nothing is queued."
+        return
+    sent = counted(delivery.delivered, "episode")
+    yield Line(f"Sent {sent} to {delivery.backend.capitalize()}; {delivery.waiting:,} queued.", "bold")
+    if delivery.unsure:
+        yield Line(f"{delivery.unsure:,} of these may have arrived; they are checked before being resent.", "", 1)
+    if delivery.refused:
+        yield Line(f"{delivery.refused:,} of these were refused.", _WARNING, 1)
 
 
 @click.group(cls=Group)
@@ -93,28 +284,16 @@ def graph() -> None:
     """Keep facts with their times, and ask what was true when."""
 
 
-@contextmanager
-def _open(invocation: Invocation, *, create: bool = False) -> Iterator[Graph]:
-    """Open the graph, and say where a store was made for it."""
-    loaded = invocation.settings()
-    is_new = not Path(loaded.store.path).exists()
-    with invocation.open(loaded, create=create) as engine:
-        yield engine.graph
-    if is_new:
-        notify((f"there was no store here; one was made in {loaded.store.path}",), invocation)
-
-
 @command(graph)
 @click.argument("text", nargs=-1, metavar="[TEXT|-]...")
-@click.option("--file", type=click.Path(path_type=Path), help="Read the text from this file; - is standard input.")
+@text_file_option
 @time_option("--at", "reference_time", is_start=True, help="When it was said or happened.")
 @click.option("--name", default="", metavar="TEXT", help="A name for the episode.")
 @click.option("--source", type=click.Choice(["text", "message", "json"]), default="text", help="Kind of text.")
 @click.option("--source-description", default="", metavar="TEXT", help="What it comes from.")
 @click.option("--speaker", default="", metavar="NAME", help="Who says it: who 'I' is.")
 @_group
-@click.option("--origin", type=click.Choice(ORIGINS), help="Where it comes from; decides how far it is trusted.")
-@click.option("--trust", type=float, metavar="SHARE", help="0 to 1, instead of what the origin gives.")
+@origin_options
 @click.option("--uuid", metavar="ID", callback=non_empty, help="Your own id; a known one is replaced.")
 def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **values: Any) -> None:
     """Add TEXT as an episode, with the facts it states.
@@ -132,8 +311,8 @@ def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **v
         raise click.UsageError("there is no episode to keep; give a text, a --file, or a pipe")
     given = {name: value for name, value in values.items() if value is not None}
     refuse_unfit_episode(content, settings, now(), **given)  # before a store is made for it
-    with _open(invocation, create=True) as graph:
-        added = graph.add_episode(content, **given)
+    with opened(invocation, create=True) as engine:
+        added = engine.graph.add_episode(content, **given)
     emit(invocation, added, _addition)
 
 
@@ -147,7 +326,7 @@ def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **v
 @time_option("--valid-from", is_start=True, help="Since when. [default: now]")
 @time_option("--valid-to", is_start=True, help="Up to when.")
 @_group
-@_reason
+@reason_option
 def fact(invocation: Invocation, /, source: str, relation_type: str, target: str, **values: Any) -> None:
     """Add a fact: SOURCE is related to TARGET by TYPE.
 
@@ -158,105 +337,93 @@ def fact(invocation: Invocation, /, source: str, relation_type: str, target: str
     from commonplace.engine.graph_input import refuse_unfit_fact
 
     refuse_unfit_fact(source, relation_type, target, invocation.settings(), now(), **values)
-    with _open(invocation, create=True) as graph:
-        added = graph.add_triplet(source, relation_type, target, **values)
+    with opened(invocation, create=True) as engine:
+        added = engine.graph.add_triplet(source, relation_type, target, **values)
     emit(invocation, added, _addition)
 
 
-@command(graph, "delete-episode")
+@ask(graph, _deletion, "delete-episode")
 @click.argument("uuid")
-def delete_episode(invocation: Invocation, /, uuid: str) -> None:
+def delete_episode(engine: Engine, /, uuid: str) -> views.Deletion:
     """Delete an episode and what only it supports.
 
     What other episodes say stays; facts that had ended only because of it hold again.
 
     Example: commonplace graph delete-episode 0197f3c2-6f5e-7c11-9a52-0d4c7f1b2a33
     """
-    with _open(invocation) as graph:
-        gone = graph.delete_episode(uuid)
-    emit(invocation, gone, _deletion)
+    return engine.graph.delete_episode(uuid)
 
 
-@command(graph)
+@ask(graph, _merging)
 @click.argument("keep")
 @click.argument("other")
-@_reason
-def merge(invocation: Invocation, /, keep: str, other: str, reason: str) -> None:
+@reason_option
+def merge(engine: Engine, /, keep: str, other: str, reason: str) -> views.Merging:
     """Merge entity OTHER into KEEP; `graph split` undoes it.
 
     Example: commonplace graph merge "Ada Marsh" "A. Marsh" --reason "same person"
     """
-    with _open(invocation) as graph:
-        merged = graph.merge(keep, other, reason=reason)
-    emit(invocation, merged, _merging)
+    return engine.graph.merge(keep, other, reason=reason)
 
 
-@command(graph)
+@ask(graph, _splitting)
 @click.argument("entity")
 @text_option("--name", "names", metavar="NAME", many=True, help="Split off only this name. [default: all]")
-@_reason
-def split(invocation: Invocation, /, entity: str, names: tuple[str, ...], reason: str) -> None:
+@reason_option
+def split(engine: Engine, /, entity: str, names: tuple[str, ...], reason: str) -> views.Splitting:
     """Split ENTITY again, as before it was merged.
 
     Names that never belonged to another entity make a new one.
 
     Example: commonplace graph split "Ada Marsh" --name "A. Marsh"
     """
-    with _open(invocation) as graph:
-        parted = graph.split(entity, names=names, reason=reason)
-    emit(invocation, parted, _splitting)
+    return engine.graph.split(entity, names=names, reason=reason)
 
 
-@command(graph)
+@ask(graph, _settlement)
 @click.argument("uuid")
 @text_option("--reason", required=True, help="Why it is right; kept in its history.")
-def settle(invocation: Invocation, /, uuid: str, reason: str) -> None:
+def settle(engine: Engine, /, uuid: str, reason: str) -> views.Settlement:
     """Say which of several disputed facts is right.
 
     Of the others, those that began before it end, and the rest is retracted.
 
     Example: commonplace graph settle 0197f3c2-6f5e-7c11-9a52-0d4c7f1b2a33 --reason "asked her"
     """
-    with _open(invocation) as graph:
-        settled = graph.settle(uuid, reason=reason)
-    emit(invocation, settled, _settlement)
+    return engine.graph.settle(uuid, reason=reason)
 
 
-@command(graph)
-@_query
+@ask(graph, _entities)
+@query_argument
 @limit_option("num_results", 10)
 @_types("entity_types")
 @_groups
 @_times
 @_centre
-def entities(invocation: Invocation, /, query: tuple[str, ...], **values: Any) -> None:
+def entities(engine: Engine, /, query: tuple[str, ...], **values: Any) -> views.FoundEntities:
     """Find entities by their names and facts.
 
     With --valid-at, by the facts that held then.
 
     Example: commonplace graph entities token refresh --type Module
     """
-    with _open(invocation) as graph:
-        found = graph.search_entities(" ".join(query), **values)
-    emit(invocation, found, _entities)
+    return engine.graph.search_entities(" ".join(query), **values)
 
 
-@command(graph)
-@_query
+@ask(graph, _found_facts)
+@query_argument
 @limit_option("num_results", 10)
 @_types("relation_types")
 @_groups
 @_times
 @click.option("--past", "include_past", is_flag=True, help="Also facts that have ended or were retracted.")
 @_centre
-def facts(invocation: Invocation, /, query: tuple[str, ...], **values: Any) -> None:
+def facts(engine: Engine, /, query: tuple[str, ...], **values: Any) -> views.FoundRelations:
     """Find facts, best first: those that hold now, or then.
 
     Example: commonplace graph facts "where does Ada live" --valid-at 2026-02-01
     """
-    with _open(invocation) as graph:
-        found = graph.search_edges(" ".join(query), **values)
-    emit(invocation, found, _found_facts)
+    return engine.graph.search_edges(" ".join(query), **values)
 
 
 @command(graph)
@@ -273,8 +440,8 @@ def context(invocation: Invocation, /, names: tuple[str, ...], **values: Any) ->
 
     Example: commonplace graph context auth.ts --query "who refreshes tokens"
     """
-    with _open(invocation) as graph:
-        made = graph.build_context(names, **values)
+    with opened(invocation) as engine:
+        made = engine.graph.build_context(names, **values)
     notify((*made.notices, *(f"there is no entity {name!r:.80}" for name in made.missing)), invocation)
     if invocation.as_json:
         print_json(made.to_dict())
@@ -292,41 +459,37 @@ def entity(invocation: Invocation, /, name: str, as_of: str | None) -> None:
 
     Example: commonplace graph entity "Ada Marsh"
     """
-    with _open(invocation) as graph:
-        found = graph.entity(name, as_of=as_of)
-        about = graph.neighbourhood(found.uuid, 1, as_of=as_of)
+    with opened(invocation) as engine:
+        found = engine.graph.entity(name, as_of=as_of)
+        about = engine.graph.neighbourhood(found.uuid, 1, as_of=as_of)
     notify(about.notices, invocation)
     own = [each for each in about.relations if found.uuid in (each.source_node_uuid, each.target_node_uuid)]
     emit(invocation, found, lambda entity: _entity(entity, own))
 
 
-@command(graph)
+@ask(graph, _path)
 @click.argument("source")
 @click.argument("target")
 @click.option("--max-depth", type=int, default=6, show_default=True, metavar="N", help="Maximum number of facts.")
 @_times
-def path(invocation: Invocation, /, source: str, target: str, **values: Any) -> None:
+def path(engine: Engine, /, source: str, target: str, **values: Any) -> views.GraphPath:
     """Show the shortest path of facts between two entities.
 
     Example: commonplace graph path auth.ts clock.ts
     """
-    with _open(invocation) as graph:
-        found = graph.path(source, target, **values)
-    emit(invocation, found, _path)
+    return engine.graph.path(source, target, **values)
 
 
-@command(graph)
+@ask(graph, _timeline)
 @click.argument("name")
 @limit_option("limit", 1000)
 @as_of_option
-def timeline(invocation: Invocation, /, name: str, **values: Any) -> None:
+def timeline(engine: Engine, /, name: str, **values: Any) -> views.Timeline:
     """Show what began and ended for NAME, oldest first.
 
     Example: commonplace graph timeline "Ada Marsh"
     """
-    with _open(invocation) as graph:
-        found = graph.timeline(name, **values)
-    emit(invocation, found, _timeline)
+    return engine.graph.timeline(name, **values)
 
 
 @command(graph)
@@ -336,59 +499,51 @@ def history(invocation: Invocation, /, uuid: str) -> None:
 
     Example: commonplace graph history 0197f3c2-6f5e-7c11-9a52-0d4c7f1b2a33
     """
-    with _open(invocation) as graph:
-        found = graph.history(uuid)
-        about = (graph.relation if found.kind == "relation" else graph.entity)(found.uuid)
+    with opened(invocation) as engine:
+        found = engine.graph.history(uuid)
+        about = (engine.graph.relation if found.kind == "relation" else engine.graph.entity)(found.uuid)
     emit(invocation, found, lambda history: _history(history, about))
 
 
-@command(graph)
+@ask(graph, _episodes)
 @limit_option()
 @_groups
 @as_of_option
-def episodes(invocation: Invocation, /, **values: Any) -> None:
+def episodes(engine: Engine, /, **values: Any) -> list[views.EpisodeView]:
     """List episodes, newest first.
 
     Example: commonplace graph episodes --limit 5
     """
-    with _open(invocation) as graph:
-        found = graph.episodes(**values)
-    emit(invocation, found, _episodes)
+    return engine.graph.episodes(**values)
 
 
-@command(graph)
+@ask(graph, _communities)
 @limit_option()
 @as_of_option
-def communities(invocation: Invocation, /, **values: Any) -> None:
+def communities(engine: Engine, /, **values: Any) -> list[views.Community]:
     """Show groups of closely related entities.
 
     Example: commonplace graph communities
     """
-    with _open(invocation) as graph:
-        found = graph.communities(**values)
-    emit(invocation, found, _communities)
+    return engine.graph.communities(**values)
 
 
-@command(graph)
-def disputes(invocation: Invocation, /) -> None:
+@ask(graph, _disputes)
+def disputes(engine: Engine, /) -> list[views.Dispute]:
     """Show facts that contradict each other.
 
     Example: commonplace graph disputes
     """
-    with _open(invocation) as graph:
-        found = graph.disputes()
-    emit(invocation, found, _disputes)
+    return engine.graph.disputes()
 
 
-@command(graph)
-def status(invocation: Invocation, /) -> None:
+@ask(graph, _stats)
+def status(engine: Engine, /) -> views.GraphStats:
     """Count what the graph holds, by type.
 
     Example: commonplace graph status
     """
-    with _open(invocation) as graph:
-        found = graph.stats()
-    emit(invocation, found, _stats)
+    return engine.graph.stats()
 
 
 @command(graph)
@@ -426,7 +581,7 @@ def show(invocation: Invocation, /, entity: str, out: Path | None, form: str | N
         "is_capped": drawing.is_capped,
         "drawing": drawn if out is None else None,
     }
-    counts = tally([(len(drawing.nodes), "entity", "entities"), (len(drawing.edges), "fact", "")])
+    counts = _holdings(len(drawing.nodes), len(drawing.edges))
     capped = "; there is more" if drawing.is_capped else ""
     emit(invocation, value, lambda _: [f"Drew {counts}{capped}: {out}"])
 
@@ -455,7 +610,7 @@ def _drawn(drawing: Drawing, form: str) -> str | bytes:
 @command(graph)
 @click.argument("file", type=ANY_FILE)
 @_format
-def export(invocation: Invocation, /, file: Path, format: str) -> None:  # noqa: A002, ARG001 - there is one so far
+def export(invocation: Invocation, /, file: Path) -> None:
     """Write the graph to FILE for another system.
 
     A FILE of - is standard output. `commonplace export` writes all that a namespace holds, the graph too.
@@ -463,8 +618,8 @@ def export(invocation: Invocation, /, file: Path, format: str) -> None:  # noqa:
     Example: commonplace graph export graph.json
     """
     is_stream = str(file) == "-"
-    with _open(invocation) as graph:
-        done = graph.export_graphiti(sys.stdout if is_stream else file)
+    with opened(invocation) as engine:
+        done = engine.graph.export_graphiti(sys.stdout if is_stream else file)
     if is_stream:
         notify(done.notices, invocation)
     else:
@@ -474,8 +629,8 @@ def export(invocation: Invocation, /, file: Path, format: str) -> None:  # noqa:
 @command(graph, "import", makes_store=True)
 @click.argument("file", type=ANY_FILE)
 @_format
-@click.option("--dry-run", is_flag=True, help="Check everything; write nothing.")
-def import_(invocation: Invocation, /, file: Path, format: str, dry_run: bool) -> None:  # noqa: A002, ARG001 - likewise
+@dry_run_option
+def import_(invocation: Invocation, /, file: Path, dry_run: bool) -> None:
     """Import the graph of another system; ids are kept.
 
     What is here already stays as it is; if anything is wrong, nothing is written.
@@ -492,213 +647,12 @@ def import_(invocation: Invocation, /, file: Path, format: str, dry_run: bool) -
     emit(invocation, done, lambda migration: _migration(migration, "Would import" if dry_run else "Imported"))
 
 
-@command(graph)
-def sync(invocation: Invocation, /) -> None:
+@ask(graph, _delivery)
+def sync(engine: Engine, /) -> Delivery:
     """Send queued episodes to the external backend.
 
     With the local backend, which is the default, nothing is queued.
 
     Example: commonplace graph sync
     """
-    with _open(invocation) as graph:
-        done = graph.sync()
-    emit(invocation, done, _delivery)
-
-
-def _addition(added: Addition) -> Rows:
-    found = tally([(len(added.entities), "entity", "entities"), (len(added.relations), "fact", "")]) or "no fact"
-    if added.episode is None:
-        yield Line(f"Kept: {found}", "bold")
-    else:
-        done = {"added": "Kept", "replaced": "Replaced", "unchanged": "Known already"}[added.outcome]
-        yield Row(f"{done} {added.episode.uuid}", (found,))
-    if added.entities:
-        yield Line(", ".join(f"{each.name} ({each.entity_type})" for each in added.entities), "dim", 1)
-    yield from _facts(added.relations)
-    yield from _titled("Ended by it:", added.ended)
-    disputed = [each for each in added.disputed if each.uuid not in {known.uuid for known in added.relations}]
-    yield from _titled("Disputed since:", disputed, _WARNING)
-
-
-def _entities(found: FoundEntities) -> Rows:
-    for rank, each in enumerate(found, 1):
-        away = "" if each.distance is None else f"{counted(each.distance, 'fact')} away"
-        yield Row(each.name, (f"{each.score:.2f}", each.entity_type, away, each.uuid), before=f"{rank}. ")
-        if each.summary:
-            yield Line(each.summary, "", 1)
-    if not found:
-        yield Line("No entity is about this.", "bold")
-
-
-def _found_facts(found: FoundRelations) -> Rows:
-    for rank, each in enumerate(found, 1):
-        yield from _fact(each, before=f"{rank}. ")
-    if not found:
-        yield Line("No fact is about this.", "bold")
-        yield Line("--past also looks at what has ended.", "dim", 1)
-
-
-def _facts(facts: Sequence[RelationView]) -> Rows:
-    for each in facts:
-        yield from _fact(each, level=1)
-
-
-def _fact(fact: RelationView, *, before: str = "", level: int = 0) -> Rows:
-    """Yield the sentence of a fact, then what is known of it, with its id last."""
-    colour = "dim" if fact.retracted or fact.expired_at is not None else "cyan"
-    yield Line(fact.fact, colour, level, before)
-    ends = f"{fact.source_name} {fact.relation_type} {fact.target_name}"
-    score = [(f"{fact.score:.2f}", "dim")] if fact.score else []
-    marks = [(each, _WARNING) for each in _state(fact)]
-    yield Parts([*score, *marks, *((each, "dim") for each in (when(fact), ends, fact.uuid))], level + 1)
-
-
-def _titled(title: str, facts: Sequence[RelationView], style: str = "") -> Rows:
-    if facts:
-        yield Line(title, style)
-        yield from _facts(facts[:MAX_LISTED])
-        yield from more(len(facts))
-
-
-def _state(fact: RelationView) -> tuple[str, ...]:
-    return tuple(name for name, holds in (("disputed", fact.disputed), ("retracted", fact.retracted)) if holds)
-
-
-def _entity(entity: EntityView, facts: Sequence[RelationView]) -> Rows:
-    yield Row(entity.name, (entity.entity_type, entity.uuid))
-    fields = {
-        "also": ", ".join(entity.aliases),
-        "known since": local_time(entity.created_at),
-        "in the world": when(entity) if entity.valid_from or entity.valid_to else "",
-        "merged into": entity.merged_into,
-        "group": entity.group_id,
-        "trust": f"{entity.trust:.2f}",
-    }
-    for name, value in fields.items():
-        if value:
-            yield Line(f"{name}: {value}", "dim", 1)
-    yield from _facts(facts[:MAX_LISTED])
-    if len(facts) > MAX_LISTED:
-        yield Line(f"… {len(facts) - MAX_LISTED:,} more; see `commonplace graph timeline NAME`", "dim", 1)
-    if not facts:
-        yield Line("No fact is known of it that still holds.", "", 1)
-
-
-def _path(found: GraphPath) -> Rows:
-    if not found.entities:
-        yield Line("No path between these entities.", "bold")
-        if found.is_capped:
-            yield Line("The search stopped at a hub; raise --max-depth or name a closer entity.", "dim")
-        return
-    yield Row(found.entities[0].name)
-    for place, each in enumerate(found.relations):
-        is_along = each.source_node_uuid == found.entities[place].uuid
-        arrow = f"—{each.relation_type}→" if is_along else f"←{each.relation_type}—"
-        name = found.entities[place + 1].name
-        yield Row(f"{arrow} {name}", (*_state(each), when(each), each.fact), before=INDENT)
-
-
-def _timeline(found: Timeline) -> Rows:
-    yield Row(found.entity.name, (found.entity.entity_type, found.entity.uuid))
-    for entry in found.entries:
-        day = "unknown" if entry.at is None else entry.at.date().isoformat()
-        marks = "".join(f" ({each})" for each in _state(entry.relation))
-        style = "" if entry.what == "began" else "dim"
-        yield Line(f"{day:<10}  {entry.what}  {entry.relation.fact}{marks}", style, 1)
-    if not found.entries:
-        yield Line("Nothing is known of it.", "", 1)
-
-
-def _history(found: History, about: EntityView | RelationView) -> Rows:
-    if isinstance(about, EntityView):
-        yield Row(about.name, (about.entity_type, about.uuid))
-    else:
-        yield from _fact(about)
-    for entry in found.entries:
-        reason = f": {entry.reason}" if entry.reason else ""
-        yield Line(f"{local_time(entry.at)}  {entry.what}{reason}", "", 1)
-        if entry.episode:
-            yield Line(f"episode {entry.episode}", "dim", 2)
-    if not found.entries:
-        yield Line("Nothing is recorded.", "", 1)
-
-
-def _episodes(found: Sequence[EpisodeView]) -> Rows:
-    for each in found:
-        known = (local_time(each.reference_time), each.name, each.source, each.source_description, each.group_id)
-        yield Row(each.uuid, known, each.content)
-    if not found:
-        yield "No episodes. Keep one with `commonplace graph add`."
-
-
-def _communities(found: Sequence[Community]) -> Rows:
-    for each in found:
-        yield Row(each.name, (counted(each.size, "entity", "entities"), counted(each.facts, "fact")))
-        rest = ", …" if each.size > len(each.entities) else ""
-        yield Line(", ".join(entity.name for entity in each.entities) + rest, "", 1)
-    if not found:
-        yield "No related entities yet."
-
-
-def _disputes(found: Sequence[Dispute]) -> Rows:
-    for each in found:
-        yield Line(f"Disputed since {local_time(each.since)}:", _WARNING)
-        yield from _facts(each.relations)
-    if found:
-        yield Line("\nSay which one is right:  commonplace graph settle ID --reason WHY", "dim")
-    else:
-        yield "Nothing is disputed."
-
-
-def _deletion(gone: Deletion) -> Rows:
-    also = tally([(len(gone.entities), "entity", "entities"), (len(gone.relations), "fact", "")])
-    yield Line(f"Deleted{f', with {also} that only it supported' if also else ''}.", "bold")
-    yield from _titled("Holds again:", gone.reopened)
-
-
-def _merging(merged: Merging) -> Rows:
-    kept = merged.entity
-    yield f"{merged.merged.name} is {kept.name} now, with {counted(len(merged.relations), 'fact')}."
-    yield Row(kept.name, (kept.entity_type, kept.uuid), before=INDENT)
-
-
-def _splitting(parted: Splitting) -> Rows:
-    for each in (parted.entity, *parted.parted):
-        yield Row(each.name, (each.entity_type, each.uuid))
-    yield f"{counted(len(parted.relations), 'fact')} went with them."
-
-
-def _settlement(settled: Settlement) -> Rows:
-    yield from _titled("This holds:", [settled.relation])
-    yield from _titled("This has ended:", settled.ended)
-    yield from _titled("This was never true:", settled.retracted)
-
-
-def _stats(found: GraphStats) -> Rows:
-    counts = [(found.episodes, "episode", ""), (found.entities, "entity", "entities"), (found.relations, "fact", "")]
-    yield Line(f"{joined([counted(*each) for each in counts])}, of which {found.current:,} hold", "bold")
-    if found.disputed:
-        yield Line(f"{counted(found.disputed, 'fact')} disputed; see `commonplace graph disputes`", _WARNING)
-    for title, types in (("entities", found.entity_types), ("facts", found.relation_types)):
-        if types:
-            yield Line(f"{title}: {', '.join(f'{number:,} {type_}' for type_, number in types.items())}", "", 1)
-
-
-def _migration(done: Migration, verb: str) -> Rows:
-    counts = [(done.episodes, "episode", ""), (done.entities, "entity", "entities"), (done.relations, "fact", "")]
-    what = tally(counts) or ("nothing new" if done.known else "an empty graph")
-    yield Line(f"{verb} {what}: {done.path}", "bold")
-    if done.known:
-        yield Line(f"{done.known:,} were here already, and stay as they are.", "dim", 1)
-
-
-def _delivery(delivery: Delivery) -> Rows:
-    if delivery.backend == "local":
-        yield "The graph is local: nothing is queued."
-        return
-    sent = counted(delivery.delivered, "episode")
-    yield Line(f"Sent {sent} to {delivery.backend.capitalize()}; {delivery.waiting:,} queued.", "bold")
-    if delivery.unsure:
-        yield Line(f"{delivery.unsure:,} of these may have arrived; they are checked before being resent.", "", 1)
-    if delivery.refused:
-        yield Line(f"{delivery.refused:,} of these were refused.", _WARNING, 1)
+    return engine.graph.sync()

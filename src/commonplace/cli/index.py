@@ -50,18 +50,19 @@ def report_rows(place: str, found: IndexReport) -> Rows:
     written = f"{counted(found.passages, 'passage')} written in {found.seconds:.1f}s"
     yield f"{place}: {files} indexed ({listed}), {written}"
     if found.skipped:
-        yield _note("skipped: " + ", ".join(f"{n:,} {why}" for why, n in sorted(found.skipped.items())))
+        listed = ", ".join(f"{number:,} {why}" for why, number in sorted(found.skipped.items()))
+        yield Line(f"{INDENT}skipped: {listed}", "dim")
     of_front_matter = [problem for problem in found.problems if problem.reason.startswith(FAULT)]
     others = [problem for problem in found.problems if not problem.reason.startswith(FAULT)]
     for problem in others[:MAX_LISTED]:
-        yield _note(f"{problem.path}: {problem.reason}")
+        yield Line(f"{INDENT}{problem.path}: {problem.reason}", "dim")
     if len(others) > MAX_LISTED:
-        yield _note(f"… and {len(others) - MAX_LISTED:,} more; --json lists all")
+        yield Line(f"{INDENT}… and {len(others) - MAX_LISTED:,} more; --json lists all", "dim")
     for problem in of_front_matter[:1]:
         files = counted(len({each.path for each in of_front_matter}), "file")
         many = (f"front matter of {files} is not used in full, such as ", "; --json lists all")
         before, after = many if len(of_front_matter) > 1 else ("", "")
-        yield _note(f"{before}{problem.path}: {problem.reason}{after}")
+        yield Line(f"{INDENT}{before}{problem.path}: {problem.reason}{after}", "dim")
 
 
 def print_reports(
@@ -74,10 +75,6 @@ def print_reports(
     for root, found in reports.items():
         print_rows(report_rows(root, found))
         notify(found.notices, invocation)
-
-
-def _note(text: str) -> Line:
-    return Line(f"{INDENT}{text}", "dim")
 
 
 @click.group(cls=Group)

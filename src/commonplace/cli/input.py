@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from commonplace.types import ARTIFACT_TYPES, METHODS, PHASES
+from commonplace.types import ARTIFACT_TYPES, KINDS, METHODS, ORIGINS, PHASES, TIERS
 
 if TYPE_CHECKING:
     from commonplace.cli.main import Invocation
@@ -26,6 +26,8 @@ ANY_FILE: Final = click.Path(path_type=Path, readable=False)
 SHORT_FORMS: Final = ("brief", "paths-only")
 PIPE: Final = "-"
 """In place of words or of a file's name: standard input."""
+STORED_TIERS: Final = TIERS[1:]
+"""The tier ultra ends with its process: a command would forget at once what it was given."""
 _LINE_END_BYTES = 2
 _PARTIAL_DATE = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?")
 _UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -134,10 +136,29 @@ def _none_if_empty(context: click.Context, parameter: click.Parameter, value: tu
     return non_empty(context, parameter, value) or None
 
 
+query_argument = click.argument("query", nargs=-1, required=True)
 as_of_option = time_option("--as-of", help="As known at this time: ISO 8601, or words such as 'last Tuesday'.")
 valid_at_option = time_option("--valid-at", help="As true in the world at this time.")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would happen; change nothing.")
+reason_option = click.option("--reason", default="", metavar="TEXT", help="Why; it is kept with the change.")
+text_file_option = click.option(
+    "--file", type=click.Path(path_type=Path), help="Read the text from this file; - is standard input."
+)
+origin_options = options(
+    click.option("--origin", type=click.Choice(ORIGINS), help="Where it comes from; decides how far it is trusted."),
+    click.option("--trust", type=float, metavar="SHARE", help="0 to 1, instead of what the origin gives."),
+)
+kinds_option = click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only of this kind.")
+tags_option = text_option("--tag", "tags", metavar="TAG", many=True, help="Only with this tag.")
+tiers_option = click.option("--tier", "tiers", multiple=True, type=click.Choice(STORED_TIERS), help="Only this tier.")
+place_options = options(
+    text_option("--session", "sessions", metavar="NAME", many=True, help="Only from this conversation."),
+    text_option("--source", "sources", many=True, help="Only from this source."),
+)
+min_trust_option = click.option(
+    "--min-trust", type=float, default=0.0, metavar="SHARE", help="Only with at least this trust."
+)
 also_option = click.option(
     "--also", multiple=True, metavar="TEXT", callback=_none_if_empty, help="The query in other words; up to four times."
 )

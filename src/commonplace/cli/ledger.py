@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from commonplace.cli.app import FAILURE, SUCCESS, Group, command
+from commonplace.cli.app import Group, ask, command, opened
 from commonplace.cli.input import FILE
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import Beginning, Line, Row, Rows, counted, emit, joined, local_time, memory_texts
@@ -34,148 +34,8 @@ _IMPORTED: Final = (
 _issue = click.argument("issue")
 
 
-@click.group(cls=Group)
-def ledger() -> None:
-    """Review what consolidation did or proposes."""
-
-
-@command(ledger, "list")
-@click.option("--agent", type=click.Choice(AGENTS), help="Only issues of this agent.")
-@click.option(
-    "--status", type=click.Choice(ISSUE_STATUSES), default="open", show_default=True, help="Only this status."
-)
-@click.option("--urgency", type=click.Choice(URGENCIES), help="Only this urgency.")
-@click.option("--all", "is_any", is_flag=True, help="Any status.")
-def list_(invocation: Invocation, /, agent: str | None, status: str, urgency: str | None, is_any: bool) -> None:
-    """List issues, oldest first.
-
-    Example: commonplace ledger list --agent merge --all
-    """
-    with invocation.open() as engine:
-        found = engine.ledger.query(agent, None if is_any else status, urgency)
-        texts = {} if invocation.as_json else _texts(engine, found)
-    emit(invocation, found, lambda issues: _issues(issues, texts), value={"issues": found})
-
-
-@command(ledger)
-@_issue
-def show(invocation: Invocation, /, issue: str) -> None:
-    """Show an issue with all its notes.
-
-    Example: commonplace ledger show commonplace-1a2b3c4d
-    """
-    with invocation.open() as engine:
-        found = engine.ledger.show(issue)
-        texts = {} if invocation.as_json else _texts(engine, [found])
-        events: list[dict[str, str]] = []
-        with suppress(UsageError):  # beads keeps the history of its issues itself
-            events = _events(engine.ledger.history(issue))
-    emit(invocation, found, lambda one: _whole(one, texts, events))
-
-
-@command(ledger)
-@_issue
-def history(invocation: Invocation, /, issue: str) -> None:
-    """Show who did what on an issue, when and why.
-
-    Example: commonplace ledger history commonplace-1a2b3c4d
-    """
-    with invocation.open() as engine:
-        events = _events(engine.ledger.history(issue))
-    emit(invocation, events, _history, value={"issue": issue, "history": events})
-
-
-@command(ledger)
-@_issue
-def claim(invocation: Invocation, /, issue: str) -> int:
-    """Claim an open issue to work on.
-
-    The exit code is 1 if others work on it, or it is blocked or closed.
-
-    Example: commonplace ledger claim commonplace-1a2b3c4d
-    """
-    with invocation.open() as engine:
-        is_ours = engine.ledger.claim(issue)
-        status = engine.ledger.get(issue).status
-    words = "claimed" if is_ours else f"not claimed (it is {status})"
-    _emit_change(invocation, {"issue": issue, "claimed": is_ours, "status": status}, words)
-    return SUCCESS if is_ours else FAILURE
-
-
-@command(ledger)
-@_issue
-@click.option("--reason", required=True, metavar="TEXT", help="What became of it.")
-def close(invocation: Invocation, /, issue: str, reason: str) -> None:
-    """Close an issue that is done or not wanted.
-
-    Example: commonplace ledger close commonplace-1a2b3c4d --reason "not a duplicate"
-    """
-    with invocation.open() as engine:
-        engine.ledger.close(issue, reason)
-    _emit_change(invocation, {"issue": issue, "status": "closed"}, "closed")
-
-
-@command(ledger)
-@_issue
-@click.option("--error", required=True, metavar="TEXT", help="What went wrong; added to the notes.")
-def block(invocation: Invocation, /, issue: str, error: str) -> None:
-    """Block an issue that failed.
-
-    It is retried after 1, 5 and 25 minutes, and then waits for a person.
-
-    Example: commonplace ledger block commonplace-1a2b3c4d --error "the vault is read-only"
-    """
-    with invocation.open() as engine:
-        engine.ledger.block(issue, error)
-    _emit_change(invocation, {"issue": issue, "status": "blocked"}, "blocked")
-
-
-@command(ledger)
-@_issue
-@click.option("--why", default="", metavar="TEXT", help="The reason, for its history.")
-def reopen(invocation: Invocation, /, issue: str, why: str) -> None:
-    """Reopen a blocked or closed issue.
-
-    Example: commonplace ledger reopen commonplace-1a2b3c4d
-    """
-    with invocation.open() as engine:
-        engine.ledger.reopen(issue, why)
-    _emit_change(invocation, {"issue": issue, "status": "open"}, "open again")
-
-
-@command(ledger)
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-def export(invocation: Invocation, /, file: Path) -> None:
-    """Write all issues to FILE in the format of beads.
-
-    Example: commonplace ledger export issues.jsonl
-    """
-    with invocation.open() as engine:
-        count = engine.ledger.export(file)
-    done = {"path": str(file), "issues": count}
-    emit(invocation, done, lambda _: [Line(f"Wrote {counted(count, 'issue')} to {file}", "bold")])
-
-
-@command(ledger, "import")
-@click.argument("file", type=FILE)
-def import_(invocation: Invocation, /, file: Path) -> None:
-    """Import the issues of a beads FILE, all or none.
-
-    Of two issues with the same id, the one changed last is kept.
-
-    Example: commonplace ledger import issues.jsonl
-    """
-    with invocation.open() as engine:
-        done = engine.ledger.import_(file)
-    emit(invocation, done, _imported)
-
-
 def _events(events: Sequence[IssueEvent]) -> list[dict[str, str]]:
     return [{"at": iso(each.at), "actor": each.actor, "act": each.act, "why": each.why} for each in events]
-
-
-def _emit_change(invocation: Invocation, value: dict[str, Any], words: str) -> None:
-    emit(invocation, value, lambda done: [Line(f"{done['issue']} {words}", "bold")])
 
 
 def _texts(engine: Engine, found: Iterable[Mapping[str, Any]]) -> dict[str, str]:
@@ -222,8 +82,18 @@ def _whole(issue: Mapping[str, Any], texts: Mapping[str, str], events: Sequence[
         yield Line(f"undone at {local_time(acts[-1]['at'])} by {acts[-1]['actor']}", "yellow", 1)
 
 
-def _history(events: Sequence[Mapping[str, str]]) -> Rows:
-    for event in events:
+def _changed(done: Mapping[str, Any]) -> Rows:
+    """Yield what became of an issue that was claimed, closed, blocked or reopened."""
+    status = done["status"]
+    if "claimed" in done:
+        words = "claimed" if done["claimed"] else f"not claimed (it is {status})"
+    else:
+        words = "open again" if status == "open" else status
+    yield Line(f"{done['issue']} {words}", "bold")
+
+
+def _history(found: Mapping[str, Any]) -> Rows:
+    for event in found["history"]:
         why = f": {event['why']}" if event["why"] else ""
         yield f"{local_time(event['at'])}  {event['act']} by {event['actor']}{why}"
 
@@ -232,3 +102,124 @@ def _imported(done: ImportedIssues) -> Rows:
     parts = [(len(getattr(done, name)), words) for name, words in _IMPORTED]
     yield Line(f"Read {counted(sum(count for count, _ in parts), 'issue')}", "bold")
     yield Line(joined([f"{count:,} {words}" for count, words in parts if count]) or "nothing came", "dim", 1)
+
+
+@click.group(cls=Group)
+def ledger() -> None:
+    """Review what consolidation did or proposes."""
+
+
+@command(ledger, "list")
+@click.option("--agent", type=click.Choice(AGENTS), help="Only issues of this agent.")
+@click.option(
+    "--status", type=click.Choice(ISSUE_STATUSES), default="open", show_default=True, help="Only this status."
+)
+@click.option("--urgency", type=click.Choice(URGENCIES), help="Only this urgency.")
+@click.option("--all", "is_any", is_flag=True, help="Any status.")
+def list_(invocation: Invocation, /, agent: str | None, status: str, urgency: str | None, is_any: bool) -> None:
+    """List issues, oldest first.
+
+    Example: commonplace ledger list --agent merge --all
+    """
+    with opened(invocation) as engine:
+        found = engine.ledger.query(agent, None if is_any else status, urgency)
+        texts = {} if invocation.as_json else _texts(engine, found)
+    emit(invocation, found, lambda issues: _issues(issues, texts), value={"issues": found})
+
+
+@command(ledger)
+@_issue
+def show(invocation: Invocation, /, issue: str) -> None:
+    """Show an issue with all its notes.
+
+    Example: commonplace ledger show commonplace-1a2b3c4d
+    """
+    with opened(invocation) as engine:
+        found = engine.ledger.show(issue)
+        texts = {} if invocation.as_json else _texts(engine, [found])
+        events: list[dict[str, str]] = []
+        with suppress(UsageError):  # beads keeps the history of its issues itself
+            events = _events(engine.ledger.history(issue))
+    emit(invocation, found, lambda one: _whole(one, texts, events))
+
+
+@ask(ledger, _history)
+@_issue
+def history(engine: Engine, /, issue: str) -> dict[str, Any]:
+    """Show who did what on an issue, when and why.
+
+    Example: commonplace ledger history commonplace-1a2b3c4d
+    """
+    return {"issue": issue, "history": _events(engine.ledger.history(issue))}
+
+
+@ask(ledger, _changed, fails=lambda done: not done["claimed"])
+@_issue
+def claim(engine: Engine, /, issue: str) -> dict[str, Any]:
+    """Claim an open issue to work on.
+
+    The exit code is 1 if others work on it, or it is blocked or closed.
+
+    Example: commonplace ledger claim commonplace-1a2b3c4d
+    """
+    return {"issue": issue, "claimed": engine.ledger.claim(issue), "status": engine.ledger.get(issue).status}
+
+
+@ask(ledger, _changed)
+@_issue
+@click.option("--reason", required=True, metavar="TEXT", help="What became of it.")
+def close(engine: Engine, /, issue: str, reason: str) -> dict[str, Any]:
+    """Close an issue that is done or not wanted.
+
+    Example: commonplace ledger close commonplace-1a2b3c4d --reason "not a duplicate"
+    """
+    engine.ledger.close(issue, reason)
+    return {"issue": issue, "status": "closed"}
+
+
+@ask(ledger, _changed)
+@_issue
+@click.option("--error", required=True, metavar="TEXT", help="What went wrong; added to the notes.")
+def block(engine: Engine, /, issue: str, error: str) -> dict[str, Any]:
+    """Block an issue that failed.
+
+    It is retried after 1, 5 and 25 minutes, and then waits for a person.
+
+    Example: commonplace ledger block commonplace-1a2b3c4d --error "the vault is read-only"
+    """
+    engine.ledger.block(issue, error)
+    return {"issue": issue, "status": "blocked"}
+
+
+@ask(ledger, _changed)
+@_issue
+@click.option("--why", default="", metavar="TEXT", help="The reason, for its history.")
+def reopen(engine: Engine, /, issue: str, why: str) -> dict[str, Any]:
+    """Reopen a blocked or closed issue.
+
+    Example: commonplace ledger reopen commonplace-1a2b3c4d
+    """
+    engine.ledger.reopen(issue, why)
+    return {"issue": issue, "status": "open"}
+
+
+@ask(ledger, lambda done: [Line(f"Wrote {counted(done['issues'], 'issue')} to {done['path']}", "bold")])
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+def export(engine: Engine, /, file: Path) -> dict[str, Any]:
+    """Write all issues to FILE in the format of beads.
+
+    Example: commonplace ledger export issues.jsonl
+    """
+    return {"path": str(file), "issues": engine.ledger.export(file)}
+
+
+@ask(ledger, _imported, "import")
+@click.argument("file", type=FILE)
+def import_(engine: Engine, /, file: Path) -> ImportedIssues:
+    """Import the issues of a beads FILE, all or none.
+
+    Of two issues with the same id, the one changed last is kept.
+
+    Example: commonplace ledger import issues.jsonl
+    """
+    return engine.ledger.import_(file)

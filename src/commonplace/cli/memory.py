@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from time import time as clock
@@ -11,8 +11,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from commonplace.cli.app import Group, command
-from commonplace.cli.input import as_of_option, limit_option, options, read_text, text_option, time_option
+from commonplace.cli.app import Group, ask, command
+from commonplace.cli.input import (
+    STORED_TIERS,
+    as_of_option,
+    limit_option,
+    options,
+    origin_options,
+    place_options,
+    read_text,
+    tags_option,
+    text_file_option,
+    text_option,
+    tiers_option,
+    time_option,
+)
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import (
     Fields,
@@ -27,15 +40,12 @@ from commonplace.cli.output import (
     own_store_notice,
 )
 from commonplace.dates.time import iso
-from commonplace.types import ORIGINS, STATUSES, TIERS
+from commonplace.types import STATUSES
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
     from commonplace.memory.view import Memory
-    from commonplace.types import Link
 
-STORED_TIERS: Final = TIERS[1:]
-"""The tier ultra ends with its process: a command would forget at once what it was given."""
 _OUTCOMES: Final = {
     "added": "Remembered",
     "touched": "Remembered before; touched",
@@ -61,7 +71,7 @@ def _json_object(_: click.Context, parameter: click.Parameter, value: str | None
 
 
 _fields = options(
-    click.option("--file", type=click.Path(path_type=Path), help="Read the text from this file; - is standard input."),
+    text_file_option,
     click.option("--tier", type=click.Choice(STORED_TIERS), help="How long it is to stay."),
     text_option("--tag", "tags", metavar="TAG", many=True, help="A tag; may be repeated."),
     text_option("--entity", "entities", metavar="NAME", many=True, help="A subject; may be repeated."),
@@ -76,13 +86,71 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value not in (None, ())}
 
 
+def _outcome(memory: Memory) -> Rows:
+    done = "Touched" if memory.outcome == "touched" and not memory.notices else _OUTCOMES[memory.outcome]
+    yield Line(f"{done}: {memory.id} ({memory.tier})", "bold")
+
+
+def _list(memories: Sequence[Memory], *, is_filtered: bool) -> Rows:
+    if not memories:
+        yield "No such memories." if is_filtered else "No memories. Keep one with `commonplace remember`."
+    for each in memories:
+        tags = " ".join(f"#{tag}" for tag in each.tags)
+        status = "" if each.status == "active" else each.status
+        known = (each.tier, status, local_time(each.at), f"retention {each.retention:.2f}", each.source, tags)
+        yield Row(each.id, known, each.content)
+
+
+def _versions(versions: Sequence[Memory]) -> Rows:
+    for each in versions:
+        until = local_time(each.expired_at) or "now"
+        yield Line(f"Version {each.version}, {local_time(each.updated_at)} until {until}", "bold")
+        yield Paragraphs(each.content, 1)
+
+
+def _links(found: Mapping[str, int] | Sequence[Mapping[str, Any]]) -> Rows:
+    if isinstance(found, Mapping):
+        yield f"Removed {counted(found['removed'], 'link')}"
+        return
+    for each in found:
+        yield f"{each['source']} → {each['target']}  {each['type']} ({each['strength']:.2f})"
+    if not found:
+        yield "No links."
+
+
+def _whole(memory: Memory) -> Rows:
+    yield Paragraphs(memory.content)
+    yield ""
+    used = f"{counted(memory.use_count, 'use')}, last {local_time(memory.last_used)}"
+    stored = f"{local_time(memory.created_at)}, version {memory.version} since {local_time(memory.updated_at)}"
+    fields = {
+        "id": memory.id,
+        "tier": f"{memory.tier} ({memory.status})",
+        "at": local_time(memory.at),
+        "stored": stored,
+        "expired": local_time(memory.expired_at),
+        "retention": f"{memory.retention:.3f}; {used}; strength {memory.strength:.1f}",
+        "category": memory.category,
+        "tags": ", ".join(memory.tags),
+        "entities": ", ".join(memory.entities),
+        "source": memory.source,
+        "origin": f"{memory.origin}, trust {memory.trust:.2f}",
+        "session": f"{memory.session}, turn {memory.position + 1}" if memory.session else "",
+        "made from": ", ".join(memory.derived_from),
+        "reviews": str(memory.review_count or ""),
+        "note": memory.vault_path,
+        "forced": "yes" if memory.is_forced else "",
+        "metadata": json.dumps(dict(memory.metadata), ensure_ascii=False) if memory.metadata else "",
+    }
+    yield Fields(fields)
+
+
 @command()
 @click.argument("text", nargs=-1)
 @_fields
 @click.option("--session", metavar="NAME", help="The conversation that it is a turn of.")
 @click.option("--id", metavar="ID", help="Your own id; a known one makes the next version.")
-@click.option("--origin", type=click.Choice(ORIGINS), help="Where it comes from; decides how far it is trusted.")
-@click.option("--trust", type=float, metavar="SHARE", help="0 to 1, instead of what the origin gives.")
+@origin_options
 @click.option("--force", is_flag=True, help="Store it even if it is a duplicate or looks binary.")
 def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, force: bool, **values: Any) -> None:
     """Store TEXT, or standard input, as a memory.
@@ -146,11 +214,10 @@ def get(invocation: Invocation, /, id: str, as_of: str | None, versions: bool, t
 
 
 @command(name="list")
-@click.option("--tier", "tiers", multiple=True, type=click.Choice(STORED_TIERS), help="Only this tier.")
+@tiers_option
 @click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only this status.")
-@text_option("--tag", "tags", metavar="TAG", many=True, help="Only with this tag.")
-@text_option("--source", "sources", many=True, help="Only from this source.")
-@text_option("--session", "sessions", metavar="NAME", many=True, help="Only from this conversation.")
+@tags_option
+@place_options
 @text_option("--category", "categories", metavar="WORD", many=True, help="Only of this category.")
 @time_option("--since", is_start=True, help="Only from this time on.")
 @time_option("--until", is_start=True, help="Only before this time.")
@@ -243,15 +310,15 @@ def restore(invocation: Invocation, /, ids: tuple[str, ...]) -> None:
     _for_each(invocation, ids, lambda engine, id_: engine.restore_memory(id_))
 
 
-@command(memory)
+@ask(memory, _links)
 @click.argument("source", required=False)
 @click.argument("target", required=False)
 @click.option("--type", "type_", metavar="WORD", help="Type of the link. [default: related]")
 @click.option("--strength", type=float, default=1.0, show_default=True, metavar="SHARE", help="0 to 1.")
 @click.option("--remove", is_flag=True, help="Delete the links from SOURCE to TARGET instead.")
 def link(
-    invocation: Invocation, /, source: str | None, target: str | None, type_: str | None, strength: float, remove: bool
-) -> None:
+    engine: Engine, /, source: str | None, target: str | None, type_: str | None, strength: float, remove: bool
+) -> dict[str, int] | list[dict[str, Any]]:
     """Link memories, or list links.
 
     With SOURCE and TARGET, link the one to the other; with SOURCE, list its links; with neither, list all.
@@ -260,71 +327,11 @@ def link(
     """
     if remove and target is None:
         raise click.UsageError("--remove needs SOURCE and TARGET")
-    with invocation.open() as engine:
-        source, target = (None if end is None else engine.resolve_id(end) for end in (source, target))
-        if remove:
-            gone = engine.unlink(str(source), str(target), type_)
-            emit(invocation, {"removed": gone}, lambda _: [f"Removed {counted(gone, 'link')}"])
-            return
-        if source is not None and target is not None:
-            links = [engine.link(source, target, type_ or "related", strength)]
-        else:
-            links = engine.links(source)
-    value = [{**asdict(each), "created_at": iso(each.created_at)} for each in links]
-    emit(invocation, links, _links, value=value)
-
-
-def _outcome(memory: Memory) -> Rows:
-    done = "Touched" if memory.outcome == "touched" and not memory.notices else _OUTCOMES[memory.outcome]
-    yield Line(f"{done}: {memory.id} ({memory.tier})", "bold")
-
-
-def _list(memories: Sequence[Memory], *, is_filtered: bool) -> Rows:
-    if not memories:
-        yield "No such memories." if is_filtered else "No memories. Keep one with `commonplace remember`."
-    for each in memories:
-        tags = " ".join(f"#{tag}" for tag in each.tags)
-        status = "" if each.status == "active" else each.status
-        known = (each.tier, status, local_time(each.at), f"retention {each.retention:.2f}", each.source, tags)
-        yield Row(each.id, known, each.content)
-
-
-def _versions(versions: Sequence[Memory]) -> Rows:
-    for each in versions:
-        until = local_time(each.expired_at) or "now"
-        yield Line(f"Version {each.version}, {local_time(each.updated_at)} until {until}", "bold")
-        yield Paragraphs(each.content, 1)
-
-
-def _links(links: Sequence[Link]) -> Rows:
-    for each in links:
-        yield f"{each.source} → {each.target}  {each.type} ({each.strength:.2f})"
-    if not links:
-        yield "No links."
-
-
-def _whole(memory: Memory) -> Rows:
-    yield Paragraphs(memory.content)
-    yield ""
-    used = f"{counted(memory.use_count, 'use')}, last {local_time(memory.last_used)}"
-    stored = f"{local_time(memory.created_at)}, version {memory.version} since {local_time(memory.updated_at)}"
-    fields = {
-        "id": memory.id,
-        "tier": f"{memory.tier} ({memory.status})",
-        "at": local_time(memory.at),
-        "stored": stored,
-        "expired": local_time(memory.expired_at),
-        "retention": f"{memory.retention:.3f}; {used}; strength {memory.strength:.1f}",
-        "category": memory.category,
-        "tags": ", ".join(memory.tags),
-        "entities": ", ".join(memory.entities),
-        "source": memory.source,
-        "origin": f"{memory.origin}, trust {memory.trust:.2f}",
-        "session": f"{memory.session}, turn {memory.position + 1}" if memory.session else "",
-        "made from": ", ".join(memory.derived_from),
-        "reviews": str(memory.review_count or ""),
-        "note": memory.vault_path,
-        "forced": "yes" if memory.is_forced else "",
-        "metadata": json.dumps(dict(memory.metadata), ensure_ascii=False) if memory.metadata else "",
-    }
-    yield Fields(fields)
+    source, target = (None if end is None else engine.resolve_id(end) for end in (source, target))
+    if source is None or target is None:
+        links = engine.links(source)
+    elif remove:
+        return {"removed": engine.unlink(source, target, type_)}
+    else:
+        links = [engine.link(source, target, type_ or "related", strength)]
+    return [{**asdict(each), "created_at": iso(each.created_at)} for each in links]

@@ -20,10 +20,15 @@ from commonplace.cli.input import (
     as_of_option,
     flag_values,
     form_options,
+    kinds_option,
     min_score_option,
+    min_trust_option,
     options,
+    place_options,
+    query_argument,
     refuse_short_json,
-    text_option,
+    tags_option,
+    tiers_option,
     valid_at_option,
 )
 from commonplace.cli.main import Invocation
@@ -48,7 +53,7 @@ from commonplace.cli.output import (
 )
 from commonplace.errors import CommonplaceError, NotFoundError, UsageError
 from commonplace.text.escaping import harmless, harmless_line
-from commonplace.types import KINDS, RERANK_MODES, TIERS
+from commonplace.types import RERANK_MODES
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -323,16 +328,13 @@ def _receipt(receipt: Receipt, rank: int, result: SearchResult) -> Rows:
 
 _QUOTE: Final = "put a query of several words in quotation marks"
 
-_query = click.argument("query", nargs=-1, required=True)
-_kind = click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only hits of this kind.")
 _memory_options = options(
     as_of_option,
     valid_at_option,
-    text_option("--tag", "tags", metavar="TAG", many=True, help="Only with this tag."),
-    click.option("--tier", "tiers", multiple=True, type=click.Choice(TIERS[1:]), help="Only this tier."),
-    text_option("--session", "sessions", metavar="NAME", many=True, help="Only from this conversation."),
-    text_option("--source", "sources", many=True, help="Only from this source."),
-    click.option("--min-trust", type=float, default=0.0, metavar="SHARE", help="Only with at least this trust."),
+    tags_option,
+    tiers_option,
+    place_options,
+    min_trust_option,
     click.option("-n", "--limit", type=int, metavar="N", help="Maximum number of results."),
     min_score_option,
 )
@@ -349,14 +351,14 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
 
 
 @command()
-@_query
+@query_argument
 @click.option("--stage1-topk", type=int, metavar="N", help="Maximum number of lexical and dense candidates, each.")
 @click.option("--stage2-topk", type=int, metavar="N", callback=_stage2, help="Maximum number of results.")
 @click.option("-n", "--limit", type=int, metavar="N", callback=_stage2, help="The same as --stage2-topk.")
 @artifact_options
-@text_option("--tag", "tags", metavar="TAG", many=True, help="Only with this tag.")
+@tags_option
 @as_of_option
-@_kind
+@kinds_option
 @min_score_option
 @click.option("--rerank", type=click.Choice(RERANK_MODES), help="Re-rank by a language model: one call a hit, or one.")
 @also_option
@@ -392,7 +394,7 @@ def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
 
 
 @command()
-@_query
+@query_argument
 @_memory_options
 @also_option
 @form_options
@@ -436,7 +438,7 @@ def _only_one(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> 
 @command()
 @click.argument("query")
 @click.argument("hit", nargs=-1, metavar="[HIT]", callback=_only_one)
-@_kind
+@kinds_option
 @artifact_options
 @_memory_options
 @also_option

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 import commonplace
-from commonplace.cli.app import FAILURE, SUCCESS, Group, command
+from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command
 from commonplace.cli.forget import forget_namespace, gc
 from commonplace.cli.health import health
 from commonplace.cli.input import ANY_FILE, time_option
@@ -22,6 +22,7 @@ from commonplace.text.escaping import harmless_line
 from commonplace.types import KINDS
 
 if TYPE_CHECKING:
+    from commonplace.engine import Engine
     from commonplace.exchange.backup import BackupReport
     from commonplace.exchange.export import ExportReport
     from commonplace.exchange.import_ import ImportReport
@@ -154,176 +155,6 @@ def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool)
         return own.move_memories(here)
 
 
-@click.group(cls=Group)
-def store() -> None:
-    """Back up, move, examine and clean up a store."""
-
-
-for _command in (forget_namespace, gc, health):
-    store.add_command(_command)
-
-
-@command(store)
-@click.option("--no-mend", is_flag=True, help="Only examine; change nothing.")
-@click.option("--secrets", is_flag=True, help="Also replace secrets in what is stored by placeholders.")
-def doctor(invocation: Invocation, /, no_mend: bool, secrets: bool) -> int:
-    """Check store, index and model data; repair the index.
-
-    A faulty index is rebuilt from the store, and interrupted deletions are finished. With --secrets memories,
-    documents, indexed files, Markdown pages and logs are searched for keys, tokens and passwords; each is replaced by a
-    placeholder, and every copy in the store is removed. The indexed files themselves stay as they are. The exit code is
-    1 when something is wrong and was not repaired.
-
-    Example: commonplace doctor --secrets
-    """
-    loaded = invocation.settings()
-    with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
-        found = engine.doctor(mend=not no_mend, secrets=secrets)
-
-    def rows(_: object) -> Rows:
-        yield f"Store: {loaded.store.path}"
-        for part in found.checked:
-            findings = [finding for finding in found.findings if finding.part == part]
-            if not findings:
-                yield Line(f"  {part}: ok", "green")
-            for each in findings:
-                fate = "mended" if each.mended else f"not mended: {each.remedy}"
-                yield Line(f"  {part}: {each.problem} ({fate})", "yellow" if each.mended else "red")
-            # What is mended in the store may still be open elsewhere.
-            for remedy in dict.fromkeys(each.remedy for each in findings if each.mended and part == "secrets"):
-                yield Line(f"  {part}: now {remedy}", "yellow")
-
-    emit(invocation, {"store": loaded.store.path, "healthy": found.is_healthy, **asdict(found)}, rows)
-    return SUCCESS if found.is_healthy else FAILURE
-
-
-@command(store)
-@click.argument("file", type=ANY_FILE)
-def backup(invocation: Invocation, /, file: Path) -> None:
-    """Write a complete copy of the store to FILE.
-
-    Other processes may go on meanwhile. The copy is verified before it gets its name.
-
-    Example: commonplace backup ~/backups/billing.tar
-    """
-    with progress_bars(invocation) as progress, invocation.open(progress=progress) as engine:
-        report = engine.backup(file)
-    emit(invocation, report, _backup, has_notices=True)
-
-
-@command(store, makes_store=True)
-@click.argument("file", type=ANY_FILE)
-@click.option("--replace", is_flag=True, help="Replace the store there, which is kept beside it.")
-def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
-    """Make a store from the backup FILE.
-
-    It is the store that --store names, or the one found from here. Everything is checked before anything is touched.
-    Close whatever has the store open.
-
-    Example: commonplace restore ~/backups/billing.tar --replace
-    """
-    place = Path(invocation.settings().store.path)
-    with progress_bars(invocation) as progress:
-        report = commonplace.restore(file, place, replace=replace, progress=progress)
-    emit(invocation, report, lambda done: _restore(done, file))
-
-
-@command(store)
-@click.argument("file", type=ANY_FILE)
-@click.option("--kind", "kinds", multiple=True, type=click.Choice((*KINDS, "graph", "ledger")), help="Only this kind.")
-def export(invocation: Invocation, /, file: Path, kinds: tuple[str, ...]) -> None:
-    """Write the namespace to FILE as JSON lines.
-
-    A FILE of - is standard output.
-
-    Example: commonplace export memories.jsonl --kind memory
-    """
-    is_stream = str(file) == "-"
-    # On a terminal, bars would be drawn among the lines.
-    bars = nullcontext() if is_stream else progress_bars(invocation)
-    with bars as progress, invocation.open(progress=progress) as engine:
-        report = engine.export(sys.stdout if is_stream else file, kinds=kinds or None)
-    if not is_stream:
-        emit(invocation, report, _export)
-
-
-class _Format(click.Option):
-    """An option whose help names all formats. They are looked up when somebody asks for help, and not before."""
-
-    def make_metavar(self, ctx: click.Context) -> str:  # noqa: ARG002 - the name is click's
-        from commonplace.exchange.read import FORMATS
-
-        return f"[{'|'.join(FORMATS)}]"
-
-
-@command(store, "import", makes_store=True)
-@click.argument("path", type=ANY_FILE)
-@click.option("--format", "format_", default="auto", show_default=True, cls=_Format, help="Format of the files.")
-@click.option(
-    "--on-conflict",
-    default="refuse",
-    show_default=True,
-    type=click.Choice(("refuse", "skip", "replace")),
-    help="If something else has the same id.",
-)
-@click.option("--skip-problems", is_flag=True, help="Leave out what cannot be stored instead of refusing everything.")
-@click.option("--dry-run", is_flag=True, help="Check everything; write nothing.")
-def import_(invocation: Invocation, /, path: Path, format_: str, **values: Any) -> None:
-    """Import an export, or another system's memories.
-
-    If anything is refused, nothing is written; importing twice changes nothing.
-
-    Example: commonplace import memories.jsonl --dry-run
-    """
-    from commonplace.engine.exchange_api import refuse_unfit_import
-    from commonplace.errors import NotFoundError
-
-    try:
-        path.expanduser().stat()
-    except OSError as error:
-        remedy = "name a file or folder to import"
-        raise NotFoundError(f"{path} cannot be read: {error.strerror}", remedy=remedy) from error
-    loaded, is_real = invocation.settings(), not values["dry_run"]
-    if is_real and not invocation.has_store(loaded):
-        refuse_unfit_import(path, loaded, format_=format_, skip_problems=values["skip_problems"])
-    with progress_bars(invocation) as progress, invocation.open(loaded, create=is_real, progress=progress) as engine:
-        report = engine.import_(path, format=format_, **values)
-    emit(invocation, report, lambda done: _import(done, path), has_notices=True)
-
-
-@command(store)
-@click.option("--accept", metavar="FILE", help="Import this page, or the file it was kept in, as it is.")
-def sync(invocation: Invocation, /, accept: str | None) -> None:
-    """Synchronize memories with their Markdown pages.
-
-    MEMORY.md and memory/ in the store are for people to read and edit: edits are imported, and memories are written
-    there. Other commands do this by themselves, unless the setting memory.mirror is off.
-
-    A page that looks damaged, because it holds NUL characters, breaks off, or lacks many entries at once, is written
-    again from the store, and the old page is kept beside it. If you meant it, --accept imports it after all.
-
-    Example: commonplace sync
-    """
-    with invocation.open() as engine:
-        report = engine.sync(accept=accept)
-    emit(invocation, report, lambda done: [_synced(done)], has_notices=True)
-
-
-@command(store)
-@time_option("--since", is_start=True, help="Only from this time on.")
-def logs(invocation: Invocation, /, since: str | None) -> None:
-    """Summarize the log of searches: latency, misses, hits.
-
-    It covers the command line, MCP and CSP/1 in this namespace, as far back as log.max_bytes and log.keep allow. A hit
-    that was opened or touched afterwards counts as used.
-
-    Example: commonplace store logs --since yesterday
-    """
-    with invocation.open() as engine:
-        found = engine.retrievals(since)
-    emit(invocation, found, _logs)
-
-
 def _tally(counts: Mapping[str, int]) -> str:
     return tally((counts[name], noun, plural) for name, noun, plural in _SORTS)
 
@@ -408,3 +239,167 @@ def _logs(found: RetrievalSummary) -> Rows:
         yield "Found most often:"
         for path, number in found.most_found:
             yield Line(f"{number:,}  {path}", "", 1)
+
+
+@click.group(cls=Group)
+def store() -> None:
+    """Back up, move, examine and clean up a store."""
+
+
+for _command in (forget_namespace, gc, health):
+    store.add_command(_command)
+
+
+@command(store)
+@click.option("--no-mend", is_flag=True, help="Only examine; change nothing.")
+@click.option("--secrets", is_flag=True, help="Also replace secrets in what is stored by placeholders.")
+def doctor(invocation: Invocation, /, no_mend: bool, secrets: bool) -> int:
+    """Check store, index and model data; repair the index.
+
+    A faulty index is rebuilt from the store, and interrupted deletions are finished. With --secrets memories,
+    documents, indexed files, Markdown pages and logs are searched for keys, tokens and passwords; each is replaced by a
+    placeholder, and every copy in the store is removed. The indexed files themselves stay as they are. The exit code is
+    1 when something is wrong and was not repaired.
+
+    Example: commonplace doctor --secrets
+    """
+    loaded = invocation.settings()
+    with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
+        found = engine.doctor(mend=not no_mend, secrets=secrets)
+
+    def rows(_: object) -> Rows:
+        yield f"Store: {loaded.store.path}"
+        for part in found.checked:
+            findings = [finding for finding in found.findings if finding.part == part]
+            if not findings:
+                yield Line(f"  {part}: ok", "green")
+            for each in findings:
+                fate = "mended" if each.mended else f"not mended: {each.remedy}"
+                yield Line(f"  {part}: {each.problem} ({fate})", "yellow" if each.mended else "red")
+            # What is mended in the store may still be open elsewhere.
+            for remedy in dict.fromkeys(each.remedy for each in findings if each.mended and part == "secrets"):
+                yield Line(f"  {part}: now {remedy}", "yellow")
+
+    emit(invocation, {"store": loaded.store.path, "healthy": found.is_healthy, **asdict(found)}, rows)
+    return SUCCESS if found.is_healthy else FAILURE
+
+
+@ask(store, _backup, is_long=True, has_notices=True)
+@click.argument("file", type=ANY_FILE)
+def backup(engine: Engine, /, file: Path) -> BackupReport:
+    """Write a complete copy of the store to FILE.
+
+    Other processes may go on meanwhile. The copy is verified before it gets its name.
+
+    Example: commonplace backup ~/backups/billing.tar
+    """
+    return engine.backup(file)
+
+
+@command(store, makes_store=True)
+@click.argument("file", type=ANY_FILE)
+@click.option("--replace", is_flag=True, help="Replace the store there, which is kept beside it.")
+def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
+    """Make a store from the backup FILE.
+
+    It is the store that --store names, or the one found from here. Everything is checked before anything is touched.
+    Close whatever has the store open.
+
+    Example: commonplace restore ~/backups/billing.tar --replace
+    """
+    place = Path(invocation.settings().store.path)
+    with progress_bars(invocation) as progress:
+        report = commonplace.restore(file, place, replace=replace, progress=progress)
+    emit(invocation, report, lambda done: _restore(done, file))
+
+
+@command(store)
+@click.argument("file", type=ANY_FILE)
+@click.option("--kind", "kinds", multiple=True, type=click.Choice((*KINDS, "graph", "ledger")), help="Only this kind.")
+def export(invocation: Invocation, /, file: Path, kinds: tuple[str, ...]) -> None:
+    """Write the namespace to FILE as JSON lines.
+
+    A FILE of - is standard output.
+
+    Example: commonplace export memories.jsonl --kind memory
+    """
+    is_stream = str(file) == "-"
+    # On a terminal, bars would be drawn among the lines.
+    bars = nullcontext() if is_stream else progress_bars(invocation)
+    with bars as progress, invocation.open(progress=progress) as engine:
+        report = engine.export(sys.stdout if is_stream else file, kinds=kinds or None)
+    if not is_stream:
+        emit(invocation, report, _export)
+
+
+class _Format(click.Option):
+    """An option whose help names all formats. They are looked up when somebody asks for help, and not before."""
+
+    def make_metavar(self, ctx: click.Context) -> str:  # noqa: ARG002 - the name is click's
+        from commonplace.exchange.read import FORMATS
+
+        return f"[{'|'.join(FORMATS)}]"
+
+
+@command(store, "import", makes_store=True)
+@click.argument("path", type=ANY_FILE)
+@click.option("--format", "format_", default="auto", show_default=True, cls=_Format, help="Format of the files.")
+@click.option(
+    "--on-conflict",
+    default="refuse",
+    show_default=True,
+    type=click.Choice(("refuse", "skip", "replace")),
+    help="If something else has the same id.",
+)
+@click.option("--skip-problems", is_flag=True, help="Leave out what cannot be stored instead of refusing everything.")
+@click.option("--dry-run", is_flag=True, help="Check everything; write nothing.")
+def import_(invocation: Invocation, /, path: Path, format_: str, **values: Any) -> None:
+    """Import an export, or another system's memories.
+
+    If anything is refused, nothing is written; importing twice changes nothing.
+
+    Example: commonplace import memories.jsonl --dry-run
+    """
+    from commonplace.engine.exchange_api import refuse_unfit_import
+    from commonplace.errors import NotFoundError
+
+    try:
+        path.expanduser().stat()
+    except OSError as error:
+        remedy = "name a file or folder to import"
+        raise NotFoundError(f"{path} cannot be read: {error.strerror}", remedy=remedy) from error
+    loaded, is_real = invocation.settings(), not values["dry_run"]
+    if is_real and not invocation.has_store(loaded):
+        refuse_unfit_import(path, loaded, format_=format_, skip_problems=values["skip_problems"])
+    with progress_bars(invocation) as progress, invocation.open(loaded, create=is_real, progress=progress) as engine:
+        report = engine.import_(path, format=format_, **values)
+    emit(invocation, report, lambda done: _import(done, path), has_notices=True)
+
+
+@ask(store, lambda report: [_synced(report)], has_notices=True)
+@click.option("--accept", metavar="FILE", help="Import this page, or the file it was kept in, as it is.")
+def sync(engine: Engine, /, accept: str | None) -> SyncReport:
+    """Synchronize memories with their Markdown pages.
+
+    MEMORY.md and memory/ in the store are for people to read and edit: edits are imported, and memories are written
+    there. Other commands do this by themselves, unless the setting memory.mirror is off.
+
+    A page that looks damaged, because it holds NUL characters, breaks off, or lacks many entries at once, is written
+    again from the store, and the old page is kept beside it. If you meant it, --accept imports it after all.
+
+    Example: commonplace sync
+    """
+    return engine.sync(accept=accept)
+
+
+@ask(store, _logs)
+@time_option("--since", is_start=True, help="Only from this time on.")
+def logs(engine: Engine, /, since: str | None) -> RetrievalSummary:
+    """Summarize the log of searches: latency, misses, hits.
+
+    It covers the command line, MCP and CSP/1 in this namespace, as far back as log.max_bytes and log.keep allow. A hit
+    that was opened or touched afterwards counts as used.
+
+    Example: commonplace store logs --since yesterday
+    """
+    return engine.retrievals(since)
