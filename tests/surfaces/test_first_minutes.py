@@ -94,7 +94,7 @@ def test_an_engine_says_which_store_and_namespace_it_is_of(tmp_path: Path) -> No
 def test_when_something_happened_may_be_said_in_words(bare: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks by "last Tuesday" also remembers by it; a day is one of this machine's calendar, as printed."""
     monkeypatch.setenv("TZ", "America/New_York")
-    monkeypatch.setattr("commonplace.cli.input.clock", datetime(2026, 3, 5, 2, tzinfo=UTC).timestamp)  # 9 p.m. there
+    monkeypatch.setattr("commonplace.cli.options.clock", datetime(2026, 3, 5, 2, tzinfo=UTC).timestamp)  # 9 p.m. there
     time.tzset()
     try:
         yesterday = datetime(2026, 3, 3, 5, tzinfo=UTC)

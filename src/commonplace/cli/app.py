@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 import commonplace
-from commonplace.cli.input import non_empty
+from commonplace.cli import options
 from commonplace.cli.main import Invocation, run_to_the_end
 from commonplace.cli.output import Rows, emit, notify, print_json, progress_bars, say
 from commonplace.errors import CommonplaceError, ConfigError, UsageError
@@ -95,7 +95,7 @@ def shared_options() -> list[click.Parameter]:
     def keep(attribute: str) -> Callable[[click.Context, click.Parameter, Any], None]:
         def callback(context: click.Context, parameter: click.Parameter, value: Any) -> None:
             if isinstance(value, str):
-                non_empty(context, parameter, value)
+                options.non_empty(context, parameter, value)
             if value:
                 setattr(invocation_of(context), attribute, value)
 

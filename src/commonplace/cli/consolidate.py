@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from commonplace.cli import options
 from commonplace.cli.app import FAILURE, HELP_OPTIONS, SUCCESS, Command, Group, Program, ask, command, report
-from commonplace.cli.input import FILE, duration
 from commonplace.cli.main import Invocation, guard_output
 from commonplace.cli.output import (
     INDENT,
@@ -277,7 +277,10 @@ def consolidate() -> None:
 
 
 _golden_option = click.option(
-    "--golden", type=FILE, metavar="FILE", help="Queries with expected results; a run that loses one is rolled back."
+    "--golden",
+    type=options.FILE,
+    metavar="FILE",
+    help="Queries with expected results; a run that loses one is rolled back.",
 )
 
 
@@ -304,7 +307,9 @@ def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden
 
 
 @command(consolidate)
-@click.option("--every", required=True, metavar="DURATION", callback=duration, help="How often: 30m, 1h, 1d, ….")
+@click.option(
+    "--every", required=True, metavar="DURATION", callback=options.duration, help="How often: 30m, 1h, 1d, …."
+)
 @_golden_option
 def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
     """Run all agents repeatedly until stopped.

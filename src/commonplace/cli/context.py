@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, command, report
-from commonplace.cli.input import kinds_option, min_trust_option, non_empty, tags_option
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import console, notify, print_json, say
 from commonplace.errors import CommonplaceError, StoreMissingError, UsageError
@@ -26,11 +26,13 @@ _MOST_EVENT_BYTES = 4 * 1024 * 1024
 @command()
 @click.argument("task", nargs=-1)
 @click.option("--max-tokens", type=int, metavar="N", help="How long it may be; the setting, 50,000, if not.")
-@click.option("--agent", metavar="NAME", callback=non_empty, help="By the strategy of this agent in the settings.")
+@click.option(
+    "--agent", metavar="NAME", callback=options.non_empty, help="By the strategy of this agent in the settings."
+)
 @click.option("-n", "--limit", type=int, metavar="N", help="How many passages at most; 30 unless an agent has its own.")
-@kinds_option
-@tags_option
-@min_trust_option
+@options.kinds
+@options.tags
+@options.min_trust
 @click.option("--stdin-json", is_flag=True, help="Read a client's hook event, and print what to inject.")
 def context(invocation: Invocation, /, task: tuple[str, ...], stdin_json: bool, **options: Any) -> int:
     """Print what is worth knowing before TASK.

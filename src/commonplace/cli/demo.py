@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 import commonplace
+from commonplace.cli import options
 from commonplace.cli.app import command
-from commonplace.cli.input import FILE
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import Line, Rows, counted, emit, notify, progress_bars
 from commonplace.cli.search import hit_rows
@@ -35,7 +35,7 @@ _MOST_BYTES = 1024 * 1024
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
     "--questions",
-    type=FILE,
+    type=options.FILE,
     help="Ask the questions of this file, one a line, instead of the built-in ones.",
 )
 def demo(invocation: Invocation, paths: tuple[Path, ...], questions: Path | None) -> None:

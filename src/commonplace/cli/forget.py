@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, command
-from commonplace.cli.input import dry_run_option, refuse_unasked, text_option, yes_option
+from commonplace.cli.input import refuse_unasked
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import (
     INDENT,
@@ -64,13 +65,13 @@ Act = Callable[["Engine", bool], "ForgetReceipt"]
 
 @command()
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@text_option("--tag", metavar="TAG", help="Every memory with this tag.")
-@text_option("--source", help="Everything from this source.")
-@text_option("--session", metavar="NAME", help="Every turn of this conversation.")
-@text_option("--path", metavar="FILE", help="An indexed file; the file itself stays.")
-@text_option("--agent", metavar="NAME", help="All knowledge of this agent, deleted or not.")
-@dry_run_option
-@yes_option
+@options.text("--tag", metavar="TAG", help="Every memory with this tag.")
+@options.text("--source", help="Everything from this source.")
+@options.text("--session", metavar="NAME", help="Every turn of this conversation.")
+@options.text("--path", metavar="FILE", help="An indexed file; the file itself stays.")
+@options.text("--agent", metavar="NAME", help="All knowledge of this agent, deleted or not.")
+@options.dry_run
+@options.yes
 @click.option("--receipts", is_flag=True, help="List past deletions and whether they are verified.")
 def forget(
     invocation: Invocation, /, ids: tuple[str, ...], dry_run: bool, yes: bool, receipts: bool, **named: str | None
@@ -111,7 +112,7 @@ def forget(
 @command(name="forget-namespace")
 @click.argument("name")
 @click.option("--confirm", metavar="NAME", required=True, help="The exact name once more.")
-@dry_run_option
+@options.dry_run
 def forget_namespace(invocation: Invocation, /, name: str, confirm: str, dry_run: bool) -> int:
     """Delete namespace NAME with all it holds, and verify it.
 
@@ -126,7 +127,7 @@ def forget_namespace(invocation: Invocation, /, name: str, confirm: str, dry_run
 
 @command()
 @click.option("--older-than-days", type=float, metavar="N", help="How long ago it was archived. [default: 30]")
-@dry_run_option
+@options.dry_run
 def gc(invocation: Invocation, /, older_than_days: float | None, dry_run: bool) -> int:
     """Delete what was archived more than 30 days ago.
 

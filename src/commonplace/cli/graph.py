@@ -10,24 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
+from commonplace.cli import options
 from commonplace.cli.app import Group, ask, command, opened
-from commonplace.cli.input import (
-    ANY_FILE,
-    Decorator,
-    as_of_option,
-    dry_run_option,
-    limit_option,
-    non_empty,
-    options,
-    origin_options,
-    query_argument,
-    read_text,
-    reason_option,
-    text_file_option,
-    text_option,
-    time_option,
-    valid_at_option,
-)
+from commonplace.cli.input import read_text
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import (
     INDENT,
@@ -61,17 +46,17 @@ _ENDINGS: Final = {"htm": "html", "gv": "dot", "mmd": "mermaid"}
 _WARNING: Final = "yellow"
 
 # Options are passed on under the names that the library has for them.
-_groups = text_option("--group", "group_ids", metavar="NAME", many=True, help="Only of this group.")
+_groups = options.text("--group", "group_ids", metavar="NAME", many=True, help="Only of this group.")
 _group = click.option("--group", "group_id", default="", metavar="NAME", help="A label within the namespace.")
-_centre = text_option("--centre", "center_node_uuid", metavar="ENTITY", help="Rank what is near to it first.")
-_times = options(as_of_option, valid_at_option)
+_centre = options.text("--centre", "center_node_uuid", metavar="ENTITY", help="Rank what is near to it first.")
+_times = options.group(options.as_of, options.valid_at)
 _format = click.option(
     "--format", type=click.Choice(["graphiti"]), default="graphiti", expose_value=False, help="Format of FILE."
 )
 
 
-def _types(name: str) -> Decorator:
-    return text_option("--type", name, metavar="TYPE", many=True, help="Only of this type.")
+def _types(name: str) -> options.Decorator:
+    return options.text("--type", name, metavar="TYPE", many=True, help="Only of this type.")
 
 
 def _addition(added: views.Addition) -> Rows:
@@ -286,15 +271,15 @@ def graph() -> None:
 
 @command(graph)
 @click.argument("text", nargs=-1, metavar="[TEXT|-]...")
-@text_file_option
-@time_option("--at", "reference_time", is_start=True, help="When it was said or happened.")
+@options.text_file
+@options.time("--at", "reference_time", is_start=True, help="When it was said or happened.")
 @click.option("--name", default="", metavar="TEXT", help="A name for the episode.")
 @click.option("--source", type=click.Choice(["text", "message", "json"]), default="text", help="Kind of text.")
 @click.option("--source-description", default="", metavar="TEXT", help="What it comes from.")
 @click.option("--speaker", default="", metavar="NAME", help="Who says it: who 'I' is.")
 @_group
-@origin_options
-@click.option("--uuid", metavar="ID", callback=non_empty, help="Your own id; a known one is replaced.")
+@options.origin
+@click.option("--uuid", metavar="ID", callback=options.non_empty, help="Your own id; a known one is replaced.")
 def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **values: Any) -> None:
     """Add TEXT as an episode, with the facts it states.
 
@@ -323,10 +308,10 @@ def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **v
 @click.option("--fact", metavar="SENTENCE", help="The fact in words. [default: made of the names]")
 @click.option("--source-type", metavar="TYPE", help="Type of SOURCE if it is new.")
 @click.option("--target-type", metavar="TYPE", help="Type of TARGET if it is new.")
-@time_option("--valid-from", is_start=True, help="Since when. [default: now]")
-@time_option("--valid-to", is_start=True, help="Up to when.")
+@options.time("--valid-from", is_start=True, help="Since when. [default: now]")
+@options.time("--valid-to", is_start=True, help="Up to when.")
 @_group
-@reason_option
+@options.reason
 def fact(invocation: Invocation, /, source: str, relation_type: str, target: str, **values: Any) -> None:
     """Add a fact: SOURCE is related to TARGET by TYPE.
 
@@ -357,7 +342,7 @@ def delete_episode(engine: Engine, /, uuid: str) -> views.Deletion:
 @ask(graph, _merging)
 @click.argument("keep")
 @click.argument("other")
-@reason_option
+@options.reason
 def merge(engine: Engine, /, keep: str, other: str, reason: str) -> views.Merging:
     """Merge entity OTHER into KEEP; `graph split` undoes it.
 
@@ -368,8 +353,8 @@ def merge(engine: Engine, /, keep: str, other: str, reason: str) -> views.Mergin
 
 @ask(graph, _splitting)
 @click.argument("entity")
-@text_option("--name", "names", metavar="NAME", many=True, help="Split off only this name. [default: all]")
-@reason_option
+@options.text("--name", "names", metavar="NAME", many=True, help="Split off only this name. [default: all]")
+@options.reason
 def split(engine: Engine, /, entity: str, names: tuple[str, ...], reason: str) -> views.Splitting:
     """Split ENTITY again, as before it was merged.
 
@@ -382,7 +367,7 @@ def split(engine: Engine, /, entity: str, names: tuple[str, ...], reason: str) -
 
 @ask(graph, _settlement)
 @click.argument("uuid")
-@text_option("--reason", required=True, help="Why it is right; kept in its history.")
+@options.text("--reason", required=True, help="Why it is right; kept in its history.")
 def settle(engine: Engine, /, uuid: str, reason: str) -> views.Settlement:
     """Say which of several disputed facts is right.
 
@@ -394,8 +379,8 @@ def settle(engine: Engine, /, uuid: str, reason: str) -> views.Settlement:
 
 
 @ask(graph, _entities)
-@query_argument
-@limit_option("num_results", 10)
+@options.query
+@options.limit("num_results", 10)
 @_types("entity_types")
 @_groups
 @_times
@@ -411,8 +396,8 @@ def entities(engine: Engine, /, query: tuple[str, ...], **values: Any) -> views.
 
 
 @ask(graph, _found_facts)
-@query_argument
-@limit_option("num_results", 10)
+@options.query
+@options.limit("num_results", 10)
 @_types("relation_types")
 @_groups
 @_times
@@ -453,7 +438,7 @@ def context(invocation: Invocation, /, names: tuple[str, ...], **values: Any) ->
 
 @command(graph)
 @click.argument("name")
-@as_of_option
+@options.as_of
 def entity(invocation: Invocation, /, name: str, as_of: str | None) -> None:
     """Show the entity NAME (or its id) and its facts.
 
@@ -482,8 +467,8 @@ def path(engine: Engine, /, source: str, target: str, **values: Any) -> views.Gr
 
 @ask(graph, _timeline)
 @click.argument("name")
-@limit_option("limit", 1000)
-@as_of_option
+@options.limit("limit", 1000)
+@options.as_of
 def timeline(engine: Engine, /, name: str, **values: Any) -> views.Timeline:
     """Show what began and ended for NAME, oldest first.
 
@@ -506,9 +491,9 @@ def history(invocation: Invocation, /, uuid: str) -> None:
 
 
 @ask(graph, _episodes)
-@limit_option()
+@options.limit()
 @_groups
-@as_of_option
+@options.as_of
 def episodes(engine: Engine, /, **values: Any) -> list[views.EpisodeView]:
     """List episodes, newest first.
 
@@ -518,8 +503,8 @@ def episodes(engine: Engine, /, **values: Any) -> list[views.EpisodeView]:
 
 
 @ask(graph, _communities)
-@limit_option()
-@as_of_option
+@options.limit()
+@options.as_of
 def communities(engine: Engine, /, **values: Any) -> list[views.Community]:
     """Show groups of closely related entities.
 
@@ -549,7 +534,7 @@ def status(engine: Engine, /) -> views.GraphStats:
 @command(graph)
 @click.argument("entity")
 @click.option("--depth", type=int, default=2, show_default=True, metavar="N", help="How many facts away, up to 4.")
-@limit_option("limit", 60)
+@options.limit("limit", 60)
 @_times
 @click.option("--past", "include_past", is_flag=True, help="Also facts that have ended, in grey.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file: .svg, .html, .dot, .mmd, .png.")
@@ -608,7 +593,7 @@ def _drawn(drawing: Drawing, form: str) -> str | bytes:
 
 
 @command(graph)
-@click.argument("file", type=ANY_FILE)
+@click.argument("file", type=options.ANY_FILE)
 @_format
 def export(invocation: Invocation, /, file: Path) -> None:
     """Write the graph to FILE for another system.
@@ -627,9 +612,9 @@ def export(invocation: Invocation, /, file: Path) -> None:
 
 
 @command(graph, "import", makes_store=True)
-@click.argument("file", type=ANY_FILE)
+@click.argument("file", type=options.ANY_FILE)
 @_format
-@dry_run_option
+@options.dry_run
 def import_(invocation: Invocation, /, file: Path, dry_run: bool) -> None:
     """Import the graph of another system; ids are kept.
 

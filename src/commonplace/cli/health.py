@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, command
-from commonplace.cli.input import FILE
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import (
     MAX_LISTED,
@@ -34,7 +34,7 @@ _BAR_WIDTH: Final = 30
 
 
 @command()
-@click.option("--golden", type=FILE, metavar="FILE", help="Queries with expected results; a miss exits with 1.")
+@click.option("--golden", type=options.FILE, metavar="FILE", help="Queries with expected results; a miss exits with 1.")
 @click.option(
     "--html",
     type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),

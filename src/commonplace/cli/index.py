@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, Group, command
-from commonplace.cli.input import can_ask, globs, non_empty
+from commonplace.cli.input import can_ask
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import (
     INDENT,
@@ -83,7 +84,7 @@ def index() -> None:
 
 
 @command(index)
-@click.argument("roots", nargs=-1, metavar="[ROOT]...", callback=non_empty)
+@click.argument("roots", nargs=-1, metavar="[ROOT]...", callback=options.non_empty)
 @click.option("--watch", is_flag=True, help="Go on, and index again whenever files change, until it is stopped.")
 @click.option("--force", is_flag=True, help="Read every file again, changed or not.")
 @click.option(
@@ -93,12 +94,16 @@ def index() -> None:
 )
 @click.option("--no-config", is_flag=True, help="Forget the settings of an earlier --config.")
 @click.option(
-    "--include", multiple=True, metavar="GLOB", callback=globs, help="Index these files instead of the usual ones."
+    "--include",
+    multiple=True,
+    metavar="GLOB",
+    callback=options.globs,
+    help="Index these files instead of the usual ones.",
 )
 @click.option(
     "--embedder",
     metavar="NAME",
-    callback=non_empty,
+    callback=options.non_empty,
     help="Embed files by this, now and later, as `index upgrade --for artifacts` does.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask before more than half of what is indexed is removed.")
@@ -295,7 +300,7 @@ def _index_state(found: IndexStatus) -> str:
     "--embedder",
     metavar="NAME",
     required=True,
-    callback=non_empty,
+    callback=options.non_empty,
     help="Make vectors by this embedder; default: each kind's by its setting.",
 )
 @click.option(

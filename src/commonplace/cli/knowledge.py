@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, Group, command
-from commonplace.cli.input import FILE
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import Line, Row, Rows, counted, emit, joined, notify, progress_bars, say
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MAX_CONFIG_BYTES: Final = 1024 * 1024
 _CHANGES: Final = {"added": "added", "unchanged": "unchanged", "embedded": "embedded anew", "deleted": "deleted"}
-_config_option = click.option("--config", type=FILE, help="A MemoryConfig as JSON, in place of the settings.")
+_config_option = click.option("--config", type=options.FILE, help="A MemoryConfig as JSON, in place of the settings.")
 
 
 @click.group(cls=Group)
@@ -30,7 +30,7 @@ def knowledge() -> None:
 
 
 @command(knowledge)
-@click.argument("file", type=FILE, metavar="AGENT.YAML")
+@click.argument("file", type=options.FILE, metavar="AGENT.YAML")
 @_config_option
 def index(invocation: Invocation, /, file: Path, config: Path | None) -> int:
     """Index the knowledge in an agent's file.

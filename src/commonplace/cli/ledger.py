@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from commonplace.cli import options
 from commonplace.cli.app import Group, ask, command, opened
-from commonplace.cli.input import FILE
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import Beginning, Line, Row, Rows, counted, emit, joined, local_time, memory_texts
 from commonplace.dates.time import iso
@@ -214,7 +214,7 @@ def export(engine: Engine, /, file: Path) -> dict[str, Any]:
 
 
 @ask(ledger, _imported, "import")
-@click.argument("file", type=FILE)
+@click.argument("file", type=options.FILE)
 def import_(engine: Engine, /, file: Path) -> ImportedIssues:
     """Import the issues of a beads FILE, all or none.
 

@@ -11,21 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from commonplace.cli import options
 from commonplace.cli.app import Group, ask, command
-from commonplace.cli.input import (
-    STORED_TIERS,
-    as_of_option,
-    limit_option,
-    options,
-    origin_options,
-    place_options,
-    read_text,
-    tags_option,
-    text_file_option,
-    text_option,
-    tiers_option,
-    time_option,
-)
+from commonplace.cli.input import read_text
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import (
     Fields,
@@ -70,13 +58,13 @@ def _json_object(_: click.Context, parameter: click.Parameter, value: str | None
     return found
 
 
-_fields = options(
-    text_file_option,
-    click.option("--tier", type=click.Choice(STORED_TIERS), help="How long it is to stay."),
-    text_option("--tag", "tags", metavar="TAG", many=True, help="A tag; may be repeated."),
-    text_option("--entity", "entities", metavar="NAME", many=True, help="A subject; may be repeated."),
+_fields = options.group(
+    options.text_file,
+    click.option("--tier", type=click.Choice(options.STORED_TIERS), help="How long it is to stay."),
+    options.text("--tag", "tags", metavar="TAG", many=True, help="A tag; may be repeated."),
+    options.text("--entity", "entities", metavar="NAME", many=True, help="A subject; may be repeated."),
     click.option("--source", metavar="TEXT", help="Who or what it came from."),
-    time_option("--at", is_start=True, help="When it happened: ISO 8601, or 'yesterday'."),
+    options.time("--at", is_start=True, help="When it happened: ISO 8601, or 'yesterday'."),
     click.option("--category", metavar="WORD", help="decision, preference, fact, context, …"),
     click.option("--metadata", metavar="JSON", callback=_json_object, help="A JSON object to keep with it."),
 )
@@ -150,7 +138,7 @@ def _whole(memory: Memory) -> Rows:
 @_fields
 @click.option("--session", metavar="NAME", help="The conversation that it is a turn of.")
 @click.option("--id", metavar="ID", help="Your own id; a known one makes the next version.")
-@origin_options
+@options.origin
 @click.option("--force", is_flag=True, help="Store it even if it is a duplicate or looks binary.")
 def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, force: bool, **values: Any) -> None:
     """Store TEXT, or standard input, as a memory.
@@ -198,7 +186,7 @@ def update(invocation: Invocation, /, id: str, text: tuple[str, ...], file: Path
 
 @command()
 @click.argument("id")
-@as_of_option
+@options.as_of
 @click.option("--versions", is_flag=True, help="Every version, oldest first.")
 @click.option("--touch/--no-touch", default=None, help="Count a use, or none. [default: at most one an hour]")
 def get(invocation: Invocation, /, id: str, as_of: str | None, versions: bool, touch: bool | None) -> None:  # noqa: A002
@@ -214,14 +202,14 @@ def get(invocation: Invocation, /, id: str, as_of: str | None, versions: bool, t
 
 
 @command(name="list")
-@tiers_option
+@options.tiers
 @click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only this status.")
-@tags_option
-@place_options
-@text_option("--category", "categories", metavar="WORD", many=True, help="Only of this category.")
-@time_option("--since", is_start=True, help="Only from this time on.")
-@time_option("--until", is_start=True, help="Only before this time.")
-@limit_option()
+@options.tags
+@options.place
+@options.text("--category", "categories", metavar="WORD", many=True, help="Only of this category.")
+@options.time("--since", is_start=True, help="Only from this time on.")
+@options.time("--until", is_start=True, help="Only before this time.")
+@options.limit()
 @click.option("--offset", type=int, default=0, metavar="N", help="Skip the first N.")
 def list_(invocation: Invocation, /, **values: Any) -> None:
     """List memories, newest first.

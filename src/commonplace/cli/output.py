@@ -47,6 +47,17 @@ class Line(NamedTuple):
     level: int = 0
     before: str = ""
 
+    def print(self, target: Console) -> None:
+        from rich.text import Text
+
+        if not self.level and not self.before:
+            text = self.text.removeprefix("\n")
+            target.print("\n" * (len(self.text) - len(text)) + harmless_line(text), style=self.style)
+            return
+        indent = INDENT * (self.level or 1)
+        for number, line in enumerate(broken(self.text, target.width - len(indent))):
+            target.print(Text.assemble(indent if number or self.level else self.before, (line, self.style)))
+
 
 class Row(NamedTuple):
     """One thing of a list: its name, what is known of it, and the first lines of its text below."""
@@ -56,11 +67,31 @@ class Row(NamedTuple):
     text: str = ""
     before: str = ""
 
+    def print(self, target: Console) -> None:
+        from rich.text import Text
+
+        known = [Text(harmless_line(part), "dim") for part in self.known if part]
+        pieces = [Text.assemble(self.before, (harmless_line(self.name), "cyan")), *known]
+        for line in packed(pieces, Text(" · ", "dim"), target.width):
+            target.print(line)
+        Beginning(self.text).print(target)
+
 
 class Beginning(NamedTuple):
     """The first lines of a text, indented."""
 
     text: str
+
+    def print(self, target: Console) -> None:
+        from rich.text import Text
+
+        # Without its blank lines, and without wrapping what is not shown.
+        start = "\n".join(line for line in harmless(self.text[:_MAX_WRAPPED]).splitlines() if line.strip())
+        lines = wrapped(Text(start), columns(target.width)) if start else []
+        for line in lines[:MAX_LINES]:
+            target.print(Text(INDENT) + line)
+        if len(lines) > MAX_LINES:
+            target.print(f"{INDENT}…", style="dim")
 
 
 class Paragraphs(NamedTuple):
@@ -69,11 +100,24 @@ class Paragraphs(NamedTuple):
     text: str
     level: int = 0
 
+    def print(self, target: Console) -> None:
+        from rich.text import Text
+
+        for part in wrapped(Text(harmless(self.text)), columns(target.width)):
+            target.print(Text(INDENT * self.level) + part)
+
 
 class Fields(NamedTuple):
     """Names, in a column, and their values; those without a value are left out."""
 
     values: Mapping[str, str]
+
+    def print(self, target: Console) -> None:
+        from rich.text import Text
+
+        for name, value in self.values.items():
+            for number, shown in enumerate(broken(value, target.width - _FIELD_WIDTH - 2) if value else ()):
+                target.print(Text.assemble((f"{'' if number else name:>{_FIELD_WIDTH}}  ", "dim"), shown))
 
 
 class Parts(NamedTuple):
@@ -81,6 +125,14 @@ class Parts(NamedTuple):
 
     parts: Sequence[tuple[str, str]]
     level: int = 1
+
+    def print(self, target: Console) -> None:
+        from rich.text import Text
+
+        indent = Text(INDENT * self.level)
+        first, *rest = (Text(harmless_line(part), style) for part, style in self.parts)
+        for line in packed([indent + first, *rest], Text(" · ", "dim"), target.width, indent):
+            target.print(line)
 
 
 Rows = Iterable["Row | Line | Beginning | Paragraphs | Fields | Parts | Text | str"]
@@ -106,83 +158,12 @@ def print_rows(rows: Rows) -> None:
     """Print rows for people."""
     target = console()
     for row in rows:
-        show = _PRINTERS.get(type(row))
-        show(row, target) if show else target.print(row)
-
-
-def _print_row(row: Row, target: Console) -> None:
-    from rich.text import Text
-
-    known = [Text(harmless_line(part), "dim") for part in row.known if part]
-    pieces = [Text.assemble(row.before, (harmless_line(row.name), "cyan")), *known]
-    _print_lines(packed(pieces, Text(" · ", "dim"), target.width), target)
-    _print_beginning(Beginning(row.text), target)
-
-
-def _print_lines(lines: Iterable[Text], target: Console) -> None:
-    for line in lines:
-        target.print(line)
-
-
-def _print_line(row: Line, target: Console) -> None:
-    from rich.text import Text
-
-    if not row.level and not row.before:
-        target.print("\n" * row.text.startswith("\n") + harmless_line(row.text.removeprefix("\n")), style=row.style)
-        return
-    indent = INDENT * (row.level or 1)
-    for number, line in enumerate(broken(row.text, target.width - len(indent))):
-        target.print(Text.assemble(indent if number or row.level else row.before, (line, row.style)))
-
-
-def _print_paragraphs(row: Paragraphs, target: Console) -> None:
-    from rich.text import Text
-
-    for part in wrapped(Text(harmless(row.text)), columns(target.width)):
-        target.print(Text(INDENT * row.level) + part)
-
-
-def _print_fields(row: Fields, target: Console) -> None:
-    from rich.text import Text
-
-    for name, value in row.values.items():
-        for number, shown in enumerate(broken(value, target.width - _FIELD_WIDTH - 2) if value else ()):
-            target.print(Text.assemble((f"{'' if number else name:>{_FIELD_WIDTH}}  ", "dim"), shown))
-
-
-def _print_beginning(row: Beginning, target: Console) -> None:
-    from rich.text import Text
-
-    # Without its blank lines, and without wrapping what is not shown.
-    start = "\n".join(line for line in harmless(row.text[:_MAX_WRAPPED]).splitlines() if line.strip())
-    lines = wrapped(Text(start), columns(target.width)) if start else []
-    for line in lines[:MAX_LINES]:
-        target.print(Text(INDENT) + line)
-    if len(lines) > MAX_LINES:
-        target.print(f"{INDENT}…", style="dim")
-
-
-def _print_parts(row: Parts, target: Console) -> None:
-    from rich.text import Text
-
-    indent = Text(INDENT * row.level)
-    (first, style), *rest = row.parts
-    pieces = [
-        Text.assemble(indent, (harmless_line(first), style)),
-        *(Text(harmless_line(part), style) for part, style in rest),
-    ]
-    _print_lines(packed(pieces, Text(" · ", "dim"), target.width, indent), target)
-
-
-_PRINTERS: Final[Mapping[type, Callable[[Any, Console], None]]] = {
-    Row: _print_row,
-    Line: _print_line,
-    Beginning: _print_beginning,
-    Paragraphs: _print_paragraphs,
-    Fields: _print_fields,
-    Parts: _print_parts,
-    str: lambda row, target: _print_line(Line(row), target),
-}
+        if isinstance(row, str):
+            Line(row).print(target)
+        elif isinstance(row, tuple):
+            row.print(target)
+        else:
+            target.print(row)
 
 
 def packed(pieces: Sequence[Text], between: Text, width: int, indent: Text | str = INDENT) -> Iterator[Text]:

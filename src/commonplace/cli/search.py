@@ -12,25 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from commonplace.cli import options
 from commonplace.cli.app import command
-from commonplace.cli.input import (
-    SHORT_FORMS,
-    also_option,
-    artifact_options,
-    as_of_option,
-    flag_values,
-    form_options,
-    kinds_option,
-    min_score_option,
-    min_trust_option,
-    options,
-    place_options,
-    query_argument,
-    refuse_short_json,
-    tags_option,
-    tiers_option,
-    valid_at_option,
-)
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import (
     INDENT,
@@ -88,7 +71,7 @@ def _show(
         rows: of the result where no short form was asked for.
         receipts: one for each hit where the form is "why", else none.
     """
-    if form in SHORT_FORMS and not result.hits:
+    if form in options.SHORT_FORMS and not result.hits:
         notice = "; ".join(filter(None, ["nothing relevant found", held_back(result)]))
         result = replace(result, notices=(*result.notices, notice))
     if form == "fenced" and not invocation.as_json:
@@ -328,15 +311,15 @@ def _receipt(receipt: Receipt, rank: int, result: SearchResult) -> Rows:
 
 _QUOTE: Final = "put a query of several words in quotation marks"
 
-_memory_options = options(
-    as_of_option,
-    valid_at_option,
-    tags_option,
-    tiers_option,
-    place_options,
-    min_trust_option,
+_memory_options = options.group(
+    options.as_of,
+    options.valid_at,
+    options.tags,
+    options.tiers,
+    options.place,
+    options.min_trust,
     click.option("-n", "--limit", type=int, metavar="N", help="Maximum number of results."),
-    min_score_option,
+    options.min_score,
 )
 
 
@@ -351,18 +334,18 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
 
 
 @command()
-@query_argument
+@options.query
 @click.option("--stage1-topk", type=int, metavar="N", help="Maximum number of lexical and dense candidates, each.")
 @click.option("--stage2-topk", type=int, metavar="N", callback=_stage2, help="Maximum number of results.")
 @click.option("-n", "--limit", type=int, metavar="N", callback=_stage2, help="The same as --stage2-topk.")
-@artifact_options
-@tags_option
-@as_of_option
-@kinds_option
-@min_score_option
+@options.artifacts
+@options.tags
+@options.as_of
+@options.kinds
+@options.min_score
 @click.option("--rerank", type=click.Choice(RERANK_MODES), help="Re-rank by a language model: one call a hit, or one.")
-@also_option
-@form_options
+@options.also
+@options.forms
 def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **values: Any) -> None:
     """Find the passages that answer QUERY, best first.
 
@@ -373,7 +356,7 @@ def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
 
     Example: commonplace search "when does a session expire" --type code --limit 5
     """
-    refuse_short_json(form, as_json=invocation.as_json)
+    options.refuse_short_json(form, as_json=invocation.as_json)
     limit = values["limit"]
     loaded = invocation.settings(
         search_method=values["method"],
@@ -383,7 +366,7 @@ def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
         models_reranker=values["rerank"],
     )
     names = ("as_of", "kinds", "types", "phases", "tags", "paths", "agent", "also")
-    asked: dict[str, Any] = {name: values[name] or None for name in names} | flag_values(loaded)
+    asked: dict[str, Any] = {name: values[name] or None for name in names} | options.flag_values(loaded)
     with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
         result = engine.search(" ".join(query), **asked)
         engine.log_retrieval(result)
@@ -394,10 +377,10 @@ def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
 
 
 @command()
-@query_argument
+@options.query
 @_memory_options
-@also_option
-@form_options
+@options.also
+@options.forms
 @click.option("--fenced", "form", flag_value="fenced", help="Print the memories as labelled data for a model.")
 def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **values: Any) -> None:
     """Find the memories that answer QUERY, best first.
@@ -407,7 +390,7 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
 
     Example: commonplace recall "which database does billing use" --as-of 2026-01-01
     """
-    refuse_short_json(form, as_json=invocation.as_json)
+    options.refuse_short_json(form, as_json=invocation.as_json)
     loaded = invocation.settings(search_limit=values.pop("limit"), search_min_score=values.pop("min_score"))
     with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
         result = engine.recall(" ".join(query), **values)
@@ -438,10 +421,10 @@ def _only_one(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> 
 @command()
 @click.argument("query")
 @click.argument("hit", nargs=-1, metavar="[HIT]", callback=_only_one)
-@kinds_option
-@artifact_options
+@options.kinds
+@options.artifacts
 @_memory_options
-@also_option
+@options.also
 def why(invocation: Invocation, /, query: str, hit: str | None, **values: Any) -> None:
     """Explain why QUERY finds HIT.
 
@@ -456,7 +439,7 @@ def why(invocation: Invocation, /, query: str, hit: str | None, **values: Any) -
     loaded = invocation.settings(search_method=method, search_limit=limit, search_min_score=min_score)
     asked: dict[str, Any] = {name: None if value == () else value for name, value in values.items()}
     with invocation.open(loaded) as engine:
-        result = engine.search(query, **asked | flag_values(loaded))
+        result = engine.search(query, **asked | options.flag_values(loaded))
         rank = _rank(engine, result, hit)
         if rank is None:
             message = "nothing was found" if not result.hits else f"{hit!r} is not among the {len(result.hits)} hits"

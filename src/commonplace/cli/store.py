@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 import commonplace
+from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command
 from commonplace.cli.forget import forget_namespace, gc
 from commonplace.cli.health import health
-from commonplace.cli.input import ANY_FILE, time_option
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import Line, Rows, counted, emit, local_time, notify, progress_bars, size_text, some, tally
 from commonplace.text.escaping import harmless_line
@@ -285,7 +285,7 @@ def doctor(invocation: Invocation, /, no_mend: bool, secrets: bool) -> int:
 
 
 @ask(store, _backup, is_long=True, has_notices=True)
-@click.argument("file", type=ANY_FILE)
+@click.argument("file", type=options.ANY_FILE)
 def backup(engine: Engine, /, file: Path) -> BackupReport:
     """Write a complete copy of the store to FILE.
 
@@ -297,7 +297,7 @@ def backup(engine: Engine, /, file: Path) -> BackupReport:
 
 
 @command(store, makes_store=True)
-@click.argument("file", type=ANY_FILE)
+@click.argument("file", type=options.ANY_FILE)
 @click.option("--replace", is_flag=True, help="Replace the store there, which is kept beside it.")
 def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
     """Make a store from the backup FILE.
@@ -314,7 +314,7 @@ def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
 
 
 @command(store)
-@click.argument("file", type=ANY_FILE)
+@click.argument("file", type=options.ANY_FILE)
 @click.option("--kind", "kinds", multiple=True, type=click.Choice((*KINDS, "graph", "ledger")), help="Only this kind.")
 def export(invocation: Invocation, /, file: Path, kinds: tuple[str, ...]) -> None:
     """Write the namespace to FILE as JSON lines.
@@ -342,7 +342,7 @@ class _Format(click.Option):
 
 
 @command(store, "import", makes_store=True)
-@click.argument("path", type=ANY_FILE)
+@click.argument("path", type=options.ANY_FILE)
 @click.option("--format", "format_", default="auto", show_default=True, cls=_Format, help="Format of the files.")
 @click.option(
     "--on-conflict",
@@ -393,7 +393,7 @@ def sync(engine: Engine, /, accept: str | None) -> SyncReport:
 
 
 @ask(store, _logs)
-@time_option("--since", is_start=True, help="Only from this time on.")
+@options.time("--since", is_start=True, help="Only from this time on.")
 def logs(engine: Engine, /, since: str | None) -> RetrievalSummary:
     """Summarize the log of searches: latency, misses, hits.
 

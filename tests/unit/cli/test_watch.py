@@ -15,7 +15,7 @@ import click
 import pytest
 
 from commonplace.cli import watch
-from commonplace.cli.input import duration
+from commonplace.cli.options import duration
 from commonplace.cli.watch import Attendance, repeat, until_stopped
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, StoreBusyError, StoreError

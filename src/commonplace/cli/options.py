@@ -1,0 +1,187 @@
+"""Options that several commands take, and how their values are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from time import time as clock
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from commonplace.types import ARTIFACT_TYPES, KINDS, METHODS, ORIGINS, PHASES, TIERS
+
+if TYPE_CHECKING:
+    from commonplace.settings import Settings
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+ANY_FILE: Final = click.Path(path_type=Path, readable=False)
+"""What may be read is for the engine to find out, whose message has a remedy."""
+SHORT_FORMS: Final = ("brief", "paths-only")
+STORED_TIERS: Final = TIERS[1:]
+"""The tier ultra ends with its process: a command would forget at once what it was given."""
+_PARTIAL_DATE = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?")
+_UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_DURATION: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([smhd])")
+MIN_DURATION_S: Final = 10.0
+MAX_DURATION_S: Final = 366 * 86_400.0
+
+
+def group(*each: Decorator) -> Decorator:
+    """Return one decorator that adds several options, which help lists in this order."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(each):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def text(*names: str, help: str, metavar: str = "TEXT", many: bool = False, **extra: Any) -> Decorator:  # noqa: A002
+    """Return an option for a text, or any number of them, that must not be empty."""
+    return click.option(*names, metavar=metavar, multiple=many, callback=non_empty, help=help, **extra)
+
+
+def time(*names: str, help: str, is_start: bool = False) -> Decorator:  # noqa: A002
+    """Return an option for a time; with `is_start`, a day or a month stands for its beginning on this machine."""
+    return click.option(*names, metavar="TIME", callback=_beginning if is_start else _time, help=help)
+
+
+def limit(name: str = "limit", default: int = 20) -> Decorator:
+    """Return the option for how many results there are at most."""
+    return click.option(
+        "-n", "--limit", name, type=int, default=default, show_default=True, metavar="N", help="Maximum number."
+    )
+
+
+def non_empty(_: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    """Refuse an empty value, which a shell makes of a variable that is not set."""
+    if any(not item.strip() for item in ([value] if isinstance(value, str) else value or ())):
+        raise click.BadParameter("it is empty; give a value or leave the option out", param=parameter)
+    return value
+
+
+def globs(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse empty globs, and a list that only takes away and so names nothing."""
+    non_empty(context, parameter, value)
+    if value and all(glob.startswith("!") for glob in value):
+        shown = ", ".join(map(repr, value))
+        raise click.BadParameter(f"{shown} only takes away; also give what to take from", param=parameter)
+    return value
+
+
+def _time(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Return a time that names no zone as one of this machine's zone, in which times are printed; words stay words."""
+    try:
+        moment = None if value is None else datetime.fromisoformat(value.strip())
+        return value if moment is None or moment.tzinfo else moment.astimezone().isoformat()
+    except (ValueError, OverflowError):
+        return value
+
+
+def _beginning(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Return a time like `_time`; what is longer, also in words, begins in this machine's zone, as any day."""
+    from commonplace.errors import UsageError
+
+    if value is None or not value.strip():
+        return value
+    if _PARTIAL_DATE.fullmatch(value.strip()):
+        return _time(context, parameter, f"{value.strip()}-01-01"[:10])
+    found = _time(context, parameter, value)
+    if found != value:
+        return found
+    from commonplace.dates.time import iso, moment_in_words
+
+    try:
+        return str(iso(moment_in_words("time", value, clock(), is_start=True, zone=None)))
+    except UsageError:
+        return value  # whoever uses it says what is wrong with it
+
+
+def _score(_: click.Context, __: click.Parameter, value: str | None) -> float | str | None:
+    """Return a number as such; the settings judge every other word, and the range."""
+    try:
+        return None if value is None else float(value)
+    except ValueError:
+        return value
+
+
+def duration(_: click.Context, parameter: click.Parameter, value: str) -> float:
+    """Return a duration such as `30m`, `1h` or `1d` in seconds.
+
+    Raises:
+        click.BadParameter: it is none, or shorter than ten seconds or longer than a year.
+    """
+    found = _DURATION.fullmatch(value.strip().lower())
+    seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
+    if not MIN_DURATION_S <= seconds <= MAX_DURATION_S:
+        raise click.BadParameter(
+            f"{value!r} is no duration from 10s to 366d; give one such as 30m, 1h or 1d", param=parameter
+        )
+    return seconds
+
+
+def _none_if_empty(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> Any:
+    """Return None for an option that was not given: an empty list of phrasings is refused."""
+    return non_empty(context, parameter, value) or None
+
+
+query = click.argument("query", nargs=-1, required=True)
+as_of = time("--as-of", help="As known at this time: ISO 8601, or words such as 'last Tuesday'.")
+valid_at = time("--valid-at", help="As true in the world at this time.")
+yes = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+dry_run = click.option("--dry-run", is_flag=True, help="Show what would happen; change nothing.")
+reason = click.option("--reason", default="", metavar="TEXT", help="Why; it is kept with the change.")
+text_file = click.option(
+    "--file", type=click.Path(path_type=Path), help="Read the text from this file; - is standard input."
+)
+origin = group(
+    click.option("--origin", type=click.Choice(ORIGINS), help="Where it comes from; decides how far it is trusted."),
+    click.option("--trust", type=float, metavar="SHARE", help="0 to 1, instead of what the origin gives."),
+)
+kinds = click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only of this kind.")
+tags = text("--tag", "tags", metavar="TAG", many=True, help="Only with this tag.")
+tiers = click.option("--tier", "tiers", multiple=True, type=click.Choice(STORED_TIERS), help="Only this tier.")
+place = group(
+    text("--session", "sessions", metavar="NAME", many=True, help="Only from this conversation."),
+    text("--source", "sources", many=True, help="Only from this source."),
+)
+min_trust = click.option("--min-trust", type=float, default=0.0, metavar="SHARE", help="Only with at least this trust.")
+also = click.option(
+    "--also", multiple=True, metavar="TEXT", callback=_none_if_empty, help="The query in other words; up to four times."
+)
+min_score = click.option(
+    "--min-score",
+    metavar="SCORE",
+    callback=_score,
+    help="Hide hits below this score, 0 to 1; 0 shows all, auto is low.",
+)
+artifacts = group(
+    click.option("--method", type=click.Choice(METHODS), help="How candidates are found and ranked."),
+    click.option("--type", "types", multiple=True, type=click.Choice(ARTIFACT_TYPES), help="Only this artifact type."),
+    click.option("--phase", "phases", multiple=True, type=click.Choice(PHASES), help="Only this phase, or none named."),
+    click.option("--path", "paths", multiple=True, metavar="GLOB", callback=globs, help="Only matching paths."),
+    text("--agent", metavar="NAME", help="Use the search strategy of this agent."),
+)
+forms = group(
+    click.option("-l", "--paths-only", "form", flag_value="paths-only", help="Print file paths only."),
+    click.option("--brief", "form", flag_value="brief", help="Print one line for each hit."),
+    click.option("--why", "form", flag_value="why", default=None, help="Explain the rank of each hit."),
+)
+
+
+def flag_values(loaded: Settings) -> dict[str, Any]:
+    """Return the search settings that were given as options: they win over an agent's strategy."""
+    names = ("limit", "min_score", "stage1_limit")
+    return {name: getattr(loaded.search, name) for name in names if loaded.origins.get(f"search.{name}") == "flag"}
+
+
+def refuse_short_json(form: str | None, *, as_json: bool) -> None:
+    """Refuse a short form together with --json, which has whole hits."""
+    if as_json and form in SHORT_FORMS:
+        raise click.UsageError(f"--json has whole hits: leave out --{form}, or --json")
