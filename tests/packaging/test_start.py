@@ -19,7 +19,7 @@ try:
 finally:
     print(*sys.modules, file=sys.stderr)
 """
-LIGHT = {f"commonplace.{name}" for name in "errors text text.budget text.escaping formats formats.jsonrpc".split()}
+LIGHT = {f"commonplace.{name}" for name in "errors text text.budget formats formats.escaping formats.jsonrpc".split()}
 
 
 def test_a_server_is_listed_before_anything_heavy_is_loaded() -> None:

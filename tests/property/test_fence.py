@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commonplace.formats.escaping import visible
 from commonplace.formats.fence import CLOSING, OPENING, Recalled, fence, unfence
-from commonplace.text.escaping import visible
 
 MARKS = [
     OPENING,

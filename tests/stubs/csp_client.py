@@ -34,7 +34,7 @@ from commonplace.formats.csp import (
     write_string,
     write_text,
 )
-from commonplace.text.escaping import harmless_json
+from commonplace.formats.escaping import harmless_json
 
 _TEXTS: Final = ("STATUS", "ERROR", "RATIONALE", "CONTENT")
 _BETWEEN: Final = f"{MUTUAL}{DIRECTED}:,"

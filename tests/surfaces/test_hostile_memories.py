@@ -20,7 +20,7 @@ import commonplace
 from commonplace.cli.app import cli
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.text.escaping import HIDDEN, visible
+from commonplace.formats.escaping import HIDDEN, visible
 from commonplace.types import Document
 
 CHANCE = random.Random(3)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from commonplace.text.escaping import harmless, harmless_json, harmless_line
+from commonplace.formats.escaping import harmless, harmless_json, harmless_line
 
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Program

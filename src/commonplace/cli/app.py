@@ -19,7 +19,7 @@ from commonplace.cli import options
 from commonplace.cli.main import Invocation, run_to_the_end
 from commonplace.cli.output import Rows, emit, notify, print_json, progress_bars, say
 from commonplace.errors import CommonplaceError, ConfigError, UsageError
-from commonplace.text.escaping import harmless_line
+from commonplace.formats.escaping import harmless_line
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine

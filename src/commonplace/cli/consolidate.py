@@ -32,7 +32,7 @@ from commonplace.cli.output import (
 )
 from commonplace.cli.watch import repeat, until_stopped
 from commonplace.errors import CommonplaceError, StoreBusyError
-from commonplace.text.escaping import harmless
+from commonplace.formats.escaping import harmless
 from commonplace.types.ledger import AGENTS
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from commonplace.cli.output import Line, Rows, counted, emit, notify, progress_b
 from commonplace.cli.search import hit_rows
 from commonplace.errors import UsageError
 from commonplace.files import read_file
-from commonplace.text.escaping import harmless_line
+from commonplace.formats.escaping import harmless_line
 from commonplace.types import Hit, IndexReport
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from commonplace.cli.output import (
     some,
     tally,
 )
-from commonplace.text.escaping import harmless_line
+from commonplace.formats.escaping import harmless_line
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -33,9 +33,9 @@ from commonplace.cli.output import (
 )
 from commonplace.cli.watch import watch as keep_watching
 from commonplace.errors import NotFoundError, RemovalError
+from commonplace.formats.escaping import harmless_json
 from commonplace.formats.yaml import FAULT
 from commonplace.settings import Overrides, Settings, paths, save_overrides
-from commonplace.text.escaping import harmless_json
 from commonplace.types import EmbeddedKind, IndexReport
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from commonplace.cli.output import console, notify, say
 from commonplace.cli.watch import Attendance
 from commonplace.errors import CommonplaceError
-from commonplace.text.escaping import harmless_line
+from commonplace.formats.escaping import harmless_line
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine

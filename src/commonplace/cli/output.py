@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.text.escaping import harmless, harmless_json, harmless_line
+from commonplace.formats.escaping import harmless, harmless_json, harmless_line
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -35,7 +35,7 @@ from commonplace.cli.output import (
     wrapped,
 )
 from commonplace.errors import CommonplaceError, NotFoundError, UsageError
-from commonplace.text.escaping import harmless, harmless_line
+from commonplace.formats.escaping import harmless, harmless_line
 from commonplace.types import RERANK_MODES
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import click
 from commonplace.cli.app import Group, command
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import Line, Rows, emit, plain
-from commonplace.text.escaping import harmless_line
+from commonplace.formats.escaping import harmless_line
 
 if TYPE_CHECKING:
     from commonplace.settings import Settings

@@ -14,8 +14,8 @@ from commonplace.cli.app import FAILURE, SUCCESS, WRONG_USE, Group, command
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import counted, print_json, say
 from commonplace.files import read_file
+from commonplace.formats.escaping import harmless_line
 from commonplace.formats.yaml import fault_of
-from commonplace.text.escaping import harmless_line
 
 MAX_INPUT_BYTES = 16 * 1024 * 1024
 

@@ -18,7 +18,7 @@ from commonplace.cli.forget import forget_namespace, gc
 from commonplace.cli.health import health
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import Line, Rows, counted, emit, local_time, notify, progress_bars, size_text, some, tally
-from commonplace.text.escaping import harmless_line
+from commonplace.formats.escaping import harmless_line
 from commonplace.types import KINDS
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from commonplace.engine.memory_api import LINES, MOST_LINES, MemoryApi, PassageR
 from commonplace.engine.search_api import SearchApi
 from commonplace.engine.upgrade import EmbedderApi
 from commonplace.errors import NotFoundError, UsageError
+from commonplace.formats.escaping import visible
 from commonplace.memory.service import MAX_DEPTH, MAX_NEIGHBOURS
 from commonplace.memory.validate import (
     boolean,
@@ -36,7 +37,6 @@ from commonplace.memory.validate import (
 from commonplace.memory.view import Memory
 from commonplace.retention import DAY_S
 from commonplace.search.request import chosen
-from commonplace.text.escaping import visible
 from commonplace.types import STATUSES, TIERS, Selection
 from commonplace.types.ledger import AGENTS
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from commonplace.erasure.scan import TOKENS, VECTOR, Collector, Needles, parts
 from commonplace.erasure.select import Chosen, Gone
+from commonplace.formats.escaping import strings
 from commonplace.ledger.erase import Naming, naming
 from commonplace.logs import query_hash
 from commonplace.store.contract import Store
-from commonplace.text.escaping import strings
 from commonplace.text.similarity import digest
 from commonplace.text.tokens import possible_terms
 from commonplace.types import StoredMemory

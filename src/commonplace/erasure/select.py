@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 
 from commonplace.erasure.scan import TOKENS, VECTOR, Collector, Needles
 from commonplace.errors import NotFoundError
+from commonplace.formats.escaping import strings
 from commonplace.graph.episodes import take_out
 from commonplace.graph.fact_keys import FactKeys, facts_of
 from commonplace.graph.facts import assertion_of, fact_of, shown_attributes
@@ -32,7 +33,6 @@ from commonplace.graph.service import facts_about, families, remove_entities, re
 from commonplace.logs import query_hash
 from commonplace.store.contract import Store
 from commonplace.store.graph_contract import GraphChange, GraphReading, texts_of
-from commonplace.text.escaping import strings
 from commonplace.text.tokens import possible_terms
 from commonplace.types import GRAPH_KINDS, Filter, Owner, Selection
 from commonplace.types.graph import GraphFilter, Happening, Subject

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
 from commonplace.errors import UsageError
-from commonplace.text.escaping import HIDDEN, harmless_json
+from commonplace.formats.escaping import HIDDEN, harmless_json
 
 BAD_REQUEST: Final = "BAD_REQUEST"
 BAD_JSON: Final = "BAD_JSON"

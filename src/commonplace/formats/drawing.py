@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 from commonplace.dates.time import moment_of
 from commonplace.errors import MissingExtraError, UsageError
-from commonplace.text.escaping import HIDDEN
+from commonplace.formats.escaping import HIDDEN
 from commonplace.types.graph import ENTITY_TYPES
 
 _Point: TypeAlias = tuple[float, float]

@@ -28,7 +28,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Final, Literal
 
-from commonplace.text.escaping import CHARACTERS, HIDDEN
+from commonplace.formats.escaping import CHARACTERS, HIDDEN
 from commonplace.text.markdown import plain_heading
 
 PAGE_DRAFT: Final = ".commonplace-draft"
@@ -185,7 +185,7 @@ def read_topic(written: str) -> str:
 def write_characters(text: str, also: str = "", readable: str = "", *, always: str = _ALWAYS) -> str:
     """Write out characters that do not belong in a file, `&#13;`, and protect what would be read as such.
 
-    With them goes what nobody sees, see `text.escaping`.
+    With them goes what nobody sees, see `escaping`.
 
     Args:
         also: more characters to write out.

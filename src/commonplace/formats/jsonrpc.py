@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, NoReturn, TypeAlias
 
 from commonplace.errors import CommonplaceError
-from commonplace.text.escaping import visible_json
+from commonplace.formats.escaping import visible_json
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -172,7 +172,7 @@ def notification(method: str, params: Mapping[str, Any]) -> Answer:
 def encode(message: Answer) -> bytes:
     """Return a message as one line without its end; JSON escapes every newline within.
 
-    What nobody sees in its texts is written out, see `text.escaping`; only its id is as the client gave it.
+    What nobody sees in its texts is written out, see `escaping`; only its id is as the client gave it.
 
     Raises:
         ValueError: a value in it is no JSON: not a number, or of a type that JSON lacks.

@@ -41,9 +41,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 from commonplace.dates.time import iso
+from commonplace.formats.escaping import HIDDEN, visible
 from commonplace.formats.journal import read_characters, topic_of, write_characters
 from commonplace.formats.yaml import load_yaml
-from commonplace.text.escaping import HIDDEN, visible
 from commonplace.text.similarity import sha256
 
 EXTENSION: Final = ".md"

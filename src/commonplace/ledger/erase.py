@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from commonplace.formats.beads import split_notes
+from commonplace.formats.escaping import strings
 from commonplace.ledger import rules
 from commonplace.ledger.rules import Doer
-from commonplace.text.escaping import strings
 from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal
 
 if TYPE_CHECKING:

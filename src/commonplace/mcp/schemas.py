@@ -6,9 +6,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from commonplace.formats.escaping import visible
 from commonplace.mcp.schema import Schema
 from commonplace.text.budget import MAX_TOKENS, most_tokens
-from commonplace.text.escaping import visible
 
 MAX_RESULTS: Final = 50
 DEFAULT_RESULTS: Final = 6

@@ -9,11 +9,11 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import NotFoundError, UsageError
+from commonplace.formats.escaping import meant, visible
 from commonplace.mcp import schemas
 from commonplace.mcp.registry import Context, Tool, ToolAnnotations, ToolResult
 from commonplace.mcp.schemas import beginning, has_room, largest
 from commonplace.text.budget import MAX_TOKENS
-from commonplace.text.escaping import meant, visible
 
 if TYPE_CHECKING:
     from commonplace import Memory

@@ -16,9 +16,9 @@ from functools import partial
 from typing import Any, Final
 
 from commonplace.errors import ProviderError
+from commonplace.formats.escaping import visible
 from commonplace.models.contract import Generator, Message, Reranker, RerankResult
 from commonplace.models.llm import json_of
-from commonplace.text.escaping import visible
 from commonplace.types import RerankMode
 
 MAX_CHARACTERS: Final = 4_000

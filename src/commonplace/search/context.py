@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final
 
+from commonplace.formats.escaping import visible
 from commonplace.formats.fence import CLOSING, OPENING, Recalled, fence
 from commonplace.search.hits import without_secrets
 from commonplace.search.result import SearchResult, hit_json, label, reference
-from commonplace.text.escaping import visible
 from commonplace.text.languages import PROSE, language_of
 from commonplace.text.markdown import front_matter_end
 from commonplace.types import Hit, Passage

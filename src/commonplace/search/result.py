@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, overload
 
 from commonplace.dates.time import iso
-from commonplace.text.escaping import harmless
+from commonplace.formats.escaping import harmless
 from commonplace.types import Confidence, Filter, Hit, Method, Stage
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from tests.unit.text.test_escaping import flag, tags
 
+from commonplace.formats.escaping import HIDDEN
 from commonplace.formats.vault import (
     Note,
     are_fenced,
@@ -25,7 +26,6 @@ from commonplace.formats.vault import (
     title_of,
     write_note,
 )
-from commonplace.text.escaping import HIDDEN
 
 ID = "0b8ff5a4-3f6e-4a55-9d0b-6c1f1c0f5b1e"
 NOTE = Note(

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from commonplace.errors import ProviderError
+from commonplace.formats.escaping import visible
 from commonplace.models.contract import RerankResult
 from commonplace.models.llm import Call, ScriptedGenerator
 from commonplace.models.rerank import MAX_BATCH, MAX_CHARACTERS, TOGETHER, BatchReranker, SingleReranker, make_reranker
-from commonplace.text.escaping import visible
 
 TEXTS = ["Seoul is in Korea", "Tokyo is in Japan", "Paris is in France"]
 

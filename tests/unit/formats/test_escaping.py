@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.text.escaping import (
+from commonplace.formats.escaping import (
     CHARACTERS,
     HIDDEN,
     harmless,
