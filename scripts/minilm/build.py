@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.models.contract import TokenizedText
+from commonplace.models.files import SHIPPED
 from commonplace.models.minilm import END, MANIFEST, NAME, SCHEMA, START, WEIGHTS, MinilmEmbedder, Network
-from commonplace.models.static import SHIPPED, StaticEmbedder
+from commonplace.models.static import StaticEmbedder
 from minilm.bert import Floats, Tensors, embed, layer
 from model.source import PACKAGE, VERSION, fetch
 from model.teacher import read_safetensors

@@ -17,6 +17,7 @@ import numpy as np
 
 from commonplace.errors import ModelError
 from commonplace.models import static
+from commonplace.models.files import SHIPPED
 from commonplace.models.static import ModelData, verify_data
 from model.build import build, centred_tokens, token_neighbours
 from model.source import Source, fetch
@@ -75,7 +76,7 @@ def problems_found(work: Path, data: Path | None) -> list[str]:
     verify_data()
     problems = []
     shipped = ModelData()
-    if (static.SHIPPED / static.VOCABULARY).read_bytes() != source.vocabulary.read_bytes():
+    if (SHIPPED / static.VOCABULARY).read_bytes() != source.vocabulary.read_bytes():
         problems.append("the shipped vocabulary is not the transformer's")
     problems += neighbour_problems(shipped, token_neighbours(centred_tokens(work, source)))
     if data is None:

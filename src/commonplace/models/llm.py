@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from commonplace.errors import ProviderError, UsageError
 from commonplace.models.client import JsonClient, Waiting
@@ -34,41 +34,12 @@ _MAX_TOKENS: Final = 4096
 """What an answer of Anthropic may have where nothing is said: their API demands a number."""
 
 
-class Dialect(Protocol):
-    """What one provider's API looks like.
-
-    Attributes:
-        path: of the request, below the address.
-        forms: the ways to ask for JSON, the best first; the last one is `PLAIN`.
-    """
-
-    path: str
-    forms: tuple[str, ...]
-
-    def request(
-        self, model: str, messages: Sequence[Message], schema: Schema | None, form: str, options: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Return the document that asks for an answer."""
-        ...
-
-    def spent(self, document: Mapping[str, Any]) -> tuple[int, int]:
-        """Return the tokens that an answer cost, sent and received, 0 where the server does not tell."""
-        ...
-
-    def read(self, document: Mapping[str, Any], *, must_be_whole: bool) -> Generated:
-        """Return the answer in a document.
-
-        Raises:
-            ProviderError: there is none, the model refused, or it is cut short and must be whole.
-        """
-        ...
-
-
 class OpenAI:
     """Chat completions: OpenAI, Ollama, vLLM, LM Studio, llama.cpp and most gateways."""
 
     path = "/chat/completions"
     forms: tuple[str, ...] = ("json_schema", "json_object", PLAIN)
+    """The ways to ask for JSON, the best first; the last one is `PLAIN`."""
 
     def request(
         self, model: str, messages: Sequence[Message], schema: Schema | None, form: str, options: Mapping[str, Any]
@@ -85,24 +56,24 @@ class OpenAI:
         document["messages"] = [{"role": each.role, "content": each.content} for each in messages]
         return {**document, **options}
 
-    def read(self, document: Mapping[str, Any], *, must_be_whole: bool) -> Generated:
-        """Return the answer in a document."""
+    def read(self, document: Mapping[str, Any]) -> Read:
+        """Return what an answer says."""
         choice = _first(document.get("choices"))
         message = _mapping(choice.get("message"))
-        if isinstance(message.get("refusal"), str) and message["refusal"]:
-            raise _refused(message["refusal"])
-        text = _text(message.get("content"))
-        _check(text, choice.get("finish_reason"), ("length",), must_be_whole=must_be_whole)
-        return Generated(text, _name(document), *self.spent(document))
+        refusal = message.get("refusal")
+        reason = choice.get("finish_reason")
+        return Read(
+            _text(message.get("content")), reason, reason == "length", refusal if isinstance(refusal, str) else ""
+        )
 
     def spent(self, document: Mapping[str, Any]) -> tuple[int, int]:
-        """Return the tokens that an answer cost, sent and received."""
+        """Return the tokens that an answer cost, sent and received, 0 where the server does not tell."""
         usage = _mapping(document.get("usage"))
         return _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
 
 
 class Anthropic:
-    """Anthropic's messages."""
+    """Anthropic's messages; see `OpenAI` for what its attributes and methods are."""
 
     path = "/messages"
     forms: tuple[str, ...] = ("output_config", "tool", PLAIN)
@@ -125,22 +96,46 @@ class Anthropic:
         document["messages"] = [{"role": m.role, "content": m.content} for m in messages if m.role != "system"]
         return {**document, **_renamed(options)}
 
-    def read(self, document: Mapping[str, Any], *, must_be_whole: bool) -> Generated:
-        """Return the answer in a document."""
+    def read(self, document: Mapping[str, Any]) -> Read:
+        """Return what an answer says."""
         content = document.get("content")
         blocks = [_mapping(block) for block in content] if isinstance(content, list) else []
         reason = document.get("stop_reason")
-        if reason == "refusal":
-            raise _refused("for its own reasons")
         tools = [block["input"] for block in blocks if block.get("type") == "tool_use" and "input" in block]
         text = json.dumps(tools[0], ensure_ascii=False) if tools else _text(content)
-        _check(text, reason, ("max_tokens", "model_context_window_exceeded"), must_be_whole=must_be_whole)
-        return Generated(text, _name(document), *self.spent(document))
+        is_cut = reason in ("max_tokens", "model_context_window_exceeded")
+        return Read(text, reason, is_cut, "for its own reasons" if reason == "refusal" else "")
 
     def spent(self, document: Mapping[str, Any]) -> tuple[int, int]:
         """Return the tokens that an answer cost, sent and received."""
         usage = _mapping(document.get("usage"))
         return _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What an answer says: its text, why it ended, whether it is cut short, and why the model refused, "" if not."""
+
+    text: str
+    reason: object = None
+    is_cut: bool = False
+    refusal: str = ""
+
+    def checked(self, *, must_be_whole: bool) -> str:
+        """Return the text.
+
+        Raises:
+            ProviderError: there is none, the model refused, or it is cut short and must be whole.
+        """
+        if self.refusal:
+            raise ProviderError(f"the model refused to answer: {self.refusal[:200]}", remedy="change what is asked")
+        if must_be_whole and self.is_cut:
+            remedy = "give it a larger max_tokens, or ask for less"
+            raise ProviderError("the model's answer is cut short", remedy=remedy)
+        if not self.text.strip():
+            why = f", it stopped for {self.reason!r}" if isinstance(self.reason, str) else ""
+            raise ProviderError(f"the model's answer is empty{why}", remedy="try again, or choose another model")
+        return self.text
 
 
 def is_strict(schema: object) -> bool:
@@ -178,18 +173,6 @@ def _renamed(options: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _check(text: str, reason: object, cut: tuple[str, ...], *, must_be_whole: bool) -> None:
-    if must_be_whole and reason in cut:
-        raise ProviderError("the model's answer is cut short", remedy="give it a larger max_tokens, or ask for less")
-    if not text.strip():
-        why = f", it stopped for {reason!r}" if isinstance(reason, str) else ""
-        raise ProviderError(f"the model's answer is empty{why}", remedy="try again, or choose another model")
-
-
-def _refused(why: str) -> ProviderError:
-    return ProviderError(f"the model refused to answer: {why[:200]}", remedy="change what is asked")
-
-
 def _text(content: object) -> str:
     """Return the text of a content: a string, or a list of blocks."""
     if isinstance(content, str):
@@ -204,11 +187,6 @@ def _first(items: object) -> Mapping[str, Any]:
 
 def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _name(document: Mapping[str, Any]) -> str:
-    name = document.get("model")
-    return name if isinstance(name, str) else ""
 
 
 def _count(value: object) -> int:
@@ -279,7 +257,7 @@ class _Learned:
 class RemoteGenerator:
     """A model behind an API. Safe for threads; what its server refused once it is not asked again."""
 
-    def __init__(self, name: Named, client: JsonClient, dialect: Dialect) -> None:
+    def __init__(self, name: Named, client: JsonClient, dialect: OpenAI | Anthropic) -> None:
         self._named = name
         self._client = client
         self._dialect = dialect
@@ -334,9 +312,12 @@ class RemoteGenerator:
 
     def _read(self, reply: Mapping[str, Any], *, must_be_whole: bool) -> Generated:
         # An answer that is of no use is paid for too.
-        self._client.budget.count_tokens(*self._dialect.spent(reply))
+        spent = self._dialect.spent(reply)
+        self._client.budget.count_tokens(*spent)
         try:
-            return self._dialect.read(reply, must_be_whole=must_be_whole)
+            text = self._dialect.read(reply).checked(must_be_whole=must_be_whole)
+            model = reply.get("model")
+            return Generated(text, model if isinstance(model, str) else "", *spent)
         except ProviderError as error:
             raise ProviderError(f"{self.name}: {error.args[0]}", status=200, remedy=error.remedy) from error
 

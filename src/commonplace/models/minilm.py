@@ -17,22 +17,18 @@ The directory holds `minilm.json` (schema, stamp, sizes of the network, size and
 
 from __future__ import annotations
 
-import json
-import os
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.errors import ModelError
 from commonplace.models.contract import TokenizedText
-from commonplace.models.static import SHIPPED
+from commonplace.models.files import SHIPPED, ModelFiles, shared
 from commonplace.types import Embedding
 
 Floats = NDArray[np.float32]
@@ -49,7 +45,6 @@ ROWS_AT_ONCE: Final = 4
 SCORES_AT_ONCE: Final = 1 << 16
 """Attention scores held at a time: a text of 256 tokens has as many for each head."""
 _EPSILON: Final = np.float32(1e-12)
-_REMEDY: Final = "reinstall Commonplace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +94,6 @@ class Network:
         return self.squares_at + self.layers * self.squares * self.width**2
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """What `minilm.json` says."""
-
-    stamp: Embedding
-    network: Network
-    size: int
-    sha256: str
-
-
 class MinilmEmbedder:
     """The transformer over its weights' file. Safe to share between threads: each call has its own scratch."""
 
@@ -118,28 +103,20 @@ class MinilmEmbedder:
         Raises:
             ModelError: a file is missing, or not what the manifest says.
         """
-        self._manifest = read_manifest(directory)
-        self._network = self._manifest.network
-        self._path = directory / WEIGHTS
-        try:
-            self._file = os.open(self._path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-        except OSError as error:
-            raise ModelError(f"model data {self._path} cannot be read: {error}", remedy=_REMEDY) from error
-        weakref.finalize(self, os.close, self._file)
+        self._files = _model_files(directory)
+        self._files.open()
+        self._stamp, self._network = self._files.manifest
         self._vectors: Floats | None = None
         self._loading = threading.Lock()
 
     @classmethod
     def load(cls) -> MinilmEmbedder:
-        """Return the embedder over the weights that ship with Commonplace.
-
-        While anyone in this process uses it, all others get the same one.
+        """Return the embedder over the weights that ship with Commonplace, which all of this process share.
 
         Raises:
             ModelError: they are missing or damaged.
         """
-        found = _loaded.get(SHIPPED)
-        return _loaded.setdefault(SHIPPED, cls()) if found is None else found
+        return shared(cls, SHIPPED)
 
     is_slow = True
     """Texts take milliseconds: many are stored before they are embedded."""
@@ -147,12 +124,12 @@ class MinilmEmbedder:
     @property
     def directory(self) -> Path:
         """Where the weights lie."""
-        return self._path.parent
+        return self._files.directory
 
     @property
     def stamp(self) -> Embedding:
         """Name, version and dimensions of the model."""
-        return self._manifest.stamp
+        return self._stamp
 
     def embed(self, texts: Sequence[TokenizedText]) -> Floats:
         """Return float32, shape (len(texts), dimensions), rows of unit length; a text without words gives zeros.
@@ -242,14 +219,7 @@ class MinilmEmbedder:
         return np.frombuffer(data, np.int8).reshape(width, width)
 
     def _read(self, count: int, offset: int) -> bytes:
-        # Not mapped: whole pages of the file would count as this process's memory, and one cut short would end it.
-        data = os.pread(self._file, count, offset)
-        if len(data) != count:
-            raise ModelError(f"model data {self._path} ends before byte {offset + count}", remedy=_REMEDY)
-        return data
-
-
-_loaded: weakref.WeakValueDictionary[Path, MinilmEmbedder] = weakref.WeakValueDictionary()
+        return self._files.read(WEIGHTS, count, offset)
 
 
 def _windows(token_ids: NDArray[np.uint16], most: int) -> Iterator[list[int]]:
@@ -341,26 +311,14 @@ def _openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
         return None
 
 
-def read_manifest(directory: Path = SHIPPED) -> Manifest:
-    """Return what a directory's `minilm.json` says, and check the size of the weights.
-
-    Raises:
-        ModelError: a file is missing, of another schema, or has another size.
-    """
-    path, weights = directory / MANIFEST, directory / WEIGHTS
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        if document["schema"] != SCHEMA:
-            raise ModelError(f"{path} has schema {document['schema']!r}, expected {SCHEMA!r}", remedy=_REMEDY)
+def _model_files(directory: Path) -> ModelFiles[tuple[Embedding, Network]]:
+    def parse(document: dict[str, Any]) -> tuple[Embedding, Network]:
         network = Network(**{name: int(size) for name, size in document["network"].items()})
-        stamp = Embedding(document["name"], document["version"], network.width)
-        size = weights.stat().st_size
-        manifest = Manifest(stamp, network, document["size"], document["sha256"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelError(f"the model in {directory} cannot be read: {error!r}", remedy=_REMEDY) from error
-    if not size == manifest.size == network.size:
-        raise ModelError(f"{weights} has {size} bytes, expected {network.size}", remedy=_REMEDY)
-    return manifest
+        if document["size"] != network.size:
+            raise ValueError(f"the network has {network.size} bytes, the weights {document['size']}")
+        return Embedding(document["name"], document["version"], network.width), network
+
+    return ModelFiles(directory / MANIFEST, SCHEMA, (WEIGHTS,), parse)
 
 
 def verify(directory: Path = SHIPPED) -> None:
@@ -369,10 +327,4 @@ def verify(directory: Path = SHIPPED) -> None:
     Raises:
         ModelError: it is missing or different.
     """
-    import hashlib
-
-    manifest = read_manifest(directory)
-    with (directory / WEIGHTS).open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != manifest.sha256:
-        raise ModelError(f"{directory / WEIGHTS} has sha256 {found}, expected {manifest.sha256}", remedy=_REMEDY)
+    _model_files(directory).verify()

@@ -16,10 +16,7 @@ The directory holds, all little-endian (t is a token id, d the dimensions):
 
 from __future__ import annotations
 
-import json
-import os
 import threading
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,52 +25,45 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.errors import ModelError
 from commonplace.models.contract import Similarities, TokenizedText
+from commonplace.models.files import SHIPPED, ModelFiles, shared
 from commonplace.ranking.arrays import distinct
 from commonplace.text.tokens import Vocabulary, WordPiece
 from commonplace.types import Embedding
 
 SCHEMA = "commonplace-static-model/1"
-SHIPPED = Path(__file__).parent / "data"
 MANIFEST = "model.json"
 VOCABULARY, VECTORS, SCALES = "vocabulary.txt", "vectors.i8", "scales.f32"
 NEIGHBOURS, NEIGHBOUR_STARTS = "neighbours.bin", "neighbour_starts.u32"
 FILES = (VOCABULARY, VECTORS, SCALES, NEIGHBOURS, NEIGHBOUR_STARTS)
-_REMEDY = "reinstall Commonplace"
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What `model.json` says.
-
-    Attributes:
-        cutoff: cosines under this are absent from the neighbour lists.
-        files: size in bytes and sha256 by file name.
-    """
+    """What `model.json` says. `cutoff`: cosines under this are absent from the neighbour lists."""
 
     stamp: Embedding
     vocabulary_size: int
     cutoff: float
-    files: dict[str, tuple[int, str]]
+
+
+def _manifest(document: dict[str, Any]) -> Manifest:
+    stamp = Embedding(document["name"], document["version"], document["dimensions"])
+    return Manifest(stamp, document["vocabulary_size"], document["cutoff"])
 
 
 class ModelData:
-    """The open files of one model directory. Safe for threads: every read names its place."""
+    """The open files of one model directory. Safe for threads.
+
+    Raises:
+        ModelError: a file is missing, has another size than the manifest says, or the manifest cannot be read.
+    """
 
     def __init__(self, directory: Path = SHIPPED) -> None:
-        """Open the files and check their sizes.
-
-        Raises:
-            ModelError: a file is missing, has another size than the manifest says, or the manifest cannot be read.
-        """
-        self.manifest = read_manifest(directory)
+        self._files = ModelFiles(directory / MANIFEST, SCHEMA, FILES, _manifest)
+        self._files.open()
+        self.manifest = self._files.manifest
         self._directory = directory
-        for name in FILES:
-            _check_size(directory / name, self.manifest.files[name][0])
-        self._vectors = self._open(VECTORS)
-        self._neighbours = self._open(NEIGHBOURS)
-        self._starts = self._open(NEIGHBOUR_STARTS)
 
     def vocabulary(self) -> Vocabulary:
         """Return the pieces by token."""
@@ -86,7 +76,7 @@ class ModelData:
     def rows(self, token_ids: NDArray[np.integer[Any]]) -> NDArray[np.int8]:
         """Return int8, shape (n, d), reading only these rows: a mapped table would become resident whole."""
         width = self.manifest.stamp.dimensions
-        data = b"".join(_read(self._vectors, width, int(token) * width, VECTORS) for token in token_ids)
+        data = b"".join(self._files.read(VECTORS, width, int(token) * width) for token in token_ids)
         return np.frombuffer(data, np.int8).reshape(-1, width)
 
     def table(self) -> NDArray[np.int8]:
@@ -95,33 +85,10 @@ class ModelData:
 
     def neighbours(self, token_id: int) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
         """Return the similar tokens, best first, and their cosines in 255ths."""
-        start, end = np.frombuffer(_read(self._starts, 8, 4 * token_id, NEIGHBOUR_STARTS), "<u4").tolist()
+        start, end = np.frombuffer(self._files.read(NEIGHBOUR_STARTS, 8, 4 * token_id), "<u4").tolist()
         count = end - start
-        data = _read(self._neighbours, 3 * count, 3 * start, NEIGHBOURS)
+        data = self._files.read(NEIGHBOURS, 3 * count, 3 * start)
         return np.frombuffer(data, "<u2", count), np.frombuffer(data, np.uint8, count, 2 * count)
-
-    def _open(self, name: str) -> int:
-        descriptor = os.open(self._directory / name, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-        weakref.finalize(self, os.close, descriptor)
-        return descriptor
-
-
-def read_manifest(directory: Path) -> Manifest:
-    """Return what the directory's `model.json` says.
-
-    Raises:
-        ModelError: it is missing, not of this schema, or does not name every file.
-    """
-    path = directory / MANIFEST
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        if document["schema"] != SCHEMA:
-            raise ModelError(f"{path} has schema {document['schema']!r}, expected {SCHEMA!r}", remedy=_REMEDY)
-        files = {name: (int(document["files"][name]["size"]), str(document["files"][name]["sha256"])) for name in FILES}
-        stamp = Embedding(document["name"], document["version"], document["dimensions"])
-        return Manifest(stamp, document["vocabulary_size"], document["cutoff"], files)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"model data {path} cannot be read: {error!r}", remedy=_REMEDY) from error
 
 
 def verify_data(directory: Path = SHIPPED) -> None:
@@ -130,38 +97,7 @@ def verify_data(directory: Path = SHIPPED) -> None:
     Raises:
         ModelError: something is missing or different; the message names every such file.
     """
-    # OpenSSL costs 3.6 MB of resident memory, and a process that only searches never verifies.
-    import hashlib
-
-    problems = []
-    for name, (size, sha256) in read_manifest(directory).files.items():
-        path = directory / name
-        try:
-            _check_size(path, size)
-            found = hashlib.sha256(path.read_bytes()).hexdigest()
-        except (ModelError, OSError) as error:
-            problems.append(str(error).removesuffix(f"; {_REMEDY}"))
-            continue
-        if found != sha256:
-            problems.append(f"model data {path} has sha256 {found}, expected {sha256}")
-    if problems:
-        raise ModelError(", ".join(problems), remedy=_REMEDY)
-
-
-def _check_size(path: Path, expected: int) -> None:
-    try:
-        found = path.stat().st_size
-    except OSError as error:
-        raise ModelError(f"model data {path} is missing", remedy=_REMEDY) from error
-    if found != expected:
-        raise ModelError(f"model data {path} has {found} bytes, expected {expected}", remedy=_REMEDY)
-
-
-def _read(descriptor: int, count: int, offset: int, name: str) -> bytes:
-    data = os.pread(descriptor, count, offset)
-    if len(data) != count:
-        raise ModelError(f"model data {name} ends before byte {offset + count}", remedy=_REMEDY)
-    return data
+    ModelFiles(directory / MANIFEST, SCHEMA, FILES, _manifest).verify()
 
 
 TEXTS_WORTH_THE_TABLE = 256
@@ -171,8 +107,8 @@ TEXTS_WORTH_THE_TABLE = 256
 class StaticEmbedder:
     """The default embedder, with its tokenizer and its token similarities. Safe to share between threads."""
 
-    def __init__(self, data: ModelData) -> None:
-        self._data = data
+    def __init__(self, directory: Path = SHIPPED) -> None:
+        self._data = data = ModelData(directory)
         self._scales = data.scales()
         self._tokenizer = WordPiece(data.vocabulary())
         self._table: NDArray[np.int8] | None = None
@@ -180,15 +116,12 @@ class StaticEmbedder:
 
     @classmethod
     def load(cls, directory: Path = SHIPPED) -> StaticEmbedder:
-        """Return the embedder over the model data of a directory, by default what ships with Commonplace.
-
-        While anyone in this process uses it, all others get the same one.
+        """Return the embedder over a directory's data that all of this process share.
 
         Raises:
             ModelError: a file is missing or has the wrong size.
         """
-        found = _loaded.get(directory)
-        return _loaded.setdefault(directory, cls(ModelData(directory))) if found is None else found
+        return shared(cls, directory)
 
     @property
     def stamp(self) -> Embedding:
@@ -270,6 +203,3 @@ class StaticEmbedder:
             if self._table is None:
                 self._table = self._data.table()
             return self._table
-
-
-_loaded: weakref.WeakValueDictionary[Path, StaticEmbedder] = weakref.WeakValueDictionary()

@@ -140,7 +140,7 @@ def test_weights_that_are_missing_or_cut_short_are_refused_at_once(directory: Pa
     with pytest.raises(ModelError, match="cannot be read"):
         MinilmEmbedder(tmp_path)
     (tmp_path / MANIFEST).write_bytes((directory / MANIFEST).read_bytes())
-    with pytest.raises(ModelError, match=r"cannot be read.*; reinstall Commonplace"):
+    with pytest.raises(ModelError, match=r"is missing; reinstall Commonplace"):
         MinilmEmbedder(tmp_path)
     (tmp_path / WEIGHTS).write_bytes((directory / WEIGHTS).read_bytes()[:-1])
     with pytest.raises(ModelError, match=r"has \d+ bytes, expected \d+; reinstall Commonplace"):
@@ -173,7 +173,7 @@ def test_a_flipped_bit_is_found_by_its_checksum(directory: Path, tmp_path: Path)
     ("change", "said"),
     [
         ({"schema": "other/1"}, "has schema 'other/1'"),
-        ({"size": None}, "bytes"),
+        ({"size": None}, "the weights None"),
         ({"network": {"width": 3}}, "cannot be read"),
         ({"network": None}, "cannot be read"),
     ],

@@ -12,7 +12,8 @@ import pytest
 from commonplace.errors import ModelError
 from commonplace.models import static
 from commonplace.models.contract import TokenizedText
-from commonplace.models.static import SHIPPED, TEXTS_WORTH_THE_TABLE, VOCABULARY, ModelData, StaticEmbedder, verify_data
+from commonplace.models.files import SHIPPED
+from commonplace.models.static import TEXTS_WORTH_THE_TABLE, VOCABULARY, ModelData, StaticEmbedder, verify_data
 from commonplace.text.tokens import Vocabulary
 
 PIECES = ["[UNK]", "red", "green", "lime"]
@@ -56,7 +57,7 @@ def shipped() -> StaticEmbedder:
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
     """A copy of the shipped model that may be damaged."""
-    return Path(shutil.copytree(static.SHIPPED, tmp_path / "model"))
+    return Path(shutil.copytree(SHIPPED, tmp_path / "model"))
 
 
 def embedded(embedder: StaticEmbedder, *texts: str) -> np.ndarray:
@@ -104,7 +105,7 @@ def test_releasing_the_table_changes_no_vector(tiny: Path) -> None:
 def test_the_shipped_files_are_the_ones_of_the_manifest_and_a_damaged_one_is_noticed(tmp_path: Path) -> None:
     """Doctor asks the same question of the installed wheel."""
     verify_data()
-    copy = Path(shutil.copytree(static.SHIPPED, tmp_path / "data"))
+    copy = Path(shutil.copytree(SHIPPED, tmp_path / "data"))
     damaged = copy / static.VECTORS
     content = bytearray(damaged.read_bytes())
     content[len(content) // 2] ^= 1
@@ -119,7 +120,7 @@ def test_the_shipped_table_has_the_stated_shape(shipped: StaticEmbedder) -> None
     data = ModelData()
     assert data.table().shape == (30522, 256)
     assert len(data.vocabulary()) == 30522
-    assert sum(path.stat().st_size for path in static.SHIPPED.iterdir()) < 34_000_000
+    assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 34_000_000
 
 
 def test_every_token_is_like_itself_and_lists_are_ordered_and_above_the_cutoff(shipped: StaticEmbedder) -> None:
