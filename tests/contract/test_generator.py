@@ -28,9 +28,8 @@ from tests.stubs.model_server import (
 from tests.stubs.replies import LASTING, PASSING, WRAPPED
 
 from commonplace.errors import ProviderError, UsageError
-from commonplace.models.client import Waiting
+from commonplace.models.client import Budget, Limits, Waiting
 from commonplace.models.contract import Generated, Generator, Message
-from commonplace.models.limits import Budget, Limits
 from commonplace.models.llm import RemoteGenerator, json_of, open_generator
 
 PROVIDERS = ("openai", "anthropic", "ollama")

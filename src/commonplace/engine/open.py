@@ -14,8 +14,8 @@ from commonplace.engine.runtime import Runtime
 from commonplace.errors import EmbedderMismatchError, StoreError, StoreMissingError, UsageError
 from commonplace.index.generations import Index
 from commonplace.memory.validate import boolean
+from commonplace.models.client import Budget
 from commonplace.models.contract import Embedder
-from commonplace.models.limits import Budget
 from commonplace.models.registry import AbsentEmbedder, MixedEmbedder, embedder_name, for_kind, is_remote, open_embedder
 from commonplace.models.static import StaticEmbedder
 from commonplace.settings import Settings, load

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from commonplace.graph.runtime import GraphRuntime
     from commonplace.knowledge.service import KnowledgeService
     from commonplace.memory.ultra import Ultra
-    from commonplace.models.limits import Budget
+    from commonplace.models.client import Budget
 
 DEFAULT_RERANKER: Final = "openai:gpt-4o-mini"
 """Where the settings name no model; the knowledge service's contract names this one."""

@@ -18,9 +18,8 @@ from itertools import islice
 from typing import Any, Final
 
 from commonplace.errors import ProviderError, UsageError
-from commonplace.models.client import JsonClient, Waiting
+from commonplace.models.client import Budget, JsonClient, Limits, Usage, Waiting, limits_of
 from commonplace.models.contract import Generated, Generator, Message
-from commonplace.models.limits import Budget, Limits, Usage, limits_of
 from commonplace.models.providers import Named, Place, access, named
 from commonplace.settings.schema import ModelSettings
 

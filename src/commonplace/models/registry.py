@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from commonplace.models.client import JsonClient
-    from commonplace.models.limits import Budget
+    from commonplace.models.client import Budget, JsonClient
     from commonplace.models.providers import Named
 
 
@@ -121,8 +120,7 @@ def _remote(name: str) -> Named | None:
 def _client(
     name: Named, settings: ModelSettings, environ: Mapping[str, str] | None, budget: Budget | None
 ) -> JsonClient:
-    from commonplace.models.client import JsonClient
-    from commonplace.models.limits import Budget, limits_of
+    from commonplace.models.client import Budget, JsonClient, limits_of
     from commonplace.models.providers import Place, access
     from commonplace.models.remote import MAX_BYTES
 

@@ -11,8 +11,8 @@ import math
 import re
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, Final
 
 from commonplace.errors import ProviderError
@@ -86,22 +86,35 @@ def make_reranker(generator: Generator, mode: RerankMode, total_s: float = TOTAL
     return SingleReranker(generator, total_s) if mode == "single" else BatchReranker(generator, total_s)
 
 
-class _Asker:
-    """Asks a language model, until the time of a re-ranking is over."""
+class _ModelReranker(ABC):
+    """Re-ranks by the scores that a language model gives, until the time for it is over. Safe for threads."""
 
-    def __init__(self, generator: Generator, total_s: float, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, generator: Generator, total_s: float = TOTAL_S, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Take a model, and the seconds for one re-ranking."""
         self._generator = generator
-        self._clock = clock
         self._total_s = total_s
-        self._deadline = clock() + total_s
+        self._clock = clock
 
-    def ask(self, task: str, data: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-        """Return the model's answer to a task about some data.
+    def rerank(self, query: str, candidates: Sequence[str], top_k: int) -> list[RerankResult]:
+        """Return at most `top_k` of the candidates, best first, ties in the order in which they were given.
 
         Raises:
-            ProviderError: there is none, or no time for it.
+            ProviderError: a call failed, or was answered with nothing that is of use, or there was no time for all.
         """
-        left = self._deadline - self._clock()
+        if top_k <= 0 or not candidates:
+            return []
+        scores = self._scores(_cut(query), [_cut(text) for text in candidates], self._clock() + self._total_s)
+        order = sorted(range(len(candidates)), key=lambda place: -scores[place])[:top_k]
+        return [RerankResult(candidates[place], scores[place], place) for place in order]
+
+    @abstractmethod
+    def _scores(self, query: str, candidates: Sequence[str], deadline: float) -> list[float]: ...
+
+    def _ask(self, task: str, data: Mapping[str, Any], schema: Mapping[str, Any], deadline: float) -> str:
+        """Return the model's answer to a task about some data."""
+        left = deadline - self._clock()
         if left <= 0:
             raise ProviderError(
                 f"{self._generator.name} took more than {self._total_s:g} s for all candidates together",
@@ -110,108 +123,72 @@ class _Asker:
         messages = [Message("system", task), Message("user", json.dumps(data, ensure_ascii=False))]
         return self._generator.generate(messages, schema=schema, options=_OPTIONS, total_s=left).text
 
-    def useless(self, what: str) -> ProviderError:
-        """Return the error of an answer that says nothing."""
+    def _useless(self, what: str) -> ProviderError:
         return ProviderError(
             f"{self._generator.name} answered with {what}", remedy="try again, or choose another model"
         )
 
 
-class SingleReranker:
-    """Asks for one number, 0–10, for each candidate, by a call of its own. Safe for threads."""
+class SingleReranker(_ModelReranker):
+    """Asks for one number, 0–10, for each candidate, by a call of its own."""
 
-    def __init__(
-        self, generator: Generator, total_s: float = TOTAL_S, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        """Take a model, and the seconds for one re-ranking."""
-        self._start = partial(_Asker, generator, total_s, clock)
-
-    def rerank(self, query: str, candidates: Sequence[str], top_k: int) -> list[RerankResult]:
-        """Return at most `top_k` of the candidates, best first, ties in the order in which they were given.
-
-        Raises:
-            ProviderError: a call failed, or was answered with no number, or there was no time for all.
-        """
-        if top_k <= 0 or not candidates:
-            return []
+    def _scores(self, query: str, candidates: Sequence[str], deadline: float) -> list[float]:
         from concurrent.futures import ThreadPoolExecutor
 
-        failed, asker = threading.Event(), self._start()
+        failed = threading.Event()
 
         def score(text: str) -> float:
             # After a failure the result is an error anyway, and what is not sent costs nothing.
             if failed.is_set():
                 return 0.0
             try:
-                return _score(asker, query, text)
+                return self._score(query, text, deadline)
             except BaseException:
                 failed.set()
                 raise
 
         with ThreadPoolExecutor(min(TOGETHER, len(candidates))) as pool:
-            return _ranked(candidates, list(pool.map(score, candidates)), top_k)
+            return list(pool.map(score, candidates))
+
+    def _score(self, query: str, text: str, deadline: float) -> float:
+        answer = self._ask(_SINGLE, {"query": query, "candidate": text}, _SINGLE_SCHEMA, deadline)
+        number = _lone_number(answer)
+        if number is None:
+            raise self._useless("no score from 0 to 10")
+        return _clamped(number / 10)
 
 
-def _score(asker: _Asker, query: str, text: str) -> float:
-    number = _lone_number(asker.ask(_SINGLE, {"query": _cut(query), "candidate": _cut(text)}, _SINGLE_SCHEMA))
-    if number is None:
-        raise asker.useless("no score from 0 to 10")
-    return _clamped(number / 10)
+class BatchReranker(_ModelReranker):
+    """Asks for the scores of all candidates, 0–1, by one call; by more where these are very many.
 
+    An index that no candidate has is passed over, a candidate without a score has 0, and of two scores for one
+    candidate the first counts. If no candidate gets a score, which leaves no order, that is an error.
+    """
 
-class BatchReranker:
-    """Asks for the scores of all candidates, 0–1, by one call; by more where these are very many. Safe for threads."""
-
-    def __init__(
-        self, generator: Generator, total_s: float = TOTAL_S, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        """Take a model, and the seconds for one re-ranking."""
-        self._start = partial(_Asker, generator, total_s, clock)
-
-    def rerank(self, query: str, candidates: Sequence[str], top_k: int) -> list[RerankResult]:
-        """Return at most `top_k` of the candidates, best first, ties in the order in which they were given.
-
-        An index that no candidate has is passed over, a candidate without a score has 0, and of two scores for one
-        candidate the first counts.
-
-        Raises:
-            ProviderError: a call failed, or was answered with no list of scores, or there was no time for all; or no
-                candidate got a score, which leaves no order.
-        """
-        if top_k <= 0 or not candidates:
-            return []
+    def _scores(self, query: str, candidates: Sequence[str], deadline: float) -> list[float]:
         found: dict[int, float] = {}
-        asker = self._start()
         for start, end in _batches(candidates):
-            of_batch = _scores(asker, query, candidates[start:end])
-            found |= {start + index: score for index, score in of_batch.items()}
+            numbered = [{"index": index, "text": text} for index, text in enumerate(candidates[start:end])]
+            answer = self._ask(_BATCH, {"query": query, "candidates": numbered}, _BATCH_SCHEMA, deadline)
+            entries = _entries(json_of(answer))
+            if entries is None:
+                raise self._useless("no list of scores")
+            for index, score in entries:
+                if 0 <= index < end - start:
+                    found.setdefault(start + index, _clamped(score))
         if not found:
-            raise asker.useless("no score for any candidate")
-        scores = [found.get(place, 0.0) for place in range(len(candidates))]
-        return _ranked(candidates, scores, top_k)
-
-
-def _scores(asker: _Asker, query: str, candidates: Sequence[str]) -> dict[int, float]:
-    numbered = [{"index": index, "text": _cut(text)} for index, text in enumerate(candidates)]
-    entries = _entries(json_of(asker.ask(_BATCH, {"query": _cut(query), "candidates": numbered}, _BATCH_SCHEMA)))
-    if entries is None:
-        raise asker.useless("no list of scores")
-    found: dict[int, float] = {}
-    for index, score in entries:
-        if 0 <= index < len(candidates):
-            found.setdefault(index, _clamped(score))
-    return found
+            raise self._useless("no score for any candidate")
+        return [found.get(place, 0.0) for place in range(len(candidates))]
 
 
 def _batches(candidates: Sequence[str]) -> list[tuple[int, int]]:
     """Return where each call's candidates begin and end."""
     found, start, size = [], 0, 0
     for place, text in enumerate(candidates):
-        length = len(_cut(text))
-        if place > start and (size + length > BATCH_CHARACTERS or place - start >= MAX_BATCH):
+        if place > start and (size + len(text) > BATCH_CHARACTERS or place - start >= MAX_BATCH):
             found.append((start, place))
             start, size = place, 0
-        size += length
+        size += len(text)
     return [*found, (start, len(candidates))]
 
 
@@ -262,8 +239,3 @@ def _number(value: object) -> float | None:
 
 def _clamped(score: float) -> float:
     return min(1.0, max(0.0, score))
-
-
-def _ranked(candidates: Sequence[str], scores: Sequence[float], top_k: int) -> list[RerankResult]:
-    order = sorted(range(len(candidates)), key=lambda place: -scores[place])[:top_k]
-    return [RerankResult(candidates[place], scores[place], place) for place in order]

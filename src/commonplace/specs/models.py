@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from commonplace.errors import CommonplaceError, ProviderError
+from commonplace.models.client import Budget, limits_of
 from commonplace.models.contract import Generated, Generator, Message, Reranker
-from commonplace.models.limits import Budget, limits_of
 from commonplace.models.llm import open_generator
 from commonplace.models.providers import Place, access
 from commonplace.settings.schema import ModelSettings

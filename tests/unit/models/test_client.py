@@ -29,8 +29,16 @@ from tests.stubs.model_server import (
 )
 
 from commonplace.errors import ProviderError
-from commonplace.models.client import Access, JsonClient, Waiting
-from commonplace.models.limits import MAX_ASKED_WAIT_S, Budget, Limits, asked_wait, wait_before
+from commonplace.models.client import (
+    MAX_ASKED_WAIT_S,
+    Access,
+    Budget,
+    JsonClient,
+    Limits,
+    Waiting,
+    asked_wait,
+    wait_before,
+)
 from commonplace.models.providers import Address, Proxy, address_of
 
 KEY = "sk-very-secret-0123456789"
