@@ -27,7 +27,7 @@ from commonplace.types import Document
 PARTS: Final = {
     "state of index and store": (
         ("commonplace.engine.maintenance", "IndexMaintenance.freshen"),
-        ("commonplace.search.delta", "TailReader.read"),
+        ("commonplace.search.delta", "DeltaReader.tail"),
         ("commonplace.search.retrieve", "Searcher._check_embedder"),
         ("commonplace.index.generations", "Index.reader"),
     ),
@@ -50,7 +50,7 @@ PARTS: Final = {
     ),
     "late interaction": (("commonplace.search.signals", "TokenWeights.shares"),),
     "other signals": (
-        ("commonplace.search.signals", "Reader.candidates"),
+        ("commonplace.search.signals", "Phrasing.candidates"),
         ("commonplace.search.retrieve", "Searcher._unindexed"),
         ("commonplace.search.retrieve", "recall"),
     ),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from commonplace.ranking.fusion import standardise
 from commonplace.search import rank
-from commonplace.search.signals import COVERED, DENSE_WEIGHTS, NEIGHBOUR_SHARES, RARE, WEIGHTS, steps
+from commonplace.search.rank import COVERED, DENSE_WEIGHTS, NEIGHBOUR_SHARES, RARE, WEIGHTS, steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

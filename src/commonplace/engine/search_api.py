@@ -19,6 +19,7 @@ from commonplace.errors import EmbedderMismatchError, IndexFaultError, NotFoundE
 from commonplace.memory.usage import used_hits
 from commonplace.memory.validate import fraction, one_of
 from commonplace.search.hits import without_copies
+from commonplace.search.rank import FIRST_FLOOR, FLOOR
 from commonplace.search.request import MAX_LIMIT, FadingRule, Request, chosen, kinds_of, phrasings
 from commonplace.search.rerank import FIRST_STAGE, RERANK, Reranking, rerank
 from commonplace.search.result import (
@@ -28,11 +29,9 @@ from commonplace.search.result import (
     Rejected,
     SearchResult,
     SignalShare,
-    Unmade,
     merged,
     reference,
 )
-from commonplace.search.signals import FIRST_FLOOR, FLOOR
 from commonplace.settings.agents import DEFAULT_AGENT, Strategy, agent_name
 from commonplace.settings.paths import LOGS
 from commonplace.settings.schema import SearchSettings
@@ -210,14 +209,13 @@ def joined(results: Sequence[SearchResult], limit: int) -> SearchResult:
         before = stages.get(stage.name, Stage(stage.name, 0, 0.0))
         stages[stage.name] = Stage(stage.name, before.candidates + stage.candidates, before.ms + stage.ms)
     traces = [each.trace for each in results]
-    candidates = Unmade(lambda: tuple(chain.from_iterable(each.candidates for each in traces)))
     numbers = dict(chain.from_iterable(each.numbers.items() for each in traces))
     return replace(
         results[0],
         wanted=replace(results[0].wanted, types=_types_of(each.wanted.types for each in results)),
         trace=replace(
             traces[0],
-            candidates=candidates,
+            make=lambda: tuple(chain.from_iterable(each.candidates for each in traces)),
             numbers=numbers,
             moved=dict(chain.from_iterable(each.moved.items() for each in traces)),
             held_back=HeldBack(

@@ -161,16 +161,30 @@ class Tail:
     terms: TailTerms
 
 
-class TailReader:
-    """Reads tails and scores their passages. Safe for threads."""
+MAX_CACHED = 20_000
+"""So many analysed passages of the past are kept, some 20 MB; then it begins anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Analysed:
+    """Analysed passages of one namespace; a store with another token at `change` has another history."""
+
+    change: int
+    token: str
+    terms: TailTerms = field(default_factory=TailTerms)
+
+
+class DeltaReader:
+    """Reads tails, and what was live at a time and is not any more; scores their passages. Safe for threads."""
 
     def __init__(self, store: Store, spaces: Spaces) -> None:
         self._store = store
         self._spaces = spaces
         self._lock = threading.Lock()
         self._tails: dict[str, Tail] = {}
+        self._past: dict[str, _Analysed] = {}
 
-    def read(self, namespace: str, base: int) -> Tail:
+    def tail(self, namespace: str, base: int) -> Tail:
         """Return what was written and deleted after `base`; within a snapshot of the store, what that holds."""
         upto = self._store.change()
         with self._lock:
@@ -181,73 +195,14 @@ class TailReader:
         if known.upto == upto:
             return known
         gone = np.array(self._store.deleted_since(known.upto, upto), dtype=np.int64)
-        rows = concatenate(known.rows, self._rows(namespace, known.upto))
-        tail = Tail(
-            base,
-            upto,
-            self._store.token(upto),
-            rows.select(~within(rows.numbers, gone)),
-            union(known.dead, gone),
-            known.terms,
-        )
+        rows = concatenate(known.rows, token_rows(self._store.tail(namespace, known.upto), self._spaces))
+        rows, dead = rows.select(~within(rows.numbers, gone)), union(known.dead, gone)
+        tail = Tail(base, upto, self._store.token(upto), rows, dead, known.terms)
         with self._lock:
             self._tails[namespace] = tail
         return tail
 
-    def score(
-        self, namespace: str, tail: Tail, terms: Sequence[str], index: LexicalStatistics, fields: Collection[str]
-    ) -> tuple[NDArray[np.float32], LexicalStatistics]:
-        """Return BM25 scores of all rows of a tail, float32, shape (n,), and the statistics of index and tail together.
-
-        What the tail has gained since the last call is analysed first, which costs most.
-        """
-        with self._lock:
-            self._learn(namespace, tail)
-            return tail.terms.score(tail.rows.numbers, terms, index, fields)
-
-    def languages(self, namespace: str, tail: Tail) -> frozenset[str]:
-        """Return the languages of a tail's passages, which are analysed for it."""
-        with self._lock:
-            self._learn(namespace, tail)
-            return frozenset(tail.terms.languages)
-
-    def _learn(self, namespace: str, tail: Tail) -> None:
-        learn(tail.terms, tail.rows.numbers[tail.rows.numbers > tail.terms.last], self._store, namespace)
-
-    def _rows(self, namespace: str, base: int) -> TokenRows:
-        return token_rows(self._store.tail(namespace, base), self._spaces)
-
-
-def learn(terms: TailTerms, numbers: NDArray[np.int64], store: Store, namespace: str) -> None:
-    """Read and analyse passages, by number ascending."""
-    for begin in range(0, len(numbers), _READ_AT_ONCE):
-        entries = store.entries(namespace, numbers[begin : begin + _READ_AT_ONCE].tolist())
-        terms.add(entries[number] for number in sorted(entries))
-
-
-MAX_CACHED = 20_000
-"""So many analysed passages are kept, some 20 MB; then it begins anew."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """Analysed passages of one namespace; a store with another token at `change` has another history."""
-
-    change: int
-    token: str
-    terms: TailTerms = field(default_factory=TailTerms)
-
-
-class PastReader:
-    """Reads what was live at a time and is not any more, and scores it. Safe for threads."""
-
-    def __init__(self, store: Store, spaces: Spaces) -> None:
-        self._store = store
-        self._spaces = spaces
-        self._lock = threading.Lock()
-        self._known: dict[str, _Known] = {}
-
-    def read(self, namespace: str, as_of: float | None, valid_at: float | None) -> TokenRows:
+    def past(self, namespace: str, as_of: float | None, valid_at: float | None) -> TokenRows:
         """Return the passages of past versions that were live, or true, at a time, by number ascending."""
         return token_rows(self._store.past(namespace, as_of, valid_at), self._spaces)
 
@@ -255,35 +210,41 @@ class PastReader:
         self,
         namespace: str,
         rows: TokenRows,
+        tail: Tail,
         terms: Sequence[str],
         index: LexicalStatistics,
         fields: Collection[str],
     ) -> tuple[NDArray[np.float32], LexicalStatistics]:
-        """Return BM25 scores of rows, float32, shape (n,), and the statistics of the index and these rows together."""
-        with self._lock:
-            return self._learned(namespace, rows).score(rows.numbers, terms, index, fields)
+        """Return BM25 scores of rows, float32, shape (n,), and the statistics of the index and these rows together.
 
-    def languages(self, namespace: str, rows: TokenRows) -> frozenset[str]:
+        What was not scored before is analysed first, which costs most.
+        """
+        with self._lock:
+            return self._terms(namespace, rows, tail).score(rows.numbers, terms, index, fields)
+
+    def languages(self, namespace: str, rows: TokenRows, tail: Tail) -> frozenset[str]:
         """Return the languages of rows, which are analysed for it, and of others that were."""
         with self._lock:
-            return frozenset(self._learned(namespace, rows).languages)
+            return frozenset(self._terms(namespace, rows, tail).languages)
 
-    def _learned(self, namespace: str, rows: TokenRows) -> TailTerms:
-        known = self._held(namespace)
-        missing = known.missing(rows.numbers)
-        if len(known) and len(known) + len(missing) > MAX_CACHED:
-            known = self._anew(namespace)
-            missing = rows.numbers
-        learn(known, missing, self._store, namespace)
-        return known
+    def _terms(self, namespace: str, rows: TokenRows, tail: Tail) -> TailTerms:
+        """Return the analysed passages that rows are among: those of the tail, or of another time."""
+        if rows is tail.rows:
+            terms, missing = tail.terms, rows.numbers[rows.numbers > tail.terms.last]
+        else:
+            known = self._past.get(namespace)
+            if known is None or self._store.token(known.change) != known.token:
+                known = self._begin_anew(namespace)
+            missing = known.terms.missing(rows.numbers)
+            if len(known.terms) and len(known.terms) + len(missing) > MAX_CACHED:
+                known, missing = self._begin_anew(namespace), rows.numbers
+            terms = known.terms
+        for begin in range(0, len(missing), _READ_AT_ONCE):
+            entries = self._store.entries(namespace, missing[begin : begin + _READ_AT_ONCE].tolist())
+            terms.add(entries[number] for number in sorted(entries))
+        return terms
 
-    def _held(self, namespace: str) -> TailTerms:
-        known = self._known.get(namespace)
-        if known is None or self._store.token(known.change) != known.token:
-            return self._anew(namespace)
-        return known.terms
-
-    def _anew(self, namespace: str) -> TailTerms:
+    def _begin_anew(self, namespace: str) -> _Analysed:
         change = self._store.change()
-        known = self._known[namespace] = _Known(change, self._store.token(change))
-        return known.terms
+        known = self._past[namespace] = _Analysed(change, self._store.token(change))
+        return known

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from commonplace.ranking.calibration import scores as scores_of
 from commonplace.redaction import find_secrets, redact
 from commonplace.search.rank import Ranking, placed
 from commonplace.search.request import Request
-from commonplace.search.result import Candidate, HeldBack, Reason, Trace, Unmade, reference
+from commonplace.search.result import Candidate, HeldBack, Reason, Trace, reference
 from commonplace.search.signals import COVERAGE, DENSE, LATE, LEXICAL, WORDS, Candidates
 from commonplace.text.languages import PROSE, language_of
 from commonplace.text.markdown import heading_slug
@@ -62,17 +62,9 @@ def _is_prose(owner: Owner) -> bool:
     return language_of(owner.path.rpartition("/")[2]) in PROSE
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a search says of a passage: its score, how likely it is relevant, and the signals behind both."""
-
-    score: float
-    probability: float
-    signals: Mapping[str, float]
-    superseded_by: str | None = None
-
-
-def make_hit(held: Held, number: int, owner_number: int, found: Found) -> Hit | None:
+def _hit(
+    held: Held, number: int, owner_number: int, score: float, probability: float, signals: Mapping[str, float]
+) -> Hit | None:
     """Return the hit of a passage, None where the store does not have it any more."""
     passage, owner, memory = held.passages.get(number), held.owners.get(owner_number), held.memories.get(owner_number)
     if passage is None or owner is None:
@@ -86,8 +78,8 @@ def make_hit(held: Held, number: int, owner_number: int, found: Found) -> Hit | 
         owner_id=owner.id,
         kind=owner.kind,
         text=passage.chunk.text,
-        score=found.score,
-        signals=found.signals,
+        score=score,
+        signals=signals,
         title=owner.title,
         heading=passage.chunk.heading,
         path=owner.path,
@@ -103,9 +95,8 @@ def make_hit(held: Held, number: int, owner_number: int, found: Found) -> Hit | 
         origin=origin if record is None else record.origin,
         trust=None if record is None else record.trust,
         agent="" if item is None else item.record.agent,
-        probability=found.probability,
-        confidence=confidence(found.probability),
-        superseded_by=found.superseded_by,
+        probability=probability,
+        confidence=confidence(probability),
         anchor=heading_slug(passage.chunk.heading) if is_linked else "",
     )
 
@@ -136,20 +127,13 @@ def without_secrets(hits: Sequence[Hit]) -> tuple[Hit, ...]:
 
     All texts are searched as one, which is faster by far; only where that finds anything each is searched by itself.
     """
-    texts = [text for hit in hits for text in (hit.text, hit.title, hit.heading, hit.summary, hit.source) if text]
-    if not find_secrets(_APART.join(texts)):
+    each = [{name: getattr(hit, name) for name in ("text", "title", "heading", "summary", "source")} for hit in hits]
+    if not find_secrets(_APART.join(text for texts in each for text in texts.values() if text)):
         return tuple(hits)
+    cleaned: list[dict[str, Any]] = [{name: redact(text).text for name, text in texts.items()} for texts in each]
     return tuple(
-        replace(
-            hit,
-            text=redact(hit.text).text,
-            title=redact(hit.title).text,
-            heading=(heading := redact(hit.heading).text),
-            anchor=heading_slug(heading) if hit.anchor else "",
-            summary=redact(hit.summary).text,
-            source=redact(hit.source).text,
-        )
-        for hit in hits
+        replace(hit, **texts, anchor=heading_slug(texts["heading"]) if hit.anchor else "")
+        for hit, texts in zip(hits, cleaned, strict=True)
     )
 
 
@@ -206,7 +190,7 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
     kept = [each for each in kept if each.rank not in copies][: request.limit]
     ranks = sorted([*((each.rank, None) for each in kept), *choice.rejected[:TRACE_LENGTH]])
     trace = Trace(
-        candidates=Unmade(lambda: _traced(ranking, order, scores, ranks)),
+        make=lambda: [_candidate(ranking, rank, int(order[rank]), float(scores[rank]), why) for rank, why in ranks],
         terms=ranking.words,
         min_score=request.min_score,
         numbers={ids[each.rank]: int(numbers[order[each.rank]]) for each in kept},
@@ -243,12 +227,11 @@ def _made(
     held = read(store, request.namespace, numbers[list(places.values())].tolist(), named.tolist())
     made: dict[int, Hit] = {}
     for rank, place in places.items():
+        signals = _raw(ranking, place)
+        hit = _hit(held, int(numbers[place]), int(owners[place]), float(scores[rank]), float(likely[rank]), signals)
         later = held.owners.get(int(owners[newest[place]])) if place in newest else None
-        superseded_by = None if later is None else later.id
-        found = Found(float(scores[rank]), float(likely[rank]), _raw(ranking, place), superseded_by)
-        hit = make_hit(held, int(numbers[place]), int(owners[place]), found)
         if hit is not None:
-            made[rank] = hit
+            made[rank] = hit if later is None else replace(hit, superseded_by=later.id)
     return made
 
 
@@ -305,42 +288,23 @@ def _choose(
 
 
 def _raw(ranking: Ranking, place: int) -> dict[str, float]:
-    candidates = ranking.candidates
-    raw = {
-        LEXICAL: float(candidates.lexical[place]),
-        DENSE: float(candidates.dense[place]),
-        LATE: float(candidates.late[place]),
-        COVERAGE: float(candidates.coverage[place]),
-        WORDS: float(candidates.words[place]),
-    }
+    raw = {name: float(getattr(ranking.candidates, name)[place]) for name in (LEXICAL, DENSE, LATE, COVERAGE, WORDS)}
     raw.update({name: float(values[place]) for name, values in ranking.signals.items() if name not in raw})
     return {**raw, "fused": float(ranking.values[place])} if ranking.weights else raw
 
 
-def _traced(
-    ranking: Ranking,
-    order: NDArray[np.intp],
-    scores: NDArray[np.float32],
-    ranks: Sequence[tuple[int, Reason | None]],
-) -> tuple[Candidate, ...]:
-    return tuple(_candidate(ranking, rank, int(order[rank]), float(scores[rank]), reason) for rank, reason in ranks)
+def _candidate(ranking: Ranking, rank: int, place: int, score: float, reason: Reason | None) -> Candidate:
+    def column(named: Mapping[str, NDArray[np.float32]]) -> dict[str, float]:
+        return {name: float(values[place]) for name, values in named.items()}
 
-
-def _candidate(
-    ranking: Ranking,
-    rank: int,
-    place: int,
-    score: float,
-    reason: Reason | None,
-) -> Candidate:
     return Candidate(
         number=int(ranking.candidates.numbers[place]),
         owner_number=int(ranking.candidates.owners[place]),
         rank=rank + 1,
         score=score,
         signals=_raw(ranking, place),
-        standardised={name: float(values[place]) for name, values in ranking.parts.items()},
-        weights={name: float(values[place]) for name, values in ranking.weights.items()},
-        evidence={name: float(values[place]) for name, values in ranking.evidence.items()},
+        standardised=column(ranking.parts),
+        weights=column(ranking.weights),
+        evidence=column(ranking.evidence),
         rejected=reason,
     )

@@ -7,10 +7,11 @@ memories.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,33 +20,65 @@ from commonplace.ranking.arrays import distinct, within
 from commonplace.ranking.calibration import LEAD, calibration_of, evidence, leads
 from commonplace.ranking.fusion import Groups, bounded, fuse, lend, ramp, standardise
 from commonplace.search.request import PreparedQuery, Request
-from commonplace.search.signals import (
-    ANSWER_SHARE,
-    BEHIND,
-    COMPARABLE,
-    COVERED,
-    DENSE,
-    DENSE_WEIGHTS,
-    LATE,
-    LEXICAL,
-    MEANT,
-    NEIGHBOUR_SHARES,
-    NEIGHBOURS,
-    PHRASINGS,
-    RARE,
-    RETENTION,
-    SHORT_TURN,
-    SPEAKER,
-    TIME,
-    TIME_LOG_ODDS,
-    WEIGHTS,
-    Candidates,
-    answers,
-    speaker_asked_for,
-    steps,
-)
+from commonplace.search.signals import ASSISTANT, DENSE, LATE, LEXICAL, TIME, USER, Candidates
 from commonplace.search.signals import LITERAL as IS_LITERAL
 from commonplace.search.time import NO_TIMES, AskedTimes, DatedOwners
+
+NEIGHBOURS, SPEAKER, RETENTION = "neighbours", "speaker", "retention"
+BEHIND, PHRASINGS = "behind", "phrasings"
+
+WEIGHTS = {LEXICAL: 0.6, DENSE: 1.0, LATE: 0.85, TIME: 2.0, SPEAKER: 0.5}
+"""Weights of the signals in the two-stage method, standardised but for the time's fit, 0–1, and the fitting speaker, 0
+or 1, which are plain bonuses.
+
+Those of words and tokens count as far as the words may decide; see `COVERED`."""
+
+DENSE_WEIGHTS: Mapping[str, float] = {"minilm": 1.25}
+"""Of embedders whose vectors tell more than words do; any other one has the weight above."""
+
+COVERED = (0.42, 0.72)
+"""How far words and late interaction decide beside meaning, by how much of the question the best passage covers
+(`Candidates.coverage`): not at all up to the first, wholly from the second on.
+
+Who asks in other words than the answer's shares only chance matches with anything, and standardising would make as much
+of these as of real ones. Judged by `scripts/ranking/cross_validate.py`, as are all constants of the fusion."""
+
+RARE = (1.10, 1.85)
+"""The same by the best passage's BM25 divided by ln(1 + passages): the rarity that it holds, of the highest that there
+is. A long question is never covered, but two rare words of it are no chance. The larger of both counts."""
+
+MEANT = (0.10, 0.25)
+"""How far meaning decides where words do, by the best cosine: not at all up to the first, wholly from the second on.
+
+Cosines of unrelated texts reach the second by chance alone. Who asks for an identifier gets what holds it, not what its
+letters resemble; where words are no help, the best cosine decides however faint."""
+
+COMPARABLE = frozenset({"minilm", "static"})
+"""Embedders whose cosines of unrelated texts have nearly the same mean and deviation: .03–.18 and .09–.11 for questions
+and passages of everyday, medquad, cosqa-dev, longmemeval-dev. Those of another one are standardised by themselves."""
+
+TIME_LOG_ODDS = 1.0
+"""What a memory that is of the asked time gains in log-odds of relevance; a round guess."""
+
+NEIGHBOUR_SHARES = (0.5, 0.25)
+"""What a turn of a conversation receives of the mean value of those one step and two steps away: half at each step."""
+
+ANSWER_SHARE = 0.25
+"""What a turn receives besides of the value of the turn before it, where that asks something: an answer seldom repeats
+what it was asked. Less of one that is longer than `SHORT_TURN`, which asks by the way. A round guess: it gains on short
+turns, which nothing was fitted on, and loses a little on long ones."""
+
+SHORT_TURN = 60
+"""A turn of so many tokens receives all of that, a longer one the less, the longer it is."""
+
+FLOOR = 0.3
+"""Where the caller names no least score: what lies below it is held back, a probability of 0.009. Of the questions that
+something answers one in two hundred loses for it what would be among five hits."""
+
+FIRST_FLOOR = 0.5
+"""Likewise of the best hit, a probability of 0.02: where it lies below, the question is about something else, and
+everything is held back. That takes all from one in a hundred of the questions that something answers, from some more in
+stores of a few texts."""
 
 _IS_HELD = np.float32(0.5)
 """What holds an asked date literally stands between the memories that mostly fit it and those that hardly do."""
@@ -91,9 +124,9 @@ class Ranking:
     @property
     def size_bytes(self) -> int:
         """Bytes of the arrays, at most: some signals are the candidates' own."""
-        own = (self.values, self.odds, *self.signals.values(), *self.parts.values(), *self.weights.values())
-        own = (*own, *self.evidence.values())
-        return self.candidates.size_bytes + sum(array.nbytes for array in own)
+        named = chain.from_iterable(getattr(self, name).values() for name in _NAMED)
+        own: int = sum(array.nbytes for array in (self.values, self.odds, *named))
+        return self.candidates.size_bytes + own
 
     def lacks_owners(self, count: int) -> bool:
         """Return whether the candidates are of fewer owners."""
@@ -108,19 +141,18 @@ class Ranking:
         parts, weights = dict(wider.parts), dict(wider.weights)
         if parts:
             parts[BEHIND], weights[BEHIND] = behind, np.ones_like(behind)
-
         rows = np.concatenate((np.arange(len(self.values)), len(self.values) + np.flatnonzero(new)))
-        both = (self, wider)
         return replace(
             self,
-            candidates=self.candidates.followed_by(wider.candidates.select(new)),
+            candidates=Candidates.of_all((self.candidates, wider.candidates.select(new))),
             values=np.concatenate((self.values, (wider.values + behind)[new])),
             odds=np.concatenate((self.odds, wider.odds[new])),
-            signals=_joined((self.signals, wider.signals), both, rows),
-            parts=_joined((self.parts, parts), both, rows),
-            weights=_joined((self.weights, weights), both, rows),
-            evidence=_joined((self.evidence, wider.evidence), both, rows),
+            **_joined((self, replace(wider, parts=parts, weights=weights)), rows),
         )
+
+
+_NAMED = ("signals", "parts", "weights", "evidence")
+"""What a ranking has of each candidate by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,62 +216,62 @@ def together(rankings: Sequence[Ranking]) -> Ranking:
     }
     if parts:
         parts[PHRASINGS], weights[PHRASINGS] = values - fuse(parts, weights), nothing + 1
-    columns = [[getattr(ranking.candidates, each.name) for ranking in rankings] for each in fields(Candidates)]
     return replace(
         rankings[0],
         words=tuple(dict.fromkeys(word for ranking in rankings for word in ranking.words)),
-        candidates=Candidates(*(np.concatenate(arrays)[chosen] for arrays in columns)),
+        candidates=Candidates.of_all([ranking.candidates for ranking in rankings]).select(chosen),
         values=values,
-        signals=_joined([ranking.signals for ranking in rankings], rankings, chosen),
-        parts=parts,
-        weights=weights,
         odds=odds[chosen],
-        evidence=_joined([ranking.evidence for ranking in rankings], rankings, chosen),
+        **{**_joined(rankings, chosen), "parts": parts, "weights": weights},
     )
 
 
-def _joined(
-    each: Sequence[Mapping[str, NDArray[np.float32]]], rankings: Sequence[Ranking], rows: NDArray[np.intp]
-) -> dict[str, NDArray[np.float32]]:
+def _joined(rankings: Sequence[Ranking], rows: NDArray[np.intp]) -> dict[str, Any]:
     """Return those rows of what several rankings have by name, one after the other, 0 where one has it not."""
-    nothing = [np.zeros(len(ranking.values), np.float32) for ranking in rankings]
+
+    def column(kind: str, name: str) -> NDArray[np.float32]:
+        each = (getattr(ranking, kind).get(name, np.zeros_like(ranking.values)) for ranking in rankings)
+        return np.concatenate(list(each))[rows]
+
     return {
-        name: np.concatenate([held.get(name, none) for held, none in zip(each, nothing, strict=True)])[rows]
-        for name in dict.fromkeys(chain.from_iterable(each))
+        kind: {
+            name: column(kind, name) for name in dict.fromkeys(chain.from_iterable(getattr(r, kind) for r in rankings))
+        }
+        for kind in _NAMED
     }
 
 
 def _by_one(
     name: str, values: NDArray[np.float32], query: PreparedQuery, candidates: Candidates, context: Context
 ) -> Ranking:
-    found = _judged(query, candidates, context)
-    signals = {**found.evidence, name: values}
-    return Ranking(query.words, candidates, values, signals, {}, {}, found.odds, found.weights, context.passages)
+    odds, found, weights = _judged(query, candidates, context)
+    return Ranking(query.words, candidates, values, {**found, name: values}, {}, {}, odds, weights, context.passages)
 
 
 def _fused(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
-    signals, parts = _own_signals(candidates), _standardised(query, candidates)
+    signals = {LEXICAL: candidates.lexical, DENSE: candidates.dense, LATE: candidates.late}
+    groups = {DENSE: _comparable(query, candidates)}
+    parts = {name: standardise(values, groups.get(name)) for name, values in signals.items()}
     weights = _weights(query, candidates, context.passages)
-    found = _judged(query, candidates, context)
-    odds, adds = found.odds, dict(found.weights)
+    odds, found, adds = _judged(query, candidates, context)
+
+    def add(name: str, values: NDArray[np.float32], weight: float) -> None:
+        signals[name] = parts[name] = values
+        weights[name] = np.full(len(candidates), weight, dtype=np.float32)
+
     if context.dated is not None:
-        signals[TIME] = parts[TIME] = context.dated.fits_of(candidates.owners)
-        weights[TIME] = np.full(len(candidates), WEIGHTS[TIME], dtype=np.float32)
+        add(TIME, context.dated.fits_of(candidates.owners), WEIGHTS[TIME])
         odds = odds + np.float32(TIME_LOG_ODDS) * signals[TIME]
         adds[TIME] = np.full(len(candidates), TIME_LOG_ODDS, dtype=np.float32)
     speaker = speaker_asked_for(request.query)
     if speaker and candidates.speakers.any():
-        signals[SPEAKER] = parts[SPEAKER] = (candidates.speakers == speaker).astype(np.float32)
-        weights[SPEAKER] = np.full(len(candidates), WEIGHTS[SPEAKER], dtype=np.float32)
-    one = np.ones(len(candidates), dtype=np.float32)
+        add(SPEAKER, (candidates.speakers == speaker).astype(np.float32), WEIGHTS[SPEAKER])
     if context.beside:
-        signals[NEIGHBOURS] = parts[NEIGHBOURS] = _lent(fuse(parts, weights), candidates, context.beside)
-        weights[NEIGHBOURS] = one
+        add(NEIGHBOURS, _lent(fuse(parts, weights), candidates, context.beside), 1.0)
     if context.retention is not None:
-        signals[RETENTION], parts[RETENTION] = context.retention, standardise(context.retention)
-        weights[RETENTION] = one * np.float32(request.retention_weight)
-    values = fuse(parts, weights)
-    signals = {**found.evidence, **signals}
+        add(RETENTION, context.retention, request.retention_weight)
+        parts[RETENTION] = standardise(context.retention)
+    values, signals = fuse(parts, weights), {**found, **signals}
     return Ranking(
         query.words, candidates, values, signals, parts, weights, odds, adds, context.passages, context.asked
     )
@@ -294,34 +326,11 @@ def _by_time(query: PreparedQuery, candidates: Candidates, context: Context, dat
     candidates, fits = candidates.select(keep), fits[keep]
     values = _IS_HELD + _BESIDE * candidates.dense
     values[fits > 0] = fits[fits > 0] + _BESIDE * dated.newness_of(candidates.owners[fits > 0])
-    found = _judged(query, candidates, context)
-    odds = np.maximum(
-        np.float32(_TIME_ALONE) * fits + np.float32(_NO_TIME), np.where(is_held[keep], found.odds, -np.inf)
-    )
-    return Ranking(
-        query.words,
-        candidates,
-        values,
-        {**found.evidence, TIME: fits},
-        {},
-        {},
-        odds.astype(np.float32),
-        {TIME: np.full(len(candidates), _TIME_ALONE, dtype=np.float32)},
-        context.passages,
-        asked,
-    )
-
-
-def _own_signals(candidates: Candidates) -> dict[str, NDArray[np.float32]]:
-    return {LEXICAL: candidates.lexical, DENSE: candidates.dense, LATE: candidates.late}
-
-
-def _standardised(query: PreparedQuery, candidates: Candidates) -> dict[str, NDArray[np.float32]]:
-    return {
-        LEXICAL: standardise(candidates.lexical),
-        DENSE: standardise(candidates.dense, _comparable(query, candidates)),
-        LATE: standardise(candidates.late),
-    }
+    odds, found, _ = _judged(query, candidates, context)
+    odds = np.maximum(np.float32(_TIME_ALONE) * fits + np.float32(_NO_TIME), np.where(is_held[keep], odds, -np.inf))
+    signals, adds = {**found, TIME: fits}, {TIME: np.full(len(candidates), _TIME_ALONE, dtype=np.float32)}
+    odds = odds.astype(np.float32)
+    return Ranking(query.words, candidates, values, signals, {}, {}, odds, adds, context.passages, asked)
 
 
 def _comparable(query: PreparedQuery, candidates: Candidates) -> Groups:
@@ -330,16 +339,57 @@ def _comparable(query: PreparedQuery, candidates: Candidates) -> Groups:
     return np.array(codes, dtype=np.uint8)[candidates.spaces]
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """Log-odds of relevance, float32, shape (n,), the evidence behind them, and what each kind of it weighs."""
+_OF_USER = re.compile(r"\b(?:i|i'm|i've|i'd|me|my|mine|myself|we|our|us)\b", re.IGNORECASE)
+_OF_ASSISTANT = re.compile(
+    r"\byou(?:'d|'ve| had| have)? (?:also |just |once |previously |earlier )?(?:said|told|mentioned|suggested|gave"
+    r"|given|recommended|wrote|written|explained|listed|described|provided|proposed|advised|shared|showed|shown)\b"
+    r"|\bdid you (?:say|tell|mention|suggest|give|recommend|write|explain|list|describe|provide|propose|advise)\b",
+    re.IGNORECASE,
+)
+_TO_ASSISTANT = re.compile(r"\byour?\b", re.IGNORECASE)
 
-    odds: NDArray[np.float32]
-    evidence: Mapping[str, NDArray[np.float32]]
-    weights: Mapping[str, NDArray[np.float32]]
+
+def speaker_asked_for(question: str) -> int:
+    """Return whose words a question is about: what the assistant said, what the user told of themselves, 0 for neither.
+
+    Of a question with both "I" and "you" nobody knows, unless it says that the assistant said something.
+    """
+    if _OF_ASSISTANT.search(question):
+        return ASSISTANT
+    return USER if _OF_USER.search(question) and not _TO_ASSISTANT.search(question) else 0
 
 
-def _judged(query: PreparedQuery, candidates: Candidates, context: Context) -> _Judged:
+def steps(beside: dict[int, set[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the pairs that are one step apart and those that are two, int64, shape (n, 2), each in both directions."""
+    one = [(number, other) for number, others in beside.items() for other in others]
+    two = {
+        (number, far)
+        for number, others in beside.items()
+        for other in others
+        for far in beside[other]
+        if far != number and far not in others
+    }
+    return _pairs(sorted(one)), _pairs(sorted(two))
+
+
+def answers(beside: dict[int, set[int]], asking: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the pairs of a passage and one of `asking` right before it; int64, shape (n, 2)."""
+    return _pairs(
+        sorted((other, number) for number in asking.tolist() for other in beside.get(number, ()) if other > number)
+    )
+
+
+def _pairs(values: list[tuple[int, int]]) -> NDArray[np.int64]:
+    return np.array(values, dtype=np.int64).reshape(-1, 2)
+
+
+Columns = dict[str, NDArray[np.float32]]
+
+
+def _judged(
+    query: PreparedQuery, candidates: Candidates, context: Context
+) -> tuple[NDArray[np.float32], Columns, Columns]:
+    """Return the log-odds of relevance, float32, shape (n,), the evidence behind them, and what each kind weighs."""
     found = evidence(candidates.dense, candidates.coverage, candidates.words, candidates.lexical, context.passages)
     # A cosine stands out among such as compare with it.
     groups = _comparable(query, candidates)
@@ -357,7 +407,7 @@ def _judged(query: PreparedQuery, candidates: Candidates, context: Context) -> _
             odds[here] += share * calibration.log_odds(evidence_here)
             for name, weight in calibration.weights.items():
                 weights[name][here] += share * np.float32(weight)
-    return _Judged(odds, found, weights)
+    return odds, found, weights
 
 
 POOL: Final = 100
@@ -388,18 +438,6 @@ WORDS_OF_CHANGE: Final = (
     "until upgraded went yet"
 )
 """They tell that something is no longer as it was, or is from now on. In English, as the texts to choose on are."""
-
-
-class Placed(NamedTuple):
-    """A candidate in its place.
-
-    Attributes:
-        place: its index among the candidates.
-        before: the index of the older candidate that it was moved before; None of one that was not moved.
-    """
-
-    place: int
-    before: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -470,22 +508,22 @@ def competitors(dated: Dated) -> dict[int, tuple[int, ...]]:
     }
 
 
-def placed(order: Sequence[int], newer: Mapping[int, Sequence[int]]) -> list[Placed]:
-    """Return the candidates of an order, each after what is newer than it and was not placed before.
+def placed(order: Sequence[int], newer: Mapping[int, Sequence[int]]) -> list[tuple[int, int | None]]:
+    """Return the candidates of an order, each after what is newer than it, with the older one it was moved before.
 
     Args:
         order: indices of candidates, best first.
         newer: of some of them, the indices of their newer competitors, newest first.
     """
     known, done = set(order), set()
-    result: list[Placed] = []
+    result: list[tuple[int, int | None]] = []
     for place in order:
         if place in done:
             continue
         for other in newer.get(place, ()):
             if other in known and other not in done:
                 done.add(other)
-                result.append(Placed(other, place))
+                result.append((other, place))
         done.add(place)
-        result.append(Placed(place, None))
+        result.append((place, None))
     return result

@@ -73,7 +73,7 @@ def _without(trace: Trace, hits: tuple[Hit, ...]) -> Trace:
     return replace(
         trace,
         numbers={id_: number for id_, number in trace.numbers.items() if id_ in kept},
-        candidates=tuple(
+        make=lambda: [
             replace(each, rejected="beyond the limit") if each.number in dropped else each for each in trace.candidates
-        ),
+        ],
     )

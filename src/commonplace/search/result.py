@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from commonplace.dates.time import iso
 from commonplace.formats.escaping import harmless
@@ -264,29 +264,6 @@ class Candidate:
     rejected: Reason | None
 
 
-class Unmade(Sequence[Candidate]):
-    """Candidates that are made when somebody looks at them: most searches are never explained."""
-
-    def __init__(self, make: Callable[[], Sequence[Candidate]]) -> None:
-        self._make = make
-
-    @cached_property
-    def _made(self) -> Sequence[Candidate]:
-        return self._make()
-
-    def __len__(self) -> int:
-        return len(self._made)
-
-    @overload
-    def __getitem__(self, place: int) -> Candidate: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Candidate]: ...
-
-    def __getitem__(self, place: int | slice) -> Candidate | Sequence[Candidate]:
-        return self._made[place]
-
-
 class HeldBack(NamedTuple):
     """How many owners were ranked but lie below the floor, and the best one's score, None where there is none."""
 
@@ -294,12 +271,12 @@ class HeldBack(NamedTuple):
     best: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Trace:
     """How a result was made.
 
     Attributes:
-        candidates: the best ranked ones, hits and rejected, in rank order; at most `TRACE_LENGTH` beyond the hits.
+        make: returns `candidates`; most searches are never explained.
         terms: the words of the query as the lexical index reads them, the terms of each; the first is the English one.
         min_score: the cut that applied.
         numbers: passage number of each hit, by hit id.
@@ -308,7 +285,7 @@ class Trace:
         moved: of hits that stand before an older one which they may have overtaken, the id of that one, by their ids.
     """
 
-    candidates: Sequence[Candidate]
+    make: Callable[[], Sequence[Candidate]] = field(repr=False, compare=False)
     terms: tuple[tuple[str, ...], ...]
     min_score: float
     numbers: Mapping[str, int]
@@ -316,6 +293,11 @@ class Trace:
     passages: int = 0
     moved: Mapping[str, str] = field(default_factory=dict)
     held_back: HeldBack = field(default_factory=HeldBack)
+
+    @cached_property
+    def candidates(self) -> Sequence[Candidate]:
+        """The best ranked ones, hits and rejected, in rank order; at most `TRACE_LENGTH` beyond the hits."""
+        return self.make()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,10 @@ from commonplace.models.cache import AgingCache, Bounds
 from commonplace.ranking.arrays import distinct, union, within, without
 from commonplace.ranking.calibration import is_fitted
 from commonplace.retention import age, retention
-from commonplace.search.delta import PastReader, Tail, TailReader
+from commonplace.search.delta import DeltaReader, Tail
 from commonplace.search.hits import select
 from commonplace.search.rank import (
+    COMPARABLE,
     POOL,
     Context,
     Dated,
@@ -36,19 +37,16 @@ from commonplace.search.rank import (
 from commonplace.search.request import FadingRule, PreparedQuery, Request, prepare
 from commonplace.search.result import SearchResult
 from commonplace.search.signals import (
-    COMPARABLE,
     DENSE,
     LEXICAL,
     TIME,
     Candidates,
-    Reader,
+    Phrasing,
     ScoredTail,
     Spaces,
-    TokenModel,
     TokenRows,
-    best_of_both,
+    all_of,
     concatenate,
-    cosines,
     next_to,
     recall,
     weigh_tokens,
@@ -69,6 +67,7 @@ from commonplace.types import GRAPH_KINDS, KINDS, Filter, IndexEntry, MemoryReco
 if TYPE_CHECKING:
     from commonplace.index.generations import Generation, Index
     from commonplace.models.contract import Embedder
+    from commonplace.models.static import StaticEmbedder
     from commonplace.store.contract import Store
 
 
@@ -171,15 +170,14 @@ class Searcher:
     """Answers requests over one store and its index. Safe for threads."""
 
     def __init__(
-        self, store: Store, index: Index, embedder: Embedder, tokens: TokenModel, caches: Caches = Caches()
+        self, store: Store, index: Index, embedder: Embedder, tokens: StaticEmbedder, caches: Caches = Caches()
     ) -> None:
         self._store = store
         self._index = index
         self._embedder = embedder
         self._tokens = tokens
         self._spaces = Spaces.of(embedder.stamp)
-        self._tails = TailReader(store, self._spaces)
-        self._past = PastReader(store, self._spaces)
+        self._delta = DeltaReader(store, self._spaces)
         self._queries: AgingCache[PreparedQuery] = AgingCache(caches.queries)
         self._owners: AgingCache[NDArray[np.int64]] = AgingCache(OWNERS_CACHE)
         self._rankings: AgingCache[Ranking] = AgingCache(caches.rankings)
@@ -231,7 +229,7 @@ class Searcher:
         )
 
     def _begin(self, request: Request, generation: Generation, clock: _Clock) -> _Run:
-        tail = self._tails.read(request.namespace, generation.change)
+        tail = self._delta.tail(request.namespace, generation.change)
         self._drop_unless(generation.token, tail.token)
         scope = self._scope(request, tail)
         is_now = request.wanted.as_of is None and request.wanted.valid_at is None
@@ -316,69 +314,69 @@ class Searcher:
                 run = run.asking(method="bm25")
                 request = run.request
             entries: dict[int, TokenEntry] = {}
-            readers = [self._reader(run, query, entries) for query in queries]
+            tokens = [weigh_tokens(query, run.generation, run.scope, run.rows, self._tokens) for query in queries]
         dated, of_time = self._dated(run)
         with clock.stage("tail") as count:
-            unindexed = [self._unindexed(run, reader) for reader in readers]
-            kept = within(unindexed[0].rows.numbers, of_time)
-            for reader, scored in zip(readers, unindexed, strict=True):
-                if not request.is_bounded:
-                    kept |= scored.worth_ranking(reader.query, reader.tokens, request)
+            state = (self._store, run.generation, run.scope, self._spaces, entries)
+            phrasings = [
+                Phrasing(text, query, weights, self._unindexed(run, query), *state)
+                for text, query, weights in zip(texts, queries, tokens, strict=True)
+            ]
+            first = phrasings[0]
+            kept = within(first.unindexed.rows.numbers, of_time)
+            if not request.is_bounded:
+                for each in phrasings:
+                    kept |= each.unindexed.worth_ranking(each, request)
             count.append(int(kept.sum()))
-        found = [self._recall(run, reader, spaces) for reader in readers]
+        for each in phrasings:
+            self._recall(run, each, spaces)
         if request.is_bounded and len(run.rows):
-            for place, (reader, scored) in enumerate(zip(readers, unindexed, strict=True)):
-                found[place], among = _bounded(request.stage1_limit, reader.query, found[place], scored)
-                kept |= among
+            for each in phrasings:
+                kept |= each.bound(request.stage1_limit)
         with clock.stage("signals") as count:
-            recalled = _union(found, without(of_time, run.rows.numbers))
-            first, (lexical, _), shortened = readers[0], found[0], unindexed[0].select(kept)
-            candidates = first.candidates(recalled, lexical, shortened)
+            parts = [part.numbers for each in phrasings for part in (each.lexical, each.dense) if part is not None]
+            recalled = distinct(np.concatenate([*parts, without(of_time, run.rows.numbers)]))
+            candidates = first.candidates(recalled, kept)
             beside: dict[int, set[int]] = {}
             if request.method == "two-stage":
-                beside, candidates = self._with_neighbours(first, candidates, recalled, lexical, unindexed[0])
-            each = [candidates]
-            for reader, (lexical, _), scored in zip(readers[1:], found[1:], unindexed[1:], strict=True):
-                in_tail = scored.select(within(scored.rows.numbers, candidates.numbers))
-                each.append(reader.candidates(without(candidates.numbers, in_tail.rows.numbers), lexical, in_tail))
-            each = [
-                reader.with_unspaced_words(own, scored.statistics)
-                for reader, own, scored in zip(readers, each, unindexed, strict=True)
-            ]
+                beside, candidates = self._with_neighbours(first, candidates, recalled)
+            signals = [candidates]
+            for each in phrasings[1:]:
+                unindexed = each.unindexed.rows.numbers
+                signals.append(
+                    each.candidates(without(candidates.numbers, unindexed), within(unindexed, candidates.numbers))
+                )
+            signals = [each.with_unspaced_words(own) for each, own in zip(phrasings, signals, strict=True)]
             count.append(len(candidates))
         with clock.stage("fusion"):
             retained = self._retention(request, candidates)
             context = Context(beside, run.asked, dated, retained, first.tokens.passages)
             ranking = together(
                 [
-                    order(replace(request, query=text, also=()), query, own, context)
-                    for text, query, own in zip(texts, queries, each, strict=True)
+                    order(replace(request, query=each.text, also=()), each.query, own, context)
+                    for each, own in zip(phrasings, signals, strict=True)
                 ]
             )
             # Who asks for a time is not told of another.
             # Nor can the vectors tell of scripts that they do not know which texts are about one thing.
             is_left = request.method != "two-stage" or run.asked.times or any(query.unspaced for query in queries)
-            newer = {} if is_left else self._newer(request.query, first, ranking, unindexed[0])
+            newer = {} if is_left else self._newer(request.query, first, ranking)
             return replace(ranking, fault=next((query.fault for query in queries if query.fault), ""), newer=newer)
-
-    def _reader(self, run: _Run, query: PreparedQuery, entries: dict[int, TokenEntry]) -> Reader:
-        tokens = weigh_tokens(query, run.generation, run.scope, run.rows, self._tokens)
-        return Reader(self._store, run.generation, run.scope, query, tokens, self._spaces, entries)
 
     @cached_property
     def _change_tokens(self) -> frozenset[int]:
         return change_tokens(self._tokens.tokenize)
 
-    def _newer(self, query: str, reader: Reader, ranking: Ranking, unindexed: ScoredTail) -> dict[int, tuple[int, ...]]:
+    def _newer(self, query: str, phrasing: Phrasing, ranking: Ranking) -> dict[int, tuple[int, ...]]:
         """Return of the best candidates that are memories with a date those that may have overtaken them.
 
         How alike two of them are is known of our embedders' vectors alone.
         """
-        if reader.query.embedders[self._spaces.codes["memory"]] not in COMPARABLE:
+        if phrasing.query.embedders[self._spaces.codes["memory"]] not in COMPARABLE:
             return {}
         candidates = ranking.candidates
         places = np.argsort(-ranking.values, kind="stable")[:POOL]
-        owners = self._store.owners(reader.scope.namespace, distinct(candidates.owners[places]).tolist())
+        owners = self._store.owners(phrasing.scope.namespace, distinct(candidates.owners[places]).tolist())
         known = [owners.get(number) for number in candidates.owners[places].tolist()]
         dated = [
             (int(place), owner.at, owner.session)
@@ -387,18 +385,19 @@ class Searcher:
         ]
         if len(dated) < 2:
             return {}
-        rows = reader.rows_of(candidates.numbers[[place for place, *_ in dated]], unindexed.rows)
+        chosen = np.array([place for place, *_ in dated], dtype=np.int64)
+        rows = phrasing.rows_of(candidates.numbers[chosen])
         vectors = rows.vectors.astype(np.float32)
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-9))
         texts = np.split(rows.token_ids, np.cumsum(rows.lengths)[:-1])
         numbers = [set(self._tokens.tokenize(word).tolist()) for word in _NUMBER.findall(query)]
         return competitors(
             Dated(
-                places=np.array([place for place, *_ in dated], dtype=np.int64),
+                places=chosen,
                 times=np.array([at for _, at, _ in dated], dtype=np.float64),
                 sessions=[session for *_, session in dated],
                 vectors=vectors,
-                dense=candidates.dense[[place for place, *_ in dated]],
+                dense=candidates.dense[chosen],
                 holds=np.array(
                     [bool(numbers) and all(each <= set(text.tolist()) for each in numbers) for text in texts]
                 ),
@@ -421,31 +420,24 @@ class Searcher:
             return None
         return retentions(self._store, request.namespace, candidates.owners, request.fading, request.now)
 
-    def _recall(self, run: _Run, reader: Reader, spaces: Sequence[int]) -> tuple[Scored | None, Scored | None]:
-        """Return what lexical and dense recall find in the index."""
-        lexical, dense, request, clock = None, None, run.request, run.clock
+    def _recall(self, run: _Run, phrasing: Phrasing, spaces: Sequence[int]) -> None:
+        """Find in the index what lexical and dense recall bring."""
+        request, clock = run.request, run.clock
         if request.method != "semantic":
             with clock.stage(LEXICAL) as count:
-                words = partial(reader.generation.lexical.search, reader.query.terms)
-                lexical = recall(words, reader.owners, reader.scope, request)
-                count.append(len(lexical.numbers))
+                words = partial(run.generation.lexical.search, phrasing.query.terms)
+                phrasing.lexical = recall(words, phrasing.owners, run.scope, request)
+                count.append(len(phrasing.lexical.numbers))
         if request.method != "bm25":
             with clock.stage(DENSE) as count:
-                found = [self._nearest(code, request, reader) for code in spaces]
-                dense = Scored(*(np.concatenate(each) for each in zip(*found, strict=True)))
-                count.append(len(dense.numbers))
-        return lexical, dense
+                nearest = [partial(self._nearest, run.generation, phrasing.query, code) for code in spaces]
+                phrasing.dense = all_of([recall(each, phrasing.owners, run.scope, request) for each in nearest])
+                count.append(len(phrasing.dense.numbers))
 
-    def _nearest(self, code: int, request: Request, reader: Reader) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def _nearest(self, generation: Generation, query: PreparedQuery, code: int, scope: Scope, limit: int) -> Scored:
         """Return the passages of one space whose vectors are nearest to the query's, with their cosines."""
         stamp = self._spaces.stamps[code]
-        vector = reader.query.vectors[code, : stamp.dimensions]
-
-        def search(scope: Scope, limit: int) -> Scored:
-            return reader.generation.dense.search(vector, scope, limit, str(stamp))
-
-        found = recall(search, reader.owners, reader.scope, request)
-        return found.numbers, found.scores
+        return generation.dense.search(query.vectors[code, : stamp.dimensions], scope, limit, str(stamp))
 
     def _asked(self, request: Request) -> list[int]:
         """Return the codes of the spaces in which something may be found: no other embedder is asked."""
@@ -460,10 +452,8 @@ class Searcher:
 
     def _languages(self, namespace: str, generation: Generation, tail: Tail, rows: TokenRows) -> tuple[str, ...]:
         """Return the languages of the passages that are searched."""
-        unindexed = self._tails.languages(namespace, tail)
-        if rows is not tail.rows:
-            unindexed |= self._past.languages(namespace, rows)
-        return tuple(sorted(unindexed | generation.lexical.languages(namespace)))
+        unindexed = (self._delta.languages(namespace, each, tail) for each in (tail.rows, rows))
+        return tuple(sorted(generation.lexical.languages(namespace).union(*unindexed)))
 
     def _prepared(self, query: str, spaces: tuple[int, ...], languages: tuple[str, ...]) -> PreparedQuery:
         key = (query, spaces, languages)
@@ -486,31 +476,24 @@ class Searcher:
 
     def _rows_then(self, scope: Scope, tail: Tail, wanted: Filter) -> TokenRows:
         """Return what the index lacks of a time: the tail's passages of then, and those that are past now."""
-        rows = concatenate(tail.rows, self._past.read(scope.namespace, wanted.as_of, wanted.valid_at))
+        rows = concatenate(tail.rows, self._delta.past(scope.namespace, wanted.as_of, wanted.valid_at))
         return rows if scope.owners is None else rows.select(within(rows.owners, scope.owners))
 
-    def _unindexed(self, run: _Run, reader: Reader) -> ScoredTail:
+    def _unindexed(self, run: _Run, query: PreparedQuery) -> ScoredTail:
         """Return the rows that are in scope, with their BM25 scores."""
-        namespace, terms, rows = run.request.namespace, reader.query.terms, run.rows
-        statistics, fields = run.generation.lexical.statistics(terms), run.scope.fields
+        rows, scope = run.rows, run.scope
+        statistics = run.generation.lexical.statistics(query.terms)
         if not len(rows):
             return ScoredTail(rows, np.empty(0, dtype=np.float32), statistics)
-        if rows is not run.tail.rows:
-            return ScoredTail(rows, *self._past.score(namespace, rows, terms, statistics, fields))
-        scored = ScoredTail(rows, *self._tails.score(namespace, run.tail, terms, statistics, fields))
-        owners = run.scope.owners
-        return scored if owners is None else scored.select(within(rows.owners, owners))
+        found = self._delta.score(scope.namespace, rows, run.tail, query.terms, statistics, scope.fields)
+        scored = ScoredTail(rows, *found)
+        return scored if scope.owners is None else scored.select(within(rows.owners, scope.owners))
 
     def _with_neighbours(
-        self,
-        reader: Reader,
-        candidates: Candidates,
-        recalled: NDArray[np.int64],
-        lexical: Scored | None,
-        tail: ScoredTail,
+        self, phrasing: Phrasing, candidates: Candidates, recalled: NDArray[np.int64]
     ) -> tuple[dict[int, set[int]], Candidates]:
         """Return which passages are next to each other in a session, and the candidates with their neighbours."""
-        namespace = reader.scope.namespace
+        namespace, owners = phrasing.scope.namespace, phrasing.scope.owners
         beside = next_to(self._store, namespace, candidates.numbers.tolist())
         numbers = np.array(sorted(beside), dtype=np.int64)
         others = without(numbers, candidates.numbers)
@@ -518,13 +501,10 @@ class Searcher:
             return beside, candidates
         for number, found in next_to(self._store, namespace, others.tolist()).items():
             beside.setdefault(number, set()).update(found)
-        wanted = union(candidates.numbers, others)
-        in_tail = tail.select(within(tail.rows.numbers, wanted))
-        indexed = without(union(recalled, others), tail.rows.numbers)
-        wider = reader.candidates(indexed, lexical, in_tail)
-        if reader.scope.owners is not None:
-            wider = wider.select(within(wider.owners, reader.scope.owners))
-        return beside, wider
+        unindexed = phrasing.unindexed.rows.numbers
+        kept = within(unindexed, union(candidates.numbers, others))
+        wider = phrasing.candidates(without(union(recalled, others), unindexed), kept)
+        return beside, wider if owners is None else wider.select(within(wider.owners, owners))
 
 
 def _asked_times(request: Request) -> AskedTimes:
@@ -533,26 +513,3 @@ def _asked_times(request: Request) -> AskedTimes:
         return asked_times(request)
     each = (asked_times(replace(request, query=text, also=())) for text in (request.query, *request.also))
     return replace(next((asked for asked in each if asked.times), NO_TIMES), is_all=False)
-
-
-def _bounded(
-    limit: int, query: PreparedQuery, found: tuple[Scored | None, Scored | None], tail: ScoredTail
-) -> tuple[tuple[Scored | None, Scored | None], NDArray[np.bool_]]:
-    """Return what lexical and dense recall bring of the index where each takes its best of index and tail together.
-
-    Besides, whether each row of the tail is among these: bool, shape (n,).
-    """
-    lexical, dense = found
-    among = np.zeros(len(tail.rows), dtype=np.bool_)
-    if lexical is not None:
-        lexical, own = best_of_both(lexical, tail.rows, tail.lexical, limit)
-        among |= own & (tail.lexical > 0)
-    if dense is not None:
-        dense, own = best_of_both(dense, tail.rows, cosines(tail.rows, query.vectors), limit)
-        among |= own
-    return (lexical, dense), among
-
-
-def _union(found: Sequence[tuple[Scored | None, Scored | None]], dated: NDArray[np.int64]) -> NDArray[np.int64]:
-    numbers = [part.numbers for parts in found for part in parts if part is not None]
-    return distinct(np.concatenate([*numbers, dated]))

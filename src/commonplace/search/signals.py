@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,11 @@ from commonplace.types import EMBEDDED_KIND_OF, Embedding, TokenEntry
 if TYPE_CHECKING:
     from commonplace.index.generations import Generation
     from commonplace.models.contract import Similarities
+    from commonplace.models.static import StaticEmbedder
     from commonplace.store.contract import Store
 
-LEXICAL, DENSE, LATE, NEIGHBOURS = "lexical", "dense", "late", "neighbours"
-COVERAGE, WORDS = "coverage", "words"
-TIME, SPEAKER, RETENTION, BEHIND, PHRASINGS = "time", "speaker", "retention", "behind", "phrasings"
+LEXICAL, DENSE, LATE = "lexical", "dense", "late"
+COVERAGE, WORDS, TIME = "coverage", "words", "time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,31 +91,21 @@ class Candidates:
     @property
     def size_bytes(self) -> int:
         """Bytes of the arrays."""
-        floats = (self.lexical, self.dense, self.late, self.literal, self.coverage, self.words)
-        numbers = (self.numbers, self.owners, self.spaces, self.lengths, self.asks, self.speakers)
-        return sum(array.nbytes for array in (*numbers, *floats))
+        return sum(column.nbytes for column in self.columns)
 
-    def select(self, keep: NDArray[np.bool_]) -> Candidates:
-        """Return the candidates where `keep` (bool, shape (n,)) is true."""
-        return Candidates(
-            self.numbers[keep],
-            self.owners[keep],
-            self.lexical[keep],
-            self.dense[keep],
-            self.late[keep],
-            self.literal[keep],
-            self.coverage[keep],
-            self.words[keep],
-            self.spaces[keep],
-            self.lengths[keep],
-            self.asks[keep],
-            self.speakers[keep],
-        )
+    @property
+    def columns(self) -> list[NDArray[Any]]:
+        """The arrays, in the order of the fields."""
+        return [getattr(self, name) for name in self.__slots__]
 
-    def followed_by(self, others: Candidates) -> Candidates:
-        """Return these candidates and, behind them, others: by number ascending in either part only."""
-        both = (np.concatenate((getattr(self, each.name), getattr(others, each.name))) for each in fields(self))
-        return Candidates(*both)
+    def select(self, keep: NDArray[np.bool_] | NDArray[np.intp]) -> Candidates:
+        """Return the candidates where `keep` (bool, shape (n,)) is true, or those at its places."""
+        return Candidates(*(column[keep] for column in self.columns))
+
+    @classmethod
+    def of_all(cls, parts: Sequence[Candidates]) -> Candidates:
+        """Return candidates one after the other: by number ascending in each part only."""
+        return cls(*map(np.concatenate, zip(*(part.columns for part in parts), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,16 +130,7 @@ class TokenRows:
 
     def select(self, keep: NDArray[np.bool_]) -> TokenRows:
         """Return the rows where `keep` (bool, shape (n,)) is true."""
-        if keep.all():
-            return self
-        return TokenRows(
-            self.numbers[keep],
-            self.owners[keep],
-            self.lengths[keep],
-            self.token_ids[np.repeat(keep, self.lengths)],
-            self.vectors[keep],
-            self.spaces[keep],
-        )
+        return self if keep.all() else self.take(np.flatnonzero(keep))
 
     def holding(self, token_ids: NDArray[np.uint16]) -> NDArray[np.bool_]:
         """Return whether each row holds one of the tokens, bool, shape (n,)."""
@@ -166,22 +147,13 @@ class TokenRows:
         found[has] = self.token_ids[places[has]]
         return found
 
-    def ascending(self) -> TokenRows:
-        """Return the rows by number ascending."""
-        return self.take(np.argsort(self.numbers))
-
     def take(self, order: NDArray[np.intp]) -> TokenRows:
-        """Return the rows in that order, int64, shape (m,), each at most once."""
+        """Return the rows of that order, int64, shape (m,)."""
         lengths = self.lengths[order]
         shifts = (np.cumsum(self.lengths) - self.lengths)[order] - (np.cumsum(lengths) - lengths)
-        places = np.arange(len(self.token_ids)) + np.repeat(shifts, lengths)
+        tokens = self.token_ids[np.arange(lengths.sum()) + np.repeat(shifts, lengths)]
         return TokenRows(
-            self.numbers[order],
-            self.owners[order],
-            lengths,
-            self.token_ids[places],
-            self.vectors[order],
-            self.spaces[order],
+            self.numbers[order], self.owners[order], lengths, tokens, self.vectors[order], self.spaces[order]
         )
 
 
@@ -210,15 +182,8 @@ def concatenate(first: TokenRows, second: TokenRows) -> TokenRows:
         return second
     if not len(second):
         return first
-    both = TokenRows(
-        np.concatenate((first.numbers, second.numbers)),
-        np.concatenate((first.owners, second.owners)),
-        np.concatenate((first.lengths, second.lengths)),
-        np.concatenate((first.token_ids, second.token_ids)),
-        np.concatenate((first.vectors, second.vectors)),
-        np.concatenate((first.spaces, second.spaces)),
-    )
-    return both if first.numbers[-1] < second.numbers[0] else both.ascending()
+    both = TokenRows(*(np.concatenate((getattr(first, name), getattr(second, name))) for name in first.__slots__))
+    return both if first.numbers[-1] < second.numbers[0] else both.take(np.argsort(both.numbers))
 
 
 def cosines(held: TokenRows, queries: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -234,67 +199,6 @@ def cosines(held: TokenRows, queries: NDArray[np.float32]) -> NDArray[np.float32
     return result
 
 
-WEIGHTS = {LEXICAL: 0.6, DENSE: 1.0, LATE: 0.85, TIME: 2.0, SPEAKER: 0.5}
-"""Weights of the signals in the two-stage method, standardised but for the time's fit, 0–1, and the fitting speaker, 0
-or 1, which are plain bonuses.
-
-Those of words and tokens count as far as the words may decide; see `COVERED`."""
-
-DENSE_WEIGHTS: Mapping[str, float] = {"minilm": 1.25}
-"""Of embedders whose vectors tell more than words do; any other one has the weight above."""
-
-COVERED = (0.42, 0.72)
-"""How far words and late interaction decide beside meaning, by how much of the question the best passage covers
-(`Candidates.coverage`): not at all up to the first, wholly from the second on.
-
-Who asks in other words than the answer's shares only chance matches with anything, and standardising would make as much
-of these as of real ones. Judged by `scripts/ranking/cross_validate.py`, as are all constants of the fusion."""
-
-RARE = (1.10, 1.85)
-"""The same by the best passage's BM25 divided by ln(1 + passages): the rarity that it holds, of the highest that there
-is. A long question is never covered, but two rare words of it are no chance. The larger of both counts."""
-
-MEANT = (0.10, 0.25)
-"""How far meaning decides where words do, by the best cosine: not at all up to the first, wholly from the second on.
-
-Cosines of unrelated texts reach the second by chance alone. Who asks for an identifier gets what holds it, not what its
-letters resemble; where words are no help, the best cosine decides however faint."""
-
-COMPARABLE = frozenset({"minilm", "static"})
-"""Embedders whose cosines of unrelated texts have nearly the same mean and deviation: .03–.18 and .09–.11 for questions
-and passages of everyday, medquad, cosqa-dev, longmemeval-dev. Those of another one are standardised by themselves."""
-
-TIME_LOG_ODDS = 1.0
-"""What a memory that is of the asked time gains in log-odds of relevance; a round guess."""
-
-FADING = 16.0
-"""In late interaction a token with p others before it in its passage counts (1 + p / 16)^−½ of what the first one does.
-
-What a passage is about stands at its beginning: a title, a heading, the name of a function, the first sentence. From 4
-to 16 all do about equally well, and the largest of them loses least on passages that were turned, whose beginnings say
-nothing (docs/benchmarks.md)."""
-
-NEIGHBOUR_SHARES = (0.5, 0.25)
-"""What a turn of a conversation receives of the mean value of those one step and two steps away: half at each step."""
-
-ANSWER_SHARE = 0.25
-"""What a turn receives besides of the value of the turn before it, where that asks something: an answer seldom repeats
-what it was asked. Less of one that is longer than `SHORT_TURN`, which asks by the way. A round guess: it gains on short
-turns, which nothing was fitted on, and loses a little on long ones."""
-
-SHORT_TURN = 60
-"""A turn of so many tokens receives all of that, a longer one the less, the longer it is."""
-
-FLOOR = 0.3
-"""Where the caller names no least score: what lies below it is held back, a probability of 0.009. Of the questions that
-something answers one in two hundred loses for it what would be among five hits."""
-
-FIRST_FLOOR = 0.5
-"""Likewise of the best hit, a probability of 0.02: where it lies below, the question is about something else, and
-everything is held back. That takes all from one in a hundred of the questions that something answers, from some more in
-stores of a few texts."""
-
-
 USER, ASSISTANT = 1, 2
 SPEAKERS: Final[Mapping[str, int]] = {
     "user": USER,
@@ -306,25 +210,6 @@ SPEAKERS: Final[Mapping[str, int]] = {
 }
 """Who speaks, by the word before the colon that a turn begins with."""
 
-_OF_USER = re.compile(r"\b(?:i|i'm|i've|i'd|me|my|mine|myself|we|our|us)\b", re.IGNORECASE)
-_OF_ASSISTANT = re.compile(
-    r"\byou(?:'d|'ve| had| have)? (?:also |just |once |previously |earlier )?(?:said|told|mentioned|suggested|gave"
-    r"|given|recommended|wrote|written|explained|listed|described|provided|proposed|advised|shared|showed|shown)\b"
-    r"|\bdid you (?:say|tell|mention|suggest|give|recommend|write|explain|list|describe|provide|propose|advise)\b",
-    re.IGNORECASE,
-)
-_TO_ASSISTANT = re.compile(r"\byour?\b", re.IGNORECASE)
-
-
-def speaker_asked_for(question: str) -> int:
-    """Return whose words a question is about: what the assistant said, what the user told of themselves, 0 for neither.
-
-    Of a question with both "I" and "you" nobody knows, unless it says that the assistant said something.
-    """
-    if _OF_ASSISTANT.search(question):
-        return ASSISTANT
-    return USER if _OF_USER.search(question) and not _TO_ASSISTANT.search(question) else 0
-
 
 def next_to(store: Store, namespace: str, numbers: Sequence[int]) -> dict[int, set[int]]:
     """Return for each passage in a session the passages next to it, as far as they follow from asking for `numbers`."""
@@ -333,30 +218,6 @@ def next_to(store: Store, namespace: str, numbers: Sequence[int]) -> dict[int, s
         beside[number].add(neighbour)
         beside[neighbour].add(number)
     return beside
-
-
-def steps(beside: dict[int, set[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the pairs that are one step apart and those that are two, int64, shape (n, 2), each in both directions."""
-    one = [(number, other) for number, others in beside.items() for other in others]
-    two = {
-        (number, far)
-        for number, others in beside.items()
-        for other in others
-        for far in beside[other]
-        if far != number and far not in others
-    }
-    return _pairs(sorted(one)), _pairs(sorted(two))
-
-
-def answers(beside: dict[int, set[int]], asking: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the pairs of a passage and one of `asking` right before it; int64, shape (n, 2)."""
-    return _pairs(
-        sorted((other, number) for number in asking.tolist() for other in beside.get(number, ()) if other > number)
-    )
-
-
-def _pairs(values: list[tuple[int, int]]) -> NDArray[np.int64]:
-    return np.array(values, dtype=np.int64).reshape(-1, 2)
 
 
 ROUNDS, GROWTH = 4, 4
@@ -396,13 +257,18 @@ def recall(
             break
         scope = replace(scope, passed_over=owners)
         size = min(size * GROWTH, MAX_STAGE1_LIMIT)
-    numbers, scores = (np.concatenate([getattr(each, name) for each in kept]) for name in ("numbers", "scores"))
-    if request.is_bounded and len(numbers) > request.stage1_limit:
-        first = first_places(np.concatenate(of_kept), 1, request.limit)
-        others = np.setdiff1d(np.arange(len(numbers)), first)
-        places = np.sort(np.concatenate((first, others))[: request.stage1_limit])
-        numbers, scores = numbers[places], scores[places]
-    return Scored(numbers, scores)
+    found = all_of(kept)
+    if not request.is_bounded or len(found.numbers) <= request.stage1_limit:
+        return found
+    first = first_places(np.concatenate(of_kept), 1, request.limit)
+    others = np.setdiff1d(np.arange(len(found.numbers)), first)
+    places = np.sort(np.concatenate((first, others))[: request.stage1_limit])
+    return Scored(found.numbers[places], found.scores[places])
+
+
+def all_of(parts: Sequence[Scored]) -> Scored:
+    """Return scored passages one after the other."""
+    return Scored(np.concatenate([part.numbers for part in parts]), np.concatenate([part.scores for part in parts]))
 
 
 def best_of_both(
@@ -443,26 +309,17 @@ MAX_TAIL_CANDIDATES = 200
 MAX_READ = 50
 """The texts of so many candidates are read for words of scripts that the token model does not know."""
 
+FADING = 16.0
+"""In late interaction a token with p others before it in its passage counts (1 + p / 16)^−½ of what the first one does.
+
+What a passage is about stands at its beginning: a title, a heading, the name of a function, the first sentence. From 4
+to 16 all do about equally well, and the largest of them loses least on passages that were turned, whose beginnings say
+nothing (docs/benchmarks.md)."""
+
 LITERAL = 0.999
 """A similarity from here on is the token itself."""
 
 _QUESTION_MARKS = "? ？"
-
-
-class TokenModel(Protocol):
-    """What a search needs of the static model, besides the embedder that makes the vectors."""
-
-    def tokenize(self, text: str) -> NDArray[np.uint16]:
-        """Return the token ids of a text, uint16, shape (n,)."""
-        ...
-
-    def similarities(self, token_ids: NDArray[np.uint16]) -> Similarities:
-        """Return how similar each token is to each of the given ones."""
-        ...
-
-    def weights(self, token_ids: NDArray[np.uint16]) -> NDArray[np.float32]:
-        """Return how much each token tells in any text, float32, shape (n,), not negative."""
-        ...
 
 
 class Shares(NamedTuple):
@@ -505,7 +362,7 @@ class TokenWeights:
 
 
 def weigh_tokens(
-    query: PreparedQuery, generation: Generation, scope: Scope, rows: TokenRows, model: TokenModel
+    query: PreparedQuery, generation: Generation, scope: Scope, rows: TokenRows, model: StaticEmbedder
 ) -> TokenWeights:
     """Return the rarest tokens of the query with their IDF over the index and the rows that it does not hold."""
     documents, frequencies = generation.dense.token_frequencies(query.token_ids)
@@ -537,11 +394,11 @@ class ScoredTail:
         """Return the rows where `keep` (bool, shape (n,)) is true."""
         return ScoredTail(self.rows.select(keep), self.lexical[keep], self.statistics)
 
-    def worth_ranking(self, query: PreparedQuery, tokens: TokenWeights, request: Request) -> NDArray[np.bool_]:
+    def worth_ranking(self, phrasing: Phrasing, request: Request) -> NDArray[np.bool_]:
         """Return which rows are worth ranking, bool, shape (n,): the best by words and by meaning, of enough owners."""
         if len(self.rows) <= MAX_TAIL_CANDIDATES:
             return np.ones(len(self.rows), dtype=np.bool_)
-        meaning = tokens.shares(self.rows).late + cosines(self.rows, query.vectors)
+        meaning = phrasing.tokens.shares(self.rows).late + cosines(self.rows, phrasing.query.vectors)
         keep = np.zeros(len(self.rows), dtype=np.bool_)
         for values in (self.lexical, meaning):
             order = np.argsort(-values, kind="stable")
@@ -550,21 +407,43 @@ class ScoredTail:
         return keep
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """Reads candidates' signals from one state of store, index and tail.
+@dataclass(slots=True)
+class Phrasing:
+    """One way of putting a query, and its candidates' signals in one state of store, index and tail.
 
     Attributes:
-        entries: what was read of the index's passages so far, by number.
+        entries: what was read of the index's passages so far, by number; all phrasings of a query share it.
+        unindexed: the rows in scope that the index does not hold.
+        lexical, dense: what recall finds in the index; None where the method does without.
     """
 
+    text: str
+    query: PreparedQuery
+    tokens: TokenWeights
+    unindexed: ScoredTail
     store: Store
     generation: Generation
     scope: Scope
-    query: PreparedQuery
-    tokens: TokenWeights
     spaces: Spaces
     entries: dict[int, TokenEntry] = field(default_factory=dict)
+    lexical: Scored | None = None
+    dense: Scored | None = None
+
+    def bound(self, limit: int) -> NDArray[np.bool_]:
+        """Let lexical and dense recall each keep its best of index and tail together.
+
+        Returns:
+            Whether each row of the tail is among these; bool, shape (n,).
+        """
+        rows, scores = self.unindexed.rows, self.unindexed.lexical
+        among = np.zeros(len(rows), dtype=np.bool_)
+        if self.lexical is not None:
+            self.lexical, own = best_of_both(self.lexical, rows, scores, limit)
+            among |= own & (scores > 0)
+        if self.dense is not None:
+            self.dense, own = best_of_both(self.dense, rows, cosines(rows, self.query.vectors), limit)
+            among |= own
+        return among
 
     def owners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the owner number of each passage of the index, int64, shape (n,), −1 for one that is gone."""
@@ -572,20 +451,21 @@ class Reader:
         found = (self.entries.get(number) for number in numbers.tolist())
         return np.array([-1 if entry is None else entry.owner_number for entry in found], dtype=np.int64)
 
-    def candidates(self, recalled: NDArray[np.int64], lexical: Scored | None, tail: ScoredTail) -> Candidates:
-        """Return all signals of the recalled passages and of the tail's rows.
+    def candidates(self, recalled: NDArray[np.int64], kept: NDArray[np.bool_]) -> Candidates:
+        """Return all signals of passages of the index and of rows that it does not hold.
 
         Args:
             recalled: numbers of passages in the index, int64, ascending, each once.
-            lexical: scores that the lexical recall already found.
+            kept: which of the rows; bool, shape (n,).
         """
+        tail = self.unindexed.select(kept)
         self._read(recalled)
         entries = [self.entries[number] for number in recalled.tolist() if number in self.entries]
         held = token_rows(entries, self.spaces)
         rows = concatenate(held, tail.rows)
         shares = self.tokens.shares(rows)
         bm25 = np.empty(len(rows), dtype=np.float32)
-        bm25[np.searchsorted(rows.numbers, held.numbers)] = self._lexical(held, lexical)
+        bm25[np.searchsorted(rows.numbers, held.numbers)] = self._bm25(held)
         bm25[np.searchsorted(rows.numbers, tail.rows.numbers)] = tail.lexical
         words = literal_share(bm25, total_rarity(self.query.words, tail.statistics))
         return Candidates(
@@ -603,24 +483,21 @@ class Reader:
             speakers=_speakers(rows, self.tokens.speakers),
         )
 
-    def rows_of(self, numbers: NDArray[np.int64], beside: TokenRows) -> TokenRows:
-        """Return tokens and vectors of passages whose signals were read, in the order that is given.
-
-        Args:
-            beside: rows that the index does not hold.
-        """
+    def rows_of(self, numbers: NDArray[np.int64]) -> TokenRows:
+        """Return tokens and vectors of passages whose signals were read, in the order that is given."""
+        beside = self.unindexed.rows
         missing = numbers[~within(numbers, beside.numbers)]
         self._read(missing)
         entries = [self.entries[number] for number in sorted(missing.tolist())]
         rows = concatenate(token_rows(entries, self.spaces), beside.select(within(beside.numbers, np.sort(numbers))))
         return rows.take(np.searchsorted(rows.numbers, numbers))
 
-    def with_unspaced_words(self, candidates: Candidates, statistics: LexicalStatistics) -> Candidates:
+    def with_unspaced_words(self, candidates: Candidates) -> Candidates:
         """Return the candidates with the unspaced part of the query judged by terms alone.
 
         The terms of the best candidates by BM25 are read again; what the token model says counts for the rest.
         """
-        unspaced = self.query.unspaced
+        unspaced, statistics = self.query.unspaced, self.unindexed.statistics
         if unspaced <= 0.0:
             return candidates
         share = np.zeros(len(candidates), dtype=np.float32)
@@ -630,19 +507,16 @@ class Reader:
         whole = total_rarity(self.query.words, statistics) or 1.0
         for place in places.tolist():
             entry = entries.get(int(candidates.numbers[place]))
-            held = {term for terms in fields_of(entry).values() for term in terms} if entry else set()
-            share[place] = (
-                total_rarity([word for word in self.query.words if not held.isdisjoint(word)], statistics) / whole
-            )
+            held = set(chain.from_iterable(fields_of(entry).values())) if entry else set()
+            found = [word for word in self.query.words if not held.isdisjoint(word)]
+            share[place] = total_rarity(found, statistics) / whole
         rest, ours = np.float32(1.0 - unspaced), [name in BY_EMBEDDER for name in self.query.embedders]
+        by_terms = np.float32(unspaced) * share
         return replace(
             candidates,
-            late=rest * candidates.late + np.float32(unspaced) * share,
-            literal=rest * candidates.literal + np.float32(unspaced) * share,
-            coverage=rest * candidates.coverage + np.float32(unspaced) * share,
-            words=rest * candidates.words + np.float32(unspaced) * share,
             # Another embedder than ours may well know the script.
             dense=np.where(np.array(ours)[candidates.spaces], rest, np.float32(1.0)) * candidates.dense,
+            **{name: rest * getattr(candidates, name) + by_terms for name in ("late", "literal", "coverage", "words")},
         )
 
     def _read(self, numbers: NDArray[np.int64]) -> None:
@@ -650,7 +524,8 @@ class Reader:
         if missing:
             self.entries.update(self.store.tokens(self.scope.namespace, missing))
 
-    def _lexical(self, rows: TokenRows, found: Scored | None) -> NDArray[np.float32]:
+    def _bm25(self, rows: TokenRows) -> NDArray[np.float32]:
+        found = self.lexical
         known = {} if found is None else dict(zip(found.numbers.tolist(), found.scores.tolist(), strict=True))
         missing = [number for number in rows.numbers.tolist() if number not in known]
         if missing and self.query.terms:
@@ -664,7 +539,7 @@ def total_rarity(words: Sequence[Sequence[str]], statistics: LexicalStatistics) 
     return sum(min(rarity(term, documents, held) for term in word) for word in words)
 
 
-def _punctuation(model: TokenModel) -> tuple[NDArray[np.uint16], Mapping[tuple[int, ...], int]]:
+def _punctuation(model: StaticEmbedder) -> tuple[NDArray[np.uint16], Mapping[tuple[int, ...], int]]:
     """Return the tokens that end a question, and those that a turn of each speaker begins with."""
     beginnings = {tuple(model.tokenize(f"{word}:").tolist()): speaker for word, speaker in SPEAKERS.items()}
     return model.tokenize(_QUESTION_MARKS), beginnings

@@ -26,7 +26,7 @@ from commonplace.ranking.calibration import (
     scores,
     text_scale_of,
 )
-from commonplace.search.signals import FLOOR
+from commonplace.search.rank import FLOOR
 
 
 def test_a_cosine_leads_by_what_it_has_over_the_mean_of_the_five_best_others() -> None:

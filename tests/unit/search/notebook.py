@@ -14,10 +14,10 @@ from commonplace.index.generations import Index
 from commonplace.ingest.passages import Destination, PassageMaker, index_documents
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.models.static import StaticEmbedder
+from commonplace.search.rank import FIRST_FLOOR, FLOOR
 from commonplace.search.request import Request
 from commonplace.search.result import SearchResult
 from commonplace.search.retrieve import Searcher
-from commonplace.search.signals import FIRST_FLOOR, FLOOR
 from commonplace.store.contract import Store
 from commonplace.types import Document, Filter, MemoryRecord, MemoryWrite, Owner
 

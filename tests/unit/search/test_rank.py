@@ -17,10 +17,13 @@ from tests.unit.search.notebook import Notebook, model, notebook
 from commonplace.engine.search_api import explain
 from commonplace.ranking.fusion import fuse
 from commonplace.search.rank import (
+    ANSWER_SHARE,
+    DENSE_WEIGHTS,
     MAX_CHANGE_LENGTH,
+    NEIGHBOUR_SHARES,
+    WEIGHTS,
     Context,
     Dated,
-    Placed,
     Ranking,
     change_tokens,
     competitors,
@@ -28,16 +31,10 @@ from commonplace.search.rank import (
     order,
     placed,
     scaled_cosines,
-)
-from commonplace.search.request import PreparedQuery, Request
-from commonplace.search.signals import (
-    ANSWER_SHARE,
-    DENSE_WEIGHTS,
-    NEIGHBOUR_SHARES,
-    WEIGHTS,
-    Candidates,
     speaker_asked_for,
 )
+from commonplace.search.request import PreparedQuery, Request
+from commonplace.search.signals import Candidates
 from commonplace.types import Filter
 
 REQUEST = Request("a question", "n", 10, "two-stage", Filter(), 0.0, 100)
@@ -257,24 +254,24 @@ def test_a_long_text_does_not_fill_a_bounded_stage(rows: Notebook) -> None:
 def test_newer_competitors_come_right_before_the_first_that_they_overtake() -> None:
     """Of 3 both 5 and 1 are newer, 5 the newest; 1 is newer than 0 too, but has its place already."""
     assert placed([3, 0, 2, 1, 5], {3: (5, 1), 0: (1,)}) == [
-        Placed(5, 3),
-        Placed(1, 3),
-        Placed(3, None),
-        Placed(0, None),
-        Placed(2, None),
+        (5, 3),
+        (1, 3),
+        (3, None),
+        (0, None),
+        (2, None),
     ]
 
 
 def test_what_stands_first_already_is_not_moved() -> None:
-    assert placed([1, 0], {0: (1,)}) == [Placed(1, None), Placed(0, None)]
-    assert placed([0], {0: (7,)}) == [Placed(0, None)], "one that is no candidate has no place"
+    assert placed([1, 0], {0: (1,)}) == [(1, None), (0, None)]
+    assert placed([0], {0: (7,)}) == [(0, None)], "one that is no candidate has no place"
 
 
 @given(st.permutations(range(8)), st.dictionaries(st.integers(0, 7), st.lists(st.integers(0, 9), unique=True)))
 def test_every_candidate_is_placed_once(order: list[int], newer: dict[int, list[int]]) -> None:
     """Nothing is hidden and nothing is doubled, whatever competes with what."""
     others = {place: [each for each in found if each != place] for place, found in newer.items()}
-    assert sorted(each.place for each in placed(order, others)) == sorted(order)
+    assert sorted(place for place, _ in placed(order, others)) == sorted(order)
 
 
 def unit(degrees: float) -> list[float]:

@@ -15,8 +15,8 @@ from commonplace.models.hashing import HashingEmbedder
 from commonplace.models.registry import AbsentEmbedder
 from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.calibration import calibration_of, probabilities, scores
+from commonplace.search.rank import FLOOR
 from commonplace.search.request import prepare
-from commonplace.search.signals import FLOOR
 from commonplace.types import Embedding
 
 NOTES = {
