@@ -76,7 +76,7 @@ def moment_ago(text: str, *, now: datetime) -> float | None:
     Args:
         now: aware; what it is counted from.
     """
-    from commonplace.dates.relative import read_moment_ago
+    from commonplace.dates.resolve import read_moment_ago
 
     assert now.tzinfo is not None
     try:

@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import NamedTuple
 
-from commonplace.dates.absolute import (
-    Clock,
-    Read,
-    is_loose,
-    read_bare_year,
-    read_clock,
-    read_named,
-    read_numeric,
-    read_time,
-)
 from commonplace.dates.calendar import (
     Cycle,
     Period,
@@ -25,14 +14,26 @@ from commonplace.dates.calendar import (
     days,
     floor,
     joined,
-    mapped,
     months,
     moved,
     of_unit,
     third,
-    weekly,
 )
-from commonplace.dates.relative import read_ago, read_ahead, read_amounts, read_relative
+from commonplace.dates.resolve import (
+    Clock,
+    Read,
+    is_loose,
+    read_ago,
+    read_ahead,
+    read_amounts,
+    read_bare_year,
+    read_clock,
+    read_named,
+    read_numeric,
+    read_relative,
+    read_time,
+    recurring,
+)
 from commonplace.dates.vocabulary import (
     ALL,
     BOUNDS,
@@ -51,6 +52,11 @@ from commonplace.dates.vocabulary import (
     Words,
 )
 
+COMPOUND_BOUNDS = (
+    ("up", ("to", "until", "till"), "until"),
+    ("prior", ("to",), "before"),
+    ("ever", ("since",), "since"),
+)
 NOTHING: frozenset[str] = frozenset()
 ORDINAL = {**ORDINALS, "last": -1}
 PIECES = frozenset({"day", "week", "weekend", "half", "quarter", *WEEKDAYS})
@@ -63,7 +69,7 @@ def read_date(words: Words, at: int, scene: Scene, vouched: frozenset[str] = NOT
     Args:
         vouched: the kinds of doubtful dates that what stands before makes certain.
     """
-    start = at + 1 if words[at].lower == "the" else at
+    start = words.skip(at, "the")
     if words[start].lower == "'" and words[start + 1].glued:
         start += 1
     if words[start].lower not in STARTS and not words[start].text[:1].isdigit():
@@ -96,11 +102,9 @@ def _year(words: Words, at: int) -> Read | None:
 
 
 def _with_clock(words: Words, found: Read) -> Read:
-    if found.value.unit not in ("day", "part"):
-        return found
-    clock = read_clock(words, found.end)
-    value = clock.of(found.value) if clock is not None else None
-    return found._replace(value=value, end=clock.end) if clock is not None and value is not None else found
+    clock = read_clock(words, found.end) if found.value.unit in ("day", "part") else None
+    timed = found.changed(clock.apply, "part") if clock is not None else None
+    return found._replace(value=timed.value, end=clock.end) if clock is not None and timed is not None else found
 
 
 def _enclosing(words: Words, at: int, scene: Scene) -> Read | None:
@@ -108,32 +112,21 @@ def _enclosing(words: Words, at: int, scene: Scene) -> Read | None:
     if words[at].lower in ("the", "this") and words[at + 1].lower in CALENDAR_UNITS:
         unit = words[at + 1].lower
         return Read(of_unit(scene.now, unit), at + 2) if words[at + 2].lower not in ("of", "before") else None
-    if words[at].lower in ("the", "'"):
-        at += 1
+    at = words.skip(at, "the", "'")
     found = _core(words, at, scene) or _year(words, at)
     return found if found is not None and found.doubt not in ("never", "fall") else None
 
 
 def _edge(words: Words, at: int, scene: Scene) -> Read | None:
     """Read `end of May`, `early 2024`, `mid-June`, `late last year`."""
-    if words[at].lower in ("very", "exact"):
-        at += 1
+    at = words.skip(at, "very", "exact")
     edge = words[at].lower
     which = EDGES.get(edge)
-    if which is None:
+    if which is None or (edge in EDGE_NOUNS and words[at + 1].lower != "of"):
         return None
-    inner = at + 1
-    if edge in EDGE_NOUNS:
-        if words[inner].lower != "of":
-            return None
-        inner += 1
-    elif words[inner].lower in ("-", "in"):
-        inner += 1
+    inner = words.skip(at + 1, "of") if edge in EDGE_NOUNS else words.skip(at + 1, "-", "in")
     found = _enclosing(words, inner, scene)
-    if found is None:
-        return None
-    value = mapped(found.value, lambda period: third(period, which), "span")
-    return Read(value, found.end) if value is not None else None
+    return found.changed(lambda period: third(period, which), "span") if found is not None else None
 
 
 def _ordinal(words: Words, at: int, scene: Scene) -> Read | None:
@@ -149,8 +142,7 @@ def _ordinal(words: Words, at: int, scene: Scene) -> Read | None:
     found = _enclosing(words, inner, scene)
     if found is None or found.value.unit not in WHOLE:
         return None
-    value = mapped(found.value, lambda period: _nth(period, piece, number), "day")
-    return Read(value, found.end) if value is not None else None
+    return found.changed(lambda period: _nth(period, piece, number), "day")
 
 
 def _nth(period: Period, piece: str, number: int) -> Period | None:
@@ -190,8 +182,7 @@ def _week_of(words: Words, at: int, scene: Scene) -> Read | None:
     piece, joint = words[at].lower, words[at + 1].lower
     if piece not in ("week", "weekend") or joint not in ("of", "beginning", "commencing", "starting", "ending"):
         return None
-    inner = at + 3 if words[at + 2].lower in ("on", "the") else at + 2
-    found = _core(words, inner, scene)
+    found = _core(words, words.skip(at + 2, "on", "the"), scene)
     if found is None or found.doubt == "never" or found.value.unit != "day":
         return None
 
@@ -204,8 +195,7 @@ def _week_of(words: Words, at: int, scene: Scene) -> Read | None:
         monday = floor(day, "week")
         return days(monday + timedelta(days=5), 2, "weekend") if piece == "weekend" else days(monday, 7, "week")
 
-    value = mapped(found.value, week, "week")
-    return Read(value, found.end) if value is not None else None
+    return found.changed(week, "week")
 
 
 def _offset(words: Words, at: int, scene: Scene) -> Read | None:
@@ -242,13 +232,12 @@ def _named_before(words: Words, at: int, scene: Scene) -> Read | None:
     anchor = chosen(found.value, scene) if found is not None and found.doubt in ("", "day") else None
     if found is None or anchor is None or found.value.unit not in ("day", "span"):
         return None
-    near = (weekly(5, 2, "weekend") if piece == "weekend" else weekly(WEEKDAYS[piece], 1, "day")).near(
-        bounds(anchor)[0]
-    )
+    since, until = bounds(anchor)
+    near = recurring(piece).near(since)
     if side == "before":
-        meant = [period for period in near if bounds(period)[1] <= bounds(anchor)[0]][-1:]
+        meant = [period for period in near if bounds(period)[1] <= since][-1:]
     else:
-        meant = [period for period in near if bounds(period)[0] >= bounds(anchor)[1]][:1]
+        meant = [period for period in near if bounds(period)[0] >= until][:1]
     return Read(meant[0], found.end) if meant else None
 
 
@@ -257,9 +246,7 @@ def _clock_first(words: Words, at: int, scene: Scene) -> Read | None:
     if not (words[at].text[:1].isdigit() and is_loose(words, at)) and words[at].lower not in ("noon", "midday"):
         return None
     clock = read_time(words, at)
-    if clock is None:
-        return None
-    return _on_day(words, clock.end, scene, clock)
+    return _on_day(words, clock.end, scene, clock) if clock is not None else None
 
 
 def _part_of(words: Words, at: int, scene: Scene) -> Read | None:
@@ -271,15 +258,10 @@ def _part_of(words: Words, at: int, scene: Scene) -> Read | None:
 
 
 def _on_day(words: Words, at: int, scene: Scene, clock: Clock) -> Read | None:
-    if words[at].lower in (",", "on"):
-        at += 1
-    if words[at].lower == "the":
-        at += 1
-    found = _core(words, at, scene)
+    found = _core(words, words.skip(words.skip(at, ",", "on"), "the"), scene)
     if found is None or found.doubt not in ("", "day") or found.value.unit != "day":
         return None
-    value = clock.of(found.value)
-    return Read(value, found.end) if value is not None else None
+    return found.changed(clock.apply, "part")
 
 
 class Found(NamedTuple):
@@ -310,7 +292,7 @@ def _every(words: Words, at: int, scene: Scene) -> Found | None:
     """Pass over `every Monday`, `each year`, `every two weeks`: they name no one date."""
     if words[at].lower not in EVERY:
         return None
-    inner = at + 2 if words[at + 1].lower in ("other", "single", "second", "last", "first") else at + 1
+    inner = words.skip(at + 1, "other", "single", "second", "last", "first")
     if words[inner].lower in UNITS:
         return Found(None, inner + 1)
     found = read_date(words, inner, scene, ALL)
@@ -340,35 +322,28 @@ def _between(words: Words, at: int, scene: Scene) -> Found | None:
 
 def _bound(words: Words, at: int, scene: Scene) -> Found | None:
     """Read `since Tuesday`, `until the end of May`, `before 2024`, `up to 2024`."""
-    word, inner = words[at].lower, at + 1
-    if word == "up" and words[inner].lower in ("to", "until", "till"):
-        word, inner = "until", inner + 1
-    if word == "prior" and words[inner].lower == "to":
-        word, inner = "before", inner + 1
-    if word == "ever" and words[inner].lower == "since":
-        word, inner = "since", inner + 1
-    which = BOUNDS.get(word)
-    if which is None:
-        return None
-    found = read_date(words, inner, scene, ALL)
+    for first, joints, word in COMPOUND_BOUNDS:
+        if words[at].lower == first and words[at + 1].lower in joints:
+            which, inner = word, at + 2
+            break
+    else:
+        which, inner = BOUNDS.get(words[at].lower, ""), at + 1
+    found = read_date(words, inner, scene, ALL) if which else None
     return _opened(found, found.end, scene, which) if found is not None else None
 
 
 def _opened(found: Read, end: int, scene: Scene, which: str) -> Found | None:
     """Return what lies since, before, after or until a date; its own time is within `since` and `until`."""
-    opened: dict[str, Callable[[Period], Period]] = {
-        "since": lambda period: Period(period.since, None, "span"),
-        "before": lambda period: Period(None, period.since, "span"),
-        "after": lambda period: Period(period.until, None, "span"),
-        "until": lambda period: Period(None, period.until, "span"),
-    }
     period = chosen(found.value, scene)
-    return Found(opened[which](period), end) if period is not None else None
+    if period is None:
+        return None
+    edge = period.since if which in ("since", "before") else period.until
+    return Found(Period(edge, None, "span") if which in ("since", "after") else Period(None, edge, "span"), end)
 
 
 def _preposition(words: Words, at: int, scene: Scene) -> Found | None:
     """Read `in May`, `on the 3rd of May`, `in two weeks`, `over the past month`."""
-    if words[at].lower == "as" and words[at + 1].lower == "of":
+    if words.says(at, "as", "of"):
         return _range_or_date(words, at + 2, scene, ALL)
     vouched = PREPOSITIONS.get(words[at].lower)
     if vouched is None:

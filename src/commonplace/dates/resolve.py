@@ -1,0 +1,811 @@
+"""Read one date: in digits, by calendar name, or told from now; 2024-05-06, 5 May, Christmas, last week, 3 days ago.
+
+A date without a year (or week) is a cycle. A name that is also another word is marked as doubtful.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta, tzinfo
+from typing import NamedTuple
+
+from commonplace.dates.calendar import (
+    Cycle,
+    Period,
+    Scene,
+    Unit,
+    current,
+    day,
+    days,
+    epoch,
+    floor,
+    following,
+    hours,
+    mapped,
+    minute,
+    months,
+    moved,
+    of_unit,
+    previous,
+    stretch,
+    wall,
+    weekly,
+    years,
+)
+from commonplace.dates.vocabulary import (
+    AHEAD,
+    BACK,
+    CALENDAR_UNITS,
+    COUNTED,
+    DAYPARTS,
+    DAYS,
+    DECADES,
+    DEICTICS,
+    EDGES,
+    GLUE,
+    LOOSE_FOLLOWERS,
+    MEASURES,
+    MONTHS,
+    NAMES,
+    NOT_BEFORE_WEEKDAY,
+    NOT_COUNTED,
+    NUMBERS,
+    PAST_PARTICIPLES,
+    PLAIN_MONTHS,
+    SEASONS,
+    UNITS,
+    VAGUE,
+    VERB_MONTHS,
+    WEEKDAY_SHORT,
+    WEEKDAYS,
+    Word,
+    Words,
+)
+
+
+class Read(NamedTuple):
+    """What was read: its value, the number of the word behind it, and what must stand before it to be believed.
+
+    Attributes:
+        doubt: "" when it is a date anywhere, else the kind that a preposition or `last`, `this`, `next` must vouch for.
+    """
+
+    value: Period | Cycle
+    end: int
+    doubt: str = ""
+
+    def changed(self, change: Callable[[Period], Period | None], unit: Unit) -> Read | None:
+        """Return it with its period, or each of its cycle's, changed."""
+        return read_as(mapped(self.value, change, unit), self.end)
+
+
+def read_as(value: Period | Cycle | None, end: int) -> Read | None:
+    """Return a value that was read up to a word, None for None."""
+    return Read(value, end) if value is not None else None
+
+
+# Dates and times in digits.
+
+ISO = re.compile(
+    r"(\d{4})-(\d{2})(?:-(\d{2})(?:(?:T|[ ])(\d{2}):(\d{2})(?::(\d{2})(?:[.,]\d{1,9})?)?"
+    r"(Z|[+-]\d{2}:?\d{2})?)?)?(?![\w-]|[.:/]\w)",
+    re.ASCII,
+)
+ISO_WEEK = re.compile(r"(\d{4})-W(\d{2})(?![\w-])", re.ASCII)
+YEAR_FIRST = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})(?![\w-]|[./:]\w)", re.ASCII)
+DAY_MONTH_YEAR = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?![\w-]|[./:]\w)", re.ASCII)
+TIME = re.compile(
+    r"(\d{1,2})(?:[:.](\d{2})(?::\d{2})?)?[ ]?(am|pm|a\.m\.|p\.m\.)(?!\w)|(\d{1,2}):(\d{2})(?::\d{2})?(?![\w:]|[.-]\w)",
+    re.IGNORECASE | re.ASCII,
+)
+OPENING = frozenset("([\"'“‘*_;|~<>")
+"""Marks that a number may follow without a space and still begin there."""
+MONTH_YEARS = range(1900, 2200)
+"""Years for which 2026-05 is a month; with other digits it is a number of something."""
+
+
+def read_numeric(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read a date in digits that begins with a word; it never begins within a longer number or path."""
+    for pattern, make in ((ISO, _iso), (YEAR_FIRST, _year_first), (DAY_MONTH_YEAR, _day_first), (ISO_WEEK, _iso_week)):
+        match = pattern.match(words.text, words[at].start)
+        if match is not None:
+            return read_as(make(match, scene.zone), words.after(match.end(), at))
+    return None
+
+
+def _iso(match: re.Match[str], zone: tzinfo) -> Period | None:
+    year, month = int(match[1]), int(match[2])
+    if match[3] is None:
+        return months(year, month, 1, "month") if year in MONTH_YEARS else None
+    if match[4] is None:
+        return day(year, month, int(match[3]))
+    moment = datetime(year, month, int(match[3]), int(match[4]), int(match[5]))  # noqa: DTZ001
+    if match[7] is None:
+        return minute(day(year, month, moment.day), moment.hour * 60 + moment.minute)
+    offset = timedelta(0)
+    if match[7] != "Z":
+        digits = match[7][1:].replace(":", "")
+        offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:])) * (-1 if match[7][0] == "-" else 1)
+    seconds = (moment - datetime(1970, 1, 1) - offset).total_seconds()  # noqa: DTZ001
+    return Period(wall(seconds, zone), wall(seconds + 60, zone), "minute")
+
+
+def _iso_week(match: re.Match[str], _zone: tzinfo) -> Period | None:
+    monday = datetime.fromisocalendar(int(match[1]), int(match[2]), 1)
+    return weekly(0, 7, "week").make((monday.toordinal() - 1) // 7)
+
+
+def _year_first(match: re.Match[str], _zone: tzinfo) -> Period | None:
+    return day(int(match[1]), int(match[2]), int(match[3]))
+
+
+def _day_first(match: re.Match[str], _zone: tzinfo) -> Period | None:
+    """Read 13/5/2024 either way round, 3.4.2024 as Europe writes it, and 3/4/2024 not at all."""
+    first, second, year = int(match[1]), int(match[3]), int(match[4])
+    if match[2] == "." or first > 12 or first == second:
+        return day(year, second, first)
+    return day(year, first, second) if second > 12 else None
+
+
+class Clock(NamedTuple):
+    """A time of day: what it makes of a day, and the number of the word behind it."""
+
+    apply: Callable[[Period], Period | None]
+    end: int
+
+
+def read_time(words: Words, at: int) -> Clock | None:
+    """Read 5 pm (an hour), 5:30 pm or 17:30 (a minute), noon."""
+    word = words[at]
+    if word.lower in ("noon", "midday"):
+        return Clock(lambda period: hours(period, 12, 13, "hour"), at + 1)
+    match = TIME.match(words.text, word.start) if word.text[:1].isdigit() else None
+    if match is None:
+        return None
+    end = words.after(match.end(), at)
+    hour, minutes = int(match[1] or match[4]), int(match[2] or match[5] or 0)
+    if match[3] is not None:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if match[3][0] in "pP" else 0)
+    if hour > 23 or minutes > 59:
+        return None
+    if match[2] is None and match[5] is None:
+        return Clock(lambda period: hours(period, hour, hour + 1, "hour"), end)
+    return Clock(lambda period: minute(period, hour * 60 + minutes), end)
+
+
+def read_clock(words: Words, at: int) -> Clock | None:
+    """Read what may follow a day: `, at 5 pm`, `10:30`, `evening`, `in the morning`."""
+    at = words.skip(at, ",")
+    part_at = at + 2 if words.says(at, "in", "the") else at
+    part = DAYPARTS.get(words[part_at].lower)
+    if part is not None:
+        return Clock(lambda period: hours(period, *part, "part"), part_at + 1)
+    return read_time(words, words.skip(at, "at", "around", "@"))
+
+
+# What a number is.
+
+
+def is_loose(words: Words, at: int) -> bool:
+    """Tell whether a number stands alone to its left: no decimal, path, price or identifier goes on in it."""
+    before = words[at - 1].lower
+    if before == ",":
+        return not words[at].glued or not words[at - 2].text[-1:].isdigit()
+    return not words[at].glued or before in OPENING
+
+
+def _goes_on(words: Words, at: int, marks: str) -> bool:
+    """Tell whether a number goes on behind one of some marks: a decimal, a time, a path."""
+    mark, behind = words[at], words[at + 1]
+    return mark.glued and mark.lower in marks and behind.glued and behind.text[:1].isdigit()
+
+
+def _is_count_of(words: Words, at: int) -> bool:
+    """Tell whether the word at a place makes the number before it a count: `files`, `ms`, `%`."""
+    word = words[at]
+    if word.lower in MEASURES or word.lower in COUNTED or _goes_on(words, at, ".,:/-"):
+        return True
+    return word.text.isalpha() and word.text.islower() and word.lower.endswith("s") and word.lower not in NOT_COUNTED
+
+
+# Dates by calendar name.
+
+ORDINAL_DAY = re.compile(r"(0?[1-9]|[12]\d|3[01])(st|nd|rd|th)?", re.ASCII)
+DECADE = re.compile(r"(?:(\d{3})0|([6-9])0)s", re.ASCII)
+QUARTER = re.compile(r"[Qq]([1-4])", re.ASCII)
+HALF = re.compile(r"H([12])", re.ASCII)
+FIXED_HOLIDAYS = {
+    "christmas eve": (12, 24, 1),
+    "christmas day": (12, 25, 1),
+    "christmas": (12, 24, 3),
+    "xmas": (12, 24, 3),
+    "boxing day": (12, 26, 1),
+    "new year's eve": (12, 31, 1),
+    "new year's day": (1, 1, 1),
+    "halloween": (10, 31, 1),
+    "valentine's day": (2, 14, 1),
+}
+"""Month, day and length."""
+EASTER_DAYS = {"easter sunday": (0, 1), "easter monday": (1, 1), "easter": (-2, 4), "good friday": (-2, 1)}
+"""The first day, from Easter Sunday, and the length."""
+HOLIDAY = re.compile(
+    f"({'|'.join((*FIXED_HOLIDAYS, *EASTER_DAYS, 'thanksgiving'))})(?!\\w)".replace("'", "['’]"), re.IGNORECASE
+)
+NEAR_YEARS = range(1900, 2101)
+YEARS = range(1000, 3000)
+SHIFTS = {"last": -1, "this": 0, "next": 1}
+
+
+def read_named(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read a date that begins with a calendar name or a day of a month."""
+    word = words[at]
+    if word.text[:1].isdigit():
+        if not is_loose(words, at):
+            return None
+        return _day_before_month(words, at, scene) or _year_before_month(words, at, scene) or _decade(words, at)
+    if word.lower not in NAMES:
+        return None
+    for read in (_weekday, _month_first, _season, _holiday, _quarter):
+        found = read(words, at, scene)
+        if found is not None:
+            return found
+    return _decade(words, at)
+
+
+def _is_near_year(word: Word) -> bool:
+    return word.is_number and len(word.text) == 4 and int(word.text) in NEAR_YEARS
+
+
+def _read_year(words: Words, at: int, scene: Scene) -> tuple[int, int] | None:
+    """Read the year of a named date, `2024`, `, 2024`, `of 2024`, `last year`; give it and the word behind."""
+    at = words.skip(at, ",", "of", "in")
+    shift = SHIFTS.get(words[at].lower)
+    if shift is not None and words[at + 1].lower == "year":
+        return scene.now.year + shift, at + 2
+    word = words[at]
+    if not word.is_number or (word.glued and words[at - 1].lower not in (",", "/")):
+        return None
+    year = int(word.text)
+    if len(word.text) == 2 and year > 31:
+        return (1900 + year, at + 1) if not _is_count_of(words, at + 1) else None
+    if len(word.text) != 4 or year not in YEARS:
+        return None
+    if _goes_on(words, at + 1, ":.,") or (year not in NEAR_YEARS and _is_count_of(words, at + 1)):
+        return None
+    return year, at + 1
+
+
+def read_bare_year(words: Words, at: int) -> Read | None:
+    """Read a year by itself, which only a preposition makes one, and which counts nothing."""
+    word = words[at]
+    if not _is_near_year(word) or word.text == "2048" or word.glued:
+        return None
+    if _is_count_of(words, at + 1) or words[at + 1].lower == "by" or words.is_in_name(at):
+        return None
+    has_other = words[at + 1].lower in ("to", "and", "or", "-", "through") and words[at + 2].text[:1].isdigit()
+    if has_other and (not _is_near_year(words[at + 2]) or _is_count_of(words, at + 3)):
+        return None
+    return Read(years(int(word.text), 1, "year"), at + 1, "year")
+
+
+def _yearly(
+    words: Words, end: int, scene: Scene, unit: Unit, make: Callable[[int], Period | None], doubt: str = ""
+) -> Read:
+    """Return the cycle, or the one occurrence whose year follows."""
+    year = _read_year(words, end, scene)
+    if year is None:
+        return Read(Cycle("year", unit, make), end, doubt)
+    number, end = year
+    period = Cycle("year", unit, make).occurrence(number)
+    return Read(period if period is not None else Cycle("year", unit, lambda _: None), end)
+
+
+def _only_with_year(found: Read) -> Read | None:
+    return found if isinstance(found.value, Period) else None
+
+
+def _month(words: Words, at: int) -> tuple[int, int] | None:
+    """Read a month's name, full or short, with its full stop."""
+    word = words[at]
+    number = MONTHS.get(word.lower)
+    if number is None:
+        return None
+    if len(word.text) <= 4 and word.lower not in ("may", "june", "july"):
+        stop = words[at + 1]
+        if stop.lower == "." and stop.glued and words[at + 2].text[:1].isdigit():
+            return number, at + 2
+    return number, at + 1
+
+
+class _Days(NamedTuple):
+    """A day of the month or two, whether they are written as ordinals, and the number of the word behind."""
+
+    first: int
+    last: int
+    is_ordinal: bool
+    end: int
+
+    @property
+    def unit(self) -> Unit:
+        return "day" if self.first == self.last else "span"
+
+    def of_month(self, month: int) -> Callable[[int], Period | None]:
+        return lambda year: Period(day(year, month, self.first).since, day(year, month, self.last).until, self.unit)
+
+
+def _day_range(words: Words, at: int) -> _Days | None:
+    """Read a day of the month or two with a dash, `to` or `and`."""
+    first = ORDINAL_DAY.fullmatch(words[at].lower)
+    if first is None:
+        return None
+    number, is_ordinal = int(first[1]), first[2] is not None
+    if words[at + 1].lower in ("-", "to", "and", "until", "through", "or"):
+        last_at = words.skip(at + 2, "the")
+        last = ORDINAL_DAY.fullmatch(words[last_at].lower)
+        if last is not None and number < int(last[1]):
+            return _Days(number, int(last[1]), is_ordinal or last[2] is not None, last_at + 1)
+    return _Days(number, number, is_ordinal, at + 1)
+
+
+def _day_before_month(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `1 March`, `1st of March 2025`, `3-5 May`."""
+    span = _day_range(words, at)
+    if span is None:
+        return None
+    end = words.skip(span.end, "of")
+    is_ordinal = span.is_ordinal or end > span.end
+    month = _month(words, end)
+    if month is None:
+        return None
+    name, (number, behind) = words[end], month
+    make = span.of_month(number)
+    is_verb = name.text.islower() and name.lower in ("may", "march")
+    if is_verb and not is_ordinal and words[behind].lower not in LOOSE_FOLLOWERS:
+        return _only_with_year(_yearly(words, behind, scene, "day", make))
+    return _yearly(words, behind, scene, span.unit, make, "" if is_ordinal or _is_name(name) else "day")
+
+
+def _year_before_month(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `2024 May 5`, `2024 Q3`."""
+    if not _is_near_year(words[at]):
+        return None
+    found = _month_first(words, at + 1, scene) or _quarter(words, at + 1, scene)
+    if found is None or not isinstance(found.value, Cycle) or not words[at + 1].is_capitalised:
+        return None
+    return read_as(found.value.occurrence(int(words[at].text)), found.end)
+
+
+def _month_first(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `March 1st, 2025`, `May 3-5`, `May 2025`, `May`."""
+    month = _month(words, at)
+    if month is None or (words[at].glued and words[at - 1].lower in GLUE and words[at - 2].lower not in EDGES):
+        return None
+    number, end = month
+    span = _day_range(words, words.skip(end, "the")) if not words[end].glued else None
+    found = _month_day(words, at, scene, number, span) if span is not None else None
+    if found is not None:
+        return found
+    return _yearly(words, end, scene, "month", lambda year: months(year, number, 1, "month"), _doubt(words, at, end))
+
+
+def _month_day(words: Words, at: int, scene: Scene, month: int, span: _Days) -> Read | None:
+    end = span.end
+    if _goes_on(words, end, ":./") or (_goes_on(words, end, ",") and _read_year(words, end, scene) is None):
+        return None
+    found = _yearly(words, end, scene, span.unit, span.of_month(month))
+    if isinstance(found.value, Period) or span.is_ordinal:
+        return found
+    return found if _is_name(words[at]) and not _is_count_of(words, end) else None
+
+
+def _is_name(word: Word) -> bool:
+    """Tell whether a month's name, with a day, can be nothing else."""
+    return word.is_capitalised or word.lower not in VERB_MONTHS
+
+
+def _doubt(words: Words, at: int, end: int) -> str:
+    """Return how doubtful a month's name is without day and year."""
+    word, behind = words[at], words[end]
+    if word.lower in PLAIN_MONTHS:
+        return ""
+    possessive = behind.lower == "'" and behind.glued and words[end + 1].lower == "s"
+    if possessive or (behind.glued and behind.lower in ("-", "_", "/", ".") and words[end + 1].glued):
+        return "never"
+    if word.lower in ("may", "march"):
+        if word.text.islower() and words[at - 1].lower == "the":
+            return "never"
+        return "month" if word.is_capitalised or behind.lower in LOOSE_FOLLOWERS else "never"
+    return "month" if _is_name(word) else "never"
+
+
+def _weekday(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `Monday`, `Monday, 5 May`, `Monday of last week`; a short name only with a date or a preposition."""
+    word = words[at]
+    is_short = word.lower not in WEEKDAYS
+    weekday = (WEEKDAY_SHORT if is_short and word.is_capitalised else WEEKDAYS).get(word.lower)
+    if weekday is None or words[at - 1].lower in NOT_BEFORE_WEEKDAY or words.is_in_name(at):
+        return None
+    end = at + 1
+    if is_short and words[end].lower == "." and words[end].glued:
+        end += 1
+    dated = _dated(words, end, scene)
+    if dated is not None:
+        return dated
+    cycle = weekly(weekday, 1, "day")
+    week = words.skip(end, "of")
+    shift = SHIFTS.get(words[week].lower)
+    if shift is not None and words[week + 1].lower == "week":
+        return read_as(cycle.occurrence(cycle.number(scene.now) + shift), week + 2)
+    if is_short:
+        return Read(cycle, at + 1, "never" if word.lower in ("sun", "sat") else "day")
+    return Read(cycle, end)
+
+
+def _dated(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read the date behind a weekday, which it may belong to: `, 5 May`, ` the 5th of May`."""
+    at = words.skip(words.skip(at, ",", "the"), "the")
+    found = _day_before_month(words, at, scene) or _month_first(words, at, scene)
+    return found if found is not None and not found.doubt and found.value.unit in ("day", "span") else None
+
+
+def _season(words: Words, at: int, scene: Scene) -> Read | None:
+    word = words[at]
+    month = SEASONS.get(word.lower)
+    if month is None:
+        return None
+    doubt = "fall" if word.lower == "fall" or (word.is_capitalised and word.lower == "spring") else "season"
+    found = _yearly(words, at + 1, scene, "season", lambda year: months(year, month, 3, "season"), doubt)
+    return None if found.doubt and words[at + 1].lower == "of" else found
+
+
+def _holiday(words: Words, at: int, scene: Scene) -> Read | None:
+    match = HOLIDAY.match(words.text, words[at].start)
+    if match is None:
+        return None
+    name = match[1].lower().replace("’", "'")
+    return _yearly(words, words.after(match.end(), at), scene, "day", lambda year: _holiday_of(year, name), "day")
+
+
+def _holiday_of(year: int, name: str) -> Period:
+    count = 1
+    if name == "thanksgiving":
+        first = datetime(year, 11, 1)  # noqa: DTZ001
+        first += timedelta(days=(3 - first.weekday()) % 7 + 21)
+    elif name in EASTER_DAYS:
+        from dateutil.easter import easter
+
+        shift, count = EASTER_DAYS[name]
+        first = datetime.combine(easter(year), datetime.min.time()) + timedelta(days=shift)
+    else:
+        month, number, count = FIXED_HOLIDAYS[name]
+        first = datetime(year, month, number)  # noqa: DTZ001
+    return days(first, count, "day" if count == 1 else "span")
+
+
+def _quarter(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `Q3 2025`, `Q3`, and `H1 2025`, which needs its year."""
+    end = at + 2 if words[at + 1].lower in ("/", "-") and words[at + 1].glued else at + 1
+    half, quarter = HALF.fullmatch(words[at].text), QUARTER.fullmatch(words[at].text)
+    if half is not None:
+        first = int(half[1]) * 6 - 5
+        return _only_with_year(_yearly(words, end, scene, "half", lambda year: months(year, first, 6, "half")))
+    if quarter is None:
+        return None
+    start = int(quarter[1]) * 3 - 2
+    found = _yearly(words, end, scene, "quarter", lambda year: months(year, start, 3, "quarter"), "month")
+    return found if end == at + 1 else _only_with_year(found)
+
+
+def _decade(words: Words, at: int) -> Read | None:
+    """Read `1990s`; `the nineties` and `the 90s` where a preposition says that it is no temperature, `the` no age."""
+    word = words[at]
+    short_at = at - 1 if words[at - 1].lower == "'" else at
+    if words[short_at - 1].lower == "-":
+        short_at -= 1
+    match = DECADE.fullmatch(word.lower)
+    first = int(match[1]) * 10 if match is not None and match[1] else 0
+    if 1700 <= first <= 2090:
+        return Read(years(first, 10, "decade"), at + 1)
+    short = int(match[2]) * 10 if match is not None and match[2] else DECADES.get(word.lower)
+    if short is None or "the" not in (words[short_at - 1].lower, words[short_at - 2].lower):
+        return None
+    return Read(years(1900 + short, 10, "decade"), at + 1, "year")
+
+
+# Dates and amounts told from now.
+
+SECONDS = {"second": 1, "minute": 60, "hour": 3600}
+BEFORE_ROLLING = frozenset(
+    {"", "the", "these", "in", "over", "during", "for", "within", "from", "of", "this", "our", ",", "(", '"'}
+)
+"""What stands before `last two weeks` where it is a date: after other words `last` is a verb."""
+FINEST = ("second", "minute", "hour", "day", "week", "month", "quarter", "year", "decade")
+
+
+class Amount(NamedTuple):
+    """So many of a unit, at least and at most."""
+
+    least: int
+    most: int
+    unit: str
+
+
+HALVES = {"year": Amount(6, 6, "month"), "hour": Amount(30, 30, "minute"), "decade": Amount(5, 5, "year")}
+"""Half of a unit, where people say so and there is a smaller one."""
+
+
+def recurring(name: str) -> Cycle:
+    """Return the cycle of a weekday or `weekend`."""
+    return weekly(5, 2, "weekend") if name == "weekend" else weekly(WEEKDAYS[name], 1, "day")
+
+
+def read_relative(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read a date that is told from now."""
+    lower = words[at].lower
+    if lower in DAYS and not words.is_in_name(at):
+        period = days(moved(scene.today, "day", DAYS[lower]), 1, "day")
+        return Read(hours(period, 18, 30, "part") or period if lower == "tonight" else period, at + 1)
+    if lower in DEICTICS:
+        return _deictic(words, at, scene)
+    if lower == "weekend":
+        return Read(recurring(lower), at + 1, "day")
+    return _before_last(words, at, scene) if lower in ("day", "week", "month", "year", *WEEKDAYS) else None
+
+
+def _before_last(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `day before yesterday`, `week before last`, `Monday after next`."""
+    lower, side, anchor = words[at].lower, words[at + 1].lower, words[at + 2].lower
+    if lower == "day" and (side, anchor) in (("before", "yesterday"), ("after", "tomorrow")):
+        return Read(days(moved(scene.today, "day", -2 if side == "before" else 2), 1, "day"), at + 3)
+    if (side, anchor) not in (("before", "last"), ("after", "next")) or lower == "day":
+        return None
+    if words[at + 3].text.isalpha() and words[at + 3].lower in (*CALENDAR_UNITS, "weekend", *WEEKDAYS):
+        return None
+    shift = -1 if side == "before" else 1
+    if lower not in WEEKDAYS:
+        return Read(_unit_from_now(scene, lower, 2 * shift), at + 3)
+    near = (previous if shift < 0 else following)(recurring(lower), scene)
+    if near is None or near.since is None:
+        return None
+    return Read(days(moved(near.since, "week", shift), 1, "day"), at + 3)
+
+
+def _unit_from_now(scene: Scene, unit: str, shift: int) -> Period:
+    """Return the calendar unit so many before or after that of now."""
+    return of_unit(moved(floor(scene.now, unit), unit, shift), unit)
+
+
+def _deictic(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read what follows `last`, `this`, `next` and their like."""
+    start, how = at, words[at].lower
+    if how == "this" and words[at + 1].lower in ("past", "coming", "last", "next"):
+        at, how = at + 1, words[at + 1].lower
+    rolling = _rolling(words, start, at, scene)
+    if rolling is not None:
+        return rolling
+    lower = words[at + 1].lower
+    side = -1 if how in BACK else 1 if how in AHEAD else 0
+    is_plain = lower in (*CALENDAR_UNITS, "weekend", *WEEKDAYS)
+    if how in ("past", "previous", "coming", "upcoming", "current") and not is_plain:
+        return None
+    if lower in CALENDAR_UNITS:
+        return _unit(words, at + 2, scene, lower, side)
+    if lower == "weekend":
+        weekend = recurring(lower)
+        period = weekend.occurrence(weekend.number(scene.now) + side)
+        return read_as(period, at + 2) if words[at + 2].lower != "of" else None
+    if lower in DAYPARTS:
+        return _part(words, at, scene, side)
+    return _occurrence(words, at + 1, scene, side)
+
+
+def _unit(words: Words, end: int, scene: Scene, unit: str, side: int) -> Read | None:
+    """Return `last week` and, if one follows, the weekday of it."""
+    period = _unit_from_now(scene, unit, side)
+    if words[end].lower in ("of", "in") and side:
+        return None if words[end].lower == "of" else Read(period, end)
+    day_at = words.skip(end, "on")
+    weekday = WEEKDAYS.get(words[day_at].lower)
+    if unit == "week" and weekday is not None and period.since is not None:
+        return Read(days(moved(period.since, "day", weekday), 1, "day"), day_at + 1)
+    return Read(period, end)
+
+
+def _part(words: Words, at: int, scene: Scene, side: int) -> Read | None:
+    """Read `last night`, `this morning`; no other part of a day is told so."""
+    part = words[at + 1].lower
+    if (side < 0 and part not in ("night", "evening")) or side > 0 or (side == 0 and part == "night"):
+        return None
+    return read_as(hours(days(moved(scene.today, "day", side), 1, "day"), *DAYPARTS[part], "part"), at + 2)
+
+
+def _occurrence(words: Words, at: int, scene: Scene, side: int) -> Read | None:
+    """Read `last May`, `next Christmas`, `this Friday`: the nearest that is over, to come, or of this year or week."""
+    found = read_named(words, at, scene)
+    if found is None or found.doubt == "never" or not isinstance(found.value, Cycle):
+        return None
+    if words[at].text[:1].isdigit():
+        return None
+    if side == 0 and words[at].lower == "may" and words[at].text.islower() and words[found.end].text.isalpha():
+        return None
+    choose = {-1: previous, 0: current, 1: following}[side]
+    return read_as(choose(found.value, scene), found.end)
+
+
+def _rolling(words: Words, start: int, at: int, scene: Scene) -> Read | None:
+    """Read `the past three months`, `last few days`, `the last week`: up to now or on from it, by whole days."""
+    how, before = words[at].lower, words[start - 1].lower
+    if how not in ("last", "past", "next", "coming", "previous") or before not in BEFORE_ROLLING:
+        return None
+    amount = _amount(words, at + 1, allow_one=False)
+    if amount is None:
+        unit = words[at + 1].lower
+        usual = unit in ("week", "month", "year", "hour")
+        by_article = before == "the" and how in ("last", "next") and usual
+        if not by_article and not (how in ("past", "coming") and (usual or unit in ("quarter", "decade"))):
+            return None
+        amount = Amount(1, 1, unit), at + 2
+    (_, most, unit), end = amount
+    if words[end].lower == "of":
+        return None
+    back = how in BACK
+    if unit in SECONDS:
+        instant = epoch(scene.now, scene.zone, 0.0)
+        length = most * SECONDS[unit]
+        since, until = (instant - length, instant) if back else (instant, instant + length)
+        return Read(Period(wall(since, scene.zone), wall(until, scene.zone), "span"), end)
+    tomorrow = stretch(scene.today, "day")
+    if back:
+        return Read(Period(moved(scene.today, unit, -most), tomorrow, "span"), end)
+    return Read(Period(scene.today, stretch(tomorrow, unit, most), "span"), end)
+
+
+def _amount(words: Words, at: int, *, allow_one: bool = True) -> tuple[Amount, int] | None:
+    """Read `three weeks`, `a couple of days`, `2-3 months`, `an hour`, `half a year`; give it and the word behind."""
+    lower = words[at].lower
+    if lower == "half":
+        found = HALVES.get(words[at + 2].lower) if words[at + 1].lower in ("a", "an") else None
+        return (found, at + 3) if found is not None else None
+    if lower == "a" and words[at + 1].lower in ("couple", "few"):
+        at, lower = at + 1, words[at + 1].lower
+    if lower == "couple":
+        least, most, end = 2, 2, words.skip(at + 1, "of")
+    elif lower in VAGUE:
+        (least, most), end = VAGUE[lower], at + 1
+    elif lower in ("a", "an") and allow_one:
+        least, most, end = 1, 1, at + 1
+    else:
+        count = _count(words, at)
+        if count is None:
+            return None
+        least, most, end = count
+    unit = UNITS.get(words[end].lower)
+    if unit is None or most < 1:
+        return None
+    name, factor = unit
+    return Amount(least * factor, most * factor, name), end + 1
+
+
+def _count(words: Words, at: int) -> tuple[int, int, int] | None:
+    """Read one number or two, `2-3`, `two or three`: least, most, the word behind."""
+    first = _value(words, at)
+    if first is None:
+        return None
+    number, end = first
+    if words[end].lower in ("-", "to", "or"):
+        last = _value(words, end + 1, joined=True)
+        if last is not None and last[0] > number:
+            return number, *last
+    return number, number, end
+
+
+def _value(words: Words, at: int, *, joined: bool = False) -> tuple[int, int] | None:
+    """Read `45`, `five`, `forty-five`; give it and the word behind."""
+    word = words[at]
+    if word.is_number:
+        return (int(word.text), at + 1) if joined or is_loose(words, at) else None
+    number = NUMBERS.get(word.lower)
+    if number is None:
+        return None
+    ones_at = words.skip(at + 1, "-")
+    ones = NUMBERS.get(words[ones_at].lower, 0)
+    return (number + ones, ones_at + 1) if number in range(20, 100, 10) and 0 < ones < 10 else (number, at + 1)
+
+
+def read_amounts(words: Words, at: int) -> tuple[list[Amount], int] | None:
+    """Read amounts of time that add up: `2 years and 3 months`, `an hour and a half`, `two and a half hours`."""
+    count = _count(words, at)
+    if count is not None and words.says(count[2], "and", "a", "half"):
+        name, _ = UNITS.get(words[count[2] + 3].lower, ("", 1))
+        return ([Amount(count[0], count[1], name), HALVES[name]], count[2] + 4) if name in HALVES else None
+    amounts: list[Amount] = []
+    end = at
+    while len(amounts) <= 3:
+        found = _amount(words, words.skip(end, "and", ",") if amounts else end)
+        if found is None:
+            break
+        amounts.append(found[0])
+        end = found[1]
+    if amounts and amounts[-1].unit in HALVES and words.says(end, "and", "a", "half"):
+        amounts.append(HALVES[amounts[-1].unit])
+        end += 3
+    return (amounts, end) if amounts else None
+
+
+def read_moment_ago(words: Words, scene: Scene) -> datetime | None:
+    """Read a text that is nothing but how many hours, minutes or seconds ago; the latest moment that it may mean."""
+    found = read_amounts(words, 0)
+    if found is None:
+        return None
+    amounts, end = found
+    is_all = words[end].lower == "ago" and not words.text[words[end].end :].strip(" \t\n.")
+    is_exact = any(amount.unit in SECONDS for amount in amounts)
+    return _point(scene, amounts, -1, most=False) if is_all and is_exact else None
+
+
+def read_ago(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read `three days ago`, `a year ago today`, `two weeks from now`, `10 minutes ago`."""
+    found = read_amounts(words, at)
+    if found is None:
+        return None
+    amounts, end = found
+    if words[end].lower == "ago":
+        if words[end + 1].lower == "today" and amounts[-1].unit not in SECONDS:
+            return Read(of_unit(_point(scene, amounts, -1, most=True), "day"), end + 2)
+        return Read(_around(scene, amounts, -1), end + 1)
+    if words[end].lower == "from" and words[end + 1].lower in ("now", "today"):
+        return Read(_around(scene, amounts, 1), end + 2)
+    return None
+
+
+def read_ahead(words: Words, at: int, scene: Scene) -> Read | None:
+    """Read what follows `in`: `two weeks`, `an hour`, `3 days' time`; not how long something took.
+
+    Seconds and minutes are always taken for a duration.
+    """
+    found = read_amounts(words, at)
+    if found is None:
+        return None
+    amounts, end = found
+    before = words[at - 2].lower
+    if any(amount.unit in ("second", "minute") for amount in amounts) or words[end].lower in ("of", "ago", "or", "old"):
+        return None
+    if before.endswith("ed") or before in PAST_PARTICIPLES:
+        return None
+    if words[end].lower == "'":
+        end = words.skip(end + 1, "s")
+    return Read(_around(scene, amounts, 1), words.skip(end, "time"))
+
+
+def _around(scene: Scene, amounts: list[Amount], sign: int) -> Period:
+    """Return what is meant by so long ago: the calendar unit reached, for weeks the seven days around the day."""
+    unit = min((amount.unit for amount in amounts), key=FINEST.index)
+    near, far = (_reached(_point(scene, amounts, sign, most=most), unit, scene) for most in (False, True))
+    first, last = (far, near) if sign < 0 else (near, far)
+    return Period(first.since, last.until, near.unit if near == far else "span")
+
+
+def _reached(moment: datetime, unit: str, scene: Scene) -> Period:
+    if unit in SECONDS:
+        finest: Unit = "hour" if unit == "hour" else "minute"
+        start = floor(moment, finest)
+        end = epoch(start, scene.zone, 0.0) + SECONDS[finest]
+        return Period(start, wall(end, scene.zone), finest)
+    if unit == "week":
+        return days(floor(moment, "day") - timedelta(days=3), 7, "week")
+    return of_unit(moment, unit)
+
+
+def _point(scene: Scene, amounts: list[Amount], sign: int, *, most: bool) -> datetime:
+    """Return the moment so far from now: calendar units on the wall clock, hours and less in elapsed time."""
+    moment, elapsed = scene.now, 0
+    for amount in amounts:
+        count = sign * (amount.most if most else amount.least)
+        if amount.unit in SECONDS:
+            elapsed += count * SECONDS[amount.unit]
+        else:
+            moment = moved(moment, amount.unit, count)
+    return wall(epoch(moment, scene.zone, 0.0) + elapsed, scene.zone) if elapsed else moment
