@@ -1,7 +1,7 @@
 """Read and write issues in the JSON Lines format of beads.
 
 Fields that beads lacks are stored in our own field `commonplace`; fields of beads that we lack are kept in `rest` and
-written back.
+written back. What is not as beads has it is refused by a UsageError that names line and field.
 """
 
 from __future__ import annotations
@@ -29,22 +29,14 @@ _DECODER: Final = json.JSONDecoder()
 
 
 def to_line(issue: Issue) -> str:
-    """Return an issue as one line without its end.
-
-    Raises:
-        UsageError: a time of it is beyond the years 1 to 9999.
-    """
+    """Return an issue as one line without its end."""
     told = to_object(issue)
     line = json.dumps(told, ensure_ascii=False)
     return line if _is_writable(line) else json.dumps(told)
 
 
 def to_object(issue: Issue) -> dict[str, Any]:
-    """Return an issue as the object of its line.
-
-    Raises:
-        UsageError: a time of it is beyond the years 1 to 9999.
-    """
+    """Return an issue as the object of its line."""
     told: dict[str, Any] = {
         "id": issue.id,
         "title": issue.title,
@@ -79,9 +71,6 @@ def read(lines: Iterable[str], clean: Callable[[Any], Any] = lambda value: value
 
     Args:
         clean: what is to be done with the object of a line before it is read.
-
-    Raises:
-        UsageError: naming the first line that is no issue, or that has the id of an earlier one.
     """
     found: dict[str, Issue] = {}
     for number, line in enumerate(lines, 1):
@@ -94,11 +83,7 @@ def read(lines: Iterable[str], clean: Callable[[Any], Any] = lambda value: value
 
 
 def parsed(text: str, where: str) -> Any:
-    """Return what a JSON text holds.
-
-    Raises:
-        UsageError: it is none, or holds a number that is none.
-    """
+    """Return what a JSON text holds."""
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -110,9 +95,6 @@ def from_object(data: Any, where: str = "the issue") -> Issue:
 
     Args:
         where: names it in messages.
-
-    Raises:
-        UsageError: naming the field that is not as beads has it.
     """
     if not isinstance(data, dict):
         raise _wrong(where, "it is not an object")

@@ -3,6 +3,8 @@
 The shapes are those of `graphiti_core` (EpisodicNode, EntityNode, EntityEdge, EpisodicEdge) without embeddings, which
 its MCP server returns too. Values without a field in Graphiti are under the key `commonplace` as JSON text, since
 Graphiti's attributes hold no objects; only what cannot be derived from the rest, so that edits made there count.
+
+Each reader raises a ConfigError whose `path` names the value that is missing or wrong.
 """
 
 from __future__ import annotations
@@ -35,22 +37,14 @@ class Fields:
     path: str
 
     def id(self, name: str) -> str:
-        """Return an id.
-
-        Raises:
-            ConfigError: it is missing, empty or too long.
-        """
+        """Return an id."""
         value = self.text(name)
         if not value.strip() or len(value) > MAX_ID_CHARACTERS or "\0" in value:
             self.refuse(name, value, f"give it an id of 1 to {MAX_ID_CHARACTERS} characters")
         return value
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Return a text; null counts as absent.
-
-        Raises:
-            ConfigError: it is none, is too long, or is missing and there is no default.
-        """
+        """Return a text; null counts as absent."""
         value = self.values.get(name)
         if value is None and default is not None:
             return default
@@ -92,22 +86,14 @@ class Fields:
         return value
 
     def refuse(self, name: str, value: object, remedy: str) -> NoReturn:
-        """Say that a value is wrong.
-
-        Raises:
-            ConfigError: always.
-        """
+        """Say that a value is wrong."""
         where = f"{self.path}.{name}" if name else self.path
         shown = "missing" if value is None else f"{value!r:.60}"
         raise ConfigError(f"{where} is {shown}", path=where, remedy=remedy)
 
 
 def fields_of(value: object, path: str) -> Fields:
-    """Return the members of a JSON object.
-
-    Raises:
-        ConfigError: it is none.
-    """
+    """Return the members of a JSON object."""
     if not isinstance(value, dict):
         raise ConfigError(f"{path} is {value!r:.60}", path=path, remedy="give it an object")
     return Fields(value, path)
@@ -127,11 +113,7 @@ def differences(record: object, plain: object) -> dict[str, Any]:
 
 
 def checked(kind: type[T], values: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """Return values as fields of a dataclass.
-
-    Raises:
-        ConfigError: one is no field of it, or not of its type.
-    """
+    """Return values as fields of a dataclass."""
     types = {each.name: str(each.type) for each in fields(kind)}  # type: ignore[arg-type]
     found = Fields(values, path)
     for name, value in values.items():
@@ -146,11 +128,7 @@ def json_text(value: object) -> str:
 
 
 def from_json_text(text: object, path: str) -> Any:
-    """Return what a JSON text holds.
-
-    Raises:
-        ConfigError: it is none.
-    """
+    """Return what a JSON text holds."""
     try:
         return json.loads(text) if isinstance(text, str) else _not_text()
     except (ValueError, RecursionError):
@@ -247,9 +225,6 @@ def read_episode(value: object, path: str) -> Episode:
     """Return the episode of an EpisodicNode.
 
     An answer of the MCP server lacks `valid_at`: the time when it was taken in stands for it.
-
-    Raises:
-        ConfigError: a value is missing or wrong.
     """
     node = fields_of(value, path)
     source = node.text("source", "text")
@@ -299,9 +274,6 @@ def read_entity(value: object, path: str, now: float = 0.0) -> EntityItem:
 
     Args:
         now: when it was made, where it does not say.
-
-    Raises:
-        ConfigError: a value is missing or wrong.
     """
     node = fields_of(value, path)
     attributes, extra = _attributes(node)
@@ -362,9 +334,6 @@ def read_relation(value: object, path: str, now: float = 0.0) -> RelationItem:
 
     Args:
         now: when it was made, where it does not say.
-
-    Raises:
-        ConfigError: a value is missing or wrong.
     """
     edge = fields_of(value, path)
     attributes, extra = _attributes(edge)
@@ -413,11 +382,7 @@ def mentions_json(mentions: Sequence[Mention], group: str, created_at: float) ->
 
 
 def read_mentions(value: object, path: str) -> tuple[Mention, ...]:
-    """Return where an EpisodicEdge says that an episode mentions an entity.
-
-    Raises:
-        ConfigError: a value is missing or wrong.
-    """
+    """Return where an EpisodicEdge says that an episode mentions an entity."""
     edge = fields_of(value, path)
     episode, entity = edge.id("source_node_uuid"), edge.id("target_node_uuid")
     if EXTRA not in edge.values:

@@ -132,12 +132,7 @@ def _pattern_keywords() -> dict[str, Callable[..., Any]]:
 
 
 def _matches(pattern: str, text: str, deadline: float) -> bool:
-    """Tell whether a pattern is found in a text.
-
-    Raises:
-        TimeoutError: the deadline is over.
-        ValueError: the pattern is too large, or none.
-    """
+    """Tell whether a pattern is found in a text."""
     import regex
 
     counts = [max(map(int, filter(None, found)), default=1) for found in _COUNTS.findall(pattern)]

@@ -51,7 +51,10 @@ REQUEST_CODES: Final[frozenset[Code]] = frozenset(
 
 
 class SpecError(Exception):
-    """What ends a run. It never leaves the package: whoever asked gets its envelope."""
+    """What ends a run, at any point of it; `CODES` says when.
+
+    It never leaves the package: whoever asked gets its envelope.
+    """
 
     def __init__(self, message: str, code: Code, stage: str, task: str | None = None) -> None:
         super().__init__(message)
@@ -70,11 +73,7 @@ _WHAT: Final = "a spec"
 
 
 def read_spec(file: Path) -> Mapping[str, Any]:
-    """Return the document in a file of YAML or JSON.
-
-    Raises:
-        SpecError: SPEC_LOAD_ERROR: it is no such file, too large, no UTF-8, or `parse_spec` refuses it.
-    """
+    """Return the document in a file of YAML or JSON."""
     try:
         document = read_document(file, MAX_BYTES, _WHAT)
     except UsageError as error:
@@ -89,9 +88,6 @@ def parse_spec(data: bytes, name: str) -> Mapping[str, Any]:
 
     Args:
         name: where they come from, for messages.
-
-    Raises:
-        SpecError: SPEC_LOAD_ERROR.
     """
     try:
         document = parse_document(data, name, MAX_BYTES, _WHAT)
@@ -101,11 +97,7 @@ def parse_spec(data: bytes, name: str) -> Mapping[str, Any]:
 
 
 def plain(document: object, name: str) -> Mapping[str, Any]:
-    """Return a document that was parsed already, after checking that it is a mapping of plain values.
-
-    Raises:
-        SpecError: SPEC_LOAD_ERROR; the message names the path of the fault.
-    """
+    """Return a document that was parsed already, after checking that it is a mapping of plain values."""
     if document is None:
         raise refused(f"{name} is empty; it must be a mapping")
     if not isinstance(document, Mapping):
@@ -224,9 +216,6 @@ def understand(document: Mapping[str, Any], source: str) -> Spec:
 
     Args:
         source: where it came from, for messages.
-
-    Raises:
-        SpecError: SPEC_LOAD_ERROR with the paths of the faults.
     """
     faults = faults_in(document)
     if faults:
@@ -248,11 +237,7 @@ def understand(document: Mapping[str, Any], source: str) -> Spec:
 
 
 def choose(spec: Spec, name: str | None) -> Task:
-    """Return the task of that name; without one, the first that can be run.
-
-    Raises:
-        SpecError: TASK_NOT_FOUND.
-    """
+    """Return the task of that name; without one, the first that can be run."""
     if name is None:
         return next((task for task in spec.tasks.values() if not task.refusal), next(iter(spec.tasks.values())))
     if not isinstance(name, str) or name not in spec.tasks:

@@ -70,11 +70,7 @@ class Engines:
         self._budget: Budget = Budget(settings.max_calls, settings.max_tokens)
 
     def engine(self, step: Step) -> Engine:
-        """Return what answers a step.
-
-        Raises:
-            SpecError: RUN_ERROR: there is no such engine here; PROVIDER_ERROR: its model cannot be asked.
-        """
+        """Return what answers a step."""
         asked = step.intelligence
         given = self._given.get(step.name) if isinstance(self._given, Mapping) else self._given
         if given is not None:

@@ -67,11 +67,7 @@ class Library:
     network: bool = False
 
     def open(self, reference: str, caller: Source, task: str) -> tuple[Source, Mapping[str, Any]]:
-        """Return what a task's reference leads to.
-
-        Raises:
-            SpecError: SPEC_LOAD_ERROR: it leads nowhere, or where it may not.
-        """
+        """Return what a task's reference leads to."""
         written = reference.strip()
         try:
             if "://" in written:
@@ -220,11 +216,7 @@ class Planner:
         self._steps = 0
 
     def plan(self, spec: Spec, source: Source, name: str | None) -> Step:
-        """Return the step of a task, with all that runs before it.
-
-        Raises:
-            SpecError: a name leads nowhere, a reference cannot be followed, or either leads in a circle.
-        """
+        """Return the step of a task, with all that runs before it."""
         return self._called(spec, choose(spec, name), (source,))
 
     def _called(self, spec: Spec, task: Task, stack: tuple[Source, ...]) -> Step:
@@ -258,11 +250,7 @@ class Planner:
 
 
 def check_circles(spec: Spec, start: Task) -> None:
-    """Refuse a task whose dependencies lead back to one of them; every task is visited once.
-
-    Raises:
-        SpecError: CHAIN_CYCLE_ERROR, or TASK_NOT_FOUND for a dependency that is no task.
-    """
+    """Refuse a task whose dependencies lead back to one of them; every task is visited once."""
     done: set[str] = set()
     path: dict[str, None] = {start.name: None}
     waiting = [(start, iter(start.depends_on))]

@@ -93,9 +93,6 @@ def repair(task: Task, output: object, values: Mapping[str, Any]) -> object:
 
     Of too many turns the first are kept; a turn given more often than it was a candidate is given as often. A turn that
     differs from one candidate alone, and from that only in blanks, quotes or dashes, is that candidate, in its words.
-
-    Raises:
-        SpecError: OUTPUT_SCHEMA_ERROR: a turn was no candidate.
     """
     history = output.get("history") if isinstance(output, Mapping) else None
     if not isinstance(history, list):

@@ -39,11 +39,7 @@ _TURNS: Mapping[str, Any] = {
 
 
 def copied(values: object, task: str) -> dict[str, Any]:
-    """Return a deep copy of an input, which nothing that happens here can change.
-
-    Raises:
-        SpecError: CHAIN_INPUT_MISSING: it is no mapping, or holds what JSON cannot.
-    """
+    """Return a deep copy of an input, which nothing that happens here can change."""
     if not isinstance(values, Mapping):
         raise _unfit(f"the input must be an object, not {type(values).__name__}", task)
     try:
@@ -70,11 +66,7 @@ def with_defaults(task: Task, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_input(step: Step, values: Mapping[str, Any]) -> None:
-    """Hold an input to its task's schema.
-
-    Raises:
-        SpecError: CHAIN_INPUT_MISSING.
-    """
+    """Hold an input to its task's schema."""
     faults = faults_of(values, step.task.input)
     if HISTORY in values:
         found = faults_of(values[HISTORY], _TURNS)
@@ -86,11 +78,7 @@ def check_input(step: Step, values: Mapping[str, Any]) -> None:
 
 
 def check_early(step: Step, given: Mapping[str, Any]) -> None:
-    """Find what no dependency can mend, before the first of them costs anything.
-
-    Raises:
-        SpecError: CHAIN_INPUT_MISSING.
-    """
+    """Find what no dependency can mend, before the first of them costs anything."""
     if not step.before:
         return
     outputs = [{} if before.task.is_text else before.task.output.get("properties", {}) for before in step.before]
@@ -131,9 +119,6 @@ def output_of(task: Task, text: str) -> object:
 
     Where no schema is promised, nothing can tell a value from an aside: the value must be all there is, bare or in a
     fence, and any other reply is the output as it stands.
-
-    Raises:
-        SpecError: OUTPUT_SCHEMA_ERROR: a schema is promised, and the reply holds no JSON.
     """
     if task.is_text:
         return text
@@ -151,11 +136,7 @@ def output_of(task: Task, text: str) -> object:
 
 
 def check_output(task: Task, output: object) -> None:
-    """Hold an output to the task's schema and contract; text is held to neither.
-
-    Raises:
-        SpecError: OUTPUT_SCHEMA_ERROR or CONTRACT_VIOLATION.
-    """
+    """Hold an output to the task's schema and contract; text is held to neither."""
     if task.is_text:
         return
     faults = faults_of(output, {"type": "object", **task.output}) if task.output else []
@@ -239,11 +220,7 @@ def run(
 
 
 def opened(spec: str | Path | Mapping[str, Any]) -> tuple[Spec, Source]:
-    """Return a spec and where it came from.
-
-    Raises:
-        SpecError: SPEC_LOAD_ERROR.
-    """
+    """Return a spec and where it came from."""
     if not isinstance(spec, str | Path):
         return understand(plain(spec, "the spec"), "the spec"), Source("the spec")
     file = Path(spec)

@@ -20,7 +20,6 @@ from commonplace.formats.foreign.reader import (
     load_json,
     plain_mapping,
     read_text,
-    unless_empty,
 )
 from commonplace.types import ORIGIN_OF_ROLE, TEXT_PARTS
 
@@ -94,14 +93,13 @@ class _Talk:
             self._positions[session] += 1
 
     def result(self, path: Path) -> Foreign:
-        """Return what was taken; see `unless_empty`."""
+        """Return what was taken; see `Notes.result`."""
         told = [f"{what}: {count:,}" for what, count in sorted(self._left_out.items())]
         if told:
             # Where nothing was taken in, what was left out is the reason.
             (self.notes.tell if self._memories else self.notes.add)(self._file, f"left out: {'; '.join(told)}")
         memories = tuple(self._memories.values())
-        found = Foreign(memories, problems=tuple(self.notes.problems), notices=tuple(self.notes.notices))
-        return unless_empty(found, path, "conversations")
+        return self.notes.result(path, "conversations", memories)
 
     def _text(self, content: object) -> object:
         """Return the text of a message's content: a text, or a list of parts of which some are texts."""
@@ -137,12 +135,7 @@ def is_messages(value: object) -> bool:
 
 
 def read_chatgpt(path: Path) -> Foreign:
-    """Read ChatGPT's export. Of a conversation that was tried again, the branch that was left open last is read.
-
-    Raises:
-        NotFoundError: there is no such file.
-        UsageError: nothing of it can be read.
-    """
+    """Read ChatGPT's export. Of a conversation that was tried again, the branch that was left open last is read."""
     talk = _Talk(path.name, "chatgpt")
     for where, conversation, mapping in _conversations(path, "mapping", dict, talk.notes):
         branch = _branch(mapping, conversation.get("current_node"))
@@ -155,12 +148,7 @@ def read_chatgpt(path: Path) -> Foreign:
 
 
 def read_claude(path: Path) -> Foreign:
-    """Read Claude's export.
-
-    Raises:
-        NotFoundError: there is no such file.
-        UsageError: nothing of it can be read.
-    """
+    """Read Claude's export."""
     talk = _Talk(path.name, "claude")
     for where, conversation, messages in _conversations(path, "chat_messages", list, talk.notes):
         session = talk.notes.text(conversation.get("uuid") or where, where, "uuid")
@@ -169,12 +157,7 @@ def read_claude(path: Path) -> Foreign:
 
 
 def read_messages(path: Path) -> Foreign:
-    """Read messages with a role and a content: JSON Lines, or JSON, of messages or of conversations that hold them.
-
-    Raises:
-        NotFoundError: there is no such file.
-        UsageError: nothing of it can be read.
-    """
+    """Read messages with a role and a content: JSON Lines, or JSON, of messages or of conversations that hold them."""
     talk = _Talk(path.name, "chat")
     for where, line in _lines(path, talk.notes):
         inner = line.get("message")

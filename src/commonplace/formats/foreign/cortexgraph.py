@@ -20,7 +20,6 @@ from commonplace.formats.foreign.reader import (
     json_lines,
     plain_mapping,
     read_text,
-    unless_empty,
 )
 from commonplace.types import STATUSES
 
@@ -31,12 +30,7 @@ _OWN: Final = frozenset("id content meta created_at last_used use_count strength
 
 
 def read(path: Path) -> Foreign:
-    """Read the folder that holds both files, or the file of memories with the other beside it.
-
-    Raises:
-        NotFoundError: there is no file of memories.
-        UsageError: nothing of it can be read.
-    """
+    """Read the folder that holds both files, or the file of memories with the other beside it."""
     is_folder = path.is_dir()
     file = path / MEMORIES if is_folder else path
     notes = Notes()
@@ -51,8 +45,7 @@ def read(path: Path) -> Foreign:
             notes.add(RELATIONS, str(error))
         else:
             links = tuple(link for where, line in lines if (link := _link(line, where, memories, notes)))
-    found = Foreign(tuple(memories.values()), links, problems=tuple(notes.problems), notices=tuple(notes.notices))
-    return unless_empty(found, path, "cortexgraph's memories")
+    return notes.result(path, "cortexgraph's memories", memories.values(), links)
 
 
 def _live_lines(file: Path, notes: Notes, *, follow: bool) -> Iterator[tuple[str, Mapping[str, object]]]:

@@ -26,7 +26,7 @@ READERS: Final[Mapping[str, Callable[[Path], Foreign]]] = MappingProxyType(
         "openclaw": openclaw.read,
     }
 )
-"""How each format is read, by its name."""
+"""How each format is read, by its name: NotFoundError where nothing is there, UsageError where nothing can be read."""
 
 LOOKED_FOR: Final = (
     "a JSON file with a list of memories, or one under results or memories (mem0), "

@@ -16,7 +16,6 @@ from commonplace.formats.foreign.reader import (
     json_lines,
     plain_mapping,
     read_text,
-    unless_empty,
 )
 
 SOURCE = "mcp-memory"
@@ -31,12 +30,7 @@ def is_entry(value: object) -> bool:
 
 
 def read(path: Path) -> Foreign:
-    """Read the file; of an entity that comes twice the observations are taken together.
-
-    Raises:
-        NotFoundError: there is no such file.
-        UsageError: nothing of it can be read.
-    """
+    """Read the file; of an entity that comes twice the observations are taken together."""
     notes = Notes()
     memories: list[ForeignMemory] = []
     relations: dict[tuple[str, str, str], str] = {}
@@ -71,8 +65,7 @@ def read(path: Path) -> Foreign:
         ForeignFact(where, _spaced(one), type_, _spaced(other), types.get(one, ""), types.get(other, ""))
         for (one, type_, other), where in relations.items()
     )
-    found = Foreign(tuple(memories), facts=facts, problems=tuple(notes.problems), notices=tuple(notes.notices))
-    return unless_empty(found, path, "the MCP memory server's graph")
+    return notes.result(path, "the MCP memory server's graph", memories, facts=facts)
 
 
 def _observations(name: str, type_: str, line: Mapping[str, object], where: str, notes: Notes) -> list[ForeignMemory]:

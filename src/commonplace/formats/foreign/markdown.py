@@ -28,7 +28,6 @@ from commonplace.formats.foreign.reader import (
     markdown_files,
     note_text,
     plain_mapping,
-    unless_empty,
     wikilinks,
 )
 from commonplace.formats.yaml import FrontMatter, parse_front_matter
@@ -156,22 +155,12 @@ class _Note:
 
 
 def read_basic_memory(path: Path) -> Foreign:
-    """Read all notes below a folder, with observations and relations.
-
-    Raises:
-        NotFoundError: there is no such folder.
-        UsageError: nothing of it can be read.
-    """
+    """Read all notes below a folder, with observations and relations."""
     return _read(path, "basic-memory's notes", has_observations=True)
 
 
 def read_notes(path: Path) -> Foreign:
-    """Read all notes below a folder; a note without a date of its own has that of a name like `2026-05-01`.
-
-    Raises:
-        NotFoundError: there is no such folder.
-        UsageError: nothing of it can be read.
-    """
+    """Read all notes below a folder; a note without a date of its own has that of a name like `2026-05-01`."""
     return _read(path, "Markdown notes", has_observations=False)
 
 
@@ -187,9 +176,7 @@ def _read(path: Path, what: str, *, has_observations: bool) -> Foreign:
         if note:
             notes[note.memory.id] = note
     memories = [memory for note in notes.values() for memory in (note.memory, *note.observations)]
-    links = tuple(_links(notes.values(), problems))
-    found = Foreign(tuple(memories), links, problems=tuple(problems.problems), notices=tuple(problems.notices))
-    return unless_empty(found, path, what)
+    return problems.result(path, what, memories, _links(notes.values(), problems))
 
 
 def _note(

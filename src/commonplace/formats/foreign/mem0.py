@@ -19,7 +19,6 @@ from commonplace.formats.foreign.reader import (
     load_json,
     plain_mapping,
     read_text,
-    unless_empty,
 )
 
 LISTS: Final = ("results", "memories")
@@ -28,12 +27,7 @@ _OWN: Final = frozenset({"id", *TEXTS, "metadata", "categories", "created_at", "
 
 
 def read(path: Path) -> Foreign:
-    """Read an export; what it says of users, agents and runs is in the metadata.
-
-    Raises:
-        NotFoundError: there is no such file.
-        UsageError: nothing of it can be read.
-    """
+    """Read an export; what it says of users, agents and runs is in the metadata."""
     text = read_text(path)
     notes = Notes()
     document, fault = load_json(text)
@@ -49,8 +43,7 @@ def read(path: Path) -> Foreign:
         elif memory:
             memories[memory.id] = memory
     facts = _facts(document, path.name, notes)
-    found = Foreign(tuple(memories.values()), facts=facts, problems=tuple(notes.problems), notices=tuple(notes.notices))
-    return unless_empty(found, path, "a mem0 export")
+    return notes.result(path, "a mem0 export", memories.values(), facts=facts)
 
 
 def entries_of(document: object) -> list[object] | None:

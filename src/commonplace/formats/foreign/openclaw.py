@@ -21,7 +21,6 @@ from commonplace.formats.foreign.reader import (
     markdown_files,
     note_text,
     plain_mapping,
-    unless_empty,
     wikilinks,
 )
 from commonplace.types import Tier
@@ -40,12 +39,7 @@ _CATEGORIES: Final = {
 
 
 def read(path: Path) -> Foreign:
-    """Read a workspace. Long-term memory has tier long, a day's file short and its date; other files of `memory/` none.
-
-    Raises:
-        NotFoundError: there is no such folder.
-        UsageError: nothing of it can be read.
-    """
+    """Read a workspace: long-term memory has tier long, a day's file short and its date, other files of `memory/` none."""
     folder = folder_of(path)
     notes = Notes()
     memories: list[ForeignMemory] = []
@@ -53,8 +47,7 @@ def read(path: Path) -> Foreign:
         text = note_text(folder, name, notes.problems)
         if text is not None:
             memories += _memories(name, text, notes)
-    found = Foreign(tuple(memories), problems=tuple(notes.problems), notices=tuple(notes.notices))
-    return unless_empty(found, path, "an OpenClaw workspace")
+    return notes.result(path, "an OpenClaw workspace", memories)
 
 
 def _files(folder: Path, notes: Notes) -> Iterator[str]:

@@ -98,6 +98,27 @@ class Notes:
             return ()
         return distinct(self.text(item, where, name).strip().removeprefix("#") for item in value)
 
+    def result(
+        self,
+        path: Path,
+        what: str,
+        memories: Iterable[ForeignMemory],
+        links: Iterable[ForeignLink] = (),
+        facts: Iterable[ForeignFact] = (),
+    ) -> Foreign:
+        """Return all that was read.
+
+        Raises:
+            UsageError: there were only problems.
+        """
+        found = Foreign(tuple(memories), tuple(links), tuple(facts), tuple(self.problems), tuple(self.notices))
+        if found.memories or found.facts or not found.problems:
+            return found
+        first = found.problems[0]
+        more = f", and {len(found.problems) - 1} more problems" if len(found.problems) > 1 else ""
+        message = f"nothing in {path} could be read as {what}: {first.path}: {first.reason}{more}"
+        raise UsageError(message, remedy="check that this is the right file and whole")
+
 
 def _storable(text: str) -> str:
     if text.isascii():
@@ -239,10 +260,6 @@ def read_text(path: Path, *, follow: bool = True, name: str = "") -> str:
     Args:
         follow: whether the path may be a link; what a folder merely holds may not.
         name: what messages call it, where that is not the whole path.
-
-    Raises:
-        NotFoundError: there is no such file.
-        UsageError: it is no regular file, too large, not readable or not UTF-8.
     """
     named = name or path
     try:
@@ -305,12 +322,7 @@ def _refuse_constant(name: str) -> object:
 
 
 def folder_of(path: Path) -> Path:
-    """Return the folder with its links resolved: it may itself be one, what lies in it may not lead out.
-
-    Raises:
-        NotFoundError: there is no such folder.
-        UsageError: it is no folder.
-    """
+    """Return the folder with its links resolved: it may itself be one, what lies in it may not lead out."""
     if not path.exists():
         raise NotFoundError(f"there is no folder {path}", remedy="check the path")
     if not path.is_dir():
@@ -370,17 +382,3 @@ def note_text(folder: Path, name: str, problems: list[FileProblem]) -> str | Non
     except (NotFoundError, UsageError) as error:
         problems.append(FileProblem(name, str(error)))
         return None
-
-
-def unless_empty(foreign: Foreign, path: Path, what: str) -> Foreign:
-    """Return what was read.
-
-    Raises:
-        UsageError: there were only problems.
-    """
-    if foreign.memories or foreign.facts or not foreign.problems:
-        return foreign
-    first = foreign.problems[0]
-    more = f", and {len(foreign.problems) - 1} more problems" if len(foreign.problems) > 1 else ""
-    message = f"nothing in {path} could be read as {what}: {first.path}: {first.reason}{more}"
-    raise UsageError(message, remedy="check that this is the right file and whole")
