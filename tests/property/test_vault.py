@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from commonplace.formats.journal import split_lines
 from commonplace.formats.vault import (
     MAX_STEM_BYTES,
     Note,
@@ -16,7 +17,6 @@ from commonplace.formats.vault import (
     escaped,
     file_names,
     file_stem,
-    lines_of,
     link_to,
     memory_id_of,
     read_note,
@@ -84,7 +84,7 @@ def test_a_text_is_read_back_to_the_byte(text: str) -> None:
 
 @given(CONTENTS)
 def test_nothing_in_a_text_begins_a_section_a_link_or_a_comment(text: str) -> None:
-    lines = lines_of(escaped(text))
+    lines = split_lines(escaped(text))
     for line, is_fenced in zip(lines, are_fenced(lines), strict=True):
         if not is_fenced:
             assert section_name(line) is None

@@ -101,9 +101,9 @@ def fences(lines: Sequence[str]) -> list[bool]:
     inside: list[bool] = []
     for start, end in pairwise([-1, *ids, len(lines)]):
         stretch = lines[start + 1 : end]
-        paired = _paired(stretch)
+        paired = paired_fences(stretch)
         if _looks_mispaired(stretch, paired):
-            paired = _paired(stretch, _DATED)
+            paired = paired_fences(stretch, _DATED)
         inside += [*paired, False]
     return inside[: len(lines)]
 
@@ -132,7 +132,7 @@ def write_text(text: str, deepest: int) -> list[str]:
     filled = [number for number, line in enumerate(lines) if not is_blank(line)]
     first, last = (filled[0], filled[-1]) if filled else (len(lines), -1)
     written = []
-    for number, (line, fenced) in enumerate(zip(lines, _paired(lines), strict=True)):
+    for number, (line, fenced) in enumerate(zip(lines, paired_fences(lines), strict=True)):
         at = 0 if number < first or number > last else _mark_at(line, deepest, fenced=fenced)
         written.append(line if at is None else f"{line[:at]}\\{line[at:]}")
     return written
@@ -216,8 +216,8 @@ def read_characters(written: str, also: str = "", *, always: str = _ALWAYS) -> s
     return _tokens(always).sub(read, written)
 
 
-def _paired(lines: Sequence[str], border: re.Pattern[str] | None = None) -> list[bool]:
-    """Return whether each line is in a fence that another closes, with no border between. Linear in the text."""
+def paired_fences(lines: Sequence[str], border: re.Pattern[str] | None = None) -> list[bool]:
+    """Return for each line, without its end, whether it is in a fence that another closes, with no border between."""
     closers: dict[str, list[tuple[int, int]]] = {"`": [], "~": []}  # below a line: lengths rise from last to first
     closed_by: dict[int, int] = {}
     for number in range(len(lines) - 1, -1, -1):

@@ -38,11 +38,12 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import reduce
 from typing import Final
 
 from commonplace.dates.time import iso
 from commonplace.formats.escaping import HIDDEN, visible
-from commonplace.formats.journal import read_characters, topic_of, write_characters
+from commonplace.formats.journal import paired_fences, read_characters, split_lines, topic_of, write_characters
 from commonplace.formats.yaml import load_yaml
 from commonplace.text.similarity import sha256
 
@@ -146,40 +147,18 @@ def _cut(words: str, most: int) -> str:
     return words[:end].strip(_EDGES)
 
 
-_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
-_FENCE: Final = re.compile(r" {0,3}(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})")
-_HEADING: Final = re.compile(r"(?P<lead> {0,3})(?P<slashes>\\*)(?=#{1,2}(?:[ \t\r\n]|\Z)|(?:-+|=+)[ \t]*(?:[\r\n]|\Z))")
-_OPEN_FENCE: Final = re.compile(r"(?P<lead> {0,3})(?P<slashes>\\*)(?=`{3}|~{3})")
-_TAG: Final = re.compile(r"(?P<lead>(?<!\\))(?P<slashes>\\*)(?=<[A-Za-z!/?%])")
-_TWICE: Final = re.compile(r"(?P<lead>(?P<mark>[\[%$]))(?P<slashes>\\*)(?=(?P=mark))")
-
+_HEADING: Final = r"#{1,2}(?:[ \t\r\n]|\Z)|(?:-+|=+)[ \t]*(?:[\r\n]|\Z)"
+_MARKS: Final = (
+    re.compile(rf"(?P<lead>\A {{0,3}})(?P<slashes>\\*)(?={_HEADING}|`{{3}}|~{{3}})"),
+    re.compile(r"(?P<lead>(?<!\\))(?P<slashes>\\*)(?=<[A-Za-z!/?%])"),
+    re.compile(r"(?P<lead>(?P<mark>[\[%$]))(?P<slashes>\\*)(?=(?P=mark))"),
+)
 _SECTION: Final = re.compile(r" {0,3}(#{1,2})[ \t]+(?P<name>[^\r\n]*?)[ \t]*(?:[ \t]#+[ \t]*)?(?:[\r\n]|\Z)")
 
 
-def lines_of(text: str) -> list[str]:
-    """Return the lines of a text with their ends, whichever these are; together they are the text."""
-    return [line for line in _LINE.findall(text) if line]
-
-
-def are_fenced(lines: list[str]) -> list[bool]:
+def are_fenced(lines: Iterable[str]) -> list[bool]:
     """Return for each line whether it belongs to fenced code, its fences included; code that nothing closes is none."""
-    inside = [False] * len(lines)
-    shortest_open: dict[str, int] = {}
-    number = 0
-    while number < len(lines):
-        opened = _FENCE.match(lines[number])
-        mark = opened[1] if opened else ""
-        # Where nothing closed a shorter fence, nothing closes this one: without that, many open ones take forever.
-        is_open = len(mark) >= shortest_open.get(mark[:1], len(mark) + 1)
-        end = _closing(lines, number, mark) if mark and not is_open else None
-        if end is None:
-            if mark and not is_open:
-                shortest_open[mark[0]] = len(mark)
-            number += 1
-        else:
-            inside[number : end + 1] = [True] * (end + 1 - number)
-            number = end + 1
-    return inside
+    return paired_fences([line.rstrip("\r\n") for line in lines])
 
 
 def section_name(line: str) -> str | None:
@@ -190,75 +169,44 @@ def section_name(line: str) -> str | None:
 
 def escaped(text: str) -> str:
     """Return a text as it is written into a section."""
-    return "".join(_changed(write_characters(text, always=""), more=True))
+    # Doubled, the backslashes that are there stay; one more, an odd one, takes the meaning of what follows.
+    return _changed(write_characters(text, always=""), lambda count: 2 * count + 1)
 
 
 def unescaped(text: str) -> str:
     """Return the text that was written into a section."""
-    return read_characters("".join(_changed(text, more=False)), always="")
+    return read_characters(_changed(text, lambda count: count // 2), always="")
 
 
-def _closing(lines: list[str], opened: int, mark: str) -> int | None:
-    for number in range(opened + 1, len(lines)):
-        fence = _FENCE.match(lines[number])
-        if fence and fence[1].startswith(mark) and not lines[number][fence.end() :].strip():
-            return number
-    return None
+def _changed(text: str, count: Callable[[int], int]) -> str:
+    """Return a text with another number of backslashes before each mark outside of code."""
 
+    def change(found: re.Match[str]) -> str:
+        return found["lead"] + "\\" * count(len(found["slashes"]))
 
-def _changed(text: str, *, more: bool) -> Iterator[str]:
-    lines = lines_of(text)
-    for line, is_fenced in zip(lines, are_fenced(lines), strict=True):
-        yield line if is_fenced else _written(line) if more else _read(line)
-
-
-def _written(line: str) -> str:
-    line = _at_start(_OPEN_FENCE, _odd, _at_start(_HEADING, _odd, line))
-    return _TWICE.sub(_one_more, _TAG.sub(_odd, line))
-
-
-def _read(line: str) -> str:
-    line = _at_start(_OPEN_FENCE, _half, _at_start(_HEADING, _half, line))
-    return _TWICE.sub(_one_less, _TAG.sub(_half, line))
-
-
-def _at_start(pattern: re.Pattern[str], change: Callable[[re.Match[str]], str], line: str) -> str:
-    found = pattern.match(line)
-    return change(found) + line[found.end() :] if found else line
-
-
-def _odd(found: re.Match[str]) -> str:
-    # Doubled, those that are there stay; and one more, which is always odd, takes its meaning from what follows.
-    return found["lead"] + "\\" * (2 * len(found["slashes"]) + 1)
-
-
-def _half(found: re.Match[str]) -> str:
-    return found["lead"] + "\\" * (len(found["slashes"]) // 2)
-
-
-def _one_more(found: re.Match[str]) -> str:
-    return found["lead"] + found["slashes"] + "\\"
-
-
-def _one_less(found: re.Match[str]) -> str:
-    return found["lead"] + found["slashes"][1:]
+    lines = split_lines(text)
+    return "".join(
+        line if is_fenced else reduce(lambda words, marks: marks.sub(change, words), _MARKS, line)
+        for line, is_fenced in zip(lines, are_fenced(lines), strict=True)
+    )
 
 
 CONTENT: Final = "Content"
 ENTITIES: Final = "Entities"
 FRONT: Final = "front matter"
 
-_KEYS: Final = (
-    "title",
-    "memory_id",
-    "memory_version",
-    "created",
-    "modified",
-    "tags",
-    "entities",
-    "promotion_reason",
-    "decay_score",
-)
+_KEYS: Final = {
+    "title": "title",
+    "memory_id": "memory_id",
+    "memory_version": "version",
+    "created": "created",
+    "modified": "modified",
+    "tags": "tags",
+    "entities": "entities",
+    "promotion_reason": "reason",
+    "decay_score": "score",
+}
+"""The keys of the front matter in their order, with the attributes of a note."""
 _KEY: Final = re.compile(r"""(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s\-#'"&*!|>%@`\[\]{},?:][^:#]*?))[ ]*:(?=[ \n]|\Z)""")
 _CLOSING: Final = re.compile(r"---[ \t]*(?:\n|\Z)")
 _UNSEEN: Final = re.compile(f"[\ufeff\ufffe\uffff]|{HIDDEN}")
@@ -367,7 +315,7 @@ def rewrite_note(text: str, note: Note, before: Iterable[Note]) -> Rewritten:
     if listed is None:
         by_hand.append(ENTITIES)
     else:
-        own = [line for line in lines_of(listed) if line.strip() and line.strip().removeprefix("- ") not in links]
+        own = [line for line in split_lines(listed) if line.strip() and line.strip().removeprefix("- ") not in links]
         by_hand += [ENTITIES] if own else []
         page.set_body(ENTITIES, _listed([link for each in entities if (link := link_to(each))], own))
     made = page.text(new)
@@ -470,7 +418,7 @@ def _blocks(lines: Iterable[str]) -> list[tuple[str, str]]:
 def _sections(body: str) -> list[tuple[str, str, str]]:
     """Return (name, heading, body) of the parts of a note; what stands before the first heading has the name ""."""
     found = [("", "", "")]
-    lines = lines_of(body)
+    lines = split_lines(body)
     for line, is_fenced in zip(lines, are_fenced(lines), strict=True):
         name = None if is_fenced else section_name(line)
         if name is not None:
@@ -481,18 +429,7 @@ def _sections(body: str) -> list[tuple[str, str, str]]:
 
 
 def _property(note: Note, key: str) -> str:
-    values: dict[str, object] = {
-        "title": note.title,
-        "memory_id": note.memory_id,
-        "memory_version": note.version,
-        "created": note.created,
-        "modified": note.modified,
-        "tags": note.tags,
-        "entities": note.entities,
-        "promotion_reason": note.reason,
-        "decay_score": note.score,
-    }
-    value = values[key]
+    value = getattr(note, _KEYS[key])
     if isinstance(value, tuple):
         return f"{key}:" + ("".join(f"\n  - {_quoted(each)}" for each in value) or " []")
     if isinstance(value, datetime):

@@ -39,7 +39,7 @@ _CATEGORIES: Final = {
 
 
 def read(path: Path) -> Foreign:
-    """Read a workspace: long-term memory has tier long, a day's file short and its date, other files of `memory/` none."""
+    """Read a workspace: long-term memory has tier long, a day's file short and its date, other files none."""
     folder = folder_of(path)
     notes = Notes()
     memories: list[ForeignMemory] = []
