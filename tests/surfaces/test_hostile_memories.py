@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from tests.surfaces.conftest import Program
 from tests.surfaces.mcp_process import Wire, call
 from tests.surfaces.test_journal import edit
-from tests.unit.text.test_escaping import flag, tags
+from tests.unit.formats.test_escaping import flag, tags
 
 import commonplace
 from commonplace.cli.app import cli

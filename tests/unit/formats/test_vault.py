@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from tests.unit.text.test_escaping import flag, tags
+from tests.unit.formats.test_escaping import flag, tags
 
 from commonplace.formats.escaping import HIDDEN
 from commonplace.formats.journal import split_lines
