@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
@@ -24,18 +25,12 @@ from commonplace.mcp.registry import (
     Registry,
     Resource,
     ResourceTemplate,
-    ServerInfo,
     Terms,
     Tool,
     ToolAnnotations,
     ToolResult,
 )
 from commonplace.mcp.schema import integers, problems
-
-
-def server_form(info: ServerInfo) -> dict[str, Any]:
-    """Return what a server says it is."""
-    return {"name": info.name, "title": info.title, "version": info.version}
 
 
 def capabilities_form(registry: Registry) -> dict[str, Any]:
@@ -52,12 +47,7 @@ def offers(registry: Registry, kind: str) -> bool:
 
 def tool_form(tool: Tool) -> dict[str, Any]:
     """Return a tool as it is listed."""
-    form: dict[str, Any] = {
-        "name": tool.name,
-        "title": tool.title,
-        "description": tool.description,
-        "inputSchema": tool.input_schema,
-    }
+    form = {**_described(tool), "inputSchema": tool.input_schema}
     if tool.output_schema is not None:
         form["outputSchema"] = tool.output_schema
     if tool.annotations is not None:
@@ -65,28 +55,24 @@ def tool_form(tool: Tool) -> dict[str, Any]:
     return form
 
 
-def resource_form(resource: Resource) -> dict[str, Any]:
-    """Return a resource as it is listed."""
-    form = {"uri": resource.uri, **_described(resource)}
-    return form if resource.size is None else {**form, "size": resource.size}
+def _resource_form(resource: Resource) -> dict[str, Any]:
+    size = {} if resource.size is None else {"size": resource.size}
+    return {"uri": resource.uri, **_described(resource), "mimeType": resource.mime_type, **size}
 
 
-def template_form(template: ResourceTemplate) -> dict[str, Any]:
-    """Return a template of resources as it is listed."""
-    return {"uriTemplate": template.uri_template, **_described(template)}
+def _template_form(template: ResourceTemplate) -> dict[str, Any]:
+    return {"uriTemplate": template.uri_template, **_described(template), "mimeType": template.mime_type}
 
 
-def prompt_form(prompt: Prompt) -> dict[str, Any]:
-    """Return a prompt as it is listed."""
+def _prompt_form(prompt: Prompt) -> dict[str, Any]:
     arguments = [
         {"name": one.name, "description": one.description, "required": one.is_required} for one in prompt.arguments
     ]
-    return {
-        "name": prompt.name,
-        "title": prompt.title,
-        "description": prompt.description,
-        "arguments": arguments,
-    }
+    return {**_described(prompt), "arguments": arguments}
+
+
+def _described(thing: Tool | Resource | ResourceTemplate | Prompt) -> dict[str, Any]:
+    return {"name": thing.name, "title": thing.title, "description": thing.description}
 
 
 def _hints(annotations: ToolAnnotations) -> dict[str, bool]:
@@ -101,16 +87,7 @@ def _hints(annotations: ToolAnnotations) -> dict[str, bool]:
     return {name: value for name, (value, default) in hints.items() if value is not default}
 
 
-def _described(thing: Resource | ResourceTemplate) -> Mapping[str, Any]:
-    return {
-        "name": thing.name,
-        "title": thing.title,
-        "description": thing.description,
-        "mimeType": thing.mime_type,
-    }
-
-
-PROBLEMS_TOLD = 5
+MAX_PROBLEMS = 5
 
 
 def call_tool(tools: Sequence[Tool], params: Mapping[str, Any], context: Context) -> dict[str, Any]:
@@ -130,11 +107,11 @@ def call_tool(tools: Sequence[Tool], params: Mapping[str, Any], context: Context
 
 
 def _run(tool: Tool, arguments: Mapping[str, Any], context: Context) -> ToolResult:
-    wrong = list(islice(problems(arguments, tool.input_schema), PROBLEMS_TOLD))
+    wrong = list(islice(problems(arguments, tool.input_schema), MAX_PROBLEMS))
     if wrong:
-        told = "".join(f"\n- {problem}" for problem in wrong)
-        told = f"{tool.name} was not run:{told}\nCorrect this and call it again."
-        return ToolResult(text=shortened(told), is_error=True)
+        listed = "".join(f"\n- {problem}" for problem in wrong)
+        text = f"{tool.name} was not run:{listed}\nCorrect this and call it again."
+        return ToolResult(text=shortened(text), is_error=True)
     try:
         return tool.handler(integers(arguments, tool.input_schema), context)
     except CommonplaceError as error:
@@ -208,7 +185,7 @@ def initialized(registry: Registry, terms: Terms) -> dict[str, Any]:
     return {
         "protocolVersion": terms.version,
         "capabilities": capabilities_form(registry),
-        "serverInfo": server_form(registry.info),
+        "serverInfo": _server_form(registry),
         **_instructions(registry),
     }
 
@@ -217,10 +194,14 @@ def completed(method: Method, result: dict[str, Any], registry: Registry, terms:
     """Return a result with what its era adds to it: in the stateless one it says what it is and whose."""
     if not terms.is_stateless:
         return result
-    added: dict[str, Any] = {"resultType": "complete", "_meta": {SERVER_KEY: server_form(registry.info)}}
+    added: dict[str, Any] = {"resultType": "complete", "_meta": {SERVER_KEY: _server_form(registry)}}
     if method.fresh_ms is not None:
         added |= {"ttlMs": method.fresh_ms, "cacheScope": method.scope}
     return {**result, **added}
+
+
+def _server_form(registry: Registry) -> dict[str, str]:
+    return {name: getattr(registry.info, name) for name in ("name", "title", "version")}
 
 
 def _instructions(registry: Registry) -> dict[str, str]:
@@ -235,35 +216,18 @@ def _discover(registry: Registry, _params: Params, _context: Context) -> dict[st
     }
 
 
-def _ping(_registry: Registry, _params: Params, _context: Context) -> dict[str, Any]:
-    return {}
-
-
-def _list(key: str, things: Sequence[_T], form: Callable[[_T], dict[str, Any]], params: Params) -> dict[str, Any]:
-    """Every list is one page, so that no cursor is ever given out."""
+def _list(
+    key: str,
+    things: Callable[[Registry], Sequence[_T]],
+    form: Callable[[_T], dict[str, Any]],
+    registry: Registry,
+    params: Params,
+    _context: Context,
+) -> dict[str, Any]:
+    """Return a list as one page, so that no cursor is ever given out."""
     if params.get("cursor") is not None:
         raise ProtocolError(INVALID_PARAMS, "the list has one page and this cursor is none of ours; leave it out")
-    return {key: [form(thing) for thing in things]}
-
-
-def _list_tools(registry: Registry, params: Params, _context: Context) -> dict[str, Any]:
-    return _list("tools", registry.tools, tool_form, params)
-
-
-def _list_prompts(registry: Registry, params: Params, _context: Context) -> dict[str, Any]:
-    return _list("prompts", registry.prompts, prompt_form, params)
-
-
-def _list_templates(registry: Registry, params: Params, _context: Context) -> dict[str, Any]:
-    return _list("resourceTemplates", registry.templates, template_form, params)
-
-
-def _list_resources(registry: Registry, params: Params, _context: Context) -> dict[str, Any]:
-    return _list("resources", _resources(registry), resource_form, params)
-
-
-def _call(registry: Registry, params: Params, context: Context) -> dict[str, Any]:
-    return call_tool(registry.tools, params, context)
+    return {key: [form(thing) for thing in things(registry)]}
 
 
 def _read(registry: Registry, params: Params, context: Context) -> dict[str, Any]:
@@ -313,18 +277,24 @@ def _get_prompt(registry: Registry, params: Params, context: Context) -> dict[st
     if missing := [one.name for one in prompt.arguments if one.is_required and one.name not in arguments]:
         raise ProtocolError(INVALID_PARAMS, f"the prompt {name} needs {', '.join(missing)}")
     messages = prompt.handler(arguments, context)
-    told = [{"role": one.role, "content": {"type": "text", "text": one.text}} for one in messages]
-    return {"description": prompt.description, "messages": told}
+    forms = [{"role": one.role, "content": {"type": "text", "text": one.text}} for one in messages]
+    return {"description": prompt.description, "messages": forms}
 
 
+_TOOLS = partial(_list, "tools", lambda registry: registry.tools, tool_form)
+_PROMPTS = partial(_list, "prompts", lambda registry: registry.prompts, _prompt_form)
+_RESOURCES = partial(_list, "resources", _resources, _resource_form)
+_TEMPLATES = partial(_list, "resourceTemplates", lambda registry: registry.templates, _template_form)
 _BOTH: Mapping[str, Method] = {
-    "tools/list": Method(_list_tools, "tools", fresh_ms=_LISTS_FRESH_MS),
-    "tools/call": Method(_call, "tools", runs_handlers=True),
-    "resources/list": Method(_list_resources, "resources", runs_handlers=True, fresh_ms=0, scope="private"),
-    "resources/templates/list": Method(_list_templates, "resources", fresh_ms=_LISTS_FRESH_MS),
+    "tools/list": Method(_TOOLS, "tools", fresh_ms=_LISTS_FRESH_MS),
+    "tools/call": Method(
+        lambda registry, params, context: call_tool(registry.tools, params, context), "tools", runs_handlers=True
+    ),
+    "resources/list": Method(_RESOURCES, "resources", runs_handlers=True, fresh_ms=0, scope="private"),
+    "resources/templates/list": Method(_TEMPLATES, "resources", fresh_ms=_LISTS_FRESH_MS),
     "resources/read": Method(_read, "resources", runs_handlers=True, fresh_ms=0, scope="private"),
-    "prompts/list": Method(_list_prompts, "prompts", fresh_ms=_LISTS_FRESH_MS),
+    "prompts/list": Method(_PROMPTS, "prompts", fresh_ms=_LISTS_FRESH_MS),
     "prompts/get": Method(_get_prompt, "prompts", runs_handlers=True),
 }
-_SESSION: Mapping[str, Method] = {"ping": Method(_ping), **_BOTH}
+_SESSION: Mapping[str, Method] = {"ping": Method(lambda _registry, _params, _context: {}), **_BOTH}
 _STATELESS: Mapping[str, Method] = {"server/discover": Method(_discover, fresh_ms=_LISTS_FRESH_MS), **_BOTH}

@@ -14,9 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
-from commonplace.errors import ConfigError
 from commonplace.formats.jsonrpc import INVALID_PARAMS, ProtocolError
-from commonplace.mcp.schema import Schema, check_schema
+from commonplace.mcp.schema import Schema
 
 SESSION_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS_VERSIONS = ("2026-07-28",)
@@ -105,10 +104,10 @@ def progress_token(params: Mapping[str, Any]) -> int | str | None:
     return token if isinstance(token, int | str) and not isinstance(token, bool) else None
 
 
-def _client(told: Any) -> ClientInfo | None:
-    if not isinstance(told, dict):
+def _client(info: Any) -> ClientInfo | None:
+    if not isinstance(info, dict):
         return None
-    name, version = told.get("name"), told.get("version")
+    name, version = info.get("name"), info.get("version")
     return ClientInfo(name, version) if isinstance(name, str) and isinstance(version, str) else None
 
 
@@ -179,11 +178,7 @@ ToolHandler: TypeAlias = Callable[[Mapping[str, Any], Context], ToolResult]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """Something a model may call. The handler gets arguments that fit `input_schema`, with defaults not filled in.
-
-    Raises:
-        ConfigError: a schema says what is not checked here, or is not about an object.
-    """
+    """Something a model may call. The handler gets arguments that fit `input_schema`, with defaults not filled in."""
 
     name: str
     title: str
@@ -192,14 +187,6 @@ class Tool:
     handler: ToolHandler
     output_schema: Schema | None = None
     annotations: ToolAnnotations | None = None
-
-    def __post_init__(self) -> None:
-        for schema in (self.input_schema, self.output_schema):
-            if schema is None:
-                continue
-            check_schema(schema, self.name)
-            if schema.get("type") != "object":
-                raise ConfigError("the arguments and the result of a tool are objects", path=self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,9 +283,6 @@ class Registry:
 
     Attributes:
         resources: returns what can be read now; asked anew for every list and every reading. None for no resources.
-
-    Raises:
-        ConfigError: two tools, or two prompts, have one name.
     """
 
     info: ServerInfo
@@ -306,11 +290,3 @@ class Registry:
     resources: Callable[[], Sequence[Resource]] | None = None
     templates: tuple[ResourceTemplate, ...] = ()
     prompts: tuple[Prompt, ...] = ()
-
-    def __post_init__(self) -> None:
-        for kind, names in (
-            ("tools", [tool.name for tool in self.tools]),
-            ("prompts", [one.name for one in self.prompts]),
-        ):
-            if len(set(names)) < len(names):
-                raise ConfigError("two have one name", path=kind)

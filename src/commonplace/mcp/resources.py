@@ -138,6 +138,3 @@ def _page(book: Engine, uri: str) -> Contents:
     kept = ending(excerpt.text.split("\n"), PAGE_TOKENS, book.count_tokens)
     text = "\n".join(kept) or beginning(excerpt.text, PAGE_TOKENS, book.count_tokens)
     return Contents(text, "text/markdown")
-
-
-__all__ = ["Host", "registry_of"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 from tests.unit.mcp.conversation import INFO, Talk, talking
 
-from commonplace.errors import ConfigError, NotFoundError, StoreBusyError, UsageError
+from commonplace.errors import NotFoundError, StoreBusyError, UsageError
 from commonplace.formats.jsonrpc import MAX_MESSAGE_LENGTH
 from commonplace.mcp import (
     Contents,
@@ -344,19 +344,3 @@ def test_prompts_are_listed_and_filled_in(talk: Talk) -> None:
 )
 def test_prompt_that_cannot_be_filled_in_is_told_why(talk: Talk, params: Any, code: int, told: str) -> None:
     assert talk.ask("prompts/get", params)["error"] == {"code": code, "message": told}
-
-
-@pytest.mark.parametrize(
-    "declare",
-    [
-        lambda: Tool("t", "T", "t", {"type": "string"}, add),
-        lambda: Tool("t", "T", "t", {}, add),
-        lambda: Tool("t", "T", "t", {"type": "object"}, add, {"type": "array"}),
-        lambda: Tool("t", "T", "t", {"type": "object", "minProperties": 1}, add),
-        lambda: Registry(INFO, (TOOLS[0], TOOLS[0])),
-        lambda: Registry(INFO, prompts=PROMPTS * 2),
-    ],
-)
-def test_offer_that_cannot_be_kept_is_refused_when_declared(declare: Callable[[], object]) -> None:
-    with pytest.raises(ConfigError):
-        declare()
