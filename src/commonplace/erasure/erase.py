@@ -16,7 +16,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from commonplace.dates.time import iso
-from commonplace.erasure.plan import Plan, make_plan
+from commonplace.erasure.plan import Plan, erase_parts, everything, make_plan, rehearse
 from commonplace.erasure.receipt import BACKUP, ELSEWHERE, LEFT, STORE_SPACE, ForgetReceipt
 from commonplace.erasure.resume import (
     DATABASE,
@@ -31,7 +31,7 @@ from commonplace.erasure.resume import (
     vault_notes,
 )
 from commonplace.erasure.scan import MIN_LENGTH
-from commonplace.erasure.select import Wanted, all_of, choose, erase, everything, rehearse
+from commonplace.erasure.select import Wanted, all_of, choose
 from commonplace.erasure.verify import prove
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.ledger.erase import all_there_is
@@ -96,8 +96,8 @@ def forget(
                 change.knowledge.drop_context(name)
             if plan.chosen.parts.ids:
                 # What goes with them is known only now, and a run that is killed later cannot know it any more.
-                plan = plan.with_gone(erase(place.store, change.graph, _ground(place), plan.chosen.parts))
-                cleared += clear_logs(place, plan.gone.needles)
+                plan = replace(plan, gone=erase_parts(place.store, change, _ground(place), plan.chosen.parts))
+                cleared += clear_logs(place, plan.gone.traces.needles)
                 if place.untell is not None:
                     for id_, group in plan.gone.told:
                         place.untell(change, id_, group)
@@ -125,9 +125,8 @@ def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = F
 
     def planned() -> Plan:
         plan = make_plan(place.store, namespace, all_of(place.store, namespace))
-        return replace(
-            plan.with_gone(everything(place.store, namespace)), naming=all_there_is(place.store.ledger(namespace))
-        )
+        naming = all_there_is(place.store.ledger(namespace))
+        return replace(plan, gone=everything(place.store, namespace), naming=naming)
 
     if dry_run:
         plan = planned()
@@ -179,7 +178,7 @@ def _ground(place: ErasureRuntime) -> GraphRuntime:
 
 def _rehearsed(place: ErasureRuntime, namespace: str, plan: Plan, in_process: int) -> ForgetReceipt:
     if plan.chosen.parts.ids:
-        plan = plan.with_gone(rehearse(place.store, namespace, partial(_ground, place), plan.chosen.parts))
+        plan = replace(plan, gone=rehearse(place.store, namespace, partial(_ground, place), plan.chosen.parts))
     receipt = _begun(place, namespace, plan, "", place.clock())
     lines = clear_logs(place, plan.needles, dry_run=True)
     notes = len(vault_notes(place, namespace, plan.chosen.memories, plan.vault_paths))

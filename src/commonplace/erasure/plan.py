@@ -2,21 +2,61 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from commonplace.erasure.scan import TOKENS, VECTOR, Collector, Needles, parts
-from commonplace.erasure.select import Chosen, Gone
-from commonplace.formats.escaping import strings
+from commonplace.erasure.scan import TOKENS, VECTOR, Collector, Needles
+from commonplace.erasure.select import Chosen, Parts
+from commonplace.graph.episodes import take_out
+from commonplace.graph.fact_keys import FactKeys, facts_of
+from commonplace.graph.runtime import GraphRuntime, Texts
+from commonplace.graph.service import facts_about, families, remove_entities, remove_facts
 from commonplace.ledger.erase import Naming, naming
-from commonplace.logs import query_hash
-from commonplace.store.contract import Store
+from commonplace.store.contract import MemoryChange, Store
+from commonplace.store.graph_contract import GraphChange, texts_of
+from commonplace.store.schema import SCHEMA, Table, table_of
 from commonplace.text.similarity import digest
-from commonplace.text.tokens import possible_terms
-from commonplace.types import StoredMemory
+from commonplace.types import GRAPH_KINDS, Filter, StoredMemory
+from commonplace.types.graph import GraphFilter, Subject
 
-_NUMBERS_AT_ONCE = 500
+Rows = Callable[..., Iterator[dict[str, Any]]]
+"""Reads the rows of a table whose columns have one of the given values."""
+
+_AT_ONCE: Final = 500
+_EVER: Final = GraphFilter(with_past=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """What would betray what went.
+
+    Attributes:
+        terms: the words under which the index had it.
+        vectors: int8, of its passages.
+        too_short: how many of its texts are too short to be looked for.
+    """
+
+    needles: Needles = field(default_factory=lambda: Needles({}))
+    terms: tuple[str, ...] = ()
+    vectors: tuple[bytes, ...] = ()
+    too_short: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """What went of a graph.
+
+    Attributes:
+        passages: by namespace of texts, the passages of all that was looked at; those that went are among them.
+        told: (id, group) of the episodes that went and are no memories: an outside graph may have been told of them.
+    """
+
+    parts: Parts = field(default_factory=Parts)
+    traces: Traces = field(default_factory=Traces)
+    passages: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    told: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,31 +65,23 @@ class Plan:
 
     Attributes:
         change: the store's change that it was made at; at another one it may be wrong.
-        versions: how many versions of memories go.
+        traces: of all but the graph, whose own are in `gone`.
+        rows: how many rows of each table go.
         passages: the numbers of all passages that go.
         firsts: (owner number, one of its passages) of what is no memory: whether it is still what it was.
-        terms: the words under which the index had it.
-        vectors: int8, of the passages; those of the graph's texts are in `gone`.
         vault_paths: the notes that were written of its memories.
-        items: how many of the owners are items of knowledge.
         naming: what of the ledger names these memories.
         gone: what went of the graph, known when it is erased.
     """
 
     chosen: Chosen
     change: int
-    needles: Needles
-    versions: int = 0
+    traces: Traces
+    rows: Mapping[str, int] = field(default_factory=dict)
     passages: tuple[int, ...] = ()
     firsts: tuple[tuple[int, int], ...] = ()
-    links: int = 0
-    blocks: int = 0
-    terms: tuple[str, ...] = ()
-    vectors: tuple[bytes, ...] = ()
     vault_paths: tuple[str, ...] = ()
-    items: int = 0
     naming: Naming = field(default_factory=Naming)
-    too_short: int = 0
     gone: Gone = field(default_factory=Gone)
 
     @property
@@ -57,28 +89,34 @@ class Plan:
         """The ids of all that goes, each once."""
         return tuple(dict.fromkeys((*self.chosen.ids, *self.gone.parts.ids)))
 
-    def with_gone(self, gone: Gone) -> Plan:
-        """Return the plan with what went of the graph."""
-        return replace(
-            self,
-            gone=gone,
-            needles=self.needles.with_others(gone.needles),
-            terms=tuple(sorted({*self.terms, *gone.terms})),
-            too_short=self.too_short + gone.too_short,
-        )
+    @property
+    def needles(self) -> Needles:
+        """Everything that is looked for."""
+        return self.traces.needles.with_others(self.gone.traces.needles)
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The words under which the index had it, sorted."""
+        return tuple(sorted({*self.traces.terms, *self.gone.traces.terms}))
+
+    @property
+    def too_short(self) -> int:
+        """How many of its texts are too short to be looked for."""
+        return self.traces.too_short + self.gone.traces.too_short
 
     def counts(self) -> dict[str, int]:
         """Return the counts of a receipt, as far as the store tells them."""
+        items = self.rows.get("knowledge_items", 0)
         return {
             "memories": len(self.chosen.memories),
             "derived": self.chosen.derived,
-            "versions": self.versions,
+            "versions": self.rows.get("memories", 0),
             "passages": len(self.passages),
-            "links": self.links,
-            "owners": len(self.chosen.owners) - self.items,
-            "knowledge": self.items,
+            "links": self.rows.get("links", 0),
+            "owners": len(self.chosen.owners) - items,
+            "knowledge": items,
             "contexts": len(self.chosen.contexts),
-            "blocks": self.blocks,
+            "blocks": self.rows.get("mirror_blocks", 0),
             "episodes": len(self.gone.parts.episodes),
             "entities": len(self.gone.parts.entities),
             "relations": len(self.gone.parts.relations),
@@ -87,132 +125,190 @@ class Plan:
         }
 
 
-@dataclass(slots=True)
-class _Collected:
-    """What is gathered while everything that goes is read once."""
-
-    collector: Collector = field(default_factory=Collector)
-    passages: list[int] = field(default_factory=list)
-    terms: set[str] = field(default_factory=set)
-    vectors: list[bytes] = field(default_factory=list)
-    vault_paths: set[str] = field(default_factory=set)
-    versions: int = 0
-
-
 def make_plan(store: Store, namespace: str, chosen: Chosen, *, in_process: Sequence[StoredMemory] = ()) -> Plan:
     """Read all that goes.
 
     Args:
         in_process: memories that were never stored; a log may have their words.
     """
-    change, got = store.change(), _Collected()
+    change, collector = store.change(), Collector()
     for memory in in_process:
-        _add_memory(got, memory)
-    for id_ in chosen.memories:
-        versions = store.versions(namespace, id_)
-        for memory in versions:
-            _add_memory(got, memory)
-        got.versions += len(versions)
-        _add_passages(store, namespace, got, [memory.number for memory in versions])
-    firsts = []
-    for number, owner in chosen.owners.items():
-        got.collector.add_id(owner.id)
-        for text in (owner.title, owner.summary):
-            _add_text(got, text)
-        firsts += [(number, passage) for passage in _add_passages(store, namespace, got, [number])[:1]]
-    items = _add_knowledge(store, namespace, got, chosen)
-    ids = set(chosen.memories)
-    blocks = [block for block in store.blocks(namespace) if block.id in ids]
-    for block in blocks:
-        got.collector.add_digest(block.digest)
-    links = {link for begin in range(0, len(ids), _NUMBERS_AT_ONCE) for link in _links(store, namespace, chosen, begin)}
+        # An id comes before words: a text that is also the id stands in the receipt, and betrays no more than that.
+        for record in (memory.owner, memory.record):
+            table = table_of(type(record))
+            columns = table.record_columns
+            collector.add_row(columns, {column.name: getattr(record, column.name) for column in columns})
+        collector.add_digest(digest(memory.record.content))
+    versions = [row["owner"] for row in store.table_rows(SCHEMA["memories"], namespace, id=chosen.memories)]
+    counts, paths, firsts = dict[str, int](), set[str](), dict[int, int]()
+    for table, row in _rows_that_go(store, namespace, chosen, versions):
+        counts[table.name] = counts.get(table.name, 0) + 1
+        collector.add_row(table.columns, row)
+        if table.name == "memories":
+            collector.add_digest(digest(row["content"]))
+            paths.add(row["vault_path"])
+        elif table.name == "passages":
+            firsts.setdefault(row["owner"], row["number"])
+    passages = store.passages_of(namespace, [*versions, *chosen.owners])
+    vectors = _vectors(store, namespace, passages, collector)
     return Plan(
         chosen=chosen,
         change=change,
-        needles=got.collector.needles(),
-        versions=got.versions,
-        passages=tuple(got.passages),
-        firsts=tuple(firsts),
-        links=len(links),
-        blocks=len(blocks),
-        terms=tuple(sorted(got.terms)),
-        vectors=tuple(got.vectors),
-        vault_paths=tuple(sorted(got.vault_paths)),
-        items=items,
+        traces=_traces(collector, vectors),
+        rows=counts,
+        passages=tuple(passages),
+        firsts=tuple((owner, passage) for owner, passage in firsts.items() if owner in chosen.owners),
+        vault_paths=tuple(sorted(paths - {""})),
         naming=naming(store.ledger(namespace), chosen.memories),
-        too_short=got.collector.too_short,
     )
 
 
-def _links(store: Store, namespace: str, chosen: Chosen, begin: int) -> set[tuple[str, str, str]]:
-    found = store.links(namespace, chosen.memories[begin : begin + _NUMBERS_AT_ONCE])
-    return {(link.source, link.target, link.type) for link in found}
+def _rows_that_go(
+    store: Store, namespace: str, chosen: Chosen, versions: Sequence[int]
+) -> Iterator[tuple[Table, dict[str, Any]]]:
+    """Yield every row that goes, with its table, but those of the graph and of the ledger."""
+    yield from store.hanging_rows(SCHEMA["owners"], [*versions, *chosen.owners])
+    context, block, link = (SCHEMA[name] for name in ("agent_contexts", "mirror_blocks", "links"))
+    yield from ((context, row) for row in store.table_rows(context, namespace, name=chosen.contexts))
+    yield from ((block, row) for row in store.table_rows(block, namespace, id=chosen.memories))
+    yield from ((link, row) for row in store.table_rows(link, namespace, source=chosen.memories))
+    ids = set(chosen.memories)
+    targeted = store.table_rows(link, namespace, target=chosen.memories)
+    yield from ((link, row) for row in targeted if row["source"] not in ids)
 
 
-def texts_of(memory: StoredMemory) -> Iterator[str]:
-    """Yield every text of one version of a memory but its content and id."""
-    record, owner = memory.record, memory.owner
-    yield from (record.source, record.category, owner.title, owner.summary, owner.session)
-    yield from (*owner.tags, *record.entities)
-    yield from strings(json.loads(record.metadata))
+def erase_parts(store: Store, change: MemoryChange, ground: GraphRuntime, chosen: Parts) -> Gone:
+    """Take parts out of a graph under change; return what went, and what would betray that.
+
+    Args:
+        store: what it reads is as it was before the change.
+    """
+    graph, texts = change.graph, Texts(ground.destination)
+    looked_at = _looked_at(graph, ground, chosen)
+    before = _Snapshot(change.table_rows, looked_at)
+    passages = {}
+    for kind, ids in zip(GRAPH_KINDS, (looked_at.entities, looked_at.relations), strict=True):
+        space = texts_of(ground.namespace, kind)
+        passages[space] = tuple(store.passages_of(space, list(store.owner_numbers(space, kind, ids).values())))
+    if chosen.episodes:
+        take_out(graph, ground, texts, chosen.episodes)
+    remove_facts(graph, ground, texts, chosen.relations)
+    remove_entities(graph, ground, texts, chosen.entities)
+    return _gone(store, before, _Snapshot(change.table_rows, looked_at), passages)
 
 
-def _add_memory(got: _Collected, memory: StoredMemory) -> None:
-    content = memory.record.content
-    # Before its words: a title or a text that is also the id stands in the receipt, and betrays no more than that.
-    got.collector.add_id(memory.owner.id)
-    _add_text(got, content)
-    got.collector.add_digest(digest(content))
-    for text in texts_of(memory):
-        got.collector.add_label(text)
-        got.terms |= possible_terms(text)
-    if memory.record.vault_path:
-        got.vault_paths.add(memory.record.vault_path)
+def rehearse(store: Store, namespace: str, ground: Callable[[], GraphRuntime], chosen: Parts) -> Gone:
+    """Return what `erase_parts` would, and change nothing: it is rolled back."""
+    gone = Gone()
+    with suppress(_RehearsedError), store.change_memories(namespace) as change:
+        # Asked for here, where nobody else can change the store's embedder any more.
+        gone = erase_parts(store, change, ground(), chosen)
+        raise _RehearsedError
+    return gone
 
 
-def _add_passages(store: Store, namespace: str, got: _Collected, owner_numbers: Sequence[int]) -> list[int]:
-    numbers = store.passages_of(namespace, owner_numbers)
-    for passage in store.passages(namespace, numbers).values():
-        for text in (passage.chunk.text, passage.chunk.heading):
-            _add_text(got, text)
-    for tokens in store.tokens(namespace, numbers).values():
-        got.collector.add_array(tokens.vector, VECTOR)
-        got.collector.add_array(tokens.token_ids, TOKENS)
-        if tokens.vector:
-            got.vectors.append(tokens.vector)
-    got.passages += numbers
-    return numbers
+def everything(store: Store, namespace: str) -> Gone:
+    """Return the whole graph of a namespace as what is to go."""
+    graph = store.graph(namespace)
+    parts = Parts(
+        tuple(each.id for each in graph.list_episodes(_EVER)),
+        tuple(each.id for each in graph.list_entities(_EVER)),
+        tuple(each.id for each in graph.list_relations(_EVER)),
+    )
+    passages = {
+        space: tuple(store.passages_of(space, store.matching_owners(space, Filter())))
+        for space in (texts_of(namespace, kind) for kind in GRAPH_KINDS)
+    }
+    return _gone(
+        store, _Snapshot(lambda table, **among: store.table_rows(table, namespace, **among), parts), None, passages
+    )
 
 
-def _add_knowledge(store: Store, namespace: str, got: _Collected, chosen: Chosen) -> int:
-    """Take what items of knowledge hold besides their passages, and the contexts of agents; return how many items."""
-    knowledge, items = store.knowledge(namespace), 0
-    numbers = list(chosen.owners)
-    for begin in range(0, len(numbers), _NUMBERS_AT_ONCE):
-        for item in knowledge.of_numbers(numbers[begin : begin + _NUMBERS_AT_ONCE]).values():
-            items += 1
-            _add_text(got, item.record.content)
-            _add_json(got, item.record.metadata)
-            got.collector.add_digest(item.record.digest)
-            got.collector.add_array(item.record.vector, VECTOR)
-    for name in chosen.contexts:
-        context = knowledge.context(name)
-        if context is not None:
-            _add_json(got, context.metadata)
-    return items
+class _RehearsedError(Exception):
+    """Raised in a change that is to be rolled back."""
 
 
-def _add_json(got: _Collected, text: str) -> None:
-    for each in strings(json.loads(text)):
-        got.collector.add_label(each)
-        got.terms |= possible_terms(each)
+class _Snapshot:
+    """What some parts of a graph say at one moment: their rows, and those that belong to them.
+
+    Attributes:
+        values: by (table, column, value), in the order in which they were read.
+        told: the group of each episode that is no memory.
+    """
+
+    def __init__(self, rows: Rows, looked_at: Parts) -> None:
+        self.values: dict[tuple[str, str, Any], None] = {}
+        episodes, entities, relations = (
+            self._add(name, rows(SCHEMA[name], id=ids))
+            for name, ids in (
+                ("episodes", looked_at.episodes),
+                ("entities", looked_at.entities),
+                ("relations", looked_at.relations),
+            )
+        )
+        self.parts = Parts(*(tuple(row["id"] for row in found) for found in (episodes, entities, relations)))
+        self.told = {row["id"]: row["group"] for row in episodes if not row["memory"]}
+        for table in SCHEMA.values():
+            if table.told == ("entity",):
+                self._add(table.name, rows(table, entity=self.parts.entities))
+            elif table.told == ("kind", "subject"):
+                self._add(table.name, rows(table, subject=self.parts.entities, kind=["entity"]))
+                self._add(table.name, rows(table, subject=self.parts.relations, kind=["relation"]))
+
+    def _add(self, table: str, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        held = list(rows)
+        columns = [column.name for column in SCHEMA[table].columns if column.is_erased and column.name != "id"]
+        self.values |= {(table, column, row[column]): None for row in held for column in columns}
+        return held
 
 
-def _add_text(got: _Collected, text: str) -> None:
-    if not text.strip():
-        return
-    got.collector.add_content(text)
-    got.terms |= possible_terms(text)
-    # A log names questions by these; somebody may have asked for the very words.
-    for question in dict.fromkeys((text, text.strip(), *parts(text))):
-        got.collector.add_digest(query_hash(question))
+def _gone(store: Store, before: _Snapshot, after: _Snapshot | None, passages: Mapping[str, tuple[int, ...]]) -> Gone:
+    """Return what was there before and is there no more."""
+    left = Parts() if after is None else after.parts
+    parts = Parts(
+        *(
+            tuple(sorted({*getattr(before.parts, name)} - {*getattr(left, name)}))
+            for name in ("episodes", "entities", "relations")
+        )
+    )
+    collector, vectors = Collector(), list[bytes]()
+    for id_ in parts.ids:
+        collector.add_id(id_)
+    kept = set() if after is None else {value for _, _, value in after.values}
+    for table, column, value in before.values:
+        if value not in kept:
+            collector.add_row((SCHEMA[table][column],), {column: value})
+    for space, numbers in passages.items():
+        vectors += _vectors(store, space, numbers, collector)
+    told = tuple((id_, before.told[id_]) for id_ in parts.episodes if id_ in before.told)
+    return Gone(parts, _traces(collector, vectors), tuple(passages.items()), told)
+
+
+def _vectors(store: Store, namespace: str, passages: Sequence[int], collector: Collector) -> list[bytes]:
+    """Return the vectors of passages, and take them and their tokens as what betrays them."""
+    vectors = []
+    for begin in range(0, len(passages), _AT_ONCE):
+        for tokens in store.tokens(namespace, passages[begin : begin + _AT_ONCE]).values():
+            collector.add_array(tokens.token_ids, TOKENS)
+            collector.add_array(tokens.vector, VECTOR)
+            vectors += [tokens.vector] if tokens.vector else []
+    return vectors
+
+
+def _traces(collector: Collector, vectors: Sequence[bytes]) -> Traces:
+    return Traces(collector.needles(), tuple(sorted(collector.terms)), tuple(vectors), collector.too_short)
+
+
+def _looked_at(graph: GraphChange, ground: GraphRuntime, chosen: Parts) -> Parts:
+    """Return all that may change when parts of a graph go."""
+    mentioned = [mention for some in graph.mentioned(chosen.episodes).values() for mention in some]
+    subjects: dict[Subject, list[str]] = {
+        kind: [mention.subject for mention in mentioned if mention.kind == kind] for kind in GRAPH_KINDS
+    }
+    entities = families(graph, [*subjects["entity"], *chosen.entities])
+    asked = [*chosen.relations, *facts_about(graph, families(graph, chosen.entities))]
+    slots = FactKeys(graph, ground, Texts(ground.destination))
+    facts = graph.relations(list(dict.fromkeys([*subjects["relation"], *asked]))).values()
+    wanted = dict.fromkeys(slots.slot_of(each.source, each.type, each.target) for each in facts)
+    relations = dict.fromkeys(each.id for slot in wanted for each in facts_of(graph, slot))
+    return Parts(chosen.episodes, tuple(dict.fromkeys(entities)), tuple(relations))

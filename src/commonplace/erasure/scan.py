@@ -12,14 +12,19 @@ import re
 import stat
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.formats.escaping import strings
+from commonplace.logs import query_hash
 from commonplace.store.connection import file_blocks
+from commonplace.store.schema import Column
+from commonplace.text.tokens import possible_terms
 
 CONTENT: Final = "words of it"
 LABEL: Final = "a tag, name or source of it"
@@ -53,6 +58,20 @@ def forms(text: str) -> list[bytes]:
     return [each.encode("utf-8", "surrogatepass") for each in written]
 
 
+def texts_in(column: Column, value: Any) -> Iterator[str]:
+    """Yield the texts in a value of a column, those in JSON too."""
+    if isinstance(value, tuple):
+        yield from value
+    else:
+        yield value
+        if value.startswith(_KEY):
+            yield value.removeprefix(_KEY)
+            yield value.partition(":")[2]
+        if column.role == "json" or value.startswith("{"):
+            with suppress(ValueError):  # a text that begins like JSON
+                yield from strings(json.JSONDecoder().raw_decode(value)[0])
+
+
 def parts(text: str) -> list[str]:
     """Return the lines and sentences of a text that are long enough to tell it from others."""
     found = (part.strip() for part in _PARTS.split(text))
@@ -64,12 +83,51 @@ def packed(id_: str) -> bytes | None:
     return bytes.fromhex(id_.replace("-", "")) if _UUID.fullmatch(id_) else None
 
 
+_KEY: Final = "\x1f"
+"""Begins a key that was made of a name: what it says stands behind a colon."""
+_KINDS_OF_THINGS: Final = frozenset({"type", "phase", "status", "issue_type", "embedder", "recipe"})
+"""Columns that tell what sort of thing something was, and nothing of what it said."""
+_SHORT_TEXTS: Final = frozenset({"name", "source_description"})
+"""Columns of texts that are labels: a name of three letters is no text that is too short to search for."""
+
+
 class Collector:
-    """Collects needles of several kinds; of two kinds of the same bytes the first counts."""
+    """Collects what betrays some texts; of two kinds of the same bytes the first counts.
+
+    Attributes:
+        terms: the words under which the index has the texts.
+        too_short: how many texts are too short to be looked for.
+    """
 
     def __init__(self) -> None:
         self._kinds: dict[bytes, str] = {}
+        self.terms: set[str] = set()
         self.too_short = 0
+
+    def add_row(self, columns: Iterable[Column], row: Mapping[str, Any]) -> None:
+        """Take what a row holds, by the roles of its columns.
+
+        Of names only the thing's own id and its session count: the others are of what may stay.
+        """
+        for column in columns:
+            if column.is_erased and column.name not in _KINDS_OF_THINGS:
+                self._add_value(column, row[column.name])
+
+    def _add_value(self, column: Column, value: Any) -> None:
+        if column.is_name:
+            if column.name == "id":
+                self.add_id(value)
+            elif column.name == "session":
+                self.add_label(value)
+        elif column.role == "bytes":
+            self.add_array(value, TOKENS if column.name == "token_ids" else VECTOR)
+        elif column.role == "digest":
+            self._add(value.encode(), DIGEST)
+        elif column.role == "text" and column.name not in _SHORT_TEXTS:
+            self.add_text(value)
+        elif column.is_cleaned:
+            for text in texts_in(column, value):
+                self.add_label(text)
 
     def add_content(self, text: str) -> None:
         """Take a text as a whole and its lines and sentences."""
@@ -79,8 +137,17 @@ class Collector:
         for part in dict.fromkeys((whole, *parts(text))):
             self._add_forms(part, CONTENT)
 
+    def add_text(self, text: str) -> None:
+        """Take a text that people may have asked for: its words too, and the hashes by which a log names questions."""
+        if text.strip():
+            self.add_content(text)
+            self.terms |= possible_terms(text)
+            for question in dict.fromkeys((text, text.strip(), *parts(text))):
+                self.add_digest(query_hash(question))
+
     def add_label(self, text: str) -> None:
         """Take a tag, an entity, a source, or a value of the metadata."""
+        self.terms |= possible_terms(text)
         for part in dict.fromkeys((text.strip(), *parts(text))):
             self._add_forms(part, LABEL)
 

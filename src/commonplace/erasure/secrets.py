@@ -11,7 +11,6 @@ the next one does what it left.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
 
 from commonplace.erasure.receipt import BACKUP, RECEIPT, STORE_SPACE, ForgetReceipt
@@ -63,6 +62,8 @@ from commonplace.redaction import Secret, find_secrets, with_placeholders
 from commonplace.redaction.patterns import is_disordered
 from commonplace.store.contract import MemoryChange, Note, Store
 from commonplace.store.graph_contract import namespace_of, texts_of
+from commonplace.store.records import cleaned, names_of
+from commonplace.store.schema import SCHEMA
 from commonplace.types import GRAPH_KINDS, Chunk, Filter, Link, Owner, Selection, StoredMemory
 from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation, Subject
 from commonplace.types.knowledge import ContextRecord, KnowledgeRecord, KnowledgeWrite, StoredKnowledge
@@ -288,6 +289,8 @@ class Found:
                 self.parts |= cleaner.parts
 
 
+T = TypeVar("T")
+
 _NUMBERS_AT_ONCE: Final = 500
 _EVER: Final = GraphFilter(with_past=True)
 
@@ -384,7 +387,10 @@ class StoredSecrets:
         store, namespace = self.store, self.namespace
 
         def clean(cleaner: Cleaner) -> list[StoredMemory]:
-            return [_cleaned_memory(version, cleaner) for version in store.versions(namespace, id_)]
+            return [
+                replace(version, owner=_cleaned(version.owner, cleaner), record=_cleaned(version.record, cleaner))
+                for version in store.versions(namespace, id_)
+            ]
 
         def write(change: MemoryChange, versions: list[StoredMemory], cleaner: Cleaner) -> None:
             contents = {version.record.version: version.record.content for version in store.versions(namespace, id_)}
@@ -404,8 +410,8 @@ class StoredSecrets:
                 change.set_block(block)
 
         versions = store.versions(namespace, id_)
-        names = {each for v in versions for each in (v.owner.session, v.record.vault_path, *v.record.derived_from)}
-        self._add(Holder(self._of("memory", id_), namespace=namespace), {id_, *names}, clean, write)
+        names = {name for each in versions for name in (*names_of(each.owner), *names_of(each.record))}
+        self._add(Holder(self._of("memory", id_), namespace=namespace), names, clean, write)
 
     def _others(self, namespace: str) -> Iterator[tuple[int, Owner]]:
         """Yield the owners that are no memories with versions and no items of knowledge."""
@@ -423,7 +429,7 @@ class StoredSecrets:
         if owner.kind in GRAPH_KINDS:
             what, name = f"the text of {owner.kind}", owner.id
         where = self._of(what, name, namespace)
-        self._name(where, {owner.id, owner.path, owner.root, owner.session})
+        self._name(where, names_of(owner))
         self._read(namespace, number, cleaner)
         mend = partial(self._put, namespace, number)
         self.found.add(cleaner, Holder(where, mend=mend, is_file=bool(owner.path)))
@@ -437,7 +443,7 @@ class StoredSecrets:
         if owner is None:
             return None
         chunks = cleaner.passages([passage.chunk for passage in passages])
-        return PreparedOwner(_cleaned_owner(owner, cleaner), tuple(chunks), (), 0)
+        return PreparedOwner(_cleaned(owner, cleaner), tuple(chunks), (), 0)
 
     def _put(self, namespace: str, number: int) -> None:
         """Write an artifact or document anew. Its stamp stays: its file is as it was."""
@@ -449,23 +455,8 @@ class StoredSecrets:
         embedded = [passage_text(prepared.owner.title, chunk.heading, chunk.text) for chunk in prepared.chunks]
         texts = tuple(TokenizedText(text, destination.tokenize(text)) for text in embedded)
         writes = PassageMaker(destination).complete([replace(prepared, texts=texts)])
-        since = self._counts_since(namespace, number)
-        self.store.put_owners(namespace, writes, at=since, made_by=destination.embedder.stamp)
-
-    def _counts_since(self, namespace: str, number: int) -> float:
-        """Return from when on an owner counts, which the store tells only by who passes a filter: by halving."""
-
-        def counts(at: float) -> bool:
-            return number in self.store.matching_owners(namespace, Filter(as_of=at))
-
-        low, high = 0.0, 1.0
-        if counts(low):
-            return low
-        while not counts(high):
-            low, high = high, high * 2
-        while low < (middle := (low + high) / 2) < high:
-            low, high = (low, middle) if counts(middle) else (middle, high)
-        return high
+        [row] = self.store.table_rows(SCHEMA["owners"], number=[number])
+        self.store.put_owners(namespace, writes, at=row["created_at"], made_by=destination.embedder.stamp)
 
     def _graph(self) -> None:
         """Look through a graph, and the texts by which its parts are found, which are made anew with them."""
@@ -531,7 +522,10 @@ class StoredSecrets:
     def _item(self, item: StoredKnowledge) -> None:
         def clean(cleaner: Cleaner) -> tuple[StoredKnowledge, KnowledgeRecord] | None:
             known = self.store.knowledge(self.namespace).of_numbers([item.number]).get(item.number)
-            return None if known is None else (known, _cleaned_record(known.record, cleaner))
+            if known is None:
+                return None
+            record = _cleaned(known.record, cleaner)
+            return known, replace(record, digest=digest_of(record.agent, record.metadata))
 
         def write(change: MemoryChange, cleaned: tuple[StoredKnowledge, KnowledgeRecord], _: Cleaner) -> None:
             known, record = cleaned
@@ -547,13 +541,13 @@ class StoredSecrets:
             times = {name: getattr(known, name) for name in ("created_at", "updated_at", "deleted_at")}
             change.knowledge.put(KnowledgeWrite(known.owner, made.passages, record), **times)
 
-        agent = item.record.agent
-        self._add(Holder(self._of("an item of knowledge of agent", agent)), (agent, item.owner.id), clean, write)
+        holder = Holder(self._of("an item of knowledge of agent", item.record.agent))
+        self._add(holder, (*names_of(item.record), item.owner.id), clean, write)
 
     def _context(self, context: ContextRecord) -> None:
         def clean(cleaner: Cleaner) -> ContextRecord | None:
             known = self.store.knowledge(self.namespace).context(context.name)
-            return known and replace(known, metadata=_cleaned_json(known.metadata, cleaner))
+            return None if known is None else _cleaned(known, cleaner)
 
         def write(change: MemoryChange, cleaned: ContextRecord, _: Cleaner) -> None:
             change.knowledge.put_context(cleaned)
@@ -568,11 +562,10 @@ class StoredSecrets:
             if issue is not None:
                 issue = cleaned_issue(issue, cleaner.text, cleaner.value)
                 issue = replace(issue, labels=tuple(sorted(cleaner.texts(issue.labels))))
-            return issue, [replace(event, why=cleaner.text(event.why)) for event in events]
+            return issue, [_cleaned(event, cleaner) for event in events]
 
         issue, events = ledger.issue(id_), ledger.events(id_)
-        named = () if issue is None else (*issue.memory_ids, issue.claimed_by)
-        names = (id_, *named, *(event.actor for event in events))
+        names = [name for each in (*([] if issue is None else [issue]), *events) for name in names_of(each)]
         holder = Holder(self._of("issue", id_))
         self._add(holder, names, clean, lambda change, cleaned, _: rewrite(change.ledger, id_, *cleaned))
 
@@ -582,46 +575,15 @@ class StoredSecrets:
                 change.link(cleaned)
 
         holder = Holder(self._of("a link from memory", link.source))
-        self._add(holder, (), lambda cleaner: replace(link, type=cleaner.text(link.type)), write)
+        self._add(holder, (), partial(_cleaned, link), write)
 
     def _receipt(self, note: Note) -> None:
-        def clean(cleaner: Cleaner) -> Note:
-            return replace(note, body=_cleaned_json(note.body, cleaner))
-
         holder = Holder(f"the receipt {note.id}")
-        self._add(holder, (), clean, lambda change, cleaned, _: change.put_note(cleaned))
+        self._add(holder, (), partial(_cleaned, note), lambda change, cleaned, _: change.put_note(cleaned))
 
 
-def _cleaned_json(text: str, cleaner: Cleaner) -> str:
-    return json.dumps(cleaner.value(json.loads(text)), sort_keys=True)
-
-
-def _cleaned_record(record: KnowledgeRecord, cleaner: Cleaner) -> KnowledgeRecord:
-    metadata = _cleaned_json(record.metadata, cleaner)
-    content = cleaner.text(record.content)
-    return replace(record, content=content, metadata=metadata, digest=digest_of(record.agent, metadata))
-
-
-def _cleaned_memory(version: StoredMemory, cleaner: Cleaner) -> StoredMemory:
-    record = replace(
-        version.record,
-        content=cleaner.text(version.record.content),
-        source=cleaner.text(version.record.source),
-        category=cleaner.text(version.record.category),
-        entities=cleaner.texts(version.record.entities),
-        metadata=_cleaned_json(version.record.metadata, cleaner),
-    )
-    return replace(version, owner=_cleaned_owner(version.owner, cleaner), record=record)
-
-
-def _cleaned_owner(owner: Owner, cleaner: Cleaner) -> Owner:
-    return replace(
-        owner,
-        title=cleaner.text(owner.title),
-        summary=cleaner.text(owner.summary),
-        tags=cleaner.texts(owner.tags),
-        references=cleaner.texts(owner.references),
-    )
+def _cleaned(record: T, cleaner: Cleaner) -> T:
+    return cleaned(record, cleaner.text, cleaner.value)
 
 
 _CleanedEntity = tuple[Entity, tuple[Alias, ...], tuple[Mention, ...], tuple[Happening, ...]]

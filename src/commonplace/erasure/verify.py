@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from commonplace.erasure.plan import Plan, texts_of
+from commonplace.erasure.plan import Plan
 from commonplace.erasure.receipt import BACKUP, ELSEWHERE, LEFT, RECEIPT, STORE_SPACE, UNPROVED, ForgetReceipt
 from commonplace.erasure.resume import (
     FORGETTING,
@@ -25,9 +25,7 @@ from commonplace.erasure.resume import (
     blank,
     blank_questions,
 )
-from commonplace.erasure.scan import ID, LABEL, Needles, Scan, files_below, forms, packed, scan
-from commonplace.erasure.select import held_arrays, held_texts
-from commonplace.erasure.select import held_graph_texts as texts_of_graph
+from commonplace.erasure.scan import ID, LABEL, Needles, Scan, files_below, forms, packed, scan, texts_in
 from commonplace.errors import StoreError
 from commonplace.formats.journal import LONG_TERM_PAGE, SECTIONS, Entry
 from commonplace.formats.journal_edit import conflict_copy
@@ -35,20 +33,20 @@ from commonplace.graph.graphiti.outbox import GROUPS, WAITING
 from commonplace.index.contract import Scope
 from commonplace.index.generations import Generation, Index
 from commonplace.ingest.projection import bring_up_to_date
-from commonplace.ledger.erase import held_texts as texts_of_ledger
 from commonplace.settings import Settings
 from commonplace.store.contract import Store
+from commonplace.store.schema import TABLES
 from commonplace.store.store import SqliteStore
-from commonplace.text.similarity import digest
 from commonplace.text.tokens import fields_of
-from commonplace.types import Chunk, Embedding, Filter, NewPassage, Owner, OwnerWrite, Selection, StoredMemory
+from commonplace.types import Chunk, Embedding, Filter, NewPassage, Owner, OwnerWrite
 
 _RARE: Final = 8
 """A word that more passages hold than this is certainly held by one that remains, or the passages asked for tell."""
 _VECTORS_ASKED: Final = 64
 _NEAREST: Final = 10
 _BATCH_BYTES: Final = 1 << 22
-_NUMBERS_AT_ONCE: Final = 500
+_OF_ITSELF: Final = ("notes", "mirror_blocks", "mirror_pages")
+"""The tables of what the store knows of itself: a word of theirs may be what was forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +131,8 @@ def _asked(place: ErasureRuntime, generation: Generation, namespace: str, plan: 
     of_texts: defaultdict[str, set[int]] = defaultdict(set)
     for space, numbers in plan.gone.passages:
         of_texts[space] |= deleted.intersection(numbers)
-    groups = [(namespace, set(plan.passages), plan.vectors)]
-    groups += [(space, numbers, plan.gone.vectors) for space, numbers in sorted(of_texts.items()) if numbers]
+    groups = [(namespace, set(plan.passages), plan.traces.vectors)]
+    groups += [(space, numbers, plan.gone.traces.vectors) for space, numbers in sorted(of_texts.items()) if numbers]
     scopes = [(Scope(space, Filter()), numbers, vectors) for space, numbers, vectors in groups]
     if any(generation.lexical.score(plan.terms, sorted(numbers), scope) for scope, numbers, _ in scopes):
         yield "a passage of it"
@@ -241,22 +239,14 @@ def still_stored(store: Store, needles: Needles) -> set[bytes]:
 
 
 def _held(store: Store) -> Iterator[bytes]:
-    for entry in store.entries_since(0, store.change()):
-        yield from (entry.token_ids, entry.vector)
-        yield from _forms((entry.title, entry.path, entry.heading, entry.summary, entry.text, *entry.tags))
-    for namespace in store.namespaces(with_texts=True):
-        yield from _forms((namespace,))
-        numbers = store.matching_owners(namespace, Filter())
-        for begin in range(0, len(numbers), _NUMBERS_AT_ONCE):
-            owners = store.owners(namespace, numbers[begin : begin + _NUMBERS_AT_ONCE])
-            yield from _forms(text for owner in owners.values() for text in _names(owner))
-        for memory in store.memories(namespace, Selection(order="id")):
-            yield from _memory(store, namespace, memory)
-        yield from _forms(link.type for link in store.links(namespace))
-        yield from _forms(held_texts(store, namespace))
-        yield from held_arrays(store, namespace)
-        yield from _forms(texts_of_graph(store.graph(namespace)))
-        yield from _forms(texts_of_ledger(store.ledger(namespace)))
+    """Yield everything that is stored but what the store notes of itself."""
+    for table in TABLES:
+        columns = [column for column in table.columns if column.is_erased]
+        if columns and table.name not in _OF_ITSELF:
+            for row in store.table_rows(table):
+                for column in columns:
+                    value = row[column.name]
+                    yield from [value] if column.role == "bytes" else _forms(texts_in(column, value))
 
 
 def _namespaces_of_receipts(store: Store) -> Iterator[bytes]:
@@ -270,28 +260,6 @@ def _noted(store: Store) -> Iterator[bytes]:
         yield from (f"{note.id} {note.body}".encode("utf-8", "surrogatepass") for note in store.notes(None, kind))
     for namespace in store.namespaces():
         yield from _forms(page.page for page in store.pages(namespace))
-
-
-def _memory(store: Store, namespace: str, latest: StoredMemory) -> Iterator[bytes]:
-    """Yield what all versions of a memory hold; the passages of past ones are in no list of the index."""
-    one_is_past = latest.record.version > 1 or latest.expired_at is not None
-    for memory in store.versions(namespace, latest.owner.id) if one_is_past else [latest]:
-        record = memory.record
-        yield from _forms((memory.owner.id, record.content, record.metadata, record.vault_path, *record.derived_from))
-        yield from _forms((digest(record.content), record.tier, record.status, record.origin))
-        yield from _forms(texts_of(memory))
-        if memory.expired_at is not None:
-            numbers = store.passages_of(namespace, [memory.number])
-            for tokens in store.tokens(namespace, numbers).values():
-                yield from (tokens.token_ids, tokens.vector)
-            for passage in store.passages(namespace, numbers).values():
-                yield from _forms((passage.chunk.text, passage.chunk.heading))
-
-
-def _names(owner: Owner) -> Iterator[str]:
-    yield from (owner.id, owner.path, owner.root, owner.session, owner.title, owner.summary)
-    yield from (owner.kind, owner.type, owner.phase, owner.stamp.recipe if owner.stamp else "")
-    yield from (*owner.tags, *owner.references)
 
 
 def _forms(texts: Iterable[str]) -> Iterator[bytes]:

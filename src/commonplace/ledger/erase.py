@@ -7,7 +7,7 @@ memories.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -104,21 +104,6 @@ def cleaned(issue: Issue, clean: Callable[[str], str], clean_json: Callable[[Any
         comments=_json(clean_json(json.loads(issue.comments)), issue.comments),
         rest=_json(clean_json(json.loads(issue.rest)), issue.rest),
     )
-
-
-def held_texts(ledger: LedgerReading) -> Iterator[str]:
-    """Yield every text that a ledger holds."""
-    for issue in ledger.issues(IssueSelection()):
-        yield from (issue.id, issue.title, issue.agent, issue.description, issue.notes, issue.status, issue.issue_type)
-        yield from (issue.close_reason, issue.claimed_by, *issue.memory_ids, *issue.labels)
-        for text in (issue.dependencies, issue.comments, issue.rest):
-            yield text
-            yield from strings(json.loads(text))
-        yield from strings(split_notes(issue.notes)[0])
-    for event in ledger.events():
-        yield from (event.actor, event.act, event.why)
-    for reversal in ledger.reversals():
-        yield from (reversal.run, reversal.steps, *reversal.memory_ids, *strings(json.loads(reversal.steps)))
 
 
 def _without(issue: Issue, gone: frozenset[str], doer: Doer) -> Issue:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from commonplace.types import (
     Embedding,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         LedgerChange,
         LedgerReading,
     )
+    from commonplace.store.schema import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +202,10 @@ class MemoryChange(Protocol):
         """The ledger of the same namespace, in the same transaction."""
         ...
 
+    def table_rows(self, table: Table, **among: Sequence[Any]) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a table in this namespace whose columns have one of the given values."""
+        ...
+
     def find(self, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""
         ...
@@ -312,6 +317,16 @@ class MemoryStore(Protocol):
             EmbedderMismatchError: the store's vectors are another's, as the block begins.
             StoreError: this thread writes to the store in another way inside the block.
         """
+        ...
+
+    def table_rows(
+        self, table: Table, namespace: str | None = None, **among: Sequence[Any]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a table, of one namespace or of all, whose columns have one of the given values."""
+        ...
+
+    def hanging_rows(self, table: Table, numbers: Sequence[int]) -> Iterator[tuple[Table, dict[str, Any]]]:
+        """Yield the rows with these numbers, and all that hangs on them through a number, each with its table."""
         ...
 
     def memory(self, namespace: str, id_: str) -> StoredMemory | None:

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from commonplace.store import rows
 from commonplace.store.contract import MemoryChange, MirroredBlock, MirroredPage, Note
@@ -20,6 +20,7 @@ from commonplace.store.graph_contract import (
     LedgerReading,
     texts_of,
 )
+from commonplace.store.records import Values, read_rows
 from commonplace.store.rows import (
     LIVE_VECTOR,
     Row,
@@ -31,6 +32,7 @@ from commonplace.store.rows import (
     unpack_owner,
     unpack_texts,
 )
+from commonplace.store.schema import Table
 from commonplace.store.transaction import Transaction
 from commonplace.store.writes import (
     Change,
@@ -385,6 +387,11 @@ class SqliteMemoryChange:
         from commonplace.store.ledger import SqliteLedgerChange
 
         return SqliteLedgerChange(self._transaction)
+
+    def table_rows(self, table: Table, **among: Sequence[Any]) -> Iterator[Values]:
+        """Yield the rows of a table in this namespace, as written so far; see `read_rows`."""
+        self._rows("SELECT 1")  # writes out what was collected
+        return read_rows(self._transaction.db, table, self._transaction.namespace, **among)
 
     def find(self, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 from commonplace.errors import StoreMissingError
 from commonplace.store import rows
@@ -15,7 +16,9 @@ from commonplace.store.embeddings import SqliteReembedding
 from commonplace.store.filters import matching_owners
 from commonplace.store.graph_contract import is_reserved
 from commonplace.store.memories import SqliteMemories
+from commonplace.store.records import Values, hanging_rows, read_rows
 from commonplace.store.rows import pack_id, pack_text, unpack
+from commonplace.store.schema import Table
 from commonplace.store.writes import (
     Change,
     check_times,
@@ -115,6 +118,16 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
             if not 0 < change <= current_change(db):
                 return ""
             return str(db.execute("SELECT hex(token) FROM changes WHERE number = ?", (change,)).fetchone()[0]).lower()
+
+    def table_rows(self, table: Table, namespace: str | None = None, **among: Sequence[Any]) -> Iterator[Values]:
+        """Yield the rows of a table; see `read_rows`."""
+        with self._connections.reading() as db:
+            yield from read_rows(db, table, namespace, **among)
+
+    def hanging_rows(self, table: Table, numbers: Sequence[int]) -> Iterator[tuple[Table, Values]]:
+        """Yield rows with all that hangs on them; see `hanging_rows`."""
+        with self._connections.reading() as db:
+            yield from hanging_rows(db, table, numbers)
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Let every read of this thread inside the `with` block see the store as it was when the block began."""

@@ -14,10 +14,10 @@ from tests.unit.clock import Clock
 import commonplace
 from commonplace.engine import Engine
 from commonplace.erasure.erase import forget
-from commonplace.erasure.plan import make_plan
+from commonplace.erasure.plan import everything, make_plan
 from commonplace.erasure.receipt import ForgetReceipt
 from commonplace.erasure.resume import ErasureRuntime
-from commonplace.erasure.select import Wanted, everything
+from commonplace.erasure.select import Wanted
 from commonplace.erasure.verify import prove
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.logs import RetrievalLog
