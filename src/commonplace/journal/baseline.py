@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import date
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from commonplace.journal.pages import heading_and_text, joined, kind_of, local, 
 from commonplace.text.similarity import sha256
 from commonplace.types import StoredMemory
 
-_FORM: Final = 2
+_FORM: Final = 3
 """Version of the stored form."""
 
 
@@ -76,27 +76,20 @@ class Baseline:
 
 def encode(agreed: Baseline) -> str:
     """Return an agreement as the store keeps it in the digest of a block."""
-    store = "" if agreed.store == agreed.file else agreed.store
-    day = agreed.day.isoformat() if agreed.day else ""
-    said = (day, agreed.minutes, agreed.section, agreed.heading, int(agreed.is_headed))
-    standing = agreed.standing
-    came = (standing.since, standing.changed, int(standing.is_seen), int(standing.is_note))
-    return json.dumps([_FORM, agreed.file, store, *said, agreed.minute, agreed.category, *came], separators=(",", ":"))
+    _, file, store, *others = astuple(agreed)
+    return json.dumps(
+        [_FORM, file, "" if store == file else store, *others], default=date.isoformat, separators=(",", ":")
+    )
 
 
 def decode(page: str, written: str) -> Baseline | None:
     """Return the agreement that `encode` wrote, None where it did not: then nothing is known to be agreed on."""
     try:
-        form, file, store, day, minutes, section, heading, is_headed, *had = json.loads(written)
-        minute, category, since, changed, is_seen, is_note = had
-        if form != _FORM:
-            return None
-        said_day = date.fromisoformat(day) if day else None
+        form, file, store, day, *others, standing = json.loads(written)
+        values: list[Any] = [store or file, day and date.fromisoformat(day), *others, Standing(*standing)]
+        return Baseline(page, file, *values) if form == _FORM else None
     except (ValueError, TypeError):
         return None
-    said = (said_day, minutes, section, heading, bool(is_headed))
-    standing = Standing(since, changed, bool(is_seen), bool(is_note))
-    return Baseline(page, file, store or file, *said, minute, category, standing)
 
 
 def meant_by_store(stored: StoredMemory, links: Sequence[str]) -> Entry:

@@ -171,7 +171,7 @@ class EditImport:
         written = self._at.folder.replace(file, assign_ids(file.text, ids, kind_of(name)))
         if written is None:
             return False
-        self._tally.pages_written += 1
+        self._tally.counts["pages_written"] += 1
         page = self._at.reread(written).page
         for index, id_ in ids.items():
             block = page.blocks[index]
@@ -181,7 +181,7 @@ class EditImport:
     def _keep(self, items: Mapping[str, dict[str, Any]]) -> None:
         # Forced: what a person wrote down is a memory, also where it repeats another one.
         for memory in self._at.ground.keeper().remember(list(items.values()), force=True):
-            self._tally.added += 1
+            self._tally.counts["added"] += 1
             self._tell(memory.notices, self._at.blocks[memory.id].page)
         self._reload(items)
         for id_ in items:
@@ -216,7 +216,7 @@ class EditImport:
         if is_moved or (verdict == "take file" and not is_live):
             self._set_tier(id_, found)
         if agreed is not None and agreed.page not in ("", found.page):
-            self._tally.moved += 1
+            self._tally.counts["moved"] += 1
         if verdict == "take file" or is_moved or (verdict == "same" and is_live):
             self._accept(id_, found, agreed, file.text)
 
@@ -266,10 +266,10 @@ class EditImport:
             if not is_live:
                 validate_memory({"content": file.text, **changes}, max_bytes=self._at.ground.max_bytes, force=True)
                 version = keeper.restore(id_).version
-                self._tally.restored += 1
+                self._tally.counts["restored"] += 1
             if changes:
                 updated = keeper.update(id_, changes)
-                self._tally.updated += 1
+                self._tally.counts["updated"] += 1
                 self._tell(updated.notices, found.page)
                 if updated.version > version + 1:
                     self._tally.notice(
@@ -286,7 +286,7 @@ class EditImport:
         links, before = found.entry.links, set(self._at.links(id_))
         gone = {target for target in before if not {target, self._at.heading(target)} & set(links)}
         if self._link(id_, self._leads_to(found.entry) - before - {id_}, gone) and not changes:
-            self._tally.updated += 1
+            self._tally.counts["updated"] += 1
         self._reload([id_])
         return True
 
@@ -308,7 +308,7 @@ class EditImport:
     def _archive(self, id_: str) -> None:
         with suppress(NotFoundError):
             self._at.ground.keeper().archive([id_])
-            self._tally.archived += 1
+            self._tally.counts["archived"] += 1
         self._reload([id_])
         self.dropped.add(id_)
 

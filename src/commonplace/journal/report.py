@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,39 +31,30 @@ class SyncReport:
     notices: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
 class Tally:
-    """A report in the making."""
+    """A report in the making.
 
-    pages_written: int = 0
-    read: set[str] = field(default_factory=set)
-    added: int = 0
-    updated: int = 0
-    archived: int = 0
-    restored: int = 0
-    moved: int = 0
-    conflicts: dict[str, None] = field(default_factory=dict)
-    notices: dict[str, None] = field(default_factory=dict)
+    Attributes:
+        counts: by the fields of a `SyncReport`, those that are numbers.
+        read: the pages that somebody else had changed.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.read: set[str] = set()
+        self.conflicts: dict[str, None] = {}
+        self._notices: dict[str, None] = {}
 
     @property
     def changes(self) -> int:
         """How often the store was changed."""
-        return self.added + self.updated + self.archived + self.restored
+        return sum(self.counts[name] for name in ("added", "updated", "archived", "restored"))
 
     def notice(self, text: str) -> None:
         """Take a sentence for people; the same one counts once."""
-        self.notices[text] = None
+        self._notices[text] = None
 
     def report(self) -> SyncReport:
         """Return what was counted."""
-        return SyncReport(
-            self.pages_written,
-            len(self.read),
-            self.added,
-            self.updated,
-            self.archived,
-            self.restored,
-            self.moved,
-            tuple(self.conflicts),
-            tuple(self.notices),
-        )
+        counts: dict[str, Any] = {**self.counts, "pages_read": len(self.read)}
+        return SyncReport(**counts, conflicts=tuple(self.conflicts), notices=tuple(self._notices))

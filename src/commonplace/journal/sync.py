@@ -283,7 +283,7 @@ def run(
         _record(at, {**taking.agreed, **dropped, **overlooked}, due=taking.overlooked)
     placing = PageWriter(at, tally, taking)
     placing.place(ids)
-    if tally.pages_written:
+    if tally.counts["pages_written"]:
         folder.settle()
     tally.read |= at.changed_pages()
     recorded = [name for name in at.seen if name not in placing.failed | at.unsure]

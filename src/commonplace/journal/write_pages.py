@@ -167,7 +167,7 @@ class PageWriter:
             self.failed.add(name)
             self.is_stale = True
             return
-        self._tally.pages_written += written.data is not None
+        self._tally.counts["pages_written"] += written.data is not None
         self._at.reread(written)
         if copy:
             self._tally.conflicts[self._at.folder.shown(copy)] = None
@@ -209,7 +209,7 @@ class PageWriter:
             entry = next(block.entry for block in at.seen[target].page.blocks if block.entry.id == id_)
             standing = self._standing(id_, target, agreed)
             self.agreed[id_] = agree(entry, target, stored, at.links(id_), standing=standing)
-            self._tally.moved += bool(agreed and agreed.page and agreed.page != target)
+            self._tally.counts["moved"] += bool(agreed and agreed.page and agreed.page != target)
         elif target:
             self.agreed[id_] = agreed
         else:
