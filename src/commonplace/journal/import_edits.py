@@ -24,15 +24,12 @@ from commonplace.journal.baseline import (
     meant_by_store,
 )
 from commonplace.journal.pages import entry_of, kind_of, local, resolved, said_when
-from commonplace.journal.report import Tally
 from commonplace.journal.snapshot import (
     Found,
     Snapshot,
     kind_changed,
-    known_again,
     missing_memories,
     outdated,
-    read_before,
     without_secrets,
 )
 from commonplace.memory.validate import reject_invalid_id, validate_memory
@@ -42,7 +39,7 @@ _LINK_TYPE: Final = "related"
 
 
 class EditImport:
-    """Takes in what is new on the pages of a situation.
+    """Takes in what is new on the pages.
 
     Attributes:
         verdicts: by id, of the memories whose block was looked at.
@@ -55,10 +52,9 @@ class EditImport:
         written: ids of the memories that this has changed in the store.
     """
 
-    def __init__(self, situation: Snapshot, tally: Tally) -> None:
-        self._at = situation
-        self._tally = tally
-        self._store = situation.ground.store
+    def __init__(self, at: Snapshot) -> None:
+        self._at = at
+        self._tally = at.tally
         self.verdicts: dict[str, Verdict] = {}
         self.agreed: dict[str, Baseline] = {}
         self.refused: set[str] = set()
@@ -67,9 +63,6 @@ class EditImport:
         self.overlooked: set[str] = set()
         self.forgotten: set[str] = set()
         self.written: set[str] = set()
-        self._again: dict[str, Found] = {}
-        self._before: dict[str, float] = {}
-        """By page, the time before which it must have been read by whoever saved it."""
 
     def take_notes(self) -> bool:
         """Make memories of the notes; return False where a page changed meanwhile, and the run has to begin anew.
@@ -79,14 +72,12 @@ class EditImport:
         """
         items: dict[str, dict[str, Any]] = {}
         fresh: dict[str, dict[int, str]] = defaultdict(dict)
-        self._again = known_again(self._at)
-        self._before = read_before(self._at, self._again)
-        for id_, note in self._again.items():
+        for id_, note in self._at.again.items():
             fresh[note.page][note.index] = id_
             self._at.blocks[id_] = replace(note, entry=replace(note.entry, id=id_))
         for found, keeps_id in [
             *((found, True) for found in self._unknown()),
-            *((note, False) for note in self._at.notes if note not in self._again.values()),
+            *((note, False) for note in self._at.notes if note not in self._at.again.values()),
         ]:
             item = self._item(found)
             if item is None:
@@ -123,7 +114,7 @@ class EditImport:
         for id_ in known:
             if id_ in self._at.blocks:
                 self._take_block(id_, self._at.blocks[id_], self._at.agreed.get(id_))
-        self.overlooked = missing_memories(self._at, self._again, self._before)
+        self.overlooked = missing_memories(self._at)
         for id_ in known:
             agreed = self._at.agreed.get(id_)
             if id_ not in self._at.blocks and agreed is not None and agreed.page in self._at.seen:
@@ -139,10 +130,10 @@ class EditImport:
                 self.forgotten.add(id_)
                 del unknown[id_]
         for id_ in unknown.keys() & self.forgotten:
-            where = self._at.folder.shown(unknown.pop(id_).page)
-            self._tally.notice(
-                f"{where} had memory {id_!r:.80}, which was forgotten, and was removed from there; what is to be "
-                f"remembered anew is written without that comment"
+            self._at.notice(
+                unknown.pop(id_).page,
+                f"had memory {id_!r:.80}, which was forgotten, and was removed from there; what is to be remembered "
+                f"anew is written without that comment",
             )
         return [found for found in unknown.values() if found.entry.text.strip()]
 
@@ -154,13 +145,13 @@ class EditImport:
             "content": content_of(entry),
             "tier": "long" if is_long else "short",
             "tags": list(entry.tags),
-            "at": _time_of_note(*said_when(entry, found.page), self._at.ground.now()),
+            "at": _time_of_note(*said_when(entry, found.page), self._at.runtime.now()),
             "category": category_of(entry.section) if is_long else "",
             "origin": "user",
             "source": shown,
         }
         try:
-            validate_memory(item, max_bytes=self._at.ground.max_bytes, force=True)
+            validate_memory(item, max_bytes=self._at.runtime.max_bytes, force=True)
         except UsageError as error:
             self._tally.notice(f"a note in {shown} was not imported and stays there: {error.args[0]}")
             return None
@@ -180,14 +171,14 @@ class EditImport:
 
     def _keep(self, items: Mapping[str, dict[str, Any]]) -> None:
         # Forced: what a person wrote down is a memory, also where it repeats another one.
-        for memory in self._at.ground.keeper().remember(list(items.values()), force=True):
+        for memory in self._at.runtime.keeper().remember(list(items.values()), force=True):
             self._tally.counts["added"] += 1
             self._tell(memory.notices, self._at.blocks[memory.id].page)
         self._reload(items)
         for id_ in items:
             found = self._at.blocks[id_]
             self._link(id_, self._leads_to(found.entry) - {id_}, set())
-            note = Standing(since=self._at.ground.now(), is_note=True)
+            note = Standing(since=self._at.runtime.now(), is_note=True)
             self._accept(id_, found, None, content_of(found.entry), note)
 
     def _take_block(self, id_: str, found: Found, agreed: Baseline | None) -> None:
@@ -222,12 +213,12 @@ class EditImport:
 
     def _unless_outdated(self, found: Found, agreed: Baseline, verdict: Verdict) -> Verdict:
         """Return what becomes of an edit if its words are those of an editor that has not seen the store's."""
-        what = outdated(self._at, found, agreed, self._before.get(found.page, float("inf")))
+        what = outdated(self._at, found, agreed)
         if what == "words":
-            shown = self._at.folder.shown(found.page)
-            self._tally.notice(
-                f"{shown} was saved with older words of memory {found.entry.id!r:.80}, which was changed in the store "
-                f"meanwhile; the store's were written there again: `commonplace update` brings the older ones back"
+            self._at.notice(
+                found.page,
+                f"was saved with older words of memory {found.entry.id!r:.80}, which was changed in the store "
+                f"meanwhile; the store's were written there again: `commonplace update` brings the older ones back",
             )
             return "take store"
         return "conflict" if what else verdict
@@ -239,12 +230,10 @@ class EditImport:
         if seen.is_lost or not seen.is_news or stored.expired_at is not None:
             return
         if id_ in self.overlooked:
-            is_sure = agreed.page in self._before
+            is_sure = agreed.page in self._at.read_before
             advice = "open the page anew before you remove it" if is_sure else "remove it once more to archive it"
-            self._tally.notice(
-                f"{self._at.folder.shown(agreed.page)} was saved without a memory that had come to it meanwhile; that "
-                f"was put back: {advice}"
-            )
+            what = "was saved without a memory that had come to it meanwhile; that was put back"
+            self._at.notice(agreed.page, f"{what}: {advice}")
             return
         belongs = self._at.likely_page(stored, agreed) == agreed.page
         has_room = stored.record.tier != "long" or id_ in with_room
@@ -259,12 +248,12 @@ class EditImport:
 
     def _edit(self, id_: str, found: Found, file: Entry, store: Entry, *, is_live: bool) -> bool:
         """Write what a block says of a memory; return False where that was not to be."""
-        keeper, changes = self._at.ground.keeper(), differences(file, store)
+        keeper, changes = self._at.runtime.keeper(), differences(file, store)
         stored = self._at.memory(id_)
         version = stored.record.version if stored else 0
         try:
             if not is_live:
-                validate_memory({"content": file.text, **changes}, max_bytes=self._at.ground.max_bytes, force=True)
+                validate_memory({"content": file.text, **changes}, max_bytes=self._at.runtime.max_bytes, force=True)
                 version = keeper.restore(id_).version
                 self._tally.counts["restored"] += 1
             if changes:
@@ -296,7 +285,7 @@ class EditImport:
         stored = self._at.memory(id_)
         if stored is not None and stored.expired_at is None and stored.record.tier != tier:
             with suppress(NotFoundError):  # gone meanwhile: the next run sees that
-                self._at.ground.keeper().set_tier(id_, tier)
+                self._at.runtime.keeper().set_tier(id_, tier)
             self._reload([id_])
 
     def _has_old_heading(self, id_: str, found: Found, said: str) -> bool:
@@ -307,13 +296,13 @@ class EditImport:
 
     def _archive(self, id_: str) -> None:
         with suppress(NotFoundError):
-            self._at.ground.keeper().archive([id_])
+            self._at.runtime.keeper().archive([id_])
             self._tally.counts["archived"] += 1
         self._reload([id_])
         self.dropped.add(id_)
 
     def _link(self, id_: str, new: set[str], gone: set[str]) -> bool:
-        keeper = self._at.ground.keeper
+        keeper = self._at.runtime.keeper
         for target in sorted(new):
             with suppress(NotFoundError):
                 keeper().link(id_, target, _LINK_TYPE, 1.0)
@@ -345,7 +334,7 @@ class EditImport:
         kind = kind_of(found.page)
         links = self._at.links(found.entry.id)
         kept = entry_of(stored, kind, links, self._at.own_sections()) if store_has and stored else None
-        copy = conflict_copy(found.page, found.entry, kept, local(self._at.ground.now()), kind=kind)
+        copy = conflict_copy(found.page, found.entry, kept, local(self._at.runtime.now()), kind=kind)
         try:
             self._at.folder.keep(copy.name, copy.text)
         except OSError as error:

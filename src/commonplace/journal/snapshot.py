@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -111,14 +112,17 @@ class Snapshot:
         unsure: pages on which something waits for another page that is left alone; they are read again.
         blocks: whose block is where.
         notes: blocks that are no memory's: without an id, with an unknown one, or copies of another block.
+        again: by id, the notes that are memories already: they were given that id on their page, which is not there.
+        read_before: by page, the earliest time before which whoever saved it must have read it.
+        tally: of what is done.
     """
 
-    def __init__(self, ground: JournalRuntime, folder: Folder, tally: Tally, believed: Collection[str] = ()) -> None:
-        self.ground = ground
+    def __init__(self, runtime: JournalRuntime, folder: Folder, tally: Tally, believed: Collection[str] = ()) -> None:
+        self.runtime = runtime
         self.folder = folder
-        self._tally = tally
+        self.tally = tally
         self._believed = believed
-        store, space = ground.store, ground.namespace
+        store, space = runtime.store, runtime.namespace
         self.due = store.due(space)
         self.known = {page.page: page for page in store.pages(space)}
         self.stamps: dict[str, Stamp] = folder.stamps()
@@ -134,6 +138,8 @@ class Snapshot:
         self.unsure: set[str] = set()
         self.blocks: dict[str, Found] = {}
         self.notes: list[Found] = []
+        self.again: dict[str, Found] = {}
+        self.read_before: dict[str, float] = {}
         self._sums: dict[str, str] = {}
         self._memories: dict[str, StoredMemory | None] = {}
         self._links: dict[str, tuple[str, ...]] = {}
@@ -150,7 +156,7 @@ class Snapshot:
             thorough: read every page, and take none for unchanged.
             wall_ns: the time; pages that were saved just before it are left for later. None reads them too.
         """
-        for block in self.ground.store.blocks(self.ground.namespace):
+        for block in self.runtime.store.blocks(self.runtime.namespace):
             agreed = decode(block.page, block.digest)
             if agreed is not None:
                 self.agreed[block.id] = agreed
@@ -188,9 +194,9 @@ class Snapshot:
         """Read memories, and their links, that were not read yet."""
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._memories]
         self._memories.update(dict.fromkeys(missing))
-        self._memories.update(read_memories(self.ground, missing))
+        self._memories.update(read_memories(self.runtime, missing))
         self._links.update(dict.fromkeys(missing, ()))
-        self._links.update(read_links(self.ground, missing))
+        self._links.update(read_links(self.runtime, missing))
 
     def reload(self, ids: Iterable[str]) -> None:
         """Read memories and links again."""
@@ -247,7 +253,7 @@ class Snapshot:
 
     def forgotten(self) -> set[str]:
         """Return the ids that receipts name: what has them must not come back."""
-        store, space = self.ground.store, self.ground.namespace
+        store, space = self.runtime.store, self.runtime.namespace
         ids: set[str] = set()
         for note in store.notes(None, RECEIPT):
             body = json.loads(note.body)
@@ -257,22 +263,27 @@ class Snapshot:
 
     def taken_away(self, ids: Collection[str]) -> set[str]:
         """Return those of some ids whose memory a merge had made that was undone."""
-        return taken_away(self.ground.store.ledger(self.ground.namespace), ids)
+        return taken_away(self.runtime.store.ledger(self.runtime.namespace), ids)
+
+    def notice(self, page: str, words: str) -> None:
+        """Tell people something of a page, words that continue its name."""
+        self.tally.notice(f"{self.folder.shown(page)} {words}")
 
     def _read(self, name: str, *, thorough: bool) -> None:
         file, known = self.folder.read(name), self.known.get(name)
         if file.problem:
             self.left.add(name)
-            self._tally.notice(f"{self.folder.shown(name)} {file.problem}; it was left as it is")
+            self.notice(name, f"{file.problem}; it was left as it is")
             return
         is_news = known is not None if file.data is None else known is None or thorough or file.sum != known.sha256
         page = _parsed(file)
         is_ours = known is not None and file.sum == known.sha256
         if not is_ours and (line := self._unmerged(file, page)):
             self.left.add(name)
-            self._tally.notice(
-                f"{self.folder.shown(name)} has the marks of a merge that nobody has resolved (line {line}); it was "
-                f"left as it is: keep one version of each entry there"
+            self.notice(
+                name,
+                f"has the marks of a merge that nobody has resolved (line {line}); it was left as it is: keep one "
+                f"version of each entry there",
             )
             return
         had = sum(agreed.page == name for agreed in self.agreed.values())
@@ -290,26 +301,26 @@ class Snapshot:
         if not line:
             return 0
         mark = file.text.split("\n")[line - 1].strip()
-        versions = self.ground.store.versions
+        versions = self.runtime.store.versions
         said = (
             version.record.content.split("\n")
             for block in page.blocks
             if block.entry.id
-            for version in versions(self.ground.namespace, block.entry.id)
+            for version in versions(self.runtime.namespace, block.entry.id)
         )
         return 0 if any(mark in lines for lines in said) else line
 
     def _distrust(self) -> None:
         """Let no page be believed on which so much is missing, or torn, that nobody can have meant it."""
 
-        found = damages(self, self._believed)
+        found = _damages(self, self._believed)
         for name, why in found.items():
             seen = self.seen[name]
             if not self.own(name):
                 # There is nothing that could be written again in the place of what stands there.
                 del self.seen[name], self._sums[name]
                 self.left.add(name)
-                self._tally.notice(f"{self.folder.shown(name)} {why}; it was left as it is")
+                self.notice(name, f"{why}; it was left as it is")
                 continue
             preamble = "" if NUL in seen.page.preamble else seen.page.preamble
             self.seen[name] = Seen(seen.file, Page(preamble, ()), seen.is_news, is_lost=True, damage=why)
@@ -330,6 +341,11 @@ class Snapshot:
         for id_, places in everywhere.items():
             self._assign(id_, places)
         self.notes.sort(key=lambda found: (found.page, found.index))
+        self.again = _known_again(self)
+        self.read_before = {}
+        for id_, note in self.again.items():
+            read = self.read_before.get(note.page, inf)
+            self.read_before[note.page] = min(self.agreed[id_].standing.since, read)
 
     def _assign(self, id_: str, places: Sequence[Found]) -> None:
         """Tell a memory's own block from copies of it: the one at home, else the first."""
@@ -353,23 +369,23 @@ class Snapshot:
         if stored is None or found.page != self.likely_page(stored, agreed):
             return False
         said = text_digest(content_of(found.entry, None, stored))
-        versions = self.ground.store.versions(self.ground.namespace, id_)
+        versions = self.runtime.store.versions(self.runtime.namespace, id_)
         return any(said == text_digest(version.record.content) for version in versions)
 
 
-def read_memories(ground: JournalRuntime, ids: Sequence[str]) -> dict[str, StoredMemory]:
+def read_memories(runtime: JournalRuntime, ids: Sequence[str]) -> dict[str, StoredMemory]:
     """Return the latest versions of memories as they are now; those that are not there are absent."""
-    store, space = ground.store, ground.namespace
+    store, space = runtime.store, runtime.namespace
     if len(ids) <= _FEW:
         return {id_: stored for id_ in ids if (stored := store.memory(space, id_)) is not None}
     return {stored.owner.id: stored for stored in store.memories(space, Selection(ids=tuple(ids), order="id"))}
 
 
-def read_links(ground: JournalRuntime, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def read_links(runtime: JournalRuntime, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the ids that memories are linked to, sorted; memories without links are absent."""
     targets: dict[str, set[str]] = defaultdict(set)
     wanted = set(ids)
-    for link in ground.store.links(ground.namespace, ids) if ids else ():
+    for link in runtime.store.links(runtime.namespace, ids) if ids else ():
         if link.source in wanted:
             targets[link.source].add(link.target)
     return {source: tuple(sorted(found)) for source, found in targets.items()}
@@ -392,11 +408,8 @@ _TELLING: Final = len("### 2026-11-21 abc")
 """Characters of an entry that nobody begins by chance at the same time."""
 
 
-def known_again(at: Snapshot) -> dict[str, Found]:
-    """Return, by id, the notes that are memories already: they were given that id on their page, which is not there.
-
-    So it is where an editor that read the page before is saved a second time.
-    """
+def _known_again(at: Snapshot) -> dict[str, Found]:
+    """Find what an editor that read the page before its notes got their ids has saved a second time."""
     noted = {note.page for note in at.notes}
     gone: dict[tuple[str, str], list[str]] = defaultdict(list)
     for id_, agreed in at.agreed.items():
@@ -411,27 +424,11 @@ def known_again(at: Snapshot) -> dict[str, Found]:
     return found
 
 
-def read_before(at: Snapshot, again: Mapping[str, Found]) -> dict[str, float]:
-    """Return, by page, the earliest time before which whoever saved it must have read it.
-
-    Args:
-        again: what `known_again` returned.
-    """
-    times: dict[str, float] = {}
-    for id_, note in again.items():
-        times[note.page] = min(at.agreed[id_].standing.since, times.get(note.page, float("inf")))
-    return times
-
-
-def missing_memories(at: Snapshot, again: Collection[str], before: Mapping[str, float]) -> set[str]:
+def missing_memories(at: Snapshot) -> set[str]:
     """Return the ids of missing blocks that whoever saved their page has most likely never seen.
 
     What came to a page after it was read is among them every time; where nobody knows when it was read, what no saved
     page has had yet, if it came later than all that are on the page, or than another one where there are none.
-
-    Args:
-        again: the ids of notes whose id is written back in this run.
-        before: by page, when it had been read at the latest.
     """
     missing: set[str] = set()
     for page in at.changed_pages():
@@ -439,8 +436,8 @@ def missing_memories(at: Snapshot, again: Collection[str], before: Mapping[str, 
         if not standing:
             continue
         earliest = min(each.since for each in standing.values())
-        there = [each.since for id_, each in standing.items() if id_ in at.blocks and id_ not in again]
-        latest, read = max(there, default=earliest), before.get(page, float("inf"))
+        there = [each.since for id_, each in standing.items() if id_ in at.blocks and id_ not in at.again]
+        latest, read = max(there, default=earliest), at.read_before.get(page, inf)
         missing |= {
             id_
             for id_, each in standing.items()
@@ -449,21 +446,16 @@ def missing_memories(at: Snapshot, again: Collection[str], before: Mapping[str, 
     return missing
 
 
-def damages(at: Snapshot, believed: Collection[str] = ()) -> dict[str, str]:
-    """Return, by page, why what stands there cannot be what a person meant: a clause that continues its name.
-
-    Args:
-        believed: pages of which a person has said that what is missing was meant to go.
-    """
-    again = known_again(at)
-    put_back = missing_memories(at, again, read_before(at, again))
+def _damages(at: Snapshot, believed: Collection[str]) -> dict[str, str]:
+    """Return, by page, why what stands there cannot be what a person meant: a clause that continues its name."""
+    put_back = missing_memories(at)
     found: dict[str, str] = {}
     for name in sorted(at.changed_pages()):
         seen = at.seen[name]
         if NUL in seen.file.text:
             found[name] = "holds NUL characters, as a damaged file does"
         elif name not in believed and not seen.is_lost:
-            missing = at.own(name) - at.blocks.keys() - again.keys()
+            missing = at.own(name) - at.blocks.keys() - at.again.keys()
             if missing and (why := _doubt(at, seen, missing, missing - put_back)):
                 found[name] = why
     return found
@@ -512,13 +504,10 @@ def _is_torn(at: Snapshot, seen: Seen, id_: str, *, was_seen: bool, may_be_whole
     return whole.startswith(tail) and (was_seen or len(tail) > _TELLING)
 
 
-def outdated(at: Snapshot, found: Found, agreed: Baseline, read: float) -> Literal["", "words", "heading"]:
-    """Return what of a block is from before the store changed it: all its words, its heading alone, or nothing.
-
-    Args:
-        read: when its page had been read at the latest.
-    """
-    if agreed.page != found.page or not (agreed.standing.changed or read < float("inf")):
+def outdated(at: Snapshot, found: Found, agreed: Baseline) -> Literal["", "words", "heading"]:
+    """Return what of a block is from before the store changed it: all its words, its heading alone, or nothing."""
+    read = at.read_before.get(found.page, inf)
+    if agreed.page != found.page or not (agreed.standing.changed or read < inf):
         return ""
     *older, latest = _versions(at, found.entry.id)
     older = [each for each in older if each.record.content != latest.record.content]
@@ -543,4 +532,4 @@ def _says(entry: Entry, version: StoredMemory) -> bool:
 
 
 def _versions(at: Snapshot, id_: str) -> list[StoredMemory]:
-    return list(at.ground.store.versions(at.ground.namespace, id_))
+    return list(at.runtime.store.versions(at.runtime.namespace, id_))

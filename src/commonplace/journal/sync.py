@@ -53,16 +53,16 @@ class JournalSync:
 
     def __init__(
         self,
-        ground: JournalRuntime,
+        runtime: JournalRuntime,
         *,
         stopwatch: Callable[[], float] = time.monotonic,
         wall_ns: Callable[[], int] = time.time_ns,
     ) -> None:
-        self._ground = ground
+        self._runtime = runtime
         self._stopwatch = stopwatch
         self._wall_ns = wall_ns
-        self._folder = Folder(ground.directory, ground.namespace)
-        self._lock = FileLock(ground.directory / PAGES_LOCK)
+        self._folder = Folder(runtime.directory, runtime.namespace)
+        self._lock = FileLock(runtime.directory / PAGES_LOCK)
         self._told: set[str] = set()
         self._pending = 0
         self._looked: float | None = None
@@ -75,7 +75,7 @@ class JournalSync:
         if self._looked is not None and now - self._looked < LOOK_EVERY_S:
             return
         # Another process may have left something due when it was killed.
-        is_due = self._looked is None and bool(self._ground.store.due(self._ground.namespace))
+        is_due = self._looked is None and bool(self._runtime.store.due(self._runtime.namespace))
         self._looked = now
         if is_due or self._is_time(now) or self._has_news():
             self._pass_by(0.0)
@@ -107,7 +107,7 @@ class JournalSync:
             StoreError: the page cannot be written.
         """
         tally = Tally()
-        if self._ground.store.is_read_only:
+        if self._runtime.store.is_read_only:
             tally.notice("the store is read-only; pages and memories were left as they are")
             return tally.report()
         with self._lock.hold(_SYNC_WAIT_S), _faults_told():
@@ -151,7 +151,7 @@ class JournalSync:
             StoreError: a page cannot be written.
         """
         with self._lock.hold(_SYNC_WAIT_S), _faults_told():
-            return forget(Folder(self._ground.directory, namespace), ids)
+            return forget(Folder(self._runtime.directory, namespace), ids)
 
     def drop_all(self, namespace: str) -> int:
         """Remove all pages and conflict copies of a namespace that is deleted; return how many files went.
@@ -161,7 +161,7 @@ class JournalSync:
             StoreError: a page cannot be written.
         """
         with self._lock.hold(_SYNC_WAIT_S), _faults_told():
-            return drop_all(Folder(self._ground.directory, namespace))
+            return drop_all(Folder(self._runtime.directory, namespace))
 
     def _is_time(self, now: float) -> bool:
         is_due = self._pending >= MAX_PENDING or (self._pending > 0 and now - self._flushed >= FLUSH_AFTER_S)
@@ -169,7 +169,7 @@ class JournalSync:
 
     def _has_news(self) -> bool:
         """Return whether a page is not as the store knows it, by its stamp alone."""
-        known = self._ground.store.pages(self._ground.namespace)
+        known = self._runtime.store.pages(self._runtime.namespace)
         try:
             return {page.page: (page.size, page.mtime_ns) for page in known} != self._folder.stamps()
         except OSError:
@@ -177,7 +177,7 @@ class JournalSync:
 
     def _pass_by(self, wait_s: float) -> None:
         """Run if nobody else does; whatever goes wrong with Markdown is no reason for a call to fail."""
-        if self._ground.store.is_read_only:
+        if self._runtime.store.is_read_only:
             return
         tally = Tally()
         try:
@@ -201,7 +201,7 @@ class JournalSync:
                 return
             wall_ns = self._wall_ns() if is_patient else None
             for _ in range(_ATTEMPTS):
-                if run(self._ground, self._folder, tally, thorough=thorough, wall_ns=wall_ns, believed=believed):
+                if run(self._runtime, self._folder, tally, thorough=thorough, wall_ns=wall_ns, believed=believed):
                     return
             tally.notice("the pages keep changing; they are synchronised at the next call")
             self._pending += 1
@@ -242,7 +242,7 @@ _SETTLED_AT_ONCE: Final = 1_000
 
 
 def run(
-    ground: JournalRuntime,
+    runtime: JournalRuntime,
     folder: Folder,
     tally: Tally,
     *,
@@ -261,37 +261,37 @@ def run(
         StoreError: the store cannot be written.
         OSError: a directory cannot be read or written; pages that cannot are told by notices instead.
     """
-    at = Snapshot(ground, folder, tally, believed)
+    at = Snapshot(runtime, folder, tally, believed)
     if at.is_quiet and not thorough:
         return True
     folder.drop_drafts()
     at.look(thorough=thorough, wall_ns=wall_ns)
-    taking = EditImport(at, tally)
-    if not taking.take_notes():
+    imported = EditImport(at)
+    if not imported.take_notes():
         return False
-    ids = _concerned(at) | taking.forgotten
+    ids = _concerned(at) | imported.forgotten
     at.load(ids)
-    taking.take_edits(ids, with_room(at) if LONG_TERM_PAGE in at.seen else ())
-    if tally.changes or taking.overlooked:
+    imported.take_edits(ids, with_room(at) if LONG_TERM_PAGE in at.seen else ())
+    if tally.changes or imported.overlooked:
         # What was taken in is agreed on, whatever becomes of the pages.
-        dropped: dict[str, Baseline | None] = dict.fromkeys(taking.dropped)
+        dropped: dict[str, Baseline | None] = dict.fromkeys(imported.dropped)
         # What else was new on a page is none any more: so it could not be told again who has overlooked what.
         overlooked = {
             id_: replace(at.agreed[id_], page="", standing=replace(at.agreed[id_].standing, is_seen=True))
-            for id_ in taking.overlooked
+            for id_ in imported.overlooked
         }
-        _record(at, {**taking.agreed, **dropped, **overlooked}, due=taking.overlooked)
-    placing = PageWriter(at, tally, taking)
-    placing.place(ids)
+        _record(at, {**imported.agreed, **dropped, **overlooked}, due=imported.overlooked)
+    writer = PageWriter(at, imported)
+    writer.place(ids)
     if tally.counts["pages_written"]:
         folder.settle()
     tally.read |= at.changed_pages()
-    recorded = [name for name in at.seen if name not in placing.failed | at.unsure]
-    settled = [id_ for id_ in sorted({*at.due, *taking.written}) if id_ in placing.agreed]
-    _record(at, placing.agreed, settled=settled[:_SETTLED_AT_ONCE], pages=recorded)
+    recorded = [name for name in at.seen if name not in writer.failed | at.unsure]
+    settled = [id_ for id_ in sorted({*at.due, *imported.written}) if id_ in writer.agreed]
+    _record(at, writer.agreed, settled=settled[:_SETTLED_AT_ONCE], pages=recorded)
     for begin in range(_SETTLED_AT_ONCE, len(settled), _SETTLED_AT_ONCE):
         _record(at, {}, settled=settled[begin : begin + _SETTLED_AT_ONCE])
-    return not placing.is_stale
+    return not writer.is_stale
 
 
 def _concerned(at: Snapshot) -> set[str]:
@@ -317,17 +317,17 @@ def _record(
         pages: whose state is to be known.
         due: ids whose pages are to be written.
     """
-    ground, done = at.ground, list(settled)
-    space = ground.namespace
+    runtime, done = at.runtime, list(settled)
+    space = runtime.namespace
     states = [_state(at, name) for name in pages]
     changed = [(name, state) for name, state in states if state != at.known.get(name)]
     fresh = {id_: each for id_, each in agreed.items() if each is None or each != at.agreed.get(id_)}
-    if not (done or changed or fresh) or space not in ground.store.namespaces():
+    if not (done or changed or fresh) or space not in runtime.store.namespaces():
         return
-    with ground.store.change_memories(space) as change:
+    with runtime.store.change_memories(space) as change:
         # Nobody else can write now, so this is what holds when the change is committed.
         ids = [*done, *fresh]
-        now, links = read_memories(ground, ids), read_links(ground, ids)
+        now, links = read_memories(runtime, ids), read_links(runtime, ids)
         for id_, each in fresh.items():
             if each is None or id_ not in now:
                 change.drop_block(id_)

@@ -28,7 +28,6 @@ from commonplace.types import Selection, StoredMemory
 
 if TYPE_CHECKING:
     from commonplace.journal.import_edits import EditImport
-    from commonplace.journal.report import Tally
     from commonplace.journal.snapshot import Found, Seen, Snapshot
 
 _MIN_TOKENS: Final = 12
@@ -41,20 +40,20 @@ def with_room(at: Snapshot, rewritten: Collection[str] = ()) -> set[str]:
     Args:
         rewritten: ids whose block on the page will not stay as it is.
     """
-    seen, ground = at.page(LONG_TERM_PAGE), at.ground
+    seen, runtime = at.page(LONG_TERM_PAGE), at.runtime
     if seen is None:
         return set()
     wanted = Selection(tiers=("long",), statuses=("active", "promoted"), order="id")
-    memories = [each for each in ground.store.memories(ground.namespace, wanted) if each.expired_at is None]
-    now = ground.now()
-    memories.sort(key=lambda each: (-ground.fading.raw(each.record, now), each.owner.id))
+    memories = [each for each in runtime.store.memories(runtime.namespace, wanted) if each.expired_at is None]
+    now = runtime.now()
+    memories.sort(key=lambda each: (-runtime.fading.raw(each.record, now), each.owner.id))
     blocks = {block.entry.id: block for block in seen.page.blocks if block.entry.id}
     rest = with_changes(seen.text, dict.fromkeys(blocks), title=title_of(LONG_TERM_PAGE), kind="long")
     there = {section.name for section in seen.page.sections}
     # With all that may yet be needed, so that what has room now has it once they are written.
     frame = [f"# {title_of(LONG_TERM_PAGE)}"] if not rest.strip() else []
     frame += [f"## {name}" for name in SECTIONS if name not in there]
-    used = ground.count_tokens("\n".join([rest, *frame]))
+    used = runtime.count_tokens("\n".join([rest, *frame]))
     kept = {id_: block for id_, block in blocks.items() if id_ not in rewritten}
     at.load([each.owner.id for each in memories if each.owner.id not in kept])
     return set(fit(_counts(at, memories, kept, MAX_TOKENS - used), used=used))
@@ -70,7 +69,7 @@ def _counts(at: Snapshot, memories: list[StoredMemory], kept: dict[str, Block], 
             text = kept[id_].raw
         else:
             text = render_entry(entry_of(stored, "long", at.links(id_), at.own_sections()), "long")
-        tokens = at.ground.count_tokens(text)
+        tokens = at.runtime.count_tokens(text)
         if tokens < room:
             room -= tokens
         yield id_, tokens
@@ -80,7 +79,7 @@ _Changes = dict[str, Entry | None]
 
 
 class PageWriter:
-    """Brings the pages of a situation in line with the store.
+    """Brings the pages in line with the store.
 
     Attributes:
         agreed: by id, what both sides say from now on; None where there is nothing to remember of a block.
@@ -88,10 +87,10 @@ class PageWriter:
         is_stale: a page was changed by somebody else meanwhile; the run has to be done once more.
     """
 
-    def __init__(self, situation: Snapshot, tally: Tally, taking: EditImport) -> None:
-        self._at = situation
-        self._tally = tally
-        self._taking = taking
+    def __init__(self, at: Snapshot, imported: EditImport) -> None:
+        self._at = at
+        self._tally = at.tally
+        self._imported = imported
         self._changes: dict[str, _Changes] = defaultdict(dict)
         self._targets: dict[str, str] = {}
         self._rewritten: set[str] = set()
@@ -102,13 +101,13 @@ class PageWriter:
     def place(self, ids: Iterable[str]) -> None:
         """Write the pages on which these memories stand, or are to stand."""
         listed = set(ids)
-        outdated = {id_ for id_ in listed if self._taking.verdicts.get(id_) in ("take store", "conflict")}
-        outdated |= self._taking.reheaded
+        outdated = {id_ for id_ in listed if self._imported.verdicts.get(id_) in ("take store", "conflict")}
+        outdated |= self._imported.reheaded
         room: set[str] = set()
         if LONG_TERM_PAGE in self._at.seen or any(self._is_long(id_) for id_ in listed):
             room = with_room(self._at, outdated)
             listed |= room | {id_ for id_, found in self._at.blocks.items() if found.page == LONG_TERM_PAGE}
-        for id_ in sorted(listed - self._taking.refused, key=self._order):
+        for id_ in sorted(listed - self._imported.refused, key=self._order):
             self._plan(id_, room, is_outdated=id_ in outdated)
         for name in sorted(self._changes):
             self._write(self._at.seen[name], self._changes[name])
@@ -120,7 +119,7 @@ class PageWriter:
         at = self._at
         stored, found, agreed = at.memory(id_), at.blocks.get(id_), self._agreed_now(id_)
         home = agreed.page if agreed else ""
-        if stored is None and found is not None and id_ not in self._taking.forgotten:
+        if stored is None and found is not None and id_ not in self._imported.forgotten:
             return  # a note that was not taken in
         if home in at.left or (found is None and home in at.stamps and home not in at.seen):
             return
@@ -151,7 +150,6 @@ class PageWriter:
         text = self._changed(seen, changes)
         if text == old.text and (text.strip() or not seen.is_lost):
             return
-        shown = self._at.folder.shown(name)
         try:
             copy = self._at.folder.keep_damaged(old) if seen.text != old.text else ""
             if text.strip() in ("", f"# {title_of(name)}"):
@@ -161,7 +159,7 @@ class PageWriter:
                 written = self._at.folder.replace(old, text)
         except OSError as error:
             self.failed.add(name)
-            self._tally.notice(f"{shown} could not be written ({error.strerror}); its memories are in the store")
+            self._at.notice(name, f"could not be written ({error.strerror}); its memories are in the store")
             return
         if written is None:
             self.failed.add(name)
@@ -172,7 +170,7 @@ class PageWriter:
         if copy:
             self._tally.conflicts[self._at.folder.shown(copy)] = None
         if seen.is_lost and written.data is not None:
-            self._tally.notice(_told_of_loss(shown, seen, self._at.folder.shown(copy) if copy else ""))
+            self._at.notice(name, _told_of_loss(seen, self._at.folder.shown(copy) if copy else ""))
 
     def _changed(self, seen: Seen, changes: _Changes) -> str:
         """Return the new text of a page; what would make it too large for a page stays in the store alone."""
@@ -193,7 +191,7 @@ class PageWriter:
                 self._targets[id_] = ""
                 if id_ in there:
                     kept[id_] = None
-        self._tally.notice(f"{self._at.folder.shown(name)} is full; {len(changes) - len(kept)} memories are not on it")
+        self._at.notice(name, f"is full; {len(changes) - len(kept)} memories are not on it")
         return with_changes(old, kept, title=title_of(name), kind=kind_of(name), ranks=ranks)
 
     def _agree(self, id_: str) -> None:
@@ -202,7 +200,7 @@ class PageWriter:
         stored, found, agreed = at.memory(id_), at.blocks.get(id_), self._agreed_now(id_)
         if {target, found.page if found else ""} & self.failed:
             return
-        if stored is None or id_ in self._taking.dropped:
+        if stored is None or id_ in self._imported.dropped:
             self.agreed[id_] = None
             return
         if target and id_ in self._rewritten:
@@ -220,10 +218,10 @@ class PageWriter:
 
     def _standing(self, id_: str, target: str, agreed: Baseline | None) -> Standing:
         """Return how a block stands on a page, now that it was written there from what the store says."""
-        at, now = self._at, self._at.ground.now()
+        at, now = self._at, self._at.runtime.now()
         before = agreed.standing if agreed and agreed.page in (target, "") else UNSEEN
-        if id_ in self._taking.overlooked or agreed is None or agreed.page != target:
-            return replace(before, since=now, changed=now, is_seen=before.is_seen or id_ in self._taking.overlooked)
+        if id_ in self._imported.overlooked or agreed is None or agreed.page != target:
+            return replace(before, since=now, changed=now, is_seen=before.is_seen or id_ in self._imported.overlooked)
         found = at.blocks.get(id_)
         is_saved = found is not None and found.page == target and target in at.changed_pages()
         stored = at.memory(id_)
@@ -232,7 +230,7 @@ class PageWriter:
         return replace(before, changed=changed, is_seen=before.is_seen or is_saved)
 
     def _agreed_now(self, id_: str) -> Baseline | None:
-        return self._taking.agreed.get(id_) or self._at.agreed.get(id_)
+        return self._imported.agreed.get(id_) or self._at.agreed.get(id_)
 
     def _is_long(self, id_: str) -> bool:
         stored = self._at.memory(id_)
@@ -245,14 +243,14 @@ class PageWriter:
         )
 
 
-def _told_of_loss(shown: str, seen: Seen, copy: str) -> str:
-    """Return what people are told of a page that was not believed."""
+def _told_of_loss(seen: Seen, copy: str) -> str:
+    """Return what people are told of a page that was not believed, words that continue its name."""
     if not seen.damage:
-        return f"{shown} was deleted or emptied; it was written again from the store"
+        return "was deleted or emptied; it was written again from the store"
     kept = f"; what stood there is kept in {copy}" if copy else ""
     if copy and NUL not in seen.file.text:
         kept += f": if you meant it, `commonplace sync --accept {copy}` takes it in after all"
-    return f"{shown} {seen.damage}, and was written again from the store{kept}"
+    return f"{seen.damage}, and was written again from the store{kept}"
 
 
 _ATTEMPTS: Final = 5
