@@ -12,16 +12,18 @@ singletons are dropped.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID, uuid5
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
+
+Calibrated = Callable[[NDArray[Any]], NDArray[Any]]
+"""Maps cosines to similarities, 0–1, and never a higher one to a lower similarity."""
 
 
 class Sharing:
@@ -33,8 +35,6 @@ class Sharing:
     """
 
     def __init__(self, rows: Sequence[Collection[str]], count: int) -> None:
-        import numpy as np
-
         numbers: dict[str, int] = {}
         of_row = [np.array([numbers.setdefault(word, len(numbers)) for word in {*words}], np.int64) for words in rows]
         word = np.concatenate([np.zeros(0, np.int64), *of_row])
@@ -53,8 +53,6 @@ class Sharing:
     @property
     def sizes(self) -> NDArray[np.int64]:
         """How many pairs begin with each row, one that shares several words as often."""
-        import numpy as np
-
         behind = np.concatenate([[0], np.cumsum(self._behind[self._places])])
         sizes: NDArray[np.int64] = np.diff(behind[self._begins])
         return sizes
@@ -64,8 +62,6 @@ class Sharing:
 
         They ascend.
         """
-        import numpy as np
-
         places = self._places[self._begins[first] : self._begins[last]]
         behind = self._behind[places]
         # Of each place the ones behind it, which stand in one row without gaps.
@@ -79,8 +75,6 @@ def stretches(sizes: NDArray[np.int64], first: int, last: int, most: int) -> Ite
 
     A row that is larger alone is a stretch of its own.
     """
-    import numpy as np
-
     sums = np.cumsum(sizes[first:last])
     begin, before = first, 0
     while begin < last:
@@ -91,8 +85,6 @@ def stretches(sizes: NDArray[np.int64], first: int, last: int, most: int) -> Ite
 
 def counted(codes: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the codes, ascending, each once, and how often each is there."""
-    import numpy as np
-
     every = np.sort(np.concatenate(codes))
     begins = np.flatnonzero(np.diff(every, prepend=-1))
     return every[begins], np.diff(begins, append=len(every))
@@ -100,8 +92,6 @@ def counted(codes: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDAr
 
 def looked_up(codes: NDArray[np.int64], known: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
     """Return the value of each code among the known ones, which ascend; 0 where it is not among them."""
-    import numpy as np
-
     if not len(known):
         return np.zeros(len(codes), values.dtype)
     place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
@@ -110,10 +100,7 @@ def looked_up(codes: NDArray[np.int64], known: NDArray[np.int64], values: NDArra
 
 def is_among(codes: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Tell of each code whether it is among the known ones, which ascend."""
-    import numpy as np
-
-    found: NDArray[np.bool_] = looked_up(codes, known, np.ones(len(known), np.bool_)).astype(np.bool_)
-    return found
+    return looked_up(codes, known, np.ones(len(known), np.bool_)).astype(np.bool_)
 
 
 MAX_PER_ROW: Final = 5
@@ -136,8 +123,7 @@ class Waiting:
 NOTHING_WAITS: Final = Waiting()
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """Pairs with what puts them in order.
 
     Attributes:
@@ -152,7 +138,7 @@ class Ranked:
 
     def only(self, which: NDArray[Any]) -> Ranked:
         """Return some of them: those at these places, or for which it is true."""
-        return Ranked(self.codes[which], self.ranks[which], self.is_acted_on[which])
+        return Ranked(*(column[which] for column in self))
 
 
 class Shortlist:
@@ -168,8 +154,6 @@ class Shortlist:
     """
 
     def __init__(self, count: int, waiting: Waiting = NOTHING_WAITS) -> None:
-        import numpy as np
-
         self._count = count
         self._waiting = waiting
         self._left = np.full(count, MAX_PER_ROW, np.int64)
@@ -195,7 +179,7 @@ class Shortlist:
         """Return the first pairs; what waits takes no place from those that are acted on, which come first."""
         held = self._sorted()
         acted_on = int(held.is_acted_on.sum())
-        taken: dict[int, int] = defaultdict(int)
+        taken = Counter[int]()
         found: list[tuple[int, int]] = []
         for place, code in enumerate(held.codes.tolist()):
             if place == acted_on:
@@ -212,8 +196,6 @@ class Shortlist:
 
     def _drop(self) -> None:
         """Drop what comes behind twice as many as are wanted, with no more places than a row has at the very end."""
-        import numpy as np
-
         held = self._sorted()
         pairs = (divmod(code, self._count) for code in held.codes.tolist())
         end = _place_of(2 * MAX_PAIRS, pairs, self._left.tolist())
@@ -224,13 +206,7 @@ class Shortlist:
         self._most_held = max(HELD, 2 * len(held.codes))
 
     def _sorted(self) -> Ranked:
-        import numpy as np
-
-        held = Ranked(
-            np.concatenate([each.codes for each in self._held]),
-            np.concatenate([each.ranks for each in self._held]),
-            np.concatenate([each.is_acted_on for each in self._held]),
-        )
+        held = Ranked(*map(np.concatenate, zip(*self._held, strict=True)))
         return held.only(np.lexsort((held.codes, held.ranks)))
 
 
@@ -244,10 +220,6 @@ def _place_of(wanted: int, pairs: Iterable[tuple[int, int]], left: list[int]) ->
             if not wanted:
                 return place
     return None
-
-
-if TYPE_CHECKING:
-    Calibrated = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 Action = Literal["merge", "link", "ignore"]
@@ -270,8 +242,7 @@ _DECIMALS: Final = 6
 """Of a cohesion: how sums are rounded differs between machines behind them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
+class Pairs(NamedTuple):
     """Pairs of rows with their cosines: int64 and float32, shape (n,), the first row before the second."""
 
     first: NDArray[np.int64]
@@ -302,8 +273,6 @@ def action_of(cohesion: float) -> Action:
 
 def similarities(vectors: NDArray[np.float32], calibrated: Calibrated) -> list[list[float]]:
     """Return the similarity of each to each, 0–1, of vectors of unit length, float32, shape (n, d)."""
-    import numpy as np
-
     cosines = np.clip(vectors @ vectors.T, -1, 1)
     found: list[list[float]] = np.clip(calibrated(cosines), 0, 1).astype(np.float64).tolist()
     return found
@@ -316,25 +285,20 @@ def cohesion(similarities: Sequence[Sequence[float]]) -> float:
 
 
 def groups(vectors: NDArray[np.float32], calibrated: Calibrated) -> list[tuple[int, ...]]:
-    """Return the groups among vectors of unit length, float32, shape (n, d): ascending rows, ordered by the first.
-
-    Args:
-        calibrated: maps cosines to similarities, 0–1, and never a higher one to a lower similarity.
-    """
+    """Return the groups among vectors of unit length, float32, shape (n, d): ascending rows, ordered by the first."""
     least = least_cosine(calibrated, LINKED)
-    kept = _empty()
-    for found in _alike(vectors, least):
-        kept = _joined(kept, found)
-        if len(kept.cosines) > _MAX_PAIRS:
-            kept = strongest_forest(kept, len(vectors))
-    kept = strongest_forest(kept, len(vectors))
-    return _parts(kept)
+    kept = Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
+    for top in range(0, len(vectors), _ROWS_AT_ONCE):
+        for left, tile in _tiles(vectors, top):
+            found = _upper(tile, np.flatnonzero(tile >= least), top, left)
+            kept = _joined([kept, found])
+            if len(kept.cosines) > _MAX_PAIRS:
+                kept = strongest_forest(kept, len(vectors))
+    return _parts(strongest_forest(kept, len(vectors)))
 
 
 def least_cosine(calibrated: Calibrated, similarity: float) -> float:
     """Return the least cosine with at least that similarity, above 1 where none has."""
-    import numpy as np
-
     low, high = -1.0, 1.0
     if float(calibrated(np.array([high]))[0]) < similarity:
         return 2.0
@@ -355,8 +319,6 @@ def strongest_forest(pairs: Pairs, count: int) -> Pairs:
     Args:
         count: of rows.
     """
-    import numpy as np
-
     order = np.lexsort((pairs.second, pairs.first, -pairs.cosines))
     first, second = pairs.first[order], pairs.second[order]
     tree = np.arange(count)
@@ -376,8 +338,6 @@ def strongest_forest(pairs: Pairs, count: int) -> Pairs:
 
 def _united(tree: NDArray[np.int64], ones: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the number of each row's tree, where trees were joined: the least of them."""
-    import numpy as np
-
     parent = np.arange(len(tree))
     while True:
         lower = np.minimum(parent[ones], parent[others])
@@ -389,18 +349,22 @@ def _united(tree: NDArray[np.int64], ones: NDArray[np.int64], others: NDArray[np
             return parent[tree]
 
 
-def _alike(vectors: NDArray[np.float32], least: float) -> Iterator[Pairs]:
-    """Yield the pairs with at least that cosine, tile by tile: not all cosines are held at once."""
-    import numpy as np
+def _joined(parts: Sequence[Pairs]) -> Pairs:
+    return Pairs(*map(np.concatenate, zip(*parts, strict=True)))
 
-    for top in range(0, len(vectors), _ROWS_AT_ONCE):
-        for left in range(top, len(vectors), _ROWS_AT_ONCE):
-            tile = vectors[top : top + _ROWS_AT_ONCE] @ vectors[left : left + _ROWS_AT_ONCE].T
-            places = np.flatnonzero(tile >= least)
-            first, second = np.divmod(places, tile.shape[1])
-            first, second, cosines = first + top, second + left, tile.ravel()[places]
-            upper = first < second
-            yield Pairs(first[upper], second[upper], cosines[upper])
+
+def _tiles(vectors: NDArray[np.float32], top: int) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """Yield the cosines of some rows, from `top` on, with those from `left` on: not all cosines are held at once."""
+    for left in range(top, len(vectors), _ROWS_AT_ONCE):
+        yield left, vectors[top : top + _ROWS_AT_ONCE] @ vectors[left : left + _ROWS_AT_ONCE].T
+
+
+def _upper(tile: NDArray[np.float32], places: NDArray[np.int64], top: int, left: int) -> Pairs:
+    """Return the pairs at some places of a tile of which the first row comes before the second."""
+    first, second = np.divmod(places, tile.shape[1])
+    first, second, cosines = first + top, second + left, tile.ravel()[places]
+    upper = first < second
+    return Pairs(first[upper], second[upper], cosines[upper])
 
 
 def _parts(forest: Pairs) -> list[tuple[int, ...]]:
@@ -420,22 +384,6 @@ def _parts(forest: Pairs) -> list[tuple[int, ...]]:
             part_of[row] = one
         parts[one] += parts.pop(other)
     return sorted(tuple(sorted(part)) for part in parts.values() if len(part) >= SMALLEST)
-
-
-def _joined(one: Pairs, other: Pairs) -> Pairs:
-    import numpy as np
-
-    return Pairs(
-        np.concatenate([one.first, other.first]),
-        np.concatenate([one.second, other.second]),
-        np.concatenate([one.cosines, other.cosines]),
-    )
-
-
-def _empty() -> Pairs:
-    import numpy as np
-
-    return Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
 
 
 MIN_CONFIDENCE: Final = 0.3
@@ -473,8 +421,13 @@ class Shared:
     @property
     def confidence(self) -> float:
         """How sure it is that they hang together, 0–1."""
-        by_words = NAMES_WEIGHT * min(1.0, self.names / NAMES_ENOUGH) + TAGS_WEIGHT * min(1.0, self.tags / TAGS_ENOUGH)
-        return min(1.0, max(by_words, LIKENESS_WEIGHT * self.similarity))
+        return float(_confidence(self.names, self.tags, self.similarity))
+
+
+def _confidence(names: Any, tags: Any, similarity: Any) -> Any:
+    """Return how sure it is that pairs hang together, 0–1, for single numbers or arrays of them."""
+    words = NAMES_WEIGHT * np.minimum(1.0, names / NAMES_ENOUGH) + TAGS_WEIGHT * np.minimum(1.0, tags / TAGS_ENOUGH)
+    return np.minimum(1.0, np.maximum(words, LIKENESS_WEIGHT * similarity))
 
 
 def strength(names: tuple[Collection[str], Collection[str]], tags: tuple[Collection[str], Collection[str]]) -> float:
@@ -499,7 +452,8 @@ def counts_likeness(are_turns: bool, names: int, tags: int) -> bool:
 def hubs(rows: Sequence[Collection[str]]) -> frozenset[str]:
     """Return what so many rows share that it tells nothing."""
     most = min(MAX_PER_NAME, max(MIN_HUB_SIZE, int(len(rows) * HUB_SHARE)))
-    return frozenset(word for word, places in _places(rows).items() if len(places) > most)
+    counts = Counter(word for words in rows for word in set(words))
+    return frozenset(word for word, count in counts.items() if count > most)
 
 
 def pairs(
@@ -547,8 +501,6 @@ class _Rows:
         known: Collection[tuple[int, int]],
         turns: Collection[int],
     ) -> None:
-        import numpy as np
-
         self._count = len(names)
         self._names, self._tags, self._doubles = (Sharing(rows, self._count) for rows in (names, tags, doubles))
         self.sizes = self._names.sizes + self._tags.sizes
@@ -563,8 +515,6 @@ class _Rows:
             alike: pairs that are alike, among which those of these rows are.
             below: how sure a pair has to be not to wait.
         """
-        import numpy as np
-
         by_name, in_names = self._names.between(begin, end)
         in_names -= looked_up(by_name, *self._doubles.between(begin, end))
         by_tag, in_tags = self._tags.between(begin, end)
@@ -590,25 +540,7 @@ class _Rows:
         )
 
 
-def _confidence(named: NDArray[np.int64], tagged: NDArray[np.int64], likeness: NDArray[Any]) -> NDArray[np.float64]:
-    """Return how sure it is that pairs hang together, 0–1; see `Shared.confidence`."""
-    import numpy as np
-
-    words = NAMES_WEIGHT * np.minimum(1.0, named / NAMES_ENOUGH) + TAGS_WEIGHT * np.minimum(1.0, tagged / TAGS_ENOUGH)
-    found: NDArray[np.float64] = np.maximum(words, LIKENESS_WEIGHT * likeness)
-    return found
-
-
-def _places(rows: Sequence[Collection[str]]) -> dict[str, list[int]]:
-    places: dict[str, list[int]] = defaultdict(list)
-    for row, words in enumerate(rows):
-        for word in set(words):
-            places[word].append(row)
-    return places
-
-
-@dataclass(frozen=True, slots=True)
-class _Alike:
+class _Alike(NamedTuple):
     """Pairs that are alike enough to count, as first · n + second, ascending, and their similarities."""
 
     codes: NDArray[np.int64]
@@ -617,24 +549,17 @@ class _Alike:
 
 def _alike_pairs(vectors: NDArray[np.float32], calibrated: Calibrated) -> Iterator[_Alike]:
     """Yield the pairs that are alike, those that begin with the first rows, those with the next ones, and so on."""
-    import numpy as np
-
     least = least_cosine(calibrated, MIN_CONFIDENCE / LIKENESS_WEIGHT)
     for top in range(0, len(vectors), _ROWS_AT_ONCE):
-        codes, cosines = [], []
-        for left in range(top, len(vectors), _ROWS_AT_ONCE):
-            tile = vectors[top : top + _ROWS_AT_ONCE] @ vectors[left : left + _ROWS_AT_ONCE].T
+        parts = []
+        for left, tile in _tiles(vectors, top):
             if top == left:
                 np.fill_diagonal(tile, -1.0)
-            places = _best(tile, least, is_own=top == left)
-            row, column = np.divmod(places, tile.shape[1])
-            row, column = row + top, column + left
-            upper = row < column
-            codes.append((row * len(vectors) + column)[upper])
-            cosines.append(tile.ravel()[places[upper]])
-        found, similar = np.concatenate(codes), np.concatenate(cosines)
-        order = np.argsort(found)
-        yield _Alike(found[order], calibrated(similar[order]))
+            parts.append(_upper(tile, _best(tile, least, is_own=top == left), top, left))
+        found = _joined(parts)
+        codes = found.first * len(vectors) + found.second
+        order = np.argsort(codes)
+        yield _Alike(codes[order], calibrated(found.cosines[order]))
 
 
 def _best(tile: NDArray[np.float32], least: float, *, is_own: bool) -> NDArray[np.int64]:
@@ -643,8 +568,6 @@ def _best(tile: NDArray[np.float32], least: float, *, is_own: bool) -> NDArray[n
     Args:
         is_own: its rows are its columns.
     """
-    import numpy as np
-
     places = np.flatnonzero(tile >= least)
     if len(places) <= _MAX_SIMILAR * sum(tile.shape):
         return places
