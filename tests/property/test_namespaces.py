@@ -39,7 +39,7 @@ EXEMPT = {
     "embed_pending": "it embeds what waits in the whole store, and names no content",
     "index_upgrade": "it embeds the whole store anew, and names no content",
     "backup": "it copies the whole store, and is for whoever owns it",
-    "consolidation_ground": "it is what agents stand on, and answers nothing",
+    "consolidation_runtime": "it is what agents stand on, and answers nothing",
     "count_tokens": "it counts what it is given",
     "snippet": "it cuts the text that it is given",
     "move_memories": "it exports to another store and forgets here, each of which is tried",

@@ -24,7 +24,7 @@ from commonplace.consolidation.runtime import Book, ConfidenceConfig, Consolidat
 from commonplace.errors import CommonplaceError, NoRelation, NotFoundError, UsageError
 from commonplace.ledger import rules
 from commonplace.types import Selection, StoredMemory
-from commonplace.types.ledger import Agent, Issue
+from commonplace.types.ledger import UNFINISHED, Agent, Issue
 
 __all__ = ["ConsolidationAgent", "Failure", "Plan", "PlannedAgent"]
 
@@ -67,7 +67,7 @@ class ConsolidationAgent(ABC, Generic[T]):
         name: of the agent, in failures and progress: that of its class, unless it has another.
         run_id: the UUID under which what this agent applies can be undone together.
         failures: the items that the last `run` could not process.
-        skipped: how many items of the last `run` came to nothing, as two memories do that hang together too little.
+        skipped: how many items of the last `run` came to nothing, as two memories do that are hardly related.
 
     Raises:
         UsageError: the rate limit is no whole number, or below 0.
@@ -94,10 +94,10 @@ class ConsolidationAgent(ABC, Generic[T]):
                 remedy="give the most operations a minute, 0 for no limit",
                 parameters=("rate_limit",),
             )
-        self._ground: ConsolidationRuntime = runtime_of(book)
+        self._runtime: ConsolidationRuntime = runtime_of(book)
         self.dry_run = dry_run
         self.rate_limit = rate_limit
-        self.confidence_config = confidence_config or self._ground.confidence
+        self.confidence_config = confidence_config or self._runtime.confidence
         self.run_id = str(uuid4())
         self.failures: list[Failure] = []
         self.skipped = 0
@@ -125,13 +125,13 @@ class ConsolidationAgent(ABC, Generic[T]):
 
     def _paced(self, item: str) -> T:
         if not self.dry_run:
-            self._ground.pace(self.rate_limit).write(lambda _: lambda: None)
+            self._runtime.pace(self.rate_limit).write(lambda _: lambda: None)
         return self.process_item(item)
 
     def _each(self, items: Sequence[str], process: Callable[[str], T]) -> list[T]:
         results: list[T] = []
         for done, item in enumerate(items):
-            self._ground.progress(self.name, done, len(items))
+            self._runtime.progress(self.name, done, len(items))
             try:
                 results.append(process(item))
             except (NoRelation, NotFoundError) as error:
@@ -163,32 +163,33 @@ class PlannedAgent(ConsolidationAgent[R]):
 
         Raises:
             NotFoundError: a memory or an issue is not there, or no longer active.
-            NoRelation: two memories hang together too little.
+            NoRelation: two memories are hardly related.
         """
 
-    @abstractmethod
     def item_of(self, issue: Issue) -> str:
-        """Return the item that an issue of this agent is about.
+        """Return the item that an issue of this agent is about: a memory, where it says nothing else.
 
         Raises:
             UsageError: it names more memories, or fewer, than an item has.
         """
+        return self._named(issue, 1)[0]
+
+    def due(self) -> list[str]:
+        """Return the issues of this agent that waited for a time that has come: none, where it says nothing else."""
+        return []
 
     def process_item(self, memory_id: str) -> R:
         """Process one item: apply it, or file an issue that waits, by how sure the agent is.
 
-        Args:
-            memory_id: an item, as `scan` returns it.
-
         Raises:
             NotFoundError: it is not there, or no longer active.
-            NoRelation: two memories hang together too little.
+            NoRelation: two memories are hardly related.
         """
         if self.dry_run and self.takes_issues:
             with self._on_a_copy() as agent:
                 return with_issue(agent.process_item(memory_id), None)
         plan = self._planned(memory_id)
-        if not plan.is_filed or (not self.takes_issues and self._carrier.was_turned_down(plan)):
+        if not plan.is_filed or (not self.takes_issues and self._executor.was_turned_down(plan)):
             _log.debug("%s: %s %s: left as it is: %s", self.name, plan.action, memory_id, plan.why)
             return _not_done(plan.result)
         is_sure = plan.apply is not None and not plan.needs_a_person
@@ -196,10 +197,10 @@ class PlannedAgent(ConsolidationAgent[R]):
         if self.dry_run:
             return plan.result if is_acting else _not_done(plan.result)
         if not is_acting:
-            return with_issue(_not_done(plan.result), memory_id if self.takes_issues else self._carrier.propose(plan))
+            return with_issue(_not_done(plan.result), memory_id if self.takes_issues else self._executor.propose(plan))
         if self.takes_issues:
             return self._with_issue(memory_id, memory_id, plan)
-        return self._carrier.apply(plan, lambda: self.plan(memory_id), None)
+        return self._executor.apply(plan, lambda: self.plan(memory_id), None)
 
     def process_issue(self, issue_id: str) -> R:
         """Claim an issue of this agent, apply it whatever the confidence, and close it.
@@ -214,7 +215,7 @@ class PlannedAgent(ConsolidationAgent[R]):
         if self.dry_run:
             with self._on_a_copy() as agent:
                 return with_issue(agent.process_issue(issue_id), None)
-        issue = self._ground.issues.get(issue_id)
+        issue = self._runtime.issues.get(issue_id)
         if issue.agent != self.name:
             raise UsageError(
                 f"issue {issue_id} is of {issue.agent or 'no agent'}, not of {self.name}",
@@ -240,33 +241,35 @@ class PlannedAgent(ConsolidationAgent[R]):
         _log.info("%s: %d results, %d skipped, %d failed", self.name, len(results), self.skipped, len(self.failures))
         return results
 
-    def due(self) -> list[str]:
-        """Return the issues of this agent that waited for a time that has come: none, where it says nothing else."""
-        return []
-
     def finish(self) -> None:
         """Do what is left when every item was processed: close the open issues that name a memory not active any more.
 
         What fails here is counted, and takes nothing from what `run` returns.
         """
-        named = self._ground.issues.named(self.name, ("open",))
-        active = self._ground.store.memories(self._ground.namespace, self._selection(named)) if named else []
+        named = self._runtime.issues.named(self.name, ("open",))
+        active = self._runtime.store.memories(self._runtime.namespace, self._selection(named)) if named else []
         gone = named - {each.owner.id for each in active if each.expired_at is None}
-        for issue in self._ground.issues.about(sorted(gone), self.name):
+        for issue in self._runtime.issues.about(sorted(gone), self.name):
             if issue["status"] == "open":
                 why = f"memory {min(gone.intersection(issue['memory_ids']))} is not active any more"
-                self._attempt(issue["id"], partial(self._carrier.close, issue["id"], why, is_moot=True))
+                self._attempt(issue["id"], partial(self._executor.close, issue["id"], why, is_moot=True))
 
     def _selection(self, ids: Iterable[str]) -> Selection:
         """Return what selects those memories that this agent may work on."""
         return Selection(ids=tuple(ids), statuses=("active",), order="id")
 
+    def _unfinished(self, *agents: Agent) -> Iterator[dict[str, Any]]:
+        """Yield the unfinished issues of some agents."""
+        for agent in agents:
+            for status in UNFINISHED:
+                yield from self._runtime.issues.query(agent, status)
+
     @contextmanager
     def _on_a_copy(self) -> Iterator[Self]:
         """Give this agent as it acts on a private copy of the memories and the ledger."""
-        with self._ground.dry_run() as ground:
+        with self._runtime.dry_run() as runtime:
             agent = copy(self)
-            agent._ground, agent.dry_run, agent.rate_limit = ground, False, 0
+            agent._runtime, agent.dry_run, agent.rate_limit = runtime, False, 0
             yield agent
 
     def _attempt(self, item: str, act: Callable[[], object]) -> None:
@@ -283,33 +286,29 @@ class PlannedAgent(ConsolidationAgent[R]):
         except (NoRelation, NotFoundError):
             raise
         except Exception as error:
-            is_ours = self.takes_issues and self._ground.issues.get(item).agent == self.name
-            if is_ours and self._carrier.claim(item):
-                self._carrier.block(item, error)
+            is_ours = self.takes_issues and self._runtime.issues.get(item).agent == self.name
+            if is_ours and self._executor.claim(item):
+                self._executor.block(item, error)
             raise
 
     def _with_issue(self, item: str, issue: str, plan: Plan[R] | None) -> R:
         """Claim an issue, apply what it asks for and close it; block it where that fails."""
-        if not self._carrier.claim(issue):
-            raise rules.not_open(self._ground.issues.get(issue))
+        if not self._executor.claim(issue):
+            raise rules.not_open(self._runtime.issues.get(issue))
         try:
             made = plan or self.plan(item)
             _refuse_unfit(made, issue)
-            return self._carrier.apply(made, lambda: self.plan(item), issue)
+            return self._executor.apply(made, lambda: self.plan(item), issue)
         except Exception as error:
-            self._carrier.block(issue, error)
+            self._executor.block(issue, error)
             raise
 
     @property
-    def _carrier(self) -> PlanExecutor:
-        return PlanExecutor(self._ground, self.name, self.run_id, self.rate_limit)
+    def _executor(self) -> PlanExecutor:
+        return PlanExecutor(self._runtime, self.name, self.run_id, self.rate_limit)
 
     def _named(self, issue: Issue, count: int) -> tuple[str, ...]:
-        """Return the ids of the memories that an issue names.
-
-        Raises:
-            UsageError: they are not as many.
-        """
+        """Return the ids of the memories that an issue names, which must be as many."""
         if len(issue.memory_ids) != count:
             raise UsageError(
                 f"issue {issue.id} names {len(issue.memory_ids)} memories, {self.name} works on {count} at a time",
@@ -323,7 +322,7 @@ class PlannedAgent(ConsolidationAgent[R]):
         Raises:
             NotFoundError: it is not there, or no longer active.
         """
-        memory = self._ground.store.memory(self._ground.namespace, id_)
+        memory = self._runtime.store.memory(self._runtime.namespace, id_)
         if memory is None:
             raise NotFoundError(f"there is no memory {id_!r:.80} in this namespace", remedy="see `commonplace list`")
         if memory.expired_at is not None or memory.record.status != "active":
@@ -339,7 +338,6 @@ def _not_done(result: R) -> R:
 
 
 def _refuse_unfit(plan: Plan[Any], issue: str) -> None:
-    """Refuse a plan with which there is nothing to do but to tell."""
     if plan.apply is None:
         raise UsageError(
             f"issue {issue} asks for {plan.action}, which no agent does by itself",

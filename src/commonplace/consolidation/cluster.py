@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 from commonplace.consolidation import pairs as clustering
 from commonplace.consolidation.base import Plan, PlannedAgent
 from commonplace.consolidation.executor import ChangeRecorder
-from commonplace.consolidation.groups import Group, active_memories, best_group, group_of, groups_of, linked_pairs
+from commonplace.consolidation.groups import Group, best_group, group_of, groups_of, linked_pairs
 from commonplace.consolidation.results import ClusterResult
 from commonplace.consolidation.text_merge import DOUBTFUL, Doubt, confidence_of, contradictions_of, merged_text
 from commonplace.errors import NoRelation, UsageError
@@ -20,13 +20,10 @@ from commonplace.ledger import rules
 from commonplace.ledger.ledger import actor_of
 from commonplace.memory.validate import MAX_CONTENT_BYTES
 from commonplace.types import Link
-from commonplace.types.ledger import UNFINISHED, Agent, Issue
+from commonplace.types.ledger import Agent, Issue
 
 RELATED: Final = "related"
 """The type of the links between memories that are alike."""
-
-_GROUPING: Final[tuple[Agent, ...]] = ("merge", "cluster")
-"""The agents whose issues put memories into a group."""
 
 
 class ClusterDetector(PlannedAgent[ClusterResult]):
@@ -43,11 +40,11 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
 
         Of a group that is linked, each pair that contradicts each other comes behind it, as an item of its own.
         """
-        with self._ground.store.snapshot():
+        with self._runtime.store.snapshot():
             named = {id_ for issue in self._grouped() for id_ in issue["memory_ids"]}
-            memories = (each for each in active_memories(self._ground) if each.owner.id not in named)
-            found = groups_of(self._ground, memories)
-            linked = linked_pairs(self._ground, (id_ for group in found for id_ in group.ids))
+            memories = (each for each in self._runtime.memories() if each.owner.id not in named)
+            found = groups_of(self._runtime, memories)
+            linked = linked_pairs(self._runtime, (id_ for group in found for id_ in group.ids))
         fresh = [group for group in found if not _is_done(group, linked)]
         fresh.sort(key=lambda group: (-group.cohesion, group.ids))
         return [json.dumps(ids) for group in fresh for ids in _parts(group, linked)]
@@ -62,7 +59,7 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
         """
         ids = _members(item)
         found = [self._active(id_) for id_ in ids]
-        group = best_group(self._ground, found[0]) if len(found) == 1 else group_of(self._ground, found)
+        group = best_group(self._runtime, found[0]) if len(found) == 1 else group_of(self._runtime, found)
         plan = self._merging(group) if self._action(group) == "merge" else self._linking(group)
         # Only an issue names a single memory by an array: it asks for the group, and is closed with what it finds.
         return plan if item in ids or len(ids) > 1 else _answering(plan)
@@ -85,13 +82,12 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
         ids = set(group.ids)
         return any(
             ids != set(issue["memory_ids"]) and (share_told(issue["notes"], "cohesion") or 1.0) >= group.cohesion
-            for issue in self._ground.issues.about(group.ids, "merge")
+            for issue in self._runtime.issues.about(group.ids, "merge")
             if len(issue["memory_ids"]) > 1
         )
 
     def _merging(self, group: Group) -> Plan[ClusterResult]:
         conflicts = merged_text(group.memories).conflicts
-        extra = _told(group) | ({"conflicts": dict(sorted(conflicts.items()))} if conflicts else {})
         return Plan(
             result=_result(group, "merge"),
             basis=group.memories,
@@ -99,7 +95,7 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
             action="merge",
             confidence=confidence_of(group.cohesion, len(group.ids), conflicts),
             why=_why(group) + why_doubtful(conflicts),
-            extra=extra,
+            extra=_notes(group, conflicts),
         )
 
     def _linking(self, group: Group) -> Plan[ClusterResult]:
@@ -111,7 +107,7 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
         result = _result(group, "ignore" if group.cohesion < clustering.LINKED else "link")
         if conflicts:
             result = result.model_copy(update={"confidence": min(result.confidence, DOUBTFUL)})
-        is_done = _are_linked(pairs, linked_pairs(self._ground, group.ids))
+        is_done = _are_linked(pairs, linked_pairs(self._runtime, group.ids))
 
         def link(acts: ChangeRecorder) -> ClusterResult:
             known = {frozenset((each.source, each.target)) for each in acts.change.links(group.ids)}
@@ -129,7 +125,7 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
             action=result.action,
             confidence=result.confidence,
             why=_why(group) + why_doubtful(conflicts),
-            extra=_told(group) | ({"conflicts": dict(sorted(conflicts.items()))} if conflicts else {}),
+            extra=_notes(group, conflicts),
             needs_a_person=bool(conflicts),
             apply=link if result.action == "link" else None,
             is_filed=result.action == "link" and not is_done,
@@ -137,23 +133,17 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
 
     def _grouped(self) -> list[dict[str, Any]]:
         """Return the unfinished issues that put memories into a group."""
-        return [
-            issue
-            for agent in _GROUPING
-            for status in UNFINISHED
-            for issue in self._ground.issues.query(agent, status)
-            if len(issue["memory_ids"]) > 1
-        ]
+        return [issue for issue in self._unfinished("merge", "cluster") if len(issue["memory_ids"]) > 1]
 
     def finish(self) -> None:
         """Close the issues that ask for the group of one memory: it was looked for."""
         super().finish()
         groups = {id_: issue["id"] for issue in self._grouped() for id_ in issue["memory_ids"]}
-        for asked in self._ground.issues.query(self.name, "open"):
+        for asked in self._runtime.issues.query(self.name, "open"):
             if len(asked["memory_ids"]) == 1:
                 found = groups.get(asked["memory_ids"][0])
                 reason = f"issue {found} is about its group" if found else "nothing else is to be done with it"
-                self._attempt(asked["id"], partial(self._carrier.close, asked["id"], reason))
+                self._attempt(asked["id"], partial(self._executor.close, asked["id"], reason))
 
 
 def share_told(notes: Mapping[str, Any], name: str) -> float | None:
@@ -182,8 +172,9 @@ def _result(group: Group, action: clustering.Action) -> ClusterResult:
     )
 
 
-def _told(group: Group) -> dict[str, object]:
-    return {"cluster_id": clustering.cluster_id(group.ids), "cohesion": group.cohesion}
+def _notes(group: Group, conflicts: Counter[Doubt]) -> dict[str, object]:
+    notes = {"cluster_id": clustering.cluster_id(group.ids), "cohesion": group.cohesion}
+    return notes | ({"conflicts": dict(sorted(conflicts.items()))} if conflicts else {})
 
 
 def _why(group: Group) -> str:

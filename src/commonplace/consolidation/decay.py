@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
@@ -14,7 +14,7 @@ from commonplace.errors import NotFoundError
 from commonplace.formats.beads import split_notes
 from commonplace.retention import ARCHIVE_AFTER_S, age, may_archive
 from commonplace.types import MemoryRecord, Selection, StoredMemory
-from commonplace.types.ledger import UNFINISHED, Agent, Issue, Urgency
+from commonplace.types.ledger import UNFINISHED, Agent, Urgency
 
 if TYPE_CHECKING:
     Action = Literal["reinforce", "consolidate", "promote", "gc"]
@@ -35,7 +35,8 @@ SURE: Final = 0.95
 LESS_SURE: Final = 0.8
 """How sure the agent is of a memory with less retention than `SURE_MAX`, and of the others."""
 
-_READ_AT_ONCE: Final = 10_000
+TIERS_THAT_FADE: Final = tuple(ARCHIVE_AFTER_S)
+
 _COMPARED_AT_ONCE: Final = 128
 """So many memories with all others: their similarities are held at once."""
 
@@ -50,24 +51,19 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
     def scan(self) -> list[str]:
         """Return the ids of the memories that fade and that no unfinished issue of this agent names."""
         self._alike = None
-        named = self._ground.issues.named(self.name, UNFINISHED)
-        now = self._ground.now()
-        with self._ground.store.snapshot():
+        named = self._runtime.issues.named(self.name, UNFINISHED)
+        now = self._runtime.now()
+        with self._runtime.store.snapshot():
             found = [
                 (self._score(memory.record, now), memory.record.last_used, memory.owner.id)
-                for memory in self._fading_memories()
+                for memory in self._runtime.memories(tiers=TIERS_THAT_FADE)
                 if memory.owner.id not in named
             ]
         return [id_ for score, _, id_ in sorted(found) if score < DANGER_ZONE_MAX]
 
     def process_issue(self, issue_id: str) -> DecayResult:
-        """Claim an issue of this agent and do what it asks for, even where something else would be proposed by now.
-
-        Raises:
-            NotFoundError: there is no such issue, or its memory is not there any more.
-            UsageError: it is another agent's, is claimed by others, blocked or closed.
-        """
-        asked = split_notes(self._ground.issues.get(issue_id).notes)[0].get("action")
+        """Claim an issue of this agent and do what it asks for, even where something else would be proposed by now."""
+        asked = split_notes(self._runtime.issues.get(issue_id).notes)[0].get("action")
         self._asked = "gc" if asked == "gc" else "reinforce" if asked == "reinforce" else None
         try:
             return super().process_issue(issue_id)
@@ -75,18 +71,23 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
             self._asked = None
 
     def plan(self, item: str) -> Plan[DecayResult]:
-        """Return what is to be done with a memory that fades.
-
-        Raises:
-            NotFoundError: it is not there, not active, or of a tier that does not fade.
-        """
-        memory, now = self._memory(item), self._ground.now()
+        """Return what is to be done with a memory of a tier that fades."""
+        memory, now = self._memory(item), self._runtime.now()
         record = memory.record
         score = self._score(record, now)
         action = self._asked or self._action(memory, score)
         confidence = SURE if score < SURE_MAX else LESS_SURE
         urgency = _urgency(score)
         result = DecayResult(memory_id=item, score=score, urgency=urgency, action=action)
+
+        def archive(acts: ChangeRecorder) -> DecayResult:
+            acts.archive(memory)
+            return result
+
+        def reinforce(acts: ChangeRecorder) -> DecayResult:
+            acts.revise(memory, self._runtime.retention.used(record, acts.now, reinforce=True))
+            return result
+
         kept = _stays(memory, is_early=not may_archive(record.tier, age(record.last_used, now)))
         return Plan(
             result=result,
@@ -97,24 +98,9 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
             urgency=urgency,
             why=f"retention {score:.2f} after {record.use_count} uses" + (kept if action == "gc" else ""),
             extra={"score": round(score, 6), "use_count": record.use_count, "strength": record.strength},
-            apply=self._applied(memory, result),
+            apply={"gc": archive, "reinforce": reinforce}.get(action),
             needs_a_person=action != "gc" or bool(kept),
         )
-
-    def item_of(self, issue: Issue) -> str:
-        """Return the memory that an issue is about."""
-        return self._named(issue, 1)[0]
-
-    def _applied(self, memory: StoredMemory, result: DecayResult) -> Callable[[ChangeRecorder], DecayResult] | None:
-        def archive(acts: ChangeRecorder) -> DecayResult:
-            acts.archive(memory)
-            return result
-
-        def reinforce(acts: ChangeRecorder) -> DecayResult:
-            acts.revise(memory, self._ground.fading.used(memory.record, acts.now, reinforce=True))
-            return result
-
-        return {"gc": archive, "reinforce": reinforce}.get(result.action)
 
     def _action(self, memory: StoredMemory, score: float) -> Action:
         """Return what the contract's rule says, the first that holds."""
@@ -129,41 +115,36 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
     def _has_like(self, memory: StoredMemory) -> bool:
         """Tell whether another active memory says much the same."""
         if self._alike is None:
-            now = self._ground.now()
+            now = self._runtime.now()
             faded = [
-                each for each in self._fading_memories() if HIGH_MAX <= self._score(each.record, now) < CONSOLIDATE_MAX
+                each
+                for each in self._runtime.memories(tiers=TIERS_THAT_FADE)
+                if HIGH_MAX <= self._score(each.record, now) < CONSOLIDATE_MAX
             ]
-            self._alike = _with_like(self._ground, faded)
+            self._alike = _with_like(self._runtime, faded)
         if memory.owner.id not in self._alike:
-            self._alike.update(_with_like(self._ground, [memory]))
+            self._alike.update(_with_like(self._runtime, [memory]))
         return self._alike[memory.owner.id]
 
     def due(self) -> list[str]:
         """Return the issues that wait to archive what its tier keeps no longer, the oldest first."""
-        named = self._ground.issues.named(self.name, ("open",))
-        memories = self._fading_memories() if named else ()
+        named = self._runtime.issues.named(self.name, ("open",))
+        memories = self._runtime.memories(tiers=TIERS_THAT_FADE) if named else ()
         due = [each.owner.id for each in memories if each.owner.id in named and self._is_due(each)]
-        about = self._ground.issues.about(due, self.name)
+        about = self._runtime.issues.about(due, self.name)
         return [each["id"] for each in about if each["status"] == "open" and len(each["memory_ids"]) == 1]
 
     def _is_due(self, memory: StoredMemory) -> bool:
         """Tell whether a memory would be archived by now."""
-        record, now = memory.record, self._ground.now()
+        record, now = memory.record, self._runtime.now()
         is_due = not memory.owner.session and may_archive(record.tier, age(record.last_used, now))
         return is_due and self._action(memory, self._score(record, now)) == "gc"
 
-    def _fading_memories(self) -> Iterator[StoredMemory]:
-        tiers = tuple(ARCHIVE_AFTER_S)
-        selection = Selection(tiers=tiers, statuses=("active",), order="id", limit=_READ_AT_ONCE)
-        while found := self._ground.store.memories(self._ground.namespace, selection):
-            yield from (each for each in found if each.expired_at is None)
-            selection = replace(selection, offset=selection.offset + _READ_AT_ONCE)
-
     def _score(self, record: MemoryRecord, now: float) -> float:
-        return min(1.0, max(0.0, self._ground.fading.raw(record, now)))
+        return min(1.0, max(0.0, self._runtime.retention.raw(record, now)))
 
     def _selection(self, ids: Iterable[str]) -> Selection:
-        return replace(super()._selection(ids), tiers=tuple(ARCHIVE_AFTER_S))
+        return replace(super()._selection(ids), tiers=TIERS_THAT_FADE)
 
     def _memory(self, id_: str) -> StoredMemory:
         memory = self._active(id_)
@@ -183,16 +164,15 @@ _ISSUES_OF: Final[dict[str, Agent]] = {
 }
 
 
-def _with_like(ground: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> dict[str, bool]:
+def _with_like(runtime: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> dict[str, bool]:
     """Tell of each memory, by id, whether another active one is like it."""
     from commonplace.consolidation.groups import vectors_of
     from commonplace.consolidation.pairs import least_cosine
 
-    found = ground.store.memories(ground.namespace, Selection(statuses=("active",), order="id"))
-    active = [each for each in found if each.expired_at is None]
-    vectors = vectors_of(ground, active)
+    active = list(runtime.memories())
+    vectors = vectors_of(runtime, active)
     rows = {each.owner.id: row for row, each in enumerate(active)}
-    least = least_cosine(ground.calibrated, LIKE)
+    least = least_cosine(runtime.calibrated, LIKE)
     alike: dict[str, bool] = {}
     for begin in range(0, len(memories), _COMPARED_AT_ONCE):
         some = [each.owner.id for each in memories[begin : begin + _COMPARED_AT_ONCE] if each.owner.id in rows]

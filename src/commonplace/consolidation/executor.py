@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -16,7 +16,7 @@ from commonplace.dates.time import parse
 from commonplace.errors import NoRelation, NotFoundError, StoreBusyError, UsageError
 from commonplace.ledger import rate_limit as window
 from commonplace.ledger import rules
-from commonplace.ledger.ledger import actor_of, process_is_gone, release
+from commonplace.ledger.ledger import Ledger, actor_of
 from commonplace.ledger.rate_limit import RateLimiter
 from commonplace.ledger.rules import ERASE, Doer, Draft
 from commonplace.types import Link, MemoryRecord, MemoryWrite, StoredMemory
@@ -34,6 +34,9 @@ LINK: Final = "link"
 PAGE: Final = "page"
 
 _LISTS: Final = ("entities", "uses", "derived_from")
+
+
+_T = TypeVar("_T", bound="Result")
 
 
 class ChangeRecorder:
@@ -85,24 +88,18 @@ class ChangeRecorder:
 
     def link(self, link: Link) -> None:
         """Link two memories, in the place of a link of the same type between them."""
-        known = self._known(link)
-        self.change.link(link)
         step: dict[str, Any] = {"source": link.source, "target": link.target, "type": link.type}
-        if known is None:
-            self._did(link.source, link.target, do=UNLINK, **step)
-        else:
-            self._did(link.source, link.target, do=LINK, **step, strength=known.strength, at=known.created_at)
+        same = [
+            each for each in self.change.links([link.source]) if (each.target, each.type) == (link.target, link.type)
+        ]
+        known = next((each for each in same if each.source == link.source), None)
+        self.change.link(link)
+        undoing = {"do": UNLINK} if known is None else {"do": LINK, "strength": known.strength, "at": known.created_at}
+        self._did(link.source, link.target, **step, **undoing)
 
     def page(self, id_: str, path: str, sha256: str) -> None:
         """Remember that a page of the vault was written for a memory: its place, and the sum of its bytes."""
         self._did(id_, do=PAGE, path=path, sha256=sha256)
-
-    def _known(self, link: Link) -> Link | None:
-        found = self.change.links([link.source])
-        return next(
-            (each for each in found if (each.source, each.target, each.type) == (link.source, link.target, link.type)),
-            None,
-        )
 
     def _did(self, *ids: str, **step: Any) -> None:
         self._touched.update(ids)
@@ -125,7 +122,44 @@ def unpacked(values: Mapping[str, Any], known: MemoryRecord) -> MemoryRecord:
     return replace(known, **kept)
 
 
-_T = TypeVar("_T", bound="Result")
+@dataclass(frozen=True, slots=True)
+class Plan(Generic[_T]):
+    """What an agent would do with an item.
+
+    Attributes:
+        result: what a dry run returns.
+        basis: the versions that it rests on.
+        agent: whose the issue is: of the one that is to act on it.
+        action: one word.
+        why: the reason, one line, without words of a memory.
+        extra: what the issue's notes tell besides: scores and the like, no words of a memory.
+        apply: does it, and returns the result; None where there is nothing to do but to tell.
+        needs_a_person: done only when somebody asks for it by its issue, however sure the agent is.
+        is_filed: whether an issue tells of it.
+    """
+
+    result: _T
+    basis: tuple[StoredMemory, ...]
+    agent: Agent
+    action: str
+    confidence: float
+    urgency: Urgency = "medium"
+    why: str = ""
+    extra: Mapping[str, object] = field(default_factory=dict)
+    apply: Callable[[ChangeRecorder], _T] | None = None
+    needs_a_person: bool = False
+    is_filed: bool = True
+
+    @property
+    def memory_ids(self) -> tuple[str, ...]:
+        """The ids that the issue names, sorted."""
+        return tuple(sorted({memory.owner.id for memory in self.basis}))
+
+    @property
+    def notes(self) -> dict[str, object]:
+        """What the issue's notes tell besides what all notes do."""
+        return {"confidence": round(self.confidence, 4), "why": self.why, **self.extra}
+
 
 _log = logging.getLogger(__name__)
 
@@ -144,23 +178,18 @@ class PlanExecutor:
         rate_limit: operations a minute over all processes; 0 is without limit.
     """
 
-    ground: ConsolidationRuntime
+    runtime: ConsolidationRuntime
     agent: str
     run: str
     rate_limit: int
 
     def propose(self, plan: Plan[_T]) -> str:
         """File an issue that waits, and return its id; where an unfinished one tells the same, return that one's."""
-        elsewhere = self.ground.elsewhere
-        if elsewhere is not None:
-            self._count_elsewhere()
-            issue = elsewhere.create(plan.agent, plan.memory_ids, plan.action, plan.urgency, plan.notes)
-        else:
-            issue = self._propose(plan)
+        issue = self._file(plan) if self.runtime.external is None else self._file_external(self.runtime.external, plan)
         self._log(plan, "waiting")
         return issue
 
-    def _propose(self, plan: Plan[Any]) -> str:
+    def _file(self, plan: Plan[Any]) -> str:
         same: list[str] = []
 
         def due(change: MemoryChange) -> Callable[[], str] | None:
@@ -172,7 +201,11 @@ class PlanExecutor:
 
         return self.pace.write(due) or same[0]
 
-    def apply(self, plan: Plan[_T], again: Callable[[], Plan[_T]], issue: str | None, reason: str = "") -> _T:
+    def _file_external(self, external: Issues, plan: Plan[Any]) -> str:
+        self._count()
+        return external.create(plan.agent, plan.memory_ids, plan.action, plan.urgency, plan.notes)
+
+    def apply(self, plan: Plan[_T], again: Callable[[], Plan[_T]], issue: str | None) -> _T:
         """Apply a plan, file its issue unless it has one, close it, and keep what undoes the change.
 
         Args:
@@ -181,45 +214,46 @@ class PlanExecutor:
         Raises:
             StoreBusyError: they did so over and over.
         """
-        if self.ground.elsewhere is not None and issue is None:
-            return self._apply_as_filed_elsewhere(self.ground.elsewhere, plan, again, reason)
-        tries = _TRIES
-        while tries:
-            with self.ground.store.change_memories(self.ground.namespace, made_by=self.ground.stamp()) as change:
-                wait = 0.0
-                if _is_current(change, plan):
-                    wait = window.take(change.ledger, self.ground.now(), 1 + (issue is None), self.rate_limit)
-                    if not wait:
-                        acts = ChangeRecorder(change, self.ground.now())
-                        result, issue = self._apply(acts, plan, issue, reason)
-                        break
-            if wait:
-                self.ground.sleep(wait)
-            else:
-                tries -= 1
-                plan = again()
+        external = self.runtime.external
+        if external is not None and issue is None:
+            return self._apply_as_filed(external, plan, again)
+        for _ in range(_TRIES):
+            applied = self._try(plan, issue)
+            if applied is not None:
+                break
+            plan = again()
         else:
             raise StoreBusyError(
                 f"the memories of an item of {self.agent} changed {_TRIES} times while it was processed",
                 remedy="run the agent again",
             )
-        if self.ground.elsewhere is not None:
-            self._close_elsewhere(self.ground.elsewhere, issue, reason or plan.why or plan.action)
-            self._close_moot_elsewhere(self.ground.elsewhere, acts.inactive, issue)
-        self.ground.after()
+        result, issue, inactive = applied
+        if external is not None:
+            self._close_external(external, issue, plan.why or plan.action)
+            self._close_moot_external(external, inactive, issue)
+        self.runtime.after()
         self._log(plan, "applied")
         return with_issue(result, issue)
 
-    def _apply_as_filed_elsewhere(
-        self, elsewhere: Issues, plan: Plan[_T], again: Callable[[], Plan[_T]], reason: str
-    ) -> _T:
+    def _try(self, plan: Plan[_T], issue: str | None) -> tuple[_T, str, tuple[str, ...]] | None:
+        """Apply a plan; return the result, its issue and what is not active any more, or None if it is out of date."""
+        while True:
+            with self.runtime.store.change_memories(self.runtime.namespace, made_by=self.runtime.stamp()) as change:
+                if not _is_current(change, plan):
+                    return None
+                wait = window.take(change.ledger, self.runtime.now(), 1 + (issue is None), self.rate_limit)
+                if not wait:
+                    acts = ChangeRecorder(change, self.runtime.now())
+                    return *self._apply(acts, plan, issue), acts.inactive
+            self.runtime.sleep(wait)
+
+    def _apply_as_filed(self, external: Issues, plan: Plan[_T], again: Callable[[], Plan[_T]]) -> _T:
         """File and claim an issue that another program keeps, and apply it; no claim of it outlives a failure."""
-        self._count_elsewhere()
-        issue = elsewhere.create(plan.agent, plan.memory_ids, plan.action, plan.urgency, plan.notes)
-        if not elsewhere.claim(issue):
-            raise rules.not_open(elsewhere.get(issue))
+        issue = self._file_external(external, plan)
+        if not external.claim(issue):
+            raise rules.not_open(external.get(issue))
         try:
-            return self.apply(plan, again, issue, reason)
+            return self.apply(plan, again, issue)
         except (NoRelation, NotFoundError) as error:
             self.close(issue, str(error.args[0]), is_moot=True)
             raise
@@ -229,21 +263,12 @@ class PlanExecutor:
 
     def claim(self, issue: str) -> bool:
         """Take an issue to work on; return False where others did, or it is blocked or closed."""
-        if self.ground.elsewhere is not None:
-            return self.ground.elsewhere.claim(issue)
-        with self.ground.store.change_memories(self.ground.namespace) as change:
-            release(change.ledger, rules.known(change.ledger, issue), self._doer, is_gone=process_is_gone)
-            return rules.claim(change.ledger, issue, self._doer)
+        return self._issues.claim(issue)
 
     def block(self, issue: str, error: Exception) -> None:
-        """Block an issue with what went wrong."""
-        if self.ground.elsewhere is not None:
-            self.ground.elsewhere.block(issue, _said(error))
-            return
-        with self.ground.store.change_memories(self.ground.namespace) as change:
-            known = change.ledger.issue(issue)
-            if known is not None and known.status != "closed":
-                rules.block(change.ledger, issue, _said(error), self._doer)
+        """Block an issue with what went wrong, unless others closed it meanwhile."""
+        with suppress(NotFoundError, UsageError):
+            self._issues.block(issue, f"{type(error).__name__}: {error}")
 
     def close(self, issue: str, why: str, *, is_moot: bool = False) -> None:
         """Close an issue that is open, or kept by another program and ours; others may have been faster.
@@ -252,9 +277,9 @@ class PlanExecutor:
             is_moot: what it asks for cannot be done any more, which does not turn it down for later.
         """
         reason = f"{_MOOT}{why}" if is_moot else why
-        if self.ground.elsewhere is not None:
-            self._count_elsewhere()
-            self._close_elsewhere(self.ground.elsewhere, issue, reason)
+        if self.runtime.external is not None:
+            self._count()
+            self._close_external(self.runtime.external, issue, reason)
             return
 
         def due(change: MemoryChange) -> Callable[[], None] | None:
@@ -265,14 +290,13 @@ class PlanExecutor:
         self.pace.write(due)
 
     @staticmethod
-    def _close_elsewhere(elsewhere: Issues, issue: str, reason: str) -> None:
-        """Close an issue that another program keeps; others may have been faster."""
-        with suppress(NotFoundError, UsageError):
-            elsewhere.close(issue, reason)
+    def _close_external(external: Issues, issue: str, reason: str) -> None:
+        with suppress(NotFoundError, UsageError):  # others were faster
+            external.close(issue, reason)
 
     def was_turned_down(self, plan: Plan[Any]) -> bool:
         """Tell whether somebody undid the same, or closed its proposal, and no memory of it was used since."""
-        ledger = self.ground.store.ledger(self.ground.namespace)
+        ledger = self.runtime.store.ledger(self.runtime.namespace)
         at = 0.0
         for issue, closed_at in self._closed(plan):
             reversal = ledger.reversal(issue)
@@ -286,19 +310,22 @@ class PlanExecutor:
         """Yield the issues that asked for the same and were closed, and when; not those that became moot."""
         # Two agents propose links; who does not want one does not want it of the other either.
         agents: tuple[Agent, ...] = ("cluster", "relations") if plan.action == "link" else (plan.agent,)
-        if self.ground.elsewhere is not None:
-            for told_ in (each for agent in agents for each in self.ground.elsewhere.query(agent, "closed")):
-                is_same = tuple(told_["memory_ids"]) == plan.memory_ids and told_["closed_at"]
-                if is_same and not told_["close_reason"].startswith(_MOOT):
-                    yield told_["id"], parse(told_["closed_at"])
-            return
-        wanted = IssueSelection(agents=agents, statuses=("closed",), memory_ids=plan.memory_ids)
-        for issue in self.ground.store.ledger(self.ground.namespace).issues(wanted):
-            is_same = issue.memory_ids == plan.memory_ids and not issue.close_reason.startswith(_MOOT)
-            if is_same and issue.closed_at is not None:
-                yield issue.id, issue.closed_at
+        found: Iterable[tuple[str, Sequence[str], float | None, str]]
+        if self.runtime.external is not None:
+            told = (each for agent in agents for each in self.runtime.external.query(agent, "closed"))
+            found = (
+                (each["id"], each["memory_ids"], each["closed_at"] and parse(each["closed_at"]), each["close_reason"])
+                for each in told
+            )
+        else:
+            selection = IssueSelection(agents=agents, statuses=("closed",), memory_ids=plan.memory_ids)
+            issues = self.runtime.store.ledger(self.runtime.namespace).issues(selection)
+            found = ((each.id, each.memory_ids, each.closed_at, each.close_reason) for each in issues)
+        for issue, memory_ids, closed_at, reason in found:
+            if tuple(memory_ids) == plan.memory_ids and closed_at and not reason.startswith(_MOOT):
+                yield issue, closed_at
 
-    def _apply(self, acts: ChangeRecorder, plan: Plan[_T], issue: str | None, reason: str) -> tuple[_T, str]:
+    def _apply(self, acts: ChangeRecorder, plan: Plan[_T], issue: str | None) -> tuple[_T, str]:
         change = acts.change
         assert plan.apply is not None
         if issue is None:
@@ -307,9 +334,9 @@ class PlanExecutor:
         if acts.inactive:
             self._close_moot(change, acts.inactive, issue)
         change.ledger.put_reversal(Reversal(issue, self.run, acts.now, acts.touched, acts.steps))
-        why = reason or plan.why or plan.action
+        why = plan.why or plan.action
         change.ledger.add_event(IssueEvent(issue, acts.now, self._doer.actor, "applied", why))
-        if self.ground.elsewhere is None:
+        if self.runtime.external is None:
             rules.close(change.ledger, issue, why, self._doer)
         return result, issue
 
@@ -320,18 +347,18 @@ class PlanExecutor:
             if each.agent and each.id != by:
                 rules.close(change.ledger, each.id, _why_moot(each.memory_ids, inactive, by), self._doer)
 
-    def _close_moot_elsewhere(self, elsewhere: Issues, inactive: tuple[str, ...], by: str) -> None:
+    def _close_moot_external(self, external: Issues, inactive: tuple[str, ...], by: str) -> None:
         for status in _PROPOSED if inactive else ():
-            for each in elsewhere.query(None, status):
+            for each in external.query(None, status):
                 if each["id"] != by and not set(inactive).isdisjoint(each["memory_ids"]):
-                    self._count_elsewhere()
-                    self._close_elsewhere(elsewhere, each["id"], _why_moot(each["memory_ids"], inactive, by))
+                    self._count()
+                    self._close_external(external, each["id"], _why_moot(each["memory_ids"], inactive, by))
 
     def _log(self, plan: Plan[Any], what: str) -> None:
         # Not the issue: that of a dry run is on a copy, and leads nowhere.
         _log.debug("%s: %s %s: %s: %s", self.agent, plan.action, ", ".join(plan.memory_ids), what, plan.why)
 
-    def _count_elsewhere(self) -> None:
+    def _count(self) -> None:
         """Wait until one operation that another program does fits into the rate limit, and count it."""
         self.pace.write(lambda _: lambda: None)
 
@@ -341,11 +368,17 @@ class PlanExecutor:
     @property
     def pace(self) -> RateLimiter:
         """What writes within the rate limit."""
-        return self.ground.pace(self.rate_limit)
+        return self.runtime.pace(self.rate_limit)
+
+    @property
+    def _issues(self) -> Issues:
+        """The ledger as this agent, and no person, writes it."""
+        runtime = self.runtime
+        return runtime.external or Ledger(runtime.store, runtime.namespace, runtime.now, actor_of(self.agent))
 
     @property
     def _doer(self) -> Doer:
-        return Doer(actor_of(self.agent), self.ground.now())
+        return Doer(actor_of(self.agent), self.runtime.now())
 
 
 def with_issue(result: _T, issue: str | None) -> _T:
@@ -358,52 +391,6 @@ def _why_moot(memory_ids: Sequence[str], inactive: tuple[str, ...], by: str) -> 
     return f"{_MOOT}memory {gone} is not active any more, by issue {by}"
 
 
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
-
-
 def _is_current(change: MemoryChange, plan: Plan[Any]) -> bool:
     """Tell whether the memories that a plan rests on are as they were, their use included."""
     return all(change.find(memory.owner.id) == memory for memory in plan.basis)
-
-
-T = TypeVar("T", bound="Result")
-
-
-@dataclass(frozen=True, slots=True)
-class Plan(Generic[T]):
-    """What an agent would do with an item.
-
-    Attributes:
-        result: what a dry run returns.
-        basis: the versions that it rests on.
-        agent: whose the issue is: of the one that is to act on it.
-        action: one word.
-        why: the reason, one line, without words of a memory.
-        extra: what the issue's notes tell besides: scores and the like, no words of a memory.
-        apply: does it, and returns the result; None where there is nothing to do but to tell.
-        needs_a_person: done only when somebody asks for it by its issue, however sure the agent is.
-        is_filed: whether an issue tells of it.
-    """
-
-    result: T
-    basis: tuple[StoredMemory, ...]
-    agent: Agent
-    action: str
-    confidence: float
-    urgency: Urgency = "medium"
-    why: str = ""
-    extra: Mapping[str, object] = field(default_factory=dict)
-    apply: Callable[[ChangeRecorder], T] | None = None
-    needs_a_person: bool = False
-    is_filed: bool = True
-
-    @property
-    def memory_ids(self) -> tuple[str, ...]:
-        """The ids that the issue names, sorted."""
-        return tuple(sorted({memory.owner.id for memory in self.basis}))
-
-    @property
-    def notes(self) -> dict[str, object]:
-        """What the issue's notes tell besides what all notes do."""
-        return {"confidence": round(self.confidence, 4), "why": self.why, **self.extra}

@@ -10,29 +10,29 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import combinations, compress
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from commonplace.consolidation import pairs as clustering
 from commonplace.consolidation.pairs import hubs
 from commonplace.errors import NoRelation
 from commonplace.extract import extract
 from commonplace.graph.names import MAX_NAME_CHARACTERS, normal
+from commonplace.ranking.arrays import restore
 from commonplace.text.sentences import say_the_same
 from commonplace.text.tokens import analyse
-from commonplace.types import Selection, StoredMemory
+from commonplace.types import StoredMemory
 from commonplace.types.graph import GraphFilter
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from commonplace.consolidation.runtime import ConsolidationRuntime
     from commonplace.store.contract import Store
 
-_READ_AT_ONCE: Final = 10_000
 _IDS_AT_ONCE: Final = 500
 
 MIN_WORDS: Final = 5
@@ -68,15 +68,7 @@ class Group:
         return any(memory.owner.session for memory in self.memories)
 
 
-def active_memories(ground: ConsolidationRuntime) -> Iterator[StoredMemory]:
-    """Yield the active memories, by id."""
-    selection = Selection(statuses=("active",), order="id", limit=_READ_AT_ONCE)
-    while found := ground.store.memories(ground.namespace, selection):
-        yield from (each for each in found if each.expired_at is None)
-        selection = replace(selection, offset=selection.offset + _READ_AT_ONCE)
-
-
-def groups_of(ground: ConsolidationRuntime, memories: Iterable[StoredMemory]) -> list[Group]:
+def groups_of(runtime: ConsolidationRuntime, memories: Iterable[StoredMemory]) -> list[Group]:
     """Return the groups among memories that are given by id."""
     kinds: tuple[list[StoredMemory], list[StoredMemory]] = ([], [])
     for memory in memories:
@@ -84,10 +76,10 @@ def groups_of(ground: ConsolidationRuntime, memories: Iterable[StoredMemory]) ->
     kept, turns = kinds
     worth = worth_comparing([turn.record.content for turn in turns])
     return [
-        _group([some[row] for row in rows], clustering.similarities(vectors[list(rows)], ground.calibrated))
+        _group([some[row] for row in rows], clustering.similarities(vectors[list(rows)], runtime.calibrated))
         for some in (kept, list(compress(turns, worth)))
-        for vectors in [vectors_of(ground, some)]
-        for rows in clustering.groups(vectors, ground.calibrated)
+        for vectors in [vectors_of(runtime, some)]
+        for rows in clustering.groups(vectors, runtime.calibrated)
     ]
 
 
@@ -98,55 +90,51 @@ def worth_comparing(turns: Sequence[str]) -> list[bool]:
     return [len(words - common) >= MIN_WORDS for words in said]
 
 
-def group_of(ground: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> Group:
+def group_of(runtime: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> Group:
     """Return two or more memories as one group, alike or not."""
     ordered = sorted(memories, key=lambda memory: memory.owner.id)
-    return _group(ordered, clustering.similarities(vectors_of(ground, ordered), ground.calibrated))
+    return _group(ordered, clustering.similarities(vectors_of(runtime, ordered), runtime.calibrated))
 
 
-def best_group(ground: ConsolidationRuntime, memory: StoredMemory) -> Group:
+def best_group(runtime: ConsolidationRuntime, memory: StoredMemory) -> Group:
     """Return the group of a memory, else the memory and the one that is most like it.
 
     Raises:
         NoRelation: nothing is like it.
     """
-    with ground.store.snapshot():
-        memories = list(active_memories(ground))
-        for group in groups_of(ground, memories):
+    with runtime.store.snapshot():
+        memories = list(runtime.memories())
+        for group in groups_of(runtime, memories):
             if memory.owner.id in group.ids:
                 return group
         others = [other for other in memories if other.owner.id != memory.owner.id]
-        vectors = vectors_of(ground, [memory, *others])
-    similarities = ground.calibrated(vectors[1:] @ vectors[0])
+        vectors = vectors_of(runtime, [memory, *others])
+    similarities = runtime.calibrated(vectors[1:] @ vectors[0])
     nearest = int(similarities.argmax()) if others else -1
     if nearest < 0 or similarities[nearest] < clustering.LINKED:
         raise NoRelation(f"no active memory is like {memory.owner.id!r:.80}", remedy="leave it as it is")
-    return group_of(ground, [memory, others[nearest]])
+    return group_of(runtime, [memory, others[nearest]])
 
 
-def linked_pairs(ground: ConsolidationRuntime, ids: Iterable[str]) -> set[frozenset[str]]:
+def linked_pairs(runtime: ConsolidationRuntime, ids: Iterable[str]) -> set[frozenset[str]]:
     """Return the pairs of memories between which there is a link, of those that start or end at one of these."""
     wanted, linked = sorted(set(ids)), set[frozenset[str]]()
     for begin in range(0, len(wanted), _IDS_AT_ONCE):
-        found = ground.store.links(ground.namespace, wanted[begin : begin + _IDS_AT_ONCE])
+        found = runtime.store.links(runtime.namespace, wanted[begin : begin + _IDS_AT_ONCE])
         linked |= {frozenset((link.source, link.target)) for link in found}
     return linked
 
 
-def vectors_of(ground: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> NDArray[np.float32]:
+def vectors_of(runtime: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> NDArray[np.float32]:
     """Return a vector for each memory, the mean of those of its passages: float32, shape (n, d), of unit length.
 
     A memory without words has zeros.
     """
-    import numpy as np
-
-    from commonplace.ranking.arrays import restore
-
     numbers = [memory.number for memory in memories]
-    with ground.store.snapshot():
-        stamp = ground.store.embedding()
-        passages = ground.store.passages_of(ground.namespace, numbers)
-        entries = [each for each in ground.store.tokens(ground.namespace, passages).values() if each.vector]
+    with runtime.store.snapshot():
+        stamp = runtime.store.embedding()
+        passages = runtime.store.passages_of(runtime.namespace, numbers)
+        entries = [each for each in runtime.store.tokens(runtime.namespace, passages).values() if each.vector]
     vectors = np.zeros((len(memories), 0 if stamp is None else stamp.of("memory").dimensions), np.float32)
     if entries:
         places = {number: place for place, number in enumerate(numbers)}

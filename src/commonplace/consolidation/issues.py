@@ -1,4 +1,4 @@
-"""The contract's five operations on issues, as functions over an engine or the default store."""
+"""The contract's five operations on issues, as functions over an engine or the default store; see `ledger.Ledger`."""
 
 from __future__ import annotations
 
@@ -36,11 +36,6 @@ def query_consolidation_issues(
     agent: str | None = None, status: str = "open", urgency: str | None = None, *, book: Book | None = None
 ) -> list[dict[str, Any]]:
     """Return the issues that pass every filter, the oldest first: id, title, notes, labels, status and more.
-
-    Args:
-        agent: None is all.
-        status: open, in_progress, blocked or closed.
-        urgency: high, medium or low; None is all.
 
     Raises:
         UsageError: there is no such agent, status or urgency.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final
 
 from commonplace.consolidation.base import Plan, PlannedAgent
@@ -32,15 +32,6 @@ CONSOLIDATED_FROM: Final = "consolidated_from"
 """The type of the links from a merged memory to those that it was made of."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What is to be merged, and how sure that was when somebody said so."""
-
-    memory_ids: tuple[str, ...]
-    cohesion: float | None
-    confidence: float | None
-
-
 class SemanticMerge(PlannedAgent[MergeResult]):
     """Merges what issues of the ledger name. An item is the id of an issue; nothing is merged that none names."""
 
@@ -50,7 +41,7 @@ class SemanticMerge(PlannedAgent[MergeResult]):
     def scan(self) -> list[str]:
         """Return the open issues with the label `consolidation:merge`, the most cohesive group first, ties by age."""
         label = f"{AGENT_LABEL}{self.name}"
-        found = [issue for issue in self._ground.issues.query(self.name, "open") if label in issue["labels"]]
+        found = [issue for issue in self._runtime.issues.query(self.name, "open") if label in issue["labels"]]
         # Ids of issues are random: what was filed at one moment is ordered by what it names.
         found.sort(key=lambda each: (each["created_at"], each["memory_ids"]))
         found.sort(key=lambda each: -(share_told(each["notes"], "cohesion") or 0.0))
@@ -63,35 +54,25 @@ class SemanticMerge(PlannedAgent[MergeResult]):
             NotFoundError: there is no such issue, or a memory of it is not there, or no longer active.
             UsageError: the issue is not one of merging, or names fewer than two memories.
         """
-        issue = self._ground.issues.get(item)
+        issue = self._runtime.issues.get(item)
         if f"{AGENT_LABEL}{self.name}" not in issue.labels:
             raise UsageError(
                 f"issue {item!r:.80} is not labelled {AGENT_LABEL}{self.name}", remedy="name an issue of this agent"
             )
         if len(issue.memory_ids) < 2:
             raise UsageError(f"issue {item!r:.80} names fewer than two memories", remedy="close it")
-        return self._plan(self._asked(issue))
-
-    def item_of(self, issue: Issue) -> str:
-        """Return the id of the issue."""
-        return issue.id
-
-    def _asked(self, issue: Issue) -> _Asked:
-        """Return what an issue asks for; what it says of memories that were changed since is worth nothing."""
-        memories = [self._active(id_) for id_ in issue.memory_ids]
-        if any(memory.created_at > issue.created_at for memory in memories):
-            return _Asked(issue.memory_ids, None, None)
-        notes, _ = split_notes(issue.notes)
-        return _Asked(issue.memory_ids, share_told(notes, "cohesion"), share_told(notes, "confidence"))
-
-    def _plan(self, asked: _Asked) -> Plan[MergeResult]:
-        memories = [self._active(id_) for id_ in sorted(asked.memory_ids)]
-        cohesion = group_of(self._ground, memories).cohesion if asked.cohesion is None else asked.cohesion
-        merged = merged_text(memories, self._ground.likeness)
+        memories = [self._active(id_) for id_ in sorted(issue.memory_ids)]
+        # What an issue says of memories that were changed since is worth nothing.
+        is_stale = any(memory.created_at > issue.created_at for memory in memories)
+        notes = {} if is_stale else split_notes(issue.notes)[0]
+        cohesion, stated = share_told(notes, "cohesion"), share_told(notes, "confidence")
+        if cohesion is None:
+            cohesion = group_of(self._runtime, memories).cohesion
+        merged = merged_text(memories, self._runtime.likeness)
         confidence = confidence_of(cohesion, len(memories), merged.conflicts)
-        if asked.confidence is not None:
-            confidence = min(asked.confidence, confidence) if merged.conflicts else asked.confidence
-        id_ = self._free_id(asked.memory_ids)
+        if stated is not None:
+            confidence = min(stated, confidence) if merged.conflicts else stated
+        id_ = self._free_id(issue.memory_ids)
         owner, record = combined(memories, id_, merged.text, cohesion)
         reject_invalid(merged.text, force=True)
         result = _result(id_, memories, record)
@@ -101,7 +82,7 @@ class SemanticMerge(PlannedAgent[MergeResult]):
 
         def write() -> MemoryWrite:
             # Relative dates in the words are meant as of the source that they came from.
-            return replace(self._ground.write_of(owner, record), dates=dates_of(memories))
+            return replace(self._runtime.write_of(owner, record), dates=dates_of(memories))
 
         # Made before the transaction, which nobody is to wait for while a model answers.
         ready = write() if is_done else None
@@ -125,10 +106,14 @@ class SemanticMerge(PlannedAgent[MergeResult]):
             needs_a_person=needs_a_person,
         )
 
+    def item_of(self, issue: Issue) -> str:
+        """Return the id of the issue."""
+        return issue.id
+
     def _free_id(self, source_ids: Sequence[str]) -> str:
         """Return the id of the memory that is made of these: another one where that stands for a memory already."""
         taken = 0
-        while self._ground.store.memory(self._ground.namespace, merged_id(source_ids, taken)) is not None:
+        while self._runtime.store.memory(self._runtime.namespace, merged_id(source_ids, taken)) is not None:
             taken += 1
         return merged_id(source_ids, taken)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -18,8 +18,8 @@ from commonplace.formats.vault import Note, tags_of, title_of
 from commonplace.memory.view import MIN_TRUST_TO_PROMOTE
 from commonplace.redaction import redact
 from commonplace.retention import DAY_S
-from commonplace.types import MemoryRecord, Selection, Status, StoredMemory
-from commonplace.types.ledger import Agent, Issue
+from commonplace.types import MemoryRecord, StoredMemory
+from commonplace.types.ledger import Agent
 
 if TYPE_CHECKING:
     from commonplace.consolidation.vault import Page, Vault
@@ -43,8 +43,6 @@ SURE: Final = 0.95
 LESS_SURE: Final = 0.8
 """Confidence where two criteria or more are met, and where one is."""
 
-_READ_AT_ONCE: Final = 10_000
-
 
 class LTMPromoter(PlannedAgent[PromotionResult]):
     """Moves memories into the vault that were used or reviewed often, or are still present after a day.
@@ -57,12 +55,12 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
 
     def scan(self) -> list[str]:
         """Return the ids of the active memories that meet a criterion, those that meet most first, then by score."""
-        now = self._ground.now()
-        with self._ground.store.snapshot():
-            busy = self._ground.issues.named(self.name, ("in_progress", "blocked"))
+        now = self._runtime.now()
+        with self._runtime.store.snapshot():
+            busy = self._runtime.issues.named(self.name, ("in_progress", "blocked"))
             found = [
-                (-len(met), -self._ground.fading.raw(memory.record, now), memory.owner.id)
-                for memory in self._memories("active")
+                (-len(met), -self._runtime.retention.raw(memory.record, now), memory.owner.id)
+                for memory in self._runtime.memories()
                 if memory.owner.id not in busy and (met := self.criteria(memory.record, now))
             ]
         return [id_ for *_, id_ in sorted(found)]
@@ -80,7 +78,7 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
             UsageError: it meets no criterion, or is not trusted.
             StoreError: the vault cannot be read, or a link stands in its place.
         """
-        memory, now = self._active(item), self._ground.now()
+        memory, now = self._active(item), self._runtime.now()
         record = memory.record
         if record.trust < MIN_TRUST_TO_PROMOTE:
             raise UsageError(
@@ -98,7 +96,7 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         # What was said in a conversation is used again and again as soon as one asks about it.
         waits = bool(memory.owner.session) and REVIEWED not in met
         result = PromotionResult(memory_id=item, vault_path=path, criteria_met=list(met), success=True)
-        score = self._ground.fading.raw(record, now)
+        score = self._runtime.retention.raw(record, now)
         return Plan(
             result=result,
             basis=(memory,),
@@ -117,17 +115,13 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
             needs_a_person=waits,
         )
 
-    def item_of(self, issue: Issue) -> str:
-        """Return the memory that an issue is about."""
-        return self._named(issue, 1)[0]
-
     def criteria(self, record: MemoryRecord, now: float) -> tuple[str, ...]:
         """Return the criteria that an active memory meets, none where it is not trusted."""
         if record.trust < MIN_TRUST_TO_PROMOTE:
             return ()
         is_settled = now - record.born_at >= MIN_AGE_S and record.use_count >= MIN_USES
         met = {
-            "score_threshold": is_settled and self._ground.fading.raw(record, now) >= SCORE,
+            "score_threshold": is_settled and self._runtime.retention.raw(record, now) >= SCORE,
             "use_count_threshold": _uses_in_time(record) >= USES,
             REVIEWED: record.review_count >= REVIEWS,
         }
@@ -140,8 +134,7 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         the next run.
         """
         written: list[str] = []
-        promoted = self._memories("promoted")
-        for memory in [each for each in promoted if each.created_at >= (each.record.promoted_at or 0.0)]:
+        for memory in list(self._runtime.memories("promoted")):
             try:
                 if self._is_behind(memory):
                     written += self._follow(memory.owner.id)
@@ -150,7 +143,9 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         return written
 
     def _is_behind(self, memory: StoredMemory) -> bool:
-        """Tell whether a promoted memory has a note, and that is of an older version."""
+        """Tell whether a promoted memory changed since and has a note, and that is of an older version."""
+        if memory.created_at < (memory.record.promoted_at or 0.0):
+            return False
         known = self._known(memory)
         return known is not None and known.version < memory.record.version
 
@@ -162,7 +157,7 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
             known = self._known(memory)
             return None if known is None else partial(self._renew, change, memory, known)
 
-        path = self._carrier.pace.write(due)
+        path = self._executor.pace.write(due)
         return [] if path is None else [path]
 
     def _renew(self, change: MemoryChange, memory: StoredMemory, known: Note) -> str:
@@ -204,7 +199,7 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         record = memory.record
         content = redact(record.content).text
         entities = tuple(dict.fromkeys(redact(name).text for name in record.entities or names_in(content)))
-        score = min(1.0, max(0.0, self._ground.fading.raw(record, self._ground.now())))
+        score = min(1.0, max(0.0, self._runtime.retention.raw(record, self._runtime.now())))
         return Note(
             memory_id=memory.owner.id,
             title=title_of(content, entities, memory.owner.id),
@@ -227,18 +222,12 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         if known is None:
             return []
         newest = known.version or memory.record.version - 1
-        versions = self._ground.store.versions(self._ground.namespace, memory.owner.id)
+        versions = self._runtime.store.versions(self._runtime.namespace, memory.owner.id)
         return [self._note(each, ()) for each in versions if each.record.version <= newest]
-
-    def _memories(self, status: Status) -> Iterator[StoredMemory]:
-        selection = Selection(statuses=(status,), order="id", limit=_READ_AT_ONCE)
-        while found := self._ground.store.memories(self._ground.namespace, selection):
-            yield from (each for each in found if each.expired_at is None)
-            selection = replace(selection, offset=selection.offset + _READ_AT_ONCE)
 
     @property
     def _vault(self) -> Vault:
-        return self._ground.vault
+        return self._runtime.vault
 
 
 def _uses_in_time(record: MemoryRecord) -> int:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import combinations, product
-from typing import Any, ClassVar, Final
+from itertools import combinations
+from typing import ClassVar, Final
 from uuid import UUID, uuid5
 
 from commonplace.consolidation import pairs
 from commonplace.consolidation.base import PlannedAgent
 from commonplace.consolidation.cluster import why_doubtful
 from commonplace.consolidation.executor import ChangeRecorder, Plan
-from commonplace.consolidation.groups import Named, Names, active_memories, speakers, vectors_of
+from commonplace.consolidation.groups import Named, Names, speakers, vectors_of
 from commonplace.consolidation.pairs import Waiting
 from commonplace.consolidation.results import RelationResult
 from commonplace.consolidation.text_merge import DOUBTFUL, contradictions_of
 from commonplace.errors import NoRelation, UsageError
 from commonplace.types import Link, StoredMemory
-from commonplace.types.ledger import UNFINISHED, Agent, Issue
+from commonplace.types.ledger import Agent, Issue
 
 RELATED: Final = "related"
 RELATION_IDS: Final = UUID("5c6d1c52-6f0b-5f0e-9a35-0d6f6f2f8f11")
@@ -63,12 +63,12 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         At most 5 with one memory and 1,000 in all: what is left comes in a later run. Proposals that wait count among
         the 5 of what would wait, too. Pairs that are less sure than 0.3 come last; nothing will be written for them.
         """
-        with self._ground.store.snapshot():
-            memories = list(active_memories(self._ground))
+        with self._runtime.store.snapshot():
+            memories = list(self._runtime.memories())
             seen = self._seen = self._look(memories)
-            vectors = vectors_of(self._ground, memories)
+            vectors = vectors_of(self._runtime, memories)
             apart = self._known_pairs(memories)
-            waiting = Counter(id_ for issue in self._issues("relations") for id_ in issue["memory_ids"])
+            waiting = Counter(id_ for issue in self._unfinished("relations") for id_ in issue["memory_ids"])
         rows = {memory.owner.id: row for row, memory in enumerate(memories)}
         known = {(rows[one], rows[other]) for one, other in apart if one in rows and other in rows}
         waits = {rows[id_]: number for id_, number in waiting.items() if id_ in rows}
@@ -77,7 +77,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
             [each.keys() for each in named],
             [seen.tags(memory) for memory in memories],
             vectors,
-            self._ground.calibrated,
+            self._runtime.calibrated,
             known,
             [row for row, memory in enumerate(memories) if memory.owner.session],
             [_doubles(each) for each in named],
@@ -95,14 +95,14 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         """
         first, second = (self._active(id_) for id_ in pair_of(item))
         ids = [first.owner.id, second.owner.id]
-        links = self._ground.store.links(self._ground.namespace, ids[:1])
+        links = self._runtime.store.links(self._runtime.namespace, ids[:1])
         if any({link.source, link.target} == {*ids} for link in links):
             raise NoRelation(f"{ids[0]!r:.80} and {ids[1]!r:.80} are linked already", remedy="leave the link as it is")
-        seen = self._seen = self._seen or self._look(list(active_memories(self._ground)))
+        seen = self._seen = self._seen or self._look(list(self._runtime.memories()))
         named = seen.named(first), seen.named(second)
         tags = seen.tags(first), seen.tags(second)
-        vectors = vectors_of(self._ground, [first, second])
-        similarity = float(self._ground.calibrated(vectors[:1] @ vectors[1])[0])
+        vectors = vectors_of(self._runtime, [first, second])
+        similarity = float(self._runtime.calibrated(vectors[:1] @ vectors[1])[0])
         names = _whole(named[0][form] for form in named[0].keys() & named[1].keys())
         are_turns = bool(first.owner.session and second.owner.session)
         counts = pairs.counts_likeness(are_turns, len(names), len(tags[0] & tags[1]))
@@ -149,24 +149,19 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         return item_of_pair(*self._named(issue, 2))
 
     def _look(self, memories: list[StoredMemory]) -> _Seen:
-        names = Names(self._ground.store, self._ground.namespace)
+        names = Names(self._runtime.store, self._runtime.namespace)
         hubs = pairs.hubs([names.of(memory).keys() for memory in memories])
         spoken = speakers(memory.record.content for memory in memories if memory.owner.session)
         return _Seen(names, hubs, pairs.hubs([_tags(memory) for memory in memories]), spoken)
 
     def _known_pairs(self, memories: list[StoredMemory]) -> set[tuple[str, str]]:
         """Return the pairs that are linked, derived from each other, or named together by an unfinished issue."""
-        store, namespace = self._ground.store, self._ground.namespace
+        store, namespace = self._runtime.store, self._runtime.namespace
         known = {(link.source, link.target) for link in store.links(namespace)}
         known |= {(source, memory.owner.id) for memory in memories for source in memory.record.derived_from}
-        for issue in self._issues("relations", "merge", "cluster"):
+        for issue in self._unfinished("relations", "merge", "cluster"):
             known |= set(combinations(issue["memory_ids"], 2))
         return {(min(pair), max(pair)) for pair in known}
-
-    def _issues(self, *agents: Agent) -> Iterator[dict[str, Any]]:
-        """Yield the unfinished issues of some agents."""
-        for agent, status in product(agents, UNFINISHED):
-            yield from self._ground.issues.query(agent, status)
 
 
 def item_of_pair(one: str, other: str) -> str:

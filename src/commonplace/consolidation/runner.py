@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -18,7 +18,7 @@ from commonplace.errors import UsageError
 from commonplace.ledger import rate_limit as window
 from commonplace.ledger.ledger import process_is_gone, tend
 from commonplace.store.contract import Note
-from commonplace.types.ledger import AGENTS, Agent, IssueSelection, RunChanges
+from commonplace.types.ledger import AGENTS, Agent, IssueSelection
 
 NOTE: Final = "consolidation run"
 KEPT: Final = 1_000
@@ -55,58 +55,55 @@ class ConsolidationRun:
         return {**asdict(self), "at": iso(self.at), "agents": list(self.agents)}
 
 
-def remember(ground: ConsolidationRuntime, report: RunReport, begun_at: float, agents: Sequence[str]) -> None:
+def remember(runtime: ConsolidationRuntime, report: RunReport, begun_at: float, agents: Sequence[str]) -> None:
     """Write down what a run came to, where it came to anything; a dry run writes nothing."""
     named = {each.beads_issue_id for found in report.results.values() for each in found} - {None}
-    changed = ground.store.ledger(ground.namespace).reversals(run=report.run)
+    changed = runtime.store.ledger(runtime.namespace).reversals(run=report.run)
     proposed = len(named - {each.issue for each in changed})
     if report.dry_run or not (report.applied or proposed or report.errors):
         return
     told = {"agents": list(agents), "applied": report.applied, "proposed": proposed, "errors": len(report.errors)}
-    known = ground.store.notes(ground.namespace, NOTE)
-    with ground.store.change_memories(ground.namespace) as change:
+    known = runtime.store.notes(runtime.namespace, NOTE)
+    with runtime.store.change_memories(runtime.namespace) as change:
         change.put_note(Note(NOTE, report.run, begun_at, json.dumps(told, sort_keys=True)))
         for old in known[: max(0, len(known) + 1 - KEPT)]:
             change.drop_note(NOTE, old.id)
 
 
-def latest(ground: ConsolidationRuntime, limit: int) -> list[ConsolidationRun]:
+def latest(runtime: ConsolidationRuntime, limit: int) -> list[ConsolidationRun]:
     """Return the last runs that changed, proposed or failed at anything, the latest first."""
-    changed = {each.run: each for each in ground.store.ledger(ground.namespace).runs()}
-    notes = {note.id: note for note in ground.store.notes(ground.namespace, NOTE)}
+    ledger = runtime.store.ledger(runtime.namespace)
+    changed = {each.run: each for each in ledger.runs()}
+    notes = {note.id: note for note in runtime.store.notes(runtime.namespace, NOTE)}
     began = {run: each.at for run, each in changed.items()} | {run: note.at for run, note in notes.items()}
-    order = sorted(began, key=lambda run: (-began[run], run))[:limit]
-    return [_run(ground, run, began[run], changed.get(run), notes.get(run)) for run in order]
+    found = []
+    for run in sorted(began, key=lambda run: (-began[run], run))[:limit]:
+        applied, undone = (changed[run].applied, changed[run].undone) if run in changed else (0, 0)
+        known: dict[str, Any] = {"agents": [], "applied": applied}
+        if run in notes:
+            known = json.loads(notes[run].body)
+        elif issues := tuple(each.issue for each in ledger.reversals(run=run)):
+            # None where another program keeps the issues.
+            at_work = {issue.agent for issue in ledger.issues(IssueSelection(ids=issues))}
+            known["agents"] = [agent for agent in AGENTS if agent in at_work]
+        found.append(
+            ConsolidationRun(
+                run=run,
+                at=moment_of(began[run]),
+                agents=tuple(known["agents"]),
+                applied=known["applied"],
+                undone=undone,
+                standing=applied - undone,
+                proposed=known.get("proposed"),
+                errors=known.get("errors"),
+            )
+        )
+    return found
 
 
-def is_run(ground: ConsolidationRuntime, id_: str) -> bool:
+def is_run(runtime: ConsolidationRuntime, id_: str) -> bool:
     """Tell whether an id is of a run that is remembered."""
-    return any(note.id == id_ for note in ground.store.notes(ground.namespace, NOTE))
-
-
-def _run(
-    ground: ConsolidationRuntime, run: str, at: float, changed: RunChanges | None, note: Note | None
-) -> ConsolidationRun:
-    applied, undone = (changed.applied, changed.undone) if changed else (0, 0)
-    told: dict[str, Any] = json.loads(note.body) if note else {"agents": _agents(ground, run), "applied": applied}
-    return ConsolidationRun(
-        run=run,
-        at=moment_of(at),
-        agents=tuple(told["agents"]),
-        applied=told["applied"],
-        undone=undone,
-        standing=applied - undone,
-        proposed=told.get("proposed"),
-        errors=told.get("errors"),
-    )
-
-
-def _agents(ground: ConsolidationRuntime, run: str) -> list[str]:
-    """Return the agents whose issues a run did, in their order; none where another program keeps the issues."""
-    ledger = ground.store.ledger(ground.namespace)
-    issues = tuple(each.issue for each in ledger.reversals(run=run))
-    found = {issue.agent for issue in ledger.issues(IssueSelection(ids=issues))} if issues else set()
-    return [agent for agent in AGENTS if agent in found]
+    return any(note.id == id_ for note in runtime.store.notes(runtime.namespace, NOTE))
 
 
 _NAMED: Final = ("memory_id", "memory_ids", "source_ids", "from_memory_id", "to_memory_id")
@@ -123,16 +120,6 @@ class Outcome:
 
     decision: Literal["applied", "waiting", "left"]
     why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Standing:
-    """A book of which nothing but its ground is asked."""
-
-    ground: ConsolidationRuntime
-
-    def consolidation_ground(self) -> ConsolidationRuntime:
-        return self.ground
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,46 +209,74 @@ def agent_of(name: Agent, book: Book, wanted: Wanted) -> PlannedAgent[Any]:
 
 def run(book: Book, wanted: Wanted) -> RunReport:
     """Run agents in their order; the failure of an item, or of a whole agent's scan, does not stop the others."""
-    ground = book.consolidation_ground()
-    begun_at = ground.now()
-    is_tended = ground.elsewhere is None
+    runtime = book.consolidation_runtime()
+
+    def act(runtime: ConsolidationRuntime, wanted: Wanted) -> RunReport:
+        if is_tended:
+            tend(runtime.pace(wanted.rate_limit), runtime.actor, is_gone=process_is_gone)
+        results: dict[Agent, tuple[Result, ...]] = {}
+        errors: list[Failure] = []
+        skipped = 0
+        for name in wanted.agents:
+            agent = agent_of(name, runtime, wanted)
+            try:
+                results[name] = tuple(agent.run())
+            except Exception as error:
+                results[name] = ()
+                errors.append(failure_of(name, "", error))
+            errors += agent.failures
+            skipped += agent.skipped
+        return _report(runtime, wanted.run, results, tuple(errors), skipped)
+
+    is_tended = runtime.external is None
+    return _acted(runtime, wanted, act)
+
+
+def process(book: Book, issue: str, wanted: Wanted) -> RunReport:
+    """Do what an issue proposes, by the agent whose it is.
+
+    Raises:
+        NotFoundError: there is no such issue, it is not open, or a memory of it is not there any more.
+        UsageError: it is of no agent, or asks for nothing that an agent does.
+    """
+    runtime = book.consolidation_runtime()
+    found = runtime.issues.get(issue)
+    name = next((each for each in AGENTS if each == found.agent), None)
+    if name is None:
+        raise UsageError(
+            f"issue {issue!r:.80} is of no agent of consolidation",
+            remedy="name one that `commonplace ledger list --agent` shows",
+        )
+
+    def act(runtime: ConsolidationRuntime, wanted: Wanted) -> RunReport:
+        return _report(runtime, wanted.run, {name: (agent_of(name, runtime, wanted).process_issue(issue),)})
+
+    return _acted(runtime, replace(wanted, agents=(name,)), act)
+
+
+def _acted(
+    runtime: ConsolidationRuntime, wanted: Wanted, act: Callable[[ConsolidationRuntime, Wanted], RunReport]
+) -> RunReport:
+    """Act and write that down; or act on a private copy, and report what would be done."""
     if wanted.dry_run:
-        with ground.dry_run() as copied:
-            acting = replace(wanted, rate_limit=0, dry_run=False)
-            return _predicted(ground, copied, _run_agent(copied, acting, is_tended=is_tended))
-    report = _run_agent(ground, wanted, is_tended=is_tended)
-    remember(ground, report, begun_at, wanted.agents)
+        with runtime.dry_run() as copied:
+            return _predicted(runtime, copied, act(copied, replace(wanted, rate_limit=0, dry_run=False)))
+    begun_at = runtime.now()
+    report = act(runtime, wanted)
+    remember(runtime, report, begun_at, wanted.agents)
     return report
 
 
-def _run_agent(ground: ConsolidationRuntime, wanted: Wanted, *, is_tended: bool) -> RunReport:
-    if is_tended:
-        tend(ground.pace(wanted.rate_limit), ground.actor, is_gone=process_is_gone)
-    results: dict[Agent, tuple[Result, ...]] = {}
-    errors: list[Failure] = []
-    skipped = 0
-    for name in wanted.agents:
-        agent = agent_of(name, _Standing(ground), wanted)
-        try:
-            results[name] = tuple(agent.run())
-        except Exception as error:
-            results[name] = ()
-            errors.append(failure_of(name, "", error))
-        errors += agent.failures
-        skipped += agent.skipped
-    return _report(ground, wanted.run, results, tuple(errors), skipped)
-
-
 def _report(
-    ground: ConsolidationRuntime,
+    runtime: ConsolidationRuntime,
     run: str,
     results: Mapping[Agent, tuple[Result, ...]],
     errors: tuple[Failure, ...] = (),
     skipped: int = 0,
 ) -> RunReport:
-    applied = {each.issue for each in ground.store.ledger(ground.namespace).reversals(run=run)}
+    applied = {each.issue for each in runtime.store.ledger(runtime.namespace).reversals(run=run)}
     named = {each.beads_issue_id for found in results.values() for each in found} - applied - {None}
-    waits = ground.issues.query() if named else ()
+    waits = runtime.issues.query() if named else ()
     why = {each["id"]: str(each["notes"].get("why", "")) for each in waits if each["id"] in named}
 
     def outcome(issue: str | None) -> Outcome:
@@ -273,7 +288,7 @@ def _report(
     return RunReport(run, False, results, errors, skipped, len(applied), outcomes=outcomes)
 
 
-def _predicted(ground: ConsolidationRuntime, copied: ConsolidationRuntime, report: RunReport) -> RunReport:
+def _predicted(runtime: ConsolidationRuntime, copied: ConsolidationRuntime, report: RunReport) -> RunReport:
     """Return the report of a run on a private copy as that of a dry run: no issue that was filed there is named."""
 
     def named(failure: Failure) -> Failure:
@@ -282,7 +297,7 @@ def _predicted(ground: ConsolidationRuntime, copied: ConsolidationRuntime, repor
             return failure
         return replace(failure, item=json.dumps(filed.memory_ids))
 
-    known = {issue.id for issue in ground.issues.every()} if report.errors else set()
+    known = {issue.id for issue in runtime.issues.every()} if report.errors else set()
     errors = tuple(map(named, report.errors))
     results = {agent: tuple(with_issue(each, None) for each in found) for agent, found in report.results.items()}
     return replace(report, dry_run=True, results=results, errors=errors)
@@ -292,33 +307,6 @@ def memories_of(result: Result) -> list[str]:
     """Return the ids of the memories that a result is about, without one that it makes."""
     named = result.model_dump(include=set(_NAMED))
     return [id_ for value in named.values() for id_ in ([value] if isinstance(value, str) else value)]
-
-
-def process(book: Book, issue: str, wanted: Wanted) -> RunReport:
-    """Do what an issue proposes, by the agent whose it is.
-
-    Raises:
-        NotFoundError: there is no such issue, it is not open, or a memory of it is not there any more.
-        UsageError: it is of no agent, or asks for nothing that an agent does.
-    """
-    ground = book.consolidation_ground()
-    found = ground.issues.get(issue)
-    name = next((each for each in AGENTS if each == found.agent), None)
-    if name is None:
-        raise UsageError(
-            f"issue {issue!r:.80} is of no agent of consolidation",
-            remedy="name one that `commonplace ledger list --agent` shows",
-        )
-    begun_at = ground.now()
-    if wanted.dry_run:
-        with ground.dry_run() as copied:
-            acting = replace(wanted, rate_limit=0, dry_run=False)
-            result = agent_of(name, _Standing(copied), acting).process_issue(issue)
-            return _predicted(ground, copied, _report(copied, wanted.run, {name: (result,)}))
-    result = agent_of(name, _Standing(ground), wanted).process_issue(issue)
-    report = _report(ground, wanted.run, {name: (result,)})
-    remember(ground, report, begun_at, (name,))
-    return report
 
 
 _COLUMNS = {"open": "pending", "in_progress": "in_progress", "blocked": "blocked"}
@@ -350,13 +338,13 @@ class ConsolidationStatus:
         }
 
 
-def status_of(ground: ConsolidationRuntime, agent: str | None, rate_limit: int) -> ConsolidationStatus:
+def status_of(runtime: ConsolidationRuntime, agent: str | None, rate_limit: int) -> ConsolidationStatus:
     """Return what waits for one agent, or for all."""
-    counted = ground.issues.counts()
+    counted = runtime.issues.counts()
     agents: dict[str, Mapping[str, int]] = {
         name: {column: counted.get(name, {}).get(status, 0) for status, column in _COLUMNS.items()}
         for name in AGENTS
         if agent in (None, name)
     }
-    left = window.remaining(ground.store.ledger(ground.namespace), ground.now(), rate_limit)
+    left = window.remaining(runtime.store.ledger(runtime.namespace), runtime.now(), rate_limit)
     return ConsolidationStatus(agents, left)

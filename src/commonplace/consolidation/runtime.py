@@ -6,11 +6,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from commonplace.errors import UsageError
 from commonplace.ledger.rate_limit import RateLimiter
-from commonplace.types import Embedding, MemoryRecord, MemoryWrite, Owner, Progress
+from commonplace.types import (
+    Embedding,
+    MemoryRecord,
+    MemoryWrite,
+    Owner,
+    Progress,
+    Selection,
+    Status,
+    StoredMemory,
+    Tier,
+)
 from commonplace.types.ledger import Issue
 
 if TYPE_CHECKING:
@@ -21,33 +31,33 @@ if TYPE_CHECKING:
     from commonplace.memory.view import RetentionPolicy
     from commonplace.store.contract import Store
 
+_READ_AT_ONCE: Final = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationRuntime:
-    """What agents stand on.
+    """What agents work with.
 
     Attributes:
         directory: the store's.
         vault: the notes of what was promoted.
-        now: seconds since the epoch.
-        sleep: waits for so many seconds.
+        now, sleep: seconds since the epoch; waits for so many seconds.
         write_of: makes passages and vectors of a memory's words.
         stamp: the embedder of these vectors.
         calibrated: maps cosines of that embedder's vectors to similarity, 0–1.
         likeness: the similarity of each of some sentences to each, 0–1, by that embedder.
         actor: who acts, for the ledger.
-        issues: the ledger.
-        elsewhere: the same where issues are kept by another program, else None.
-        progress: told which agent is at work, how many of its items are done, and of how many.
+        external: the ledger where another program keeps it, else None.
+        progress: called with the agent at work, how many of its items are done, and of how many.
         after: lets Markdown and the index follow what was written.
-        rate_limit: operations a minute where an agent is not told otherwise; 0 is without limit.
+        rate_limit: operations a minute where an agent is given no other; 0 is without limit.
     """
 
     store: Store
     namespace: str
     directory: Path
     vault: Vault
-    fading: RetentionPolicy
+    retention: RetentionPolicy
     confidence: ConfidenceConfig
     now: Callable[[], float]
     sleep: Callable[[float], None]
@@ -57,10 +67,21 @@ class ConsolidationRuntime:
     likeness: Likeness
     actor: str
     issues: Issues
-    elsewhere: Issues | None
+    external: Issues | None
     after: Callable[[], None]
     progress: Progress
     rate_limit: int = 100
+
+    def consolidation_runtime(self) -> ConsolidationRuntime:
+        """Return this: agents take it in place of an engine."""
+        return self
+
+    def memories(self, status: Status = "active", tiers: tuple[Tier, ...] = ()) -> Iterator[StoredMemory]:
+        """Yield the live memories with a status, by id."""
+        selection = Selection(tiers=tiers, statuses=(status,), order="id", limit=_READ_AT_ONCE)
+        while found := self.store.memories(self.namespace, selection):
+            yield from (each for each in found if each.expired_at is None)
+            selection = replace(selection, offset=selection.offset + _READ_AT_ONCE)
 
     def pace(self, rate_limit: int) -> RateLimiter:
         """Return what writes within a rate limit, in operations a minute."""
@@ -76,22 +97,22 @@ class ConsolidationRuntime:
         from commonplace.ledger.ledger import Ledger
 
         with self.store.scratch_copy() as store:
-            if self.elsewhere is not None:
+            if self.external is not None:
                 with store.change_memories(self.namespace) as change:
-                    for issue in self.elsewhere.every():
+                    for issue in self.external.every():
                         change.ledger.put_issue(issue)
             yield replace(
                 self,
                 store=store,
                 vault=DryVault(self.directory, self.namespace),
                 issues=Ledger(store, self.namespace, self.now, self.actor),
-                elsewhere=None,
+                external=None,
                 after=lambda: None,
             )
 
 
 class Issues(Protocol):
-    """What agents ask of a ledger, whoever keeps it; see `ledger.book.Ledger`."""
+    """What agents ask of a ledger, in the store or kept by another program; see `ledger.Ledger`."""
 
     def get(self, id_: str) -> Issue: ...
 
@@ -124,20 +145,20 @@ class Issues(Protocol):
 
 
 class Book(Protocol):
-    """What gives agents their ground: an engine."""
+    """What agents are opened over: an engine, or what it gives them."""
 
-    def consolidation_ground(self) -> ConsolidationRuntime:
-        """Return what agents of consolidation stand on."""
+    def consolidation_runtime(self) -> ConsolidationRuntime:
+        """Return what agents work with."""
         ...
 
 
 def runtime_of(book: Book | None) -> ConsolidationRuntime:
-    """Return the ground of a book, or of the default store."""
+    """Return what agents of an engine, or of the default store, work with."""
     if book is None:
         import commonplace
 
-        return commonplace.open().consolidation_ground()
-    return book.consolidation_ground()
+        return commonplace.open().consolidation_runtime()
+    return book.consolidation_runtime()
 
 
 Decision = Literal["auto", "log", "wait"]

@@ -76,7 +76,7 @@ _NO_NAMES: Final = frozenset("i i'm i've i'll i'd".split())
 _LETTERED: Final = re.compile(r"(?<![^\W_])[^\W\d_]{2,}[-_][^\W\d_](?![^\W_])")
 """One of several things that differ by a letter: db-a, node_b."""
 _ROLES: Final = frozenset("from to into onto by before after over under above below behind than via".split())
-"""What stands behind one of these is not what stands behind it elsewhere, whichever comes first in the sentence."""
+"""What stands behind one of these is not what stands behind it external, whichever comes first in the sentence."""
 
 
 @dataclass(frozen=True, slots=True)

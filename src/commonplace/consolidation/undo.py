@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -47,61 +47,63 @@ class Undone:
 
 @dataclass(slots=True)
 class _Work:
-    ground: ConsolidationRuntime
+    runtime: ConsolidationRuntime
     change: MemoryChange
     pages: list[Path] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
+    def known(self, id_: str) -> StoredMemory:
+        known = self.change.find(id_)
+        if known is None:
+            raise _changed_since(id_)
+        return known
 
-def undo(ground: ConsolidationRuntime, id_: str) -> Undone:
+
+def undo(runtime: ConsolidationRuntime, id_: str) -> Undone:
     """Undo the change of an issue, or every change of a run that still stands.
 
     Raises:
         NotFoundError: there is no such issue or run, or nothing of it stands.
         UsageError: a later change rests on it, or a memory of it was changed by others since.
     """
-    with ground.store.change_memories(ground.namespace, made_by=ground.stamp()) as change:
-        standing = _standing(ground, change, id_)
+    with runtime.store.change_memories(runtime.namespace, made_by=runtime.stamp()) as change:
+        standing = _standing(runtime, change, id_)
         _refuse_built_upon(change, standing)
-        work = _Work(ground, change)
+        work = _Work(runtime, change)
         for reversal in standing:
             for step in json.loads(reversal.steps):
                 _STEPS[step["do"]](work, step)
-            change.ledger.put_reversal(replace(reversal, undone_at=ground.now()))
-            change.ledger.add_event(IssueEvent(reversal.issue, ground.now(), ground.actor, "undone"))
+            change.ledger.put_reversal(replace(reversal, undone_at=runtime.now()))
+            change.ledger.add_event(IssueEvent(reversal.issue, runtime.now(), runtime.actor, "undone"))
     # Only now: a note that is left over is found again by its memory's id, one that is lost is not.
     for page in work.pages:
         try:
             page.unlink(missing_ok=True)
         except OSError as error:
             work.notices.append(f"{page.name} could not be removed and stays: {error.strerror}")
-    ground.after()
+    runtime.after()
     touched = sorted({each for reversal in standing for each in reversal.memory_ids})
     return Undone(tuple(each.issue for each in standing), tuple(touched), tuple(work.notices))
 
 
-def undo_merge(ground: ConsolidationRuntime, memory_id: str) -> Undone:
+def undo_merge(runtime: ConsolidationRuntime, memory_id: str) -> Undone:
     """Undo the merge that made a memory: its sources are what they were.
 
     Raises:
         NotFoundError: no merge that stands made it.
         UsageError: a later change rests on it, or a memory of it was changed by others since.
     """
-    for reversal in ground.store.ledger(ground.namespace).reversals(memory_ids=[memory_id]):
+    for reversal in runtime.store.ledger(runtime.namespace).reversals(memory_ids=[memory_id]):
         steps = json.loads(reversal.steps)
-        if reversal.undone_at is None and any(_makes(step, memory_id) for step in steps):
-            return undo(ground, reversal.issue)
+        if reversal.undone_at is None and any((step["do"], step["id"]) == (ERASE, memory_id) for step in steps):
+            return undo(runtime, reversal.issue)
     raise NotFoundError(
         f"no merge made memory {memory_id!r:.80}, or it was undone, or a memory of it was forgotten since",
         remedy="see `commonplace ledger list --all`",
     )
 
 
-def _makes(step: Mapping[str, Any], memory_id: str) -> bool:
-    return bool(step["do"] == ERASE and step["id"] == memory_id)
-
-
-def _standing(ground: ConsolidationRuntime, change: MemoryChange, id_: str) -> list[Reversal]:
+def _standing(runtime: ConsolidationRuntime, change: MemoryChange, id_: str) -> list[Reversal]:
     """Return the changes to be undone, the latest first."""
     of_issue = change.ledger.reversal(id_)
     found = [of_issue] if of_issue is not None else change.ledger.reversals(run=id_)
@@ -111,7 +113,7 @@ def _standing(ground: ConsolidationRuntime, change: MemoryChange, id_: str) -> l
     if found:
         raise NotFoundError(f"what {id_!r:.80} changed was undone already", remedy="there is nothing left to undo")
     is_issue = change.ledger.issue(id_) is not None
-    if is_issue or is_run(ground, id_):
+    if is_issue or is_run(runtime, id_):
         raise NotFoundError(
             f"{'issue' if is_issue else 'run'} {id_!r:.80} changed nothing, or what it changed was forgotten since",
             remedy="only applied changes can be undone; `commonplace ledger history` shows what was done",
@@ -134,7 +136,7 @@ def _refuse_built_upon(change: MemoryChange, standing: Sequence[Reversal]) -> No
 
 
 def _erase(work: _Work, step: Mapping[str, Any]) -> None:
-    known = _known(work, step["id"])
+    known = work.known(step["id"])
     if known.expired_at is not None or known.record.version != step["version"]:
         raise _changed_since(step["id"])
     # What the change itself linked was unlinked before: this is others'.
@@ -144,7 +146,7 @@ def _erase(work: _Work, step: Mapping[str, Any]) -> None:
 
 
 def _revive(work: _Work, step: Mapping[str, Any]) -> None:
-    known = _known(work, step["id"])
+    known = work.known(step["id"])
     record = unpacked(step["record"], known.record)
     if known.expired_at is None or known.record.version != record.version:
         raise _changed_since(step["id"])
@@ -153,7 +155,7 @@ def _revive(work: _Work, step: Mapping[str, Any]) -> None:
 
 
 def _revise(work: _Work, step: Mapping[str, Any]) -> None:
-    known = _known(work, step["id"])
+    known = work.known(step["id"])
     now = packed(known.record)
     before = {}
     for name, (old, new) in step["changed"].items():
@@ -164,20 +166,12 @@ def _revise(work: _Work, step: Mapping[str, Any]) -> None:
     work.change.revise(known.number, unpacked(before, known.record))
 
 
-def _unlink(work: _Work, step: Mapping[str, Any]) -> None:
-    work.change.unlink(step["source"], step["target"], step["type"])
-
-
-def _link(work: _Work, step: Mapping[str, Any]) -> None:
-    work.change.link(Link(step["source"], step["target"], step["type"], step["strength"], step["at"]))
-
-
 def _page(work: _Work, step: Mapping[str, Any]) -> None:
-    path = work.ground.directory / step["path"]
+    path = work.runtime.directory / step["path"]
     if not os.path.lexists(path):
         return
     # A link, or a directory that is one, leads to what is not ours.
-    is_there = path.is_file() and path.resolve() == work.ground.directory.resolve() / step["path"]
+    is_there = path.is_file() and path.resolve() == work.runtime.directory.resolve() / step["path"]
     try:
         is_ours = is_there and hashlib.sha256(path.read_bytes()).hexdigest() == step["sha256"]
     except OSError:
@@ -188,13 +182,6 @@ def _page(work: _Work, step: Mapping[str, Any]) -> None:
         work.notices.append(f"{step['path']} was edited since it was written, and stays")
 
 
-def _known(work: _Work, id_: str) -> StoredMemory:
-    known = work.change.find(id_)
-    if known is None:
-        raise _changed_since(id_)
-    return known
-
-
 def _changed_since(id_: str) -> UsageError:
     return UsageError(
         f"memory {id_!r:.80} was changed, archived or brought back since",
@@ -202,11 +189,13 @@ def _changed_since(id_: str) -> UsageError:
     )
 
 
-_STEPS = {
+_STEPS: Mapping[str, Callable[[_Work, Mapping[str, Any]], object]] = {
     ERASE: _erase,
     executor.REVIVE: _revive,
     executor.REVISE: _revise,
-    executor.UNLINK: _unlink,
-    executor.LINK: _link,
+    executor.UNLINK: lambda work, step: work.change.unlink(step["source"], step["target"], step["type"]),
+    executor.LINK: lambda work, step: work.change.link(
+        Link(step["source"], step["target"], step["type"], step["strength"], step["at"])
+    ),
     executor.PAGE: _page,
 }

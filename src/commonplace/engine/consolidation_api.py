@@ -67,7 +67,7 @@ class ConsolidationApi:
         gone = lost(before, asked(queries, self._found)) if report.applied and not wanted.dry_run else ()
         if not gone:
             return report
-        undo(self.consolidation_ground(), wanted.run)
+        undo(self.consolidation_runtime(), wanted.run)
         return replace(report, lost=gone)
 
     def health(self, golden: Path | None) -> Health:
@@ -89,7 +89,7 @@ class ConsolidationApi:
         )
         return examine(examined, asked(queries, self._found))
 
-    def consolidation_ground(self) -> ConsolidationRuntime:
+    def consolidation_runtime(self) -> ConsolidationRuntime:
         from commonplace.consolidation.runtime import ConfidenceConfig, ConsolidationRuntime
         from commonplace.consolidation.vault import Vault
         from commonplace.ledger.ledger import actor_of
@@ -101,7 +101,7 @@ class ConsolidationApi:
             namespace=self._namespace,
             directory=self._runtime.directory,
             vault=Vault(self._runtime.directory, self._namespace),
-            fading=self._runtime.retention,
+            retention=self._runtime.retention,
             confidence=ConfidenceConfig(chosen.auto_threshold, chosen.log_threshold),
             now=self._runtime.now,
             sleep=self._wait,
@@ -111,7 +111,7 @@ class ConsolidationApi:
             likeness=self._likeness,
             actor=actor_of("consolidation"),
             issues=self.ledger,
-            elsewhere=None if self._settings.ledger.backend == "store" else self.ledger,
+            external=None if self._settings.ledger.backend == "store" else self.ledger,
             after=self._runtime.after,
             progress=self._tell_progress,
             rate_limit=chosen.rate_limit,

@@ -936,7 +936,7 @@ class Engine:
 
         short_text("id", id)
         self._runtime.before()
-        return undo(self.consolidation_ground(), id)
+        return undo(self.consolidation_runtime(), id)
 
     def unmerge(self, id: str) -> Undone:  # noqa: A002 - the name of the field
         """Undo the merge that made a memory: its sources are exactly what they were.
@@ -949,7 +949,7 @@ class Engine:
 
         reject_invalid_id(id)
         self._runtime.before()
-        return undo_merge(self.consolidation_ground(), id)
+        return undo_merge(self.consolidation_runtime(), id)
 
     def consolidation_status(self, agent: str | None = None, *, rate_limit: int | None = None) -> ConsolidationStatus:
         """Say how many issues of the agents wait, are in progress and are blocked, and what the rate limit leaves.
@@ -961,7 +961,7 @@ class Engine:
 
         if agent is not None:
             one_of("agent", agent, AGENTS)
-        return status_of(self.consolidation_ground(), agent, self._rate(rate_limit))
+        return status_of(self.consolidation_runtime(), agent, self._rate(rate_limit))
 
     def consolidation_runs(self, limit: int = 20) -> list[ConsolidationRun]:
         """Return the last runs that changed, proposed or failed at anything, the latest first.
@@ -978,7 +978,7 @@ class Engine:
 
         int_in("limit", limit, 1, KEPT)
         self._runtime.before()
-        return latest(self.consolidation_ground(), limit)
+        return latest(self.consolidation_runtime(), limit)
 
     def _rate(self, given: int | None) -> int:
         usual = self.settings.consolidation.rate_limit
@@ -996,9 +996,9 @@ class Engine:
         """
         return self._consolidation_api.health(None if golden is None else path_value("golden", golden))
 
-    def consolidation_ground(self) -> ConsolidationRuntime:
+    def consolidation_runtime(self) -> ConsolidationRuntime:
         """Return what agents of consolidation stand on, for those who write one of their own."""
-        return self._consolidation_api.consolidation_ground()
+        return self._consolidation_api.consolidation_runtime()
 
     @cached_property
     def ledger(self) -> Ledger:

@@ -38,8 +38,8 @@ class Shelf:
         self.engine = engine
         self.clock = clock
 
-    def consolidation_ground(self) -> ConsolidationRuntime:
-        return replace(self.engine.consolidation_ground(), sleep=self.clock.sleep)
+    def consolidation_runtime(self) -> ConsolidationRuntime:
+        return replace(self.engine.consolidation_runtime(), sleep=self.clock.sleep)
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ class Tidier(PlannedAgent[DecayResult]):
 
     def scan(self) -> list[str]:
         chosen = Selection(tags=("old", "bad", "none"), statuses=("active",), order="id")
-        return [each.owner.id for each in self._ground.store.memories(self._ground.namespace, chosen)]
+        return [each.owner.id for each in self._runtime.store.memories(self._runtime.namespace, chosen)]
 
     def plan(self, item: str) -> Plan[DecayResult]:
         memory = self._active(item)
@@ -196,14 +196,14 @@ def test_an_issue_is_processed_once(three: Engine, shelf: Shelf) -> None:
 
 def test_an_issue_in_progress_is_nobody_elses(three: Engine, shelf: Shelf) -> None:
     result = Unsure(book=shelf).process_item("a")
-    assert shelf.consolidation_ground().issues.claim(str(result.beads_issue_id)) is True
+    assert shelf.consolidation_runtime().issues.claim(str(result.beads_issue_id)) is True
     with pytest.raises(NotFoundError, match=r"is not open: .+ works on it; leave it to them; a claim lapses"):
         Unsure(book=shelf).process_issue(str(result.beads_issue_id))
     assert live(three) == ["a", "b", "c"]
 
 
 def test_the_issue_of_another_agent_is_refused(three: Engine, shelf: Shelf) -> None:
-    id_ = shelf.consolidation_ground().issues.create("merge", ["a", "b"], "merge")
+    id_ = shelf.consolidation_runtime().issues.create("merge", ["a", "b"], "merge")
     with pytest.raises(UsageError, match="is of merge, not of decay"):
         Tidier(book=shelf).process_issue(id_)
 
@@ -237,7 +237,7 @@ def test_a_failure_blocks_the_issue_with_the_error_in_its_notes_and_leaves_the_m
 ) -> None:
     three.remember("The dam burst", id="aa", tags=["bad"])
     before = dump(three)
-    id_ = shelf.consolidation_ground().issues.create("decay", ["aa"], "gc")
+    id_ = shelf.consolidation_runtime().issues.create("decay", ["aa"], "gc")
     with pytest.raises(ZeroDivisionError):
         Tidier(book=shelf).process_issue(id_)
     (issue,) = issues(three)
@@ -269,7 +269,7 @@ def test_what_a_run_tends_counts_and_waits(three: Engine, shelf: Shelf, clock: C
     run(shelf, Wanted(("promote",), rate_limit=1))
     assert (clock.waited, three.consolidation_status(rate_limit=5).rate_limit_remaining) == ([], 4)
     clock.now += 8 * 86_400
-    Unsure(rate_limit=0, book=shelf)._carrier.close(issues(three)[0].id, "enough")
+    Unsure(rate_limit=0, book=shelf)._executor.close(issues(three)[0].id, "enough")
     run(shelf, Wanted(("promote",), dry_run=True, rate_limit=1))
     assert clock.waited == []
     run(shelf, Wanted(("promote",), rate_limit=1))
@@ -279,9 +279,9 @@ def test_what_a_run_tends_counts_and_waits(three: Engine, shelf: Shelf, clock: C
 def test_the_closing_of_an_issue_counts_and_waits(three: Engine, shelf: Shelf, clock: Clock) -> None:
     agent = Unsure(rate_limit=1, book=shelf)
     proposed = str(agent.process_item("a").beads_issue_id)
-    agent._carrier.close(proposed, "the memory is gone", is_moot=True)
+    agent._executor.close(proposed, "the memory is gone", is_moot=True)
     assert clock.waited == [60.0]
-    agent._carrier.close(proposed, "it is closed already, which is no operation")
+    agent._executor.close(proposed, "it is closed already, which is no operation")
     assert (clock.waited, issues(three)[0].close_reason) == ([60.0], "nothing is left to do: the memory is gone")
 
 
@@ -329,7 +329,7 @@ def test_a_memory_that_changes_over_and_over_is_left_alone(three: Engine, shelf:
 def test_a_change_is_undone_exactly(three: Engine, shelf: Shelf) -> None:
     before = dump(three)
     result = Tidier(book=shelf).process_item("a")
-    undone = undo(shelf.consolidation_ground(), str(result.beads_issue_id))
+    undone = undo(shelf.consolidation_runtime(), str(result.beads_issue_id))
     assert dump(three) == before
     assert (undone.issues, undone.memory_ids, undone.notices) == ((result.beads_issue_id,), ("a",), ())
     assert three.search("a harbour winter 97").hits[0].owner_id == "a"
@@ -339,16 +339,16 @@ def test_a_run_is_undone_as_a_whole(three: Engine, shelf: Shelf) -> None:
     before = dump(three)
     agent = Tidier(book=shelf)
     agent.run()
-    assert len(undo(shelf.consolidation_ground(), agent.run_id).issues) == 3
+    assert len(undo(shelf.consolidation_runtime(), agent.run_id).issues) == 3
     assert dump(three) == before
     with pytest.raises(NotFoundError, match="was undone already"):
-        undo(shelf.consolidation_ground(), agent.run_id)
+        undo(shelf.consolidation_runtime(), agent.run_id)
 
 
 def test_what_was_undone_is_not_done_again_until_the_memory_is_used(three: Engine, shelf: Shelf, clock: Clock) -> None:
     agent = Tidier(book=shelf)
     agent.run()
-    undo(shelf.consolidation_ground(), agent.run_id)
+    undo(shelf.consolidation_runtime(), agent.run_id)
     assert [result.beads_issue_id for result in Tidier(book=shelf).run()] == [None] * 3
     assert live(three) == ["a", "b", "c"]
     clock.now += 1
@@ -359,27 +359,27 @@ def test_what_was_undone_is_not_done_again_until_the_memory_is_used(three: Engin
 
 def test_a_proposal_that_somebody_closed_is_not_made_again(three: Engine, shelf: Shelf) -> None:
     result = Unsure(book=shelf).process_item("a")
-    shelf.consolidation_ground().issues.close(str(result.beads_issue_id), "no")
+    shelf.consolidation_runtime().issues.close(str(result.beads_issue_id), "no")
     assert Unsure(book=shelf).process_item("a").beads_issue_id is None
 
 
 @pytest.mark.parametrize("id_", ["nothing", "commonplace-00000000"])
 def test_what_is_no_issue_or_run_cannot_be_undone(shelf: Shelf, id_: str) -> None:
     with pytest.raises(NotFoundError, match="there is no issue or run"):
-        undo(shelf.consolidation_ground(), id_)
+        undo(shelf.consolidation_runtime(), id_)
 
 
 def test_an_issue_that_changed_nothing_cannot_be_undone(three: Engine, shelf: Shelf) -> None:
     result = Unsure(book=shelf).process_item("a")
     with pytest.raises(NotFoundError, match="changed nothing"):
-        undo(shelf.consolidation_ground(), str(result.beads_issue_id))
+        undo(shelf.consolidation_runtime(), str(result.beads_issue_id))
 
 
 def test_a_memory_that_was_brought_back_is_not_undone_again(three: Engine, shelf: Shelf) -> None:
     result = Tidier(book=shelf).process_item("a")
     three.restore_memory("a")
     with pytest.raises(UsageError, match="was changed, archived or brought back since"):
-        undo(shelf.consolidation_ground(), str(result.beads_issue_id))
+        undo(shelf.consolidation_runtime(), str(result.beads_issue_id))
 
 
 def test_an_agent_without_a_book_works_on_the_default_store(three: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

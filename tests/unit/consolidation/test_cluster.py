@@ -71,7 +71,7 @@ def test_scan_must_not_modify_any_data(book: Engine) -> None:
 @pytest.mark.parametrize("status", ["open", "in_progress", "blocked"])
 def test_scan_must_not_return_already_clustered_memories(book: Engine, agent: str, status: str) -> None:
     keep(book, SAME)
-    ground = book.consolidation_ground()
+    ground = book.consolidation_runtime()
     issue = ground.issues.create(agent, ["dark-1", "dark-2"], "merge")
     if status == "in_progress":
         ground.issues.claim(issue)
@@ -82,7 +82,7 @@ def test_scan_must_not_return_already_clustered_memories(book: Engine, agent: st
 
 def test_an_issue_that_asks_for_the_group_of_one_memory_clusters_nothing(book: Engine) -> None:
     keep(book, SAME)
-    book.consolidation_ground().issues.create("cluster", ["dark-1"], "consolidate")
+    book.consolidation_runtime().issues.create("cluster", ["dark-1"], "consolidate")
     assert ClusterDetector(book=book).scan() == [item(SAME)]
 
 
@@ -250,7 +250,7 @@ def test_two_detectors_at_once_link_a_group_once(book: Engine) -> None:
 
 def test_a_memory_merges_in_its_most_cohesive_group_only(book: Engine) -> None:
     keep(book, {**SAME, "dark-3": SAME["dark-1"]})
-    ground = book.consolidation_ground()
+    ground = book.consolidation_runtime()
     ground.issues.create("merge", ["dark-1", "dark-3"], "merge", extra_data={"cohesion": 1.0})
     assert ClusterDetector(dry_run=True, book=book).process_item(item(SAME)).action == "link"
 
@@ -271,7 +271,7 @@ def test_memories_that_contradict_each_other_wait_for_a_person(book: Engine) -> 
 
 def test_what_decay_wants_consolidated_is_taken_up_and_closed(book: Engine) -> None:
     keep(book, {**SAME, **ALONE})
-    ground = book.consolidation_ground()
+    ground = book.consolidation_runtime()
     asked, in_vain = (ground.issues.create("cluster", [id_], "consolidate") for id_ in ("dark-1", "alone"))
     (result,) = ClusterDetector(book=book).run()
     assert ground.issues.get(asked).close_reason == f"issue {result.beads_issue_id} is about its group"
@@ -280,7 +280,7 @@ def test_what_decay_wants_consolidated_is_taken_up_and_closed(book: Engine) -> N
 
 def test_processing_what_decay_wants_consolidated_proposes_the_merge(book: Engine) -> None:
     keep(book, SAME)
-    asked = book.consolidation_ground().issues.create("cluster", ["dark-1"], "consolidate")
+    asked = book.consolidation_runtime().issues.create("cluster", ["dark-1"], "consolidate")
     result = ClusterDetector(book=book).process_issue(asked)
     proposed, answered = sorted(issues(book), key=lambda issue: issue.status, reverse=True)
     assert (answered.id, answered.status) == (asked, "closed")

@@ -32,7 +32,7 @@ SHORT = "Ruff lints the code. Mypy checks the types."
 
 def ask(book: Engine, *ids: str, confidence: float = 0.95, **extra: object) -> str:
     told = {"cohesion": 0.9, "confidence": confidence, **extra}
-    return book.consolidation_ground().issues.create("merge", ids, "merge", extra_data=told)
+    return book.consolidation_runtime().issues.create("merge", ids, "merge", extra_data=told)
 
 
 def keep_two(book: Engine) -> str:
@@ -74,7 +74,7 @@ def test_scan_must_only_process_from_issues(book: Engine) -> None:
 
 def test_scan_must_filter_for_the_label_of_merges(book: Engine) -> None:
     issue = keep_two(book)
-    issues = book.consolidation_ground().issues
+    issues = book.consolidation_runtime().issues
     issues.create("cluster", ["long", "short"], "merge")
     assert SemanticMerge(book=book).scan() == [issue]
 
@@ -88,7 +88,7 @@ def test_scan_returns_the_most_cohesive_group_first(book: Engine) -> None:
 
 def test_an_issue_of_another_agent_is_refused(book: Engine) -> None:
     keep_two(book)
-    other = book.consolidation_ground().issues.create("cluster", ["long", "short"], "link")
+    other = book.consolidation_runtime().issues.create("cluster", ["long", "short"], "link")
     with pytest.raises(UsageError, match="is not labelled consolidation:merge"):
         merge(book, other)
 
@@ -390,14 +390,14 @@ def test_the_vectors_are_made_before_the_transaction_begins(book: Engine, monkey
     """A model behind an API may take a minute to answer: nobody who writes waits for it."""
     issue = keep_two(book)
     agent, seen = SemanticMerge(book=book), list[str]()
-    ground = agent._ground
+    ground = agent._runtime
 
     def write_of(owner: Owner, record: MemoryRecord) -> MemoryWrite:
         book.remember("Somebody else writes meanwhile", force=True)
         seen.append(owner.id)
         return ground.write_of(owner, record)
 
-    agent._ground = replace(ground, write_of=write_of)
+    agent._runtime = replace(ground, write_of=write_of)
     assert agent.process_item(issue).new_memory_id in seen
 
 

@@ -37,8 +37,8 @@ class Unlike:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
-    def consolidation_ground(self) -> ConsolidationRuntime:
-        return replace(self.engine.consolidation_ground(), calibrated=lambda cosines: cosines * 0)
+    def consolidation_runtime(self) -> ConsolidationRuntime:
+        return replace(self.engine.consolidation_runtime(), calibrated=lambda cosines: cosines * 0)
 
 
 def keep(book: Engine, id_: str, entities: str = "", tags: str = "", text: str = "", session: str = "") -> None:
@@ -291,7 +291,7 @@ def test_two_at_once_link_a_pair_once(book: Engine) -> None:
     plan = other.plan("a:b")
     one.process_item("a:b")
     with pytest.raises(NoRelation, match="others linked"):
-        other._carrier.apply(plan, lambda: plan, None)
+        other._executor.apply(plan, lambda: plan, None)
     [issue] = book._runtime.store.ledger("default").issues(IssueSelection())
     book.undo_consolidation(issue.id)
     assert book.links() == []
