@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.engine.runtime import Runtime
-from commonplace.engine.search_api import SearchApi
 from commonplace.errors import CommonplaceError
 from commonplace.models.contract import TokenizedText
 from commonplace.models.registry import for_kind
+from commonplace.search.result import SearchResult
 from commonplace.types import Selection
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 class ConsolidationApi:
     """Consolidates memories, and keeps the ledger of it. Safe for threads."""
 
-    def __init__(self, runtime: Runtime, search: SearchApi) -> None:
+    def __init__(self, runtime: Runtime, search: Callable[..., SearchResult]) -> None:
         self._runtime = runtime
         self._store = runtime.store
         self._namespace = runtime.namespace
@@ -135,7 +135,7 @@ class ConsolidationApi:
         """Return what the first hits of a query are: ids of memories and of their sources, and paths."""
         from commonplace.health.report import LOOKED_AT
 
-        hits = self._search.search(query, limit=LOOKED_AT, min_score=0.0).hits
+        hits = self._search(query, limit=LOOKED_AT, min_score=0.0).hits
         found = {name for hit in hits for name in (hit.owner_id, hit.path) if name}
         memories = self._store.memories(self._namespace, Selection(ids=tuple(found))) if found else []
         return found.union(*(memory.record.derived_from for memory in memories))

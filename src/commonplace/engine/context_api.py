@@ -1,20 +1,19 @@
-"""The call of an engine that tells what is worth knowing before a task. What is put together how is in `search`."""
+"""Put together what is worth knowing before a task, from a search and from what is kept long."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from commonplace.engine.runtime import Runtime
-from commonplace.engine.search_api import SearchApi, Wishes, joined, wishes_of
-from commonplace.errors import StoreError, UsageError
+from commonplace.engine.search_api import Wishes, joined
+from commonplace.errors import StoreError
 from commonplace.memory.usage import injected_hits
-from commonplace.memory.validate import fraction, int_in
+from commonplace.memory.validate import int_in
 from commonplace.search.hits import is_likely, memory_hit, without_secrets
-from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, chosen
+from commonplace.search.request import MAX_LIMIT
 from commonplace.search.result import SearchResult, reference
 from commonplace.types import KINDS, Kind, Passage, Selection, StoredMemory, Tier
 
@@ -33,91 +32,70 @@ PASSAGES_TOGETHER = 3
 """Of one artifact or memory, at most so many passages are in a context."""
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a context is for, checked.
+
+    Attributes:
+        limit: of passages; None where nobody says.
+        tags: None leaves them to the agent's strategy, none of them lifts its filter.
+    """
+
+    task: str
+    max_tokens: int
+    wishes: Wishes
+    limit: int | None
+    kinds: tuple[Kind, ...]
+    tags: tuple[str, ...] | None
+    min_trust: float
+
+
 class ContextApi:
     """Puts together what a model should know. Safe for threads."""
 
-    def __init__(self, runtime: Runtime, search: SearchApi) -> None:
+    def __init__(self, runtime: Runtime, search: Callable[..., SearchResult]) -> None:
         self._runtime = runtime
         self._store = runtime.store
         self._namespace = runtime.namespace
         self._settings = runtime.settings
         self._search = search
 
-    def context(  # noqa: PLR0913 - the options of a facade
-        self,
-        task: str = "",
-        max_tokens: int | None = None,
-        *,
-        agent: str | None = None,
-        limit: int | None = None,
-        kinds: Sequence[Kind] | None = None,
-        tags: Sequence[str] | None = None,
-        min_score: float | None = None,
-        min_trust: float = 0.0,
-        weak: int | None = None,
-    ) -> Context:
+    def context(self, asked: Asked, weak: int | None) -> Context:
         from commonplace.search.context import POSSIBLY_RELATED, context_of, without_old_news
 
-        own = self._settings.context
-        budget = int_in("max_tokens", own.max_tokens if max_tokens is None else max_tokens, FEWEST_TOKENS, MOST_TOKENS)
-        if not isinstance(task, str):
-            raise UsageError(f"task is {task!r:.80}", remedy="give a text")
-        if len(task) > MAX_QUERY_CHARACTERS:
-            raise UsageError(
-                f"task has {len(task):,} characters, the limit is {MAX_QUERY_CHARACTERS:,}",
-                remedy="say in fewer words what is to be done",
-            )
-        wishes = wishes_of(agent, self._settings.agents).under(min_score=min_score)
-        if not task.strip():
-            most = PASSAGES if limit is None else limit
-            named = chosen("kinds", kinds), chosen("tags", tags), fraction("min_trust", min_trust)
-            made = replace(self._opening(budget, most, *named), agent=wishes.agent, notices=wishes.notices)
+        wishes = asked.wishes
+        if not asked.task.strip():
+            made = self._opening(asked)
             self._runtime.count_uses(injected_hits(made.hits))
             return made
-        find = self._finder(task, wishes, tags, min_trust)
         if wishes.agent:
-            result = self._found_for(wishes, find, chosen("kinds", kinds), limit)
-        elif limit is None:
-            result = find(PASSAGES, kinds)
-            result = replace(result, hits=without_old_news(result.hits))
+            result = self._found_for(asked, asked.kinds)
         else:
-            result = find(limit, kinds)
+            result = self._find(asked, PASSAGES if asked.limit is None else asked.limit, asked.kinds)
+            if asked.limit is None:
+                result = replace(result, hits=without_old_news(result.hits))
         following = self._under_headings(result)
         count = self._runtime.tokens.count_tokens
         few = POSSIBLY_RELATED if weak is None else int_in("weak", weak, 0, MAX_LIMIT)
         taken = few if wishes.min_score is None and self._settings.search.min_score is None else None
-        made = context_of(result, max_tokens=budget, count=count, form=self._form, following=following, weak=taken)
+        made = context_of(
+            result, max_tokens=asked.max_tokens, count=count, form=self._form, following=following, weak=taken
+        )
         self._runtime.count_uses(injected_hits(made.hits))
         return made
 
-    def injection(
-        self,
-        prompt: str = "",
-        max_tokens: int | None = None,
-        *,
-        conversation: str = "",
-        agent: str | None = None,
-        limit: int | None = None,
-        kinds: Sequence[Kind] | None = None,
-        tags: Sequence[str] | None = None,
-        min_trust: float = 0.0,
-    ) -> Context:
+    def injection(self, asked: Asked, conversation: str) -> Context:
         from commonplace.memory.injections import add_injected, injected
         from commonplace.search.context import context_of, one_line_artifacts
 
-        usual = min(PROMPT_TOKENS if prompt.strip() else START_TOKENS, self._settings.context.max_tokens)
-        budget = int_in("max_tokens", usual if max_tokens is None else max_tokens, FEWEST_TOKENS, MOST_TOKENS)
         known = injected(self._store, self._namespace, conversation, self._runtime.now()) if conversation else set()
-        wishes = wishes_of(agent, self._settings.agents)
-        if not prompt.strip():
-            most = PASSAGES if limit is None else limit
-            named = chosen("kinds", kinds), chosen("tags", tags), fraction("min_trust", min_trust)
-            made = replace(self._opening(budget, most, *named, known), agent=wishes.agent, notices=wishes.notices)
+        if not asked.task.strip():
+            made = self._opening(asked, known)
         else:
-            wanted = kinds or (("memory", "artifact") if wishes.agent else ("memory",))
-            find = self._finder(prompt, wishes, tags, min_trust)
-            most = PASSAGES if limit is None else limit
-            result = self._found_for(wishes, find, wanted, limit) if wishes.agent else find(most, wanted)
+            wishes = asked.wishes
+            kinds = asked.kinds or (("memory", "artifact") if wishes.agent else ("memory",))
+            most = PASSAGES if asked.limit is None else asked.limit
+            result = self._found_for(asked, kinds) if wishes.agent else self._find(asked, most, kinds)
             if not (result.hits or result.degraded):
                 result = replace(result, notices=wishes.notices)  # why nothing is there, nobody asked
             likely = {hit.id for hit in result.hits if is_likely(hit)}
@@ -127,7 +105,7 @@ class ContextApi:
             result = replace(result, hits=one_line_artifacts(new))
             following = self._under_headings(result)
             count = self._runtime.tokens.count_tokens
-            made = context_of(result, max_tokens=budget, count=count, form=self._form, following=following)
+            made = context_of(result, max_tokens=asked.max_tokens, count=count, form=self._form, following=following)
         self._runtime.count_uses(injected_hits(made.hits))
         ids = {hit.owner_id for hit in made.hits}
         if conversation and ids and not self._store.is_read_only:
@@ -143,17 +121,16 @@ class ContextApi:
         if not self._store.is_read_only:
             clear_injected(self._store, self._namespace, conversation, self._runtime.now())
 
-    def _finder(
-        self, text: str, wishes: Wishes, tags: Sequence[str] | None, min_trust: float
-    ) -> Callable[..., SearchResult]:
-        """Return a search that still takes a limit and kinds."""
-        return partial(
-            self._search.search,
-            text,
-            tags=tags,
-            min_score=wishes.min_score,
-            min_trust=min_trust,
+    def _find(self, asked: Asked, limit: int, kinds: Sequence[Kind], agent: str | None = None) -> SearchResult:
+        return self._search(
+            asked.task,
+            limit,
+            kinds,
+            tags=asked.tags,
+            min_score=asked.wishes.min_score,
+            min_trust=asked.min_trust,
             per_owner=PASSAGES_TOGETHER,
+            agent=agent,
         )
 
     def _under_headings(self, result: SearchResult) -> dict[int, Passage]:
@@ -175,9 +152,7 @@ class ContextApi:
         own = self._settings.context
         return Form(metadata=own.metadata == "on", references=own.references == "on")
 
-    def _found_for(
-        self, wishes: Wishes, find: Callable[..., SearchResult], kinds: Sequence[str], limit: int | None
-    ) -> SearchResult:
+    def _found_for(self, asked: Asked, kinds: Sequence[Kind]) -> SearchResult:
         """Return what an agent's strategy finds for a task, and what memories and knowledge say of it.
 
         Types, phases and tags of a strategy are those of artifacts: what is remembered has none, and is never left out
@@ -185,6 +160,7 @@ class ContextApi:
         """
         from commonplace.search.context import distinct, in_turn, of_the_first_owners, without_old_news
 
+        wishes, limit = asked.wishes, asked.limit
         most = wishes.limit or PASSAGES
         # Twice as many as there is room for: some are passed over.
         passages = min(MAX_LIMIT, 2 * most * PASSAGES_TOGETHER) if limit is None else limit
@@ -192,10 +168,10 @@ class ContextApi:
         counts = self._store.counts(self._namespace)
         if not kinds and not (counts["memories"] or counts["knowledge"] or self._runtime.has_ultra):
             others = []
-        found = [] if kinds and "artifact" not in kinds else [find(passages, ["artifact"], agent=wishes.agent)]
+        found = [] if kinds and "artifact" not in kinds else [self._find(asked, passages, ["artifact"], wishes.agent)]
         standing_in = set(found[0].wanted.types).difference(wishes.types or ()) if found else set()
         if others:
-            found.append(find(passages, others))
+            found.append(self._find(asked, passages, others))
         result = joined(found, passages)
         hits = result.hits
         if limit is None:
@@ -204,32 +180,26 @@ class ContextApi:
             result, hits=hits, agent=wishes.agent, notices=tuple(dict.fromkeys((*wishes.notices, *result.notices)))
         )
 
-    def _opening(
-        self,
-        max_tokens: int,
-        limit: int,
-        kinds: tuple[str, ...],
-        tags: tuple[str, ...],
-        min_trust: float,
-        known: Collection[str] = (),
-    ) -> Context:
+    def _opening(self, asked: Asked, known: Collection[str] = ()) -> Context:
         """Return the context of a session that has no task yet."""
         from commonplace.search.context import Context, assemble, distinct
 
-        int_in("limit", limit, 1, MOST_PASSAGES)
+        limit = int_in("limit", PASSAGES if asked.limit is None else asked.limit, 1, MOST_PASSAGES)
         self._runtime.before()
         now = self._runtime.now()
         tiers: tuple[tuple[Tier, ...], ...] = (("long",), ("short", "medium"))
         kept = [
             memory_hit(stored, min(1.0, self._runtime.retention.raw(stored.record, now)))
-            for each in (tiers if not kinds or "memory" in kinds else ())
-            for stored in self._first(each, tags, limit)
-            if stored.record.trust >= min_trust and stored.owner.id not in known
+            for each in (tiers if not asked.kinds or "memory" in asked.kinds else ())
+            for stored in self._first(each, asked.tags or (), limit)
+            if stored.record.trust >= asked.min_trust and stored.owner.id not in known
         ]
         found = distinct(without_secrets(kept[:limit]))
-        text, hits = assemble(found, max_tokens=max_tokens, count=self._runtime.tokens.count_tokens, form=self._form)
-        named = tuple(reference(hit) for hit in hits)
-        return Context("", text, named, hits, self._runtime.tokens.count_tokens(text), left_out=len(found) - len(hits))
+        count = self._runtime.tokens.count_tokens
+        text, hits = assemble(found, max_tokens=asked.max_tokens, count=count, form=self._form)
+        named, left_out = tuple(reference(hit) for hit in hits), len(found) - len(hits)
+        agent, notices = asked.wishes.agent, asked.wishes.notices
+        return Context("", text, named, hits, count(text), left_out=left_out, agent=agent, notices=notices)
 
     def _first(self, tiers: tuple[Tier, ...], tags: tuple[str, ...], limit: int) -> list[StoredMemory]:
         """Return live memories: long ones the most present first, others the newest first."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
@@ -9,18 +11,26 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TextIO, overload
 
 from commonplace.dates.time import moment_in_words
 from commonplace.engine.consolidation_api import ConsolidationApi
-from commonplace.engine.context_api import ContextApi
+from commonplace.engine.context_api import (
+    FEWEST_TOKENS,
+    MOST_TOKENS,
+    PROMPT_TOKENS,
+    START_TOKENS,
+    Asked,
+    ContextApi,
+)
 from commonplace.engine.erasure_api import ErasureApi
 from commonplace.engine.exchange_api import ExchangeApi
 from commonplace.engine.graph_api import GraphApi
 from commonplace.engine.index_api import IndexApi
 from commonplace.engine.knowledge_api import KnowledgeApi
 from commonplace.engine.memory_api import LINES, MOST_LINES, MemoryApi, PassageReader
-from commonplace.engine.search_api import SearchApi
+from commonplace.engine.search_api import SearchApi, Wishes, wishes_of
 from commonplace.engine.upgrade import EmbedderApi
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.escaping import visible
 from commonplace.memory.service import MAX_DEPTH, MAX_NEIGHBOURS
+from commonplace.memory.usage import used_hits
 from commonplace.memory.validate import (
     boolean,
     fraction,
@@ -36,8 +46,9 @@ from commonplace.memory.validate import (
 )
 from commonplace.memory.view import Memory
 from commonplace.retention import DAY_S
-from commonplace.search.request import chosen
-from commonplace.types import STATUSES, TIERS, Selection
+from commonplace.search.request import MAX_QUERY_CHARACTERS, chosen
+from commonplace.search.result import SearchResult
+from commonplace.types import STATUSES, TIERS, Filter, Hit, Selection
 from commonplace.types.ledger import AGENTS
 
 Memories = list[Memory]
@@ -52,7 +63,7 @@ MAX_RATE_LIMIT = 1_000_000
 MAX_DAYS = 36_500.0
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from commonplace.consolidation.runner import ConsolidationRun, ConsolidationStatus, RunReport
@@ -80,10 +91,10 @@ if TYPE_CHECKING:
     from commonplace.memory.decay import DecayReport
     from commonplace.models.contract import Embedder
     from commonplace.search.context import Context
-    from commonplace.search.result import Receipt, SearchResult
+    from commonplace.search.result import Receipt
     from commonplace.search.retrieval_log import RetrievalSummary
     from commonplace.specialist import Specialist
-    from commonplace.types import Document, EmbeddedKind, Hit, IndexReport, Kind, Link, Method, RerankMode
+    from commonplace.types import Document, EmbeddedKind, IndexReport, Kind, Link, Method, RerankMode
 
 
 class Engine:
@@ -98,12 +109,12 @@ class Engine:
         self._memory_api = MemoryApi(runtime)
         self._reader = PassageReader(runtime)
         self._search_api = search = SearchApi(runtime)
-        self._context_api = ContextApi(runtime, search)
+        self._context_api = ContextApi(runtime, self.search)
         self._index_api = IndexApi(runtime)
         self._embedder_api = EmbedderApi(runtime)
         self._graph_api = GraphApi(runtime, search)
         self._knowledge_api = KnowledgeApi(runtime, search)
-        self._consolidation_api = ConsolidationApi(runtime, search)
+        self._consolidation_api = ConsolidationApi(runtime, self.search)
         self._erasure_api = ErasureApi(runtime)
         self._exchange_api = ExchangeApi(runtime)
 
@@ -508,28 +519,27 @@ class Engine:
         Raises:
             UsageError: a value is out of its range.
         """
-        return self._search_api.search(
-            query,
-            limit,
-            kinds,
-            method,
-            as_of=as_of,
-            valid_at=valid_at,
-            min_score=min_score,
-            types=types,
-            phases=phases,
-            tags=tags,
-            paths=paths,
-            tiers=tiers,
-            sessions=sessions,
-            sources=sources,
-            min_trust=min_trust,
-            stage1_limit=stage1_limit,
-            per_owner=per_owner,
-            rerank=rerank,
-            agent=agent,
-            also=also,
+        now = self._runtime.now()
+        wishes = wishes_of(agent, self.settings.agents)
+        wishes = wishes.under(limit=limit, min_score=min_score, types=types, phases=phases, tags=tags)
+        # Request checks that kinds and method are what their types say.
+        wanted = Filter(
+            kinds=chosen("kinds", kinds),  # type: ignore[arg-type]
+            types=chosen("types", wishes.types),
+            phases=chosen("phases", wishes.phases),
+            tags=chosen("tags", wishes.tags),
+            paths=chosen("paths", paths),
+            tiers=tuple(one_of("tiers", tier, TIERS) for tier in chosen("tiers", tiers)),  # type: ignore[misc]
+            sessions=chosen("sessions", sessions),
+            sources=chosen("sources", sources),
+            min_trust=fraction("min_trust", min_trust),
+            as_of=None if as_of is None else moment_in_words("as_of", as_of, now),
+            valid_at=None if valid_at is None else moment_in_words("valid_at", valid_at, now),
         )
+        request = self._search_api.request(
+            query, wishes, wanted, now, method=method, stage1_limit=stage1_limit, per_owner=per_owner, also=also
+        )
+        return self._search_api.search(request, wishes, rerank)
 
     def recall(  # noqa: PLR0913 - the options of a facade
         self,
@@ -555,9 +565,13 @@ class Engine:
         Args:
             touch: False counts nothing, for who only looks at what would be found.
         """
-        return self._search_api.recall(
+        counts = self._runtime.store.counts(self.namespace)
+        # Where there is nothing else, a filter by kind would only cost a look at every owner after each change.
+        has_others = counts["artifacts"] or counts["knowledge"] or not counts["memories"]
+        result = self.search(
             query,
             limit,
+            ("memory",) if has_others else None,
             as_of=as_of,
             valid_at=valid_at,
             min_score=min_score,
@@ -568,8 +582,10 @@ class Engine:
             min_trust=min_trust,
             per_owner=per_owner,
             also=also,
-            touch=touch,
         )
+        if touch and as_of is None and valid_at is None:
+            self.count_use(result.hits)
+        return result
 
     def count_use(self, hits: Sequence[Hit]) -> None:
         """Count memories of an answer as used: those among the first three hits that are likely or sure.
@@ -577,7 +593,9 @@ class Engine:
         Each counts at most once an hour, whichever process asks, and not where a newer one may have overtaken it. It
         is written within a second, and at the latest when the engine is closed.
         """
-        self._search_api.count_use(hits)
+        if not isinstance(hits, Sequence) or not all(isinstance(hit, Hit) for hit in hits):
+            raise UsageError(f"hits is {hits!r:.80}", remedy="give the hits of a result, as `search` returned them")
+        self._runtime.count_uses(used_hits(hits))
 
     def why(self, result: SearchResult, hit_id: str) -> Receipt:
         """Explain a hit of a result: each signal, what it added, which words matched, and what was rejected.
@@ -585,6 +603,8 @@ class Engine:
         Raises:
             NotFoundError: the result has no such hit.
         """
+        if not isinstance(result, SearchResult):
+            raise UsageError(f"result is {result!r:.80}", remedy="give what `search` returned")
         return self._search_api.why(result, hit_id)
 
     def log_retrieval(self, result: SearchResult | Context, call: str = "search") -> None:
@@ -604,6 +624,8 @@ class Engine:
         Args:
             name: the id of a memory, or the path of an artifact.
         """
+        if not isinstance(name, str) or not name:
+            raise UsageError(f"name is {name!r:.80}", remedy="give an id or a path")
         self._search_api.log_use(name, kind)
 
     def retrievals(self, since: Moment | None = None) -> RetrievalSummary:
@@ -616,7 +638,8 @@ class Engine:
             UsageError: the time cannot be read.
             StoreError: the log cannot be read.
         """
-        return self._search_api.retrievals(since)
+        start = -math.inf if since is None else moment_in_words("since", since, self._runtime.now(), is_start=True)
+        return self._search_api.retrievals(start)
 
     def context(  # noqa: PLR0913 - the options of a facade
         self,
@@ -651,17 +674,16 @@ class Engine:
         Raises:
             UsageError: a value is out of its range.
         """
-        return self._context_api.context(
-            task,
-            max_tokens,
-            agent=agent,
-            limit=limit,
-            kinds=kinds,
-            tags=tags,
-            min_score=min_score,
-            min_trust=min_trust,
-            weak=weak,
-        )
+        if not isinstance(task, str):
+            raise UsageError(f"task is {task!r:.80}", remedy="give a text")
+        if len(task) > MAX_QUERY_CHARACTERS:
+            raise UsageError(
+                f"task has {len(task):,} characters, the limit is {MAX_QUERY_CHARACTERS:,}",
+                remedy="say in fewer words what is to be done",
+            )
+        budget = self.settings.context.max_tokens if max_tokens is None else max_tokens
+        wishes = wishes_of(agent, self.settings.agents).under(min_score=min_score)
+        return self._context_api.context(_asked(task, budget, wishes, limit, kinds, tags, min_trust), weak)
 
     def injection(
         self,
@@ -690,16 +712,11 @@ class Engine:
         Raises:
             UsageError: a value is out of its range.
         """
-        return self._context_api.injection(
-            prompt,
-            max_tokens,
-            conversation=conversation,
-            agent=agent,
-            limit=limit,
-            kinds=kinds,
-            tags=tags,
-            min_trust=min_trust,
-        )
+        usual = min(PROMPT_TOKENS if prompt.strip() else START_TOKENS, self.settings.context.max_tokens)
+        budget = usual if max_tokens is None else max_tokens
+        wishes = wishes_of(agent, self.settings.agents)
+        asked = _asked(prompt, budget, wishes, limit, kinds, tags, min_trust)
+        return self._context_api.injection(asked, conversation)
 
     def clear_injected(self, conversation: str) -> None:
         """Let `injection` return everything again for a conversation, as after it was compacted."""
@@ -1316,3 +1333,23 @@ class Engine:
         )
         self._runtime.before()
         return self._memory_api.list(selection)
+
+
+def _asked(
+    task: str,
+    max_tokens: int,
+    wishes: Wishes,
+    limit: int | None,
+    kinds: Sequence[Kind] | None,
+    tags: Sequence[str] | None,
+    min_trust: float,
+) -> Asked:
+    return Asked(
+        task,
+        int_in("max_tokens", max_tokens, FEWEST_TOKENS, MOST_TOKENS),
+        wishes,
+        limit,
+        chosen("kinds", kinds),  # type: ignore[arg-type] # a request checks that they are kinds
+        None if tags is None else chosen("tags", tags),
+        fraction("min_trust", min_trust),
+    )

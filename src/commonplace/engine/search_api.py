@@ -1,26 +1,23 @@
-"""The calls of an engine that find. It makes requests and passes them on; how they are answered is in `search`.
+"""Make requests of searches, answer them from the store and this process, and log them.
 
 A search does not log itself: only who answers a question of a person's or an agent's knows that it was one.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from commonplace.dates.time import Moment, moment_in_words
 from commonplace.engine.runtime import Runtime
 from commonplace.errors import EmbedderMismatchError, IndexFaultError, NotFoundError, StoreError, UsageError
-from commonplace.memory.usage import used_hits
-from commonplace.memory.validate import fraction, one_of
+from commonplace.memory.validate import one_of
 from commonplace.search.hits import without_copies
 from commonplace.search.rank import FIRST_FLOOR, FLOOR
-from commonplace.search.request import MAX_LIMIT, FadingRule, Request, chosen, kinds_of, phrasings
+from commonplace.search.request import MAX_LIMIT, FadingRule, Request, kinds_of, phrasings
 from commonplace.search.rerank import FIRST_STAGE, RERANK, Reranking, rerank
 from commonplace.search.result import (
     Candidate,
@@ -42,10 +39,8 @@ from commonplace.types import (
     ARTIFACT_TYPES,
     RERANK_MODES,
     SEARCH_FIELDS,
-    TIERS,
     Filter,
     Hit,
-    Kind,
     Method,
     RerankMode,
     Stage,
@@ -85,6 +80,7 @@ class Wishes:
 
     Attributes:
         agent: whose strategy it is, in the spelling of settings; "" is nobody's.
+        own: the names of the wishes that a call stated itself, which no index changes.
         notices: what people are to know of it.
     """
 
@@ -94,13 +90,15 @@ class Wishes:
     phases: Sequence[str] | None = None
     tags: Sequence[str] | None = None
     agent: str = ""
+    own: frozenset[str] = field(default=frozenset(), compare=False)
     notices: tuple[str, ...] = ()
 
     def under(self, **said: Any) -> Wishes:
         """Return these wishes with what a call says itself in their place; an empty list lifts a filter."""
-        return replace(self, **{name: value for name, value in said.items() if value is not None})
+        own = {name: value for name, value in said.items() if value is not None}
+        return replace(self, own=self.own | own.keys(), **own)
 
-    def fitted(self, held: Mapping[str, bool], *, types: bool = True, tags: bool = True) -> tuple[Wishes, ...]:
+    def fitted(self, held: Mapping[str, bool]) -> tuple[Wishes, ...]:
         """Return these wishes as an index can meet them, each for types of its own; the first has all notices.
 
         A project without files of a type that is wished for tells elsewhere what they would say, and that is found in
@@ -109,12 +107,11 @@ class Wishes:
 
         Args:
             held: the types of the artifacts that there are, and whether some artifact of the type has tags.
-            types, tags: whether these are the strategy's own; what a call says is not changed.
         """
-        fit = self._with_stand_ins(held) if types else self
+        fit = self if "types" in self.own else self._with_stand_ins(held)
         asked = fit.types or tuple(each for each in ARTIFACT_TYPES if each in held)
         untagged = tuple(each for each in asked if held.get(each) is False)
-        if not (tags and fit.tags and untagged):
+        if "tags" in self.own or not (fit.tags and untagged):
             return (fit,)
         told = f"no {' and no '.join(untagged)} has a tag, so agent {self.agent} finds what has none"
         notices = (*fit.notices, told)
@@ -231,6 +228,7 @@ def joined(results: Sequence[SearchResult], limit: int) -> SearchResult:
     )
 
 
+_NO_FILES: Final = ("memory", "knowledge")
 FACTOR: Final = 3
 """A language model chooses among so many times as many hits as are wanted."""
 MAX_TRIES: Final = 3
@@ -248,66 +246,56 @@ class SearchApi:
         self._namespace = runtime.namespace
         self._settings = runtime.settings
 
-    def search(  # noqa: PLR0913 - the options of a facade
-        self,
-        query: str,
-        limit: int | None = None,
-        kinds: Sequence[Kind] | None = None,
-        method: Method | None = None,
-        *,
-        as_of: Moment | None = None,
-        valid_at: Moment | None = None,
-        min_score: float | None = None,
-        types: Sequence[str] | None = None,
-        phases: Sequence[str] | None = None,
-        tags: Sequence[str] | None = None,
-        paths: Sequence[str] | None = None,
-        tiers: Sequence[str] | None = None,
-        sessions: Sequence[str] | None = None,
-        sources: Sequence[str] | None = None,
-        min_trust: float = 0.0,
-        stage1_limit: int | None = None,
-        per_owner: int = 1,
-        rerank: RerankMode | None = None,
-        agent: str | None = None,
-        also: Sequence[str] | None = None,
-    ) -> SearchResult:
-        now = self._runtime.now()
-        wishes = wishes_of(agent, self._settings.agents)
-        wishes = wishes.under(limit=limit, min_score=min_score, types=types, phases=phases, tags=tags)
-        # Request checks that kinds and method are what their types say.
-        wanted = Filter(
-            kinds=self._kinds_meant(chosen("kinds", kinds), agent is not None or types or paths),  # type: ignore[arg-type]
-            types=chosen("types", wishes.types),
-            phases=chosen("phases", wishes.phases),
-            tags=chosen("tags", wishes.tags),
-            paths=chosen("paths", paths),
-            tiers=tuple(one_of("tiers", tier, TIERS) for tier in chosen("tiers", tiers)),  # type: ignore[misc]
-            sessions=chosen("sessions", sessions),
-            sources=chosen("sources", sources),
-            min_trust=fraction("min_trust", min_trust),
-            as_of=None if as_of is None else moment_in_words("as_of", as_of, now),
-            valid_at=None if valid_at is None else moment_in_words("valid_at", valid_at, now),
-        )
+    def search(self, request: Request, wishes: Wishes, rerank: str | None) -> SearchResult:
+        """Answer a request; where it is an agent's, with stand-ins for what the strategy finds none of."""
         mode = self._rerank_mode(rerank)
-        request = self._request(query, wanted, wishes.limit, method, wishes.min_score, stage1_limit, per_owner, now)
-        request = replace(request, also=_others(query, also, request.method))
         self._runtime.pick_up()
-        if agent is not None:
-            return self._answered_for(wishes, request, mode, types=types is None, tags=tags is None)
+        if wishes.agent:
+            return self._answered_for(wishes, request, mode)
         found = self._answered(request, mode)
         return replace(found, notices=(*found.notices, *self._why_none(found)))
 
-    def _kinds_meant(self, asked: Sequence[str], asks_for_files: object) -> Sequence[str]:
-        """Return the kinds that are meant: without an index of artifacts, these are found only where they are named."""
-        is_off = self._settings.index.enabled == "off" and not asks_for_files
-        return ("memory", "knowledge") if is_off and not asked else asked
+    def request(
+        self,
+        query: str,
+        wishes: Wishes,
+        wanted: Filter,
+        now: float,
+        *,
+        method: Method | None = None,
+        stage1_limit: int | None = None,
+        per_owner: int = 1,
+        also: Sequence[str] | None = None,
+    ) -> Request:
+        """Return a request, with the settings for what is None."""
+        settings = self._settings.search
+        floor = settings.min_score if wishes.min_score is None else wishes.min_score
+        request = Request(
+            query=query,
+            namespace=self._namespace,
+            limit=settings.limit if wishes.limit is None else wishes.limit,
+            method=method or settings.method,  # type: ignore[arg-type]
+            wanted=self._with_kinds(wanted, wishes),
+            min_score=FLOOR if floor is None else floor,
+            first_floor=FIRST_FLOOR if floor is None else 0.0,
+            stage1_limit=settings.stage1_limit if stage1_limit is None else stage1_limit,
+            fields=settings.fields or tuple(SEARCH_FIELDS),
+            is_bounded=stage1_limit is not None or settings.stage1_limit != SearchSettings().stage1_limit,
+            per_owner=per_owner,
+            now=now,
+            retention_weight=settings.retention_weight,
+            fading=FadingRule(self._runtime.retention.curve, tuple(sorted(self._runtime.retention.half_lives.items()))),
+        )
+        return replace(request, also=_others(query, also, request.method))
 
-    def _answered_for(
-        self, wishes: Wishes, request: Request, mode: RerankMode, *, types: bool, tags: bool
-    ) -> SearchResult:
-        """Search as an agent's strategy wishes; `types` and `tags` tell whether those are the strategy's own."""
-        parts = wishes.fitted(self._artifact_types(), types=types, tags=tags)
+    def _with_kinds(self, wanted: Filter, wishes: Wishes) -> Filter:
+        """Leave artifacts out where no files are indexed and nothing asks for them."""
+        is_named = wanted.kinds or wishes.agent or wanted.types or wanted.paths
+        return wanted if is_named or self._settings.index.enabled != "off" else replace(wanted, kinds=_NO_FILES)
+
+    def _answered_for(self, wishes: Wishes, request: Request, mode: RerankMode) -> SearchResult:
+        """Search as an agent's strategy wishes."""
+        parts = wishes.fitted(self._artifact_types())
         found = joined([self._answered(for_part(request, part), mode) for part in parts], request.limit)
         # What the strategy lets pass is told below; here is asked whether there is anything.
         why_none = self._why_none(replace(found, wanted=Filter(kinds=("artifact",))))
@@ -349,84 +337,7 @@ class SearchApi:
             known = self._types_of_change = change, self._store.artifact_types(self._namespace)
         return known[1]
 
-    def _request(
-        self,
-        query: str,
-        wanted: Filter,
-        limit: int | None,
-        method: Method | None,
-        min_score: float | None,
-        stage1_limit: int | None,
-        per_owner: int,
-        now: float,
-    ) -> Request:
-        """Return a request, with the settings for what is None."""
-        settings = self._settings.search
-        floor = settings.min_score if min_score is None else min_score
-        return Request(
-            query=query,
-            namespace=self._namespace,
-            limit=settings.limit if limit is None else limit,
-            method=method or settings.method,  # type: ignore[arg-type]
-            wanted=wanted,
-            min_score=FLOOR if floor is None else floor,
-            first_floor=FIRST_FLOOR if floor is None else 0.0,
-            stage1_limit=settings.stage1_limit if stage1_limit is None else stage1_limit,
-            fields=settings.fields or tuple(SEARCH_FIELDS),
-            is_bounded=stage1_limit is not None or settings.stage1_limit != SearchSettings().stage1_limit,
-            per_owner=per_owner,
-            now=now,
-            retention_weight=settings.retention_weight,
-            fading=FadingRule(self._runtime.retention.curve, tuple(sorted(self._runtime.retention.half_lives.items()))),
-        )
-
-    def recall(  # noqa: PLR0913 - the options of a facade
-        self,
-        query: str,
-        limit: int | None = None,
-        *,
-        as_of: Moment | None = None,
-        valid_at: Moment | None = None,
-        min_score: float | None = None,
-        tags: Sequence[str] | None = None,
-        tiers: Sequence[str] | None = None,
-        sessions: Sequence[str] | None = None,
-        sources: Sequence[str] | None = None,
-        min_trust: float = 0.0,
-        per_owner: int = 1,
-        also: Sequence[str] | None = None,
-        touch: bool = True,
-    ) -> SearchResult:
-        counts = self._store.counts(self._namespace)
-        # Where there is nothing else, a filter by kind would only cost a look at every owner after each change.
-        has_others = counts["artifacts"] or counts["knowledge"] or not counts["memories"]
-        result = self.search(
-            query,
-            limit,
-            ("memory",) if has_others else None,
-            as_of=as_of,
-            valid_at=valid_at,
-            min_score=min_score,
-            tags=tags,
-            tiers=tiers,
-            sessions=sessions,
-            sources=sources,
-            min_trust=min_trust,
-            per_owner=per_owner,
-            also=also,
-        )
-        if touch and as_of is None and valid_at is None:
-            self.count_use(result.hits)
-        return result
-
-    def count_use(self, hits: Sequence[Hit]) -> None:
-        if not isinstance(hits, Sequence) or not all(isinstance(hit, Hit) for hit in hits):
-            raise UsageError(f"hits is {hits!r:.80}", remedy="give the hits of a result, as `search` returned them")
-        self._runtime.count_uses(used_hits(hits))
-
     def why(self, result: SearchResult, hit_id: str) -> Receipt:
-        if not isinstance(result, SearchResult):
-            raise UsageError(f"result is {result!r:.80}", remedy="give what `search` returned")
         in_process = result.in_process
         if in_process is not None and hit_id in in_process.trace.numbers:
             return explain(self._runtime.ultra.store, replace(result, trace=in_process.trace), hit_id)
@@ -453,7 +364,7 @@ class SearchApi:
                 if isinstance(fault, IndexFaultError):
                     self._runtime.index.condemn(str(fault), generation)
 
-    def log_retrieval(self, result: SearchResult | Context, call: str = "search") -> None:
+    def log_retrieval(self, result: SearchResult | Context, call: str) -> None:
         from commonplace.search.context import Context
         from commonplace.search.retrieval_log import fields_of
 
@@ -462,18 +373,15 @@ class SearchApi:
             fields = fields_of(found, call, [_key(hit) for hit in result.hits])
             self._retrieval_log.write(found.query, fields, now=self._runtime.now())
 
-    def log_use(self, name: str, kind: Used = "memory") -> None:
-        if not isinstance(name, str) or not name:
-            raise UsageError(f"name is {name!r:.80}", remedy="give an id or a path")
+    def log_use(self, name: str, kind: Used) -> None:
         used = name if kind == "artifact" else _name(kind, name)
         self._retrieval_log.write_use({"namespace": self._namespace, "used": used}, now=self._runtime.now())
 
-    def retrievals(self, since: Moment | None = None) -> RetrievalSummary:
+    def retrievals(self, since: float) -> RetrievalSummary:
         from commonplace.search.retrieval_log import summarise
 
-        start = -math.inf if since is None else moment_in_words("since", since, self._runtime.now(), is_start=True)
         try:
-            return summarise(self._retrieval_log.lines(), namespace=self._namespace, since=start)
+            return summarise(self._retrieval_log.lines(), namespace=self._namespace, since=since)
         except OSError as error:
             raise StoreError(
                 f"the log {error.filename} cannot be read: {error.strerror}", remedy="make it readable"

@@ -93,7 +93,8 @@ def test_what_no_file_is_there_for_is_found_where_a_project_tells_it(
     wishes = wishes_of("api-designer", STRATEGIES)
     (fit,) = wishes.fitted(held)
     assert fit == wishes.under(types=("requirement", "architecture", *types), notices=notices)
-    assert wishes.fitted(held, types=False) == (wishes,)
+    said = wishes.under(types=wishes.types)
+    assert said.fitted(held) == (said,)
 
 
 def test_what_a_strategy_finds_already_stands_in_without_a_word() -> None:
@@ -112,11 +113,12 @@ def test_tags_are_asked_of_the_types_in_which_somebody_gives_them() -> None:
     assert (code.types, code.tags) == (("code",), ())
     assert architecture.notices == (NONE_HAS_A_TAG,)
     assert wishes.fitted({"architecture": True, "code": True}) == (wishes,)
-    assert wishes.fitted({"architecture": True, "code": False}, tags=False) == (wishes,)
+    said = wishes.under(tags=wishes.tags)
+    assert said.fitted({"architecture": True, "code": False}) == (said,)
     (fit,) = wishes.fitted({"code": False, "documentation": False})
     assert (fit.types, fit.tags) == (("architecture", "code", "documentation"), ())
     assert fit.notices[1] == NONE_HAS_A_TAG.replace("code", "code and no documentation")
-    (fit,) = wishes.fitted({"code": False}, types=False)
+    (fit,) = wishes.under(types=wishes.types).fitted({"code": False})
     assert (fit.types, fit.tags) == (("architecture", "code"), ())
     assert wishes.fitted({"code": True}) == (wishes,)
     assert wishes.fitted({}) == (wishes,)
