@@ -21,7 +21,7 @@ from commonplace.engine.context_api import (
 )
 from commonplace.engine.erasure_api import ErasureApi
 from commonplace.engine.exchange_api import ExchangeApi
-from commonplace.engine.graph_api import GraphApi
+from commonplace.engine.graph_api import Graph
 from commonplace.engine.index_api import IndexApi
 from commonplace.engine.knowledge_api import KnowledgeApi
 from commonplace.engine.memory_api import LINES, MOST_LINES, MemoryApi, PassageReader
@@ -70,7 +70,6 @@ if TYPE_CHECKING:
     from commonplace.consolidation.runtime import ConfidenceConfig, ConsolidationRuntime
     from commonplace.consolidation.undo import Undone
     from commonplace.dates.time import Moment
-    from commonplace.engine.graph_api import Graph
     from commonplace.engine.maintenance import DoctorReport, IndexStatus
     from commonplace.engine.memory_api import Excerpt, MemoryCounts, Neighbourhood
     from commonplace.engine.runtime import Runtime
@@ -112,7 +111,6 @@ class Engine:
         self._context_api = ContextApi(runtime, self.search)
         self._index_api = IndexApi(runtime)
         self._embedder_api = EmbedderApi(runtime)
-        self._graph_api = GraphApi(runtime, search)
         self._knowledge_api = KnowledgeApi(runtime, search)
         self._consolidation_api = ConsolidationApi(runtime, self.search)
         self._erasure_api = ErasureApi(runtime)
@@ -856,7 +854,12 @@ class Engine:
         Raises:
             UsageError: the settings name Graphiti as its backend, but no server.
         """
-        return self._graph_api.graph()
+        search = self._search_api.search_store
+        if self.settings.graph.backend == "local":
+            return Graph(self._runtime, search)
+        from commonplace.engine.graphiti import GraphitiGraph
+
+        return GraphitiGraph(self._runtime, search)
 
     @cached_property
     def knowledge(self) -> KnowledgeService:

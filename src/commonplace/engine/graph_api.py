@@ -1,10 +1,10 @@
-"""`engine.graph`: the temporal knowledge graph of a namespace. It parses and passes on; the rules are in `graph`."""
+"""`engine.graph`: the temporal knowledge graph of a namespace; the rules are in `graph`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 from commonplace.dates.time import Moment, moment_in_words
 from commonplace.engine.graph_input import checked_episode, checked_fact
 from commonplace.engine.runtime import Runtime
-from commonplace.engine.search_api import SearchApi
 from commonplace.errors import ConfigError, NotFoundError, UsageError
 from commonplace.files import read_file
 from commonplace.memory.validate import (
@@ -37,10 +36,8 @@ from commonplace.types.graph import Episode, GraphCounts
 if TYPE_CHECKING:
     from commonplace.formats.drawing import Drawing
     from commonplace.graph.graphiti.delivery import Delivery
-    from commonplace.graph.kinds import Kinds
     from commonplace.graph.migration import Document, Migration
-    from commonplace.graph.query import GraphReader, Search, TextHits
-    from commonplace.graph.runtime import GraphRuntime
+    from commonplace.graph.query import GraphReader, TextHits
     from commonplace.graph.service import GraphService
     from commonplace.graph.views import (
         Addition,
@@ -73,36 +70,207 @@ FEWEST_TOKENS, MOST_TOKENS = 64, 1_000_000
 DEFAULT_TOKENS: Final = 2_500
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the graph needs of the engine that it is part of.
+READABLE: Final = 60
+"""So many entities a person can still take in."""
+MOST_BYTES: Final = 256 * 1024 * 1024
+"""Of a document that is read: as values it takes some ten times as much memory."""
+_LEAST_SCORE: Final = 0.3
+"""What is found with less has nothing to do with the question; texts of the graph are short, so few reach much."""
 
-    Attributes:
-        before, after: what happens around every call.
-        directory: of the store.
-        ground: makes what the graph stands on, for reading or for writing.
-        words_of: the words of a memory in one of its versions.
-        open_reader: opens the language model that reads episodes; None where the rules do.
+
+class Graph:
+    """Episodes, entities and facts through time. Made by an engine; safe to call from several threads.
+
+    Entities are given by id or by one of their names. Every call raises a `NotFoundError` where an entity, a fact, an
+    episode or a centre is not there, or a name may mean several entities, and a `UsageError` where a value is of the
+    wrong kind or out of its range; then nothing was changed.
     """
 
-    before: Callable[[], None]
-    after: Callable[[], None]
-    now: Callable[[], float]
-    ground: Callable[[bool], GraphRuntime]
-    search: Search
-    snapshot: Callable[[], AbstractContextManager[None]]
-    count_tokens: Callable[[str], int]
-    words_of: Callable[[str, int], str]
-    max_bytes: int
-    directory: Path
-    open_reader: Callable[[], Generator] | None = None
+    def __init__(self, runtime: Runtime, search: Callable[[Request], SearchResult]) -> None:
+        self._runtime = runtime
+        self._store = runtime.store
+        self._search_store = search
 
+    def add_episode(  # noqa: PLR0913 - the options of a facade
+        self,
+        content: str | Mapping[str, Any] | Sequence[Any],
+        *,
+        name: str = "",
+        source_description: str = "",
+        reference_time: Moment | None = None,
+        source: str = "text",
+        group_id: str = "",
+        origin: str = "agent",
+        trust: float | None = None,
+        uuid: str | None = None,
+        speaker: str = "",
+    ) -> Addition:
+        """Keep what was said or happened, and take the entities and facts from it; durable when it returns.
 
-class GraphAsking:
-    """The part of `Graph` that only reads."""
+        All of it is one transaction. Secrets are replaced by placeholders, and blocks that were recalled are cut out.
+        The language model of the setting graph.extractor, if any, is asked before that transaction; where it is of no
+        use, the rules read the text, and the answer is `degraded`.
+        A known `uuid` with another content replaces that episode and all that it had brought; with the same content
+        nothing changes.
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._around = surroundings
+        Args:
+            content: at most 1 MiB of UTF-8, by the setting memory.max_bytes. JSON may be given as such.
+            reference_time: when it was said or happened; None is now. Dates in it are read as seen from then. Times are
+                given as for questions; of a month, or of words such as "last March", the beginning is meant.
+            source: "text", "message" (lines of `speaker: text`) or "json".
+            group_id: a label within the namespace; facts of all groups are one graph.
+            origin: "user", "agent", "tool", "document" or "web".
+            trust: 0–1; None follows from the origin. What is trusted less never ends what is trusted more.
+            speaker: who says it, where the content does not tell: who `I` is.
+
+        Raises:
+            AdmissionError: the content is nothing but what was recalled.
+            UsageError: a value is of the wrong kind, empty, too large or out of its range. Nothing was stored.
+        """
+        from commonplace.graph.model_extraction import Said, read
+        from commonplace.graph.runtime import made_id
+
+        now = self._runtime.now()
+        given = checked_episode(
+            content,
+            now,
+            self._runtime.settings.memory.max_bytes,
+            name=name,
+            source_description=source_description,
+            reference_time=reference_time,
+            source=source,
+            group_id=group_id,
+            origin=origin,
+            trust=trust,
+            uuid=uuid,
+            speaker=speaker,
+        )
+        self._before()
+        known = self._runtime.graph_runtime(False).graph.episodes([given.uuid]).get(given.uuid) if given.uuid else None
+        told = given.reference_time
+        if told is None:
+            # The same episode given again without a time is the same episode.
+            told = known.reference_time if known is not None and known.content == given.content else now
+        episode = Episode(
+            id=given.uuid or made_id(),
+            content=given.content,
+            reference_time=told,
+            created_at=now,
+            name=given.name,
+            source=given.source,
+            source_description=given.source_description,
+            origin=given.origin,
+            trust=given.trust,
+            group=given.group,
+        )
+        is_known = known is not None and replace(known, created_at=now) == episode
+        said = Said(episode.content, episode.source, told, given.speaker)
+        understood = read(said, self._runtime.kinds, None if is_known else self._open_reader())
+        added = self._keeper.add_episode(episode, understood, notices=given.notices)
+        self._after()
+        return added
+
+    def add_triplet(  # noqa: PLR0913 - the options of a facade
+        self,
+        source: str,
+        relation_type: str,
+        target: str,
+        *,
+        fact: str | None = None,
+        source_type: str | None = None,
+        target_type: str | None = None,
+        valid_from: Moment | None = None,
+        valid_to: Moment | None = None,
+        group_id: str = "",
+        reason: str = "",
+    ) -> Addition:
+        """Keep a fact that is given as such; it may end or dispute others, as one that an episode says may.
+
+        Args:
+            source, target: names, or ids of entities; a name that is not known makes an entity.
+            relation_type: one of the types that there are, or of the setting graph.relation_types.
+            fact: a sentence that says it; None makes one of the names.
+            source_type, target_type: of entities that are made; None follows from the relation.
+            valid_from: since when it holds; None is from now on, or unknown where it has ended by now.
+            valid_to: up to when; None is open. Of a month or words the beginning is meant, as for `add_episode`.
+            reason: why, for `history`.
+
+        Raises:
+            NotFoundError: an id is not there.
+            UsageError: source and target are one, it ends before it begins, or a value is out of its range.
+        """
+        now = self._runtime.now()
+        given = checked_fact(
+            source,
+            relation_type,
+            target,
+            now,
+            self._runtime.kinds,
+            fact=fact,
+            source_type=source_type,
+            target_type=target_type,
+            valid_from=valid_from,
+            valid_to=valid_to,
+            group_id=group_id,
+            reason=reason,
+        )
+        with self._writing() as service:
+            return service.add_fact(given, self._runtime.now())
+
+    def delete_episode(self, uuid: str) -> Deletion:
+        """Delete an episode with what only it supported: facts, entities, names.
+
+        What other episodes say stays; facts that had ended, or were disputed, only because of it, hold again.
+        """
+        reject_invalid_id(uuid)
+        with self._writing() as service:
+            return service.delete_episode(uuid)
+
+    def merge(self, keep: str, other: str, *, reason: str = "") -> Merging:
+        """Make two entities one: the other's names and facts are the first one's from now on; `split` undoes it.
+
+        Args:
+            keep, other: ids or names.
+
+        Raises:
+            UsageError: both are one.
+        """
+        reject_invalid_id(keep)
+        reject_invalid_id(other)
+        told = redact(short_text("reason", reason)).text
+        with self._writing() as service:
+            return service.merge(keep, other, told)
+
+    def split(self, entity: str, *, names: Sequence[str] = (), reason: str = "") -> Splitting:
+        """Make an entity several again.
+
+        Args:
+            entity: its id or one of its names.
+            names: of those that were merged into it and are to be themselves again, exactly as they were; an empty list
+                is all of them. Names that were never another's make a new entity, with the mentions and facts of the
+                episodes that used only these.
+
+        Raises:
+            UsageError: nothing was merged into it and no names are given, or it has not these names, or no others.
+        """
+        reject_invalid_id(entity)
+        chosen = labels("names", names)
+        told = redact(short_text("reason", reason)).text
+        with self._writing() as service:
+            return service.split(entity, chosen, told)
+
+    def settle(self, relation_uuid: str, *, reason: str = "") -> Settlement:
+        """Say that this one of the facts that dispute each other is right; a dispute's own uuid lists them.
+
+        Others end where this one began; those that did not begin before it are retracted.
+
+        Raises:
+            UsageError: it is not disputed, or is a dispute about several facts, which the error names.
+        """
+        reject_invalid_id(relation_uuid)
+        told = redact(short_text("reason", reason)).text
+        with self._writing() as service:
+            return service.settle(relation_uuid, told)
 
     def search_entities(
         self,
@@ -124,17 +292,13 @@ class GraphAsking:
             as_of: as the graph was known at that time; an ISO 8601 text, a datetime, seconds, or words.
             valid_at: by the facts that were true in the world at that time; what is found by its name is found always.
             center_node_uuid: the id or name of an entity; what is near to it comes first.
-
-        Raises:
-            NotFoundError: there is no such centre.
-            UsageError: a value is out of its range.
         """
         from commonplace.graph.query import Wanted
 
         limit, asked = int_in("num_results", num_results, 1, MOST_RESULTS), _query(query)
         groups, types = _groups(group_ids), self._types("entity_types", entity_types)
         times = self._times(as_of, valid_at)
-        self._around.before()
+        self._before()
         centre = self._centre(center_node_uuid)
         return self._reader.search_entities(asked, limit, Wanted(times, groups, types, centre))
 
@@ -160,17 +324,13 @@ class GraphAsking:
             valid_at: what was true in the world at that time, as it is known now, or was known at `as_of`.
             include_past: also facts that have ended or were retracted.
             center_node_uuid: the id or name of an entity; what is near to it comes first.
-
-        Raises:
-            NotFoundError: there is no such centre.
-            UsageError: a value is out of its range.
         """
         from commonplace.graph.query import Wanted
 
         limit, asked = int_in("num_results", num_results, 1, MOST_RESULTS), _query(query)
         groups, types = _groups(group_ids), self._types("relation_types", relation_types)
         times = self._times(as_of, valid_at, boolean("include_past", include_past))
-        self._around.before()
+        self._before()
         centre = self._centre(center_node_uuid)
         return self._reader.search_relations(asked, limit, Wanted(times, groups, types, centre))
 
@@ -199,7 +359,6 @@ class GraphAsking:
             as_of, valid_at: as for `search_edges`.
 
         Raises:
-            NotFoundError: there is no such centre.
             UsageError: nothing is asked for, or a value is out of its range.
         """
         from commonplace.graph.query import AskedContext
@@ -212,40 +371,28 @@ class GraphAsking:
             raise UsageError("nothing is asked for", remedy="name entities, a centre or a query")
         int_in("max_facts", max_facts, 1, MOST_FACTS)
         times = self._times(as_of, valid_at)
-        self._around.before()
+        self._before()
         asked = AskedContext(names, max_facts, self._centre(center_node_uuid), query, budget, times)
-        return self._reader.context(asked, self._around.count_tokens)
+        return self._reader.context(asked, self._runtime.tokens.count_tokens)
 
     def entity(self, name: str, *, as_of: Moment | None = None) -> EntityView:
-        """Return an entity by its id or one of its names.
-
-        Raises:
-            NotFoundError: there is none, or the name may mean several.
-        """
+        """Return an entity by its id or one of its names."""
         reject_invalid_id(name)
         times = self._times(as_of)
-        self._around.before()
+        self._before()
         return self._reader.entity(name, times)
 
     def relation(self, uuid: str, *, as_of: Moment | None = None) -> RelationView:
-        """Return a fact by its id.
-
-        Raises:
-            NotFoundError: there is none.
-        """
+        """Return a fact by its id."""
         reject_invalid_id(uuid)
         times = self._times(as_of)
-        self._around.before()
+        self._before()
         return self._reader.relation(uuid, times)
 
     def episode(self, uuid: str) -> EpisodeView:
-        """Return an episode by its id.
-
-        Raises:
-            NotFoundError: there is none.
-        """
+        """Return an episode by its id."""
         reject_invalid_id(uuid)
-        self._around.before()
+        self._before()
         return self._reader.episode(uuid)
 
     def neighbourhood(
@@ -265,18 +412,13 @@ class GraphAsking:
             depth: how many facts away, 1–4.
             limit: how many entities at most, 1–500. Of a hub the newest 100 facts are followed.
             as_of, valid_at, include_past: as for `search_edges`.
-
-        Raises:
-            NotFoundError: there is no such entity.
-            UsageError: a number is out of its range.
         """
         reject_invalid_id(entity)
         int_in("depth", depth, 1, MOST_DEPTH)
         int_in("limit", limit, 1, MOST_NEIGHBOURS)
         times = self._times(as_of, valid_at, boolean("include_past", include_past))
-        self._around.before()
-        with self._around.snapshot():
-            return self._reader.neighbourhood(entity, depth, limit, times)
+        with self._reading() as reader:
+            return reader.neighbourhood(entity, depth, limit, times)
 
     def path(
         self,
@@ -293,42 +435,27 @@ class GraphAsking:
             source, target: ids or names.
             max_depth: how many facts it may have, 1–12.
             as_of, valid_at: as for `search_edges`.
-
-        Raises:
-            NotFoundError: there is no such entity.
-            UsageError: the number is out of its range.
         """
         reject_invalid_id(source)
         reject_invalid_id(target)
         int_in("max_depth", max_depth, 1, MOST_PATH)
         times = self._times(as_of, valid_at)
-        self._around.before()
-        with self._around.snapshot():
-            return self._reader.path(source, target, max_depth, times)
+        with self._reading() as reader:
+            return reader.path(source, target, max_depth, times)
 
     def timeline(self, entity: str, *, limit: int = 1_000, as_of: Moment | None = None) -> Timeline:
-        """Return what began and ended for an entity, oldest first, past facts too.
-
-        Raises:
-            NotFoundError: there is no such entity.
-        """
+        """Return what began and ended for an entity, oldest first, past facts too."""
         reject_invalid_id(entity)
         int_in("limit", limit, 1, MOST_LISTED)
         times = self._times(as_of, None, True)
-        self._around.before()
-        with self._around.snapshot():
-            return self._reader.timeline(entity, limit, times)
+        with self._reading() as reader:
+            return reader.timeline(entity, limit, times)
 
     def history(self, uuid: str) -> History:
-        """Return what happened to an entity or a fact in our knowledge: when it came, ended, was disputed, and why.
-
-        Raises:
-            NotFoundError: there is neither an entity nor a fact of that id.
-        """
+        """Return what happened to an entity or a fact in our knowledge: when it came, ended, was disputed, and why."""
         reject_invalid_id(uuid)
-        self._around.before()
-        with self._around.snapshot():
-            return self._reader.history(uuid)
+        with self._reading() as reader:
+            return reader.history(uuid)
 
     def episodes(
         self, limit: int = 50, group_ids: Sequence[str] | None = None, *, as_of: Moment | None = None
@@ -336,81 +463,55 @@ class GraphAsking:
         """Return episodes, the newest first by the time they tell of."""
         int_in("limit", limit, 1, MOST_LISTED)
         groups, times = _groups(group_ids), self._times(as_of)
-        self._around.before()
-        with self._around.snapshot():
-            return list(self._reader.episodes(limit, groups, times))
+        with self._reading() as reader:
+            return list(reader.episodes(limit, groups, times))
 
     def communities(self, limit: int = 20, *, as_of: Moment | None = None) -> list[Community]:
         """Return entities that hang together more closely than with others, the largest community first."""
         int_in("limit", limit, 1, MOST_FACTS)
         times = self._times(as_of)
-        self._around.before()
-        with self._around.snapshot():
-            return list(self._reader.communities(limit, times))
+        with self._reading() as reader:
+            return list(reader.communities(limit, times))
 
     def disputes(self) -> list[Dispute]:
         """Return the facts that cannot all be true, oldest dispute first; `settle` ends one."""
-        self._around.before()
-        with self._around.snapshot():
-            return list(self._reader.disputes())
+        with self._reading() as reader:
+            return list(reader.disputes())
 
     def counts(self) -> GraphCounts:
         """Return how many episodes, entities, facts and disputed facts there are."""
-        self._around.before()
-        return self._around.ground(False).graph.counts()
+        self._before()
+        return self._runtime.graph_runtime(False).graph.counts()
 
     def stats(self) -> GraphStats:
         """Return what the graph holds, by type."""
-        self._around.before()
-        with self._around.snapshot():
-            return self._reader.stats()
+        with self._reading() as reader:
+            return reader.stats()
 
-    @cached_property
-    def _reader(self) -> GraphReader:
-        from commonplace.graph.query import GraphReader
+    def show(
+        self,
+        entity: str,
+        depth: int = 2,
+        limit: int = READABLE,
+        *,
+        as_of: Moment | None = None,
+        valid_at: Moment | None = None,
+        include_past: bool = False,
+    ) -> Drawing:
+        """Return a drawing of what lies about an entity, for `formats.drawing.to_svg` and its neighbours.
 
-        return GraphReader(self._around.ground(False), self._around.search, self._around.words_of)
+        Args:
+            entity: its id or one of its names.
+            depth, limit: as for `neighbourhood`.
+            as_of, valid_at: as for `search_edges`.
+            include_past: also facts that have ended, drawn as such.
+        """
+        from commonplace.graph.drawing import picture
 
-    def _times(self, as_of: Moment | None, valid_at: Moment | None = None, with_past: bool = False) -> Times:
-        from commonplace.graph.views import Times
-
-        now = self._around.now()
-        return Times(
-            now,
-            None if as_of is None else moment_in_words("as_of", as_of, now),
-            None if valid_at is None else moment_in_words("valid_at", valid_at, now),
-            with_past,
-        )
-
-    def _types(self, name: str, given: Sequence[str] | None) -> tuple[str, ...]:
-        kinds = self._around.ground(False).kinds
-        check = kinds.entity if name == "entity_types" else kinds.relation
-        return tuple(check(name, each) for each in labels(name, given or ()))
-
-    def _centre(self, given: str | None) -> str:
-        """Return the id of the entity that a search is about; "" where there is none."""
-        if not given:
-            return ""
-        reject_invalid_id(given)
-        return self._reader.entity(given, self._times(None)).uuid
-
-
-def _query(given: object) -> str:
-    if not isinstance(given, str) or not given.strip():
-        raise UsageError("the query is empty", remedy="say in a few words what you look for")
-    return given
-
-
-def _groups(given: Sequence[str] | None) -> tuple[str, ...]:
-    return texts("group_ids", given or ())
-
-
-MOST_BYTES: Final = 256 * 1024 * 1024
-"""Of a document that is read: as values it takes some ten times as much memory."""
-
-
-class GraphMigrating(GraphAsking):
-    """The part of `Graph` that exchanges it with Graphiti, as a file or with an outside backend."""
+        times = self._times(as_of, valid_at)
+        found = self.neighbourhood(entity, depth, limit, as_of=as_of, valid_at=valid_at, include_past=include_past)
+        asked = times.as_of if times.valid_at is None else times.valid_at
+        return picture(found, seen_at=times.now if asked is None else asked, as_of=asked)
 
     def export_graphiti(self, target: str | Path | TextIO) -> Migration:
         """Write the graph of this namespace as Graphiti's nodes and edges, past and merged ones too, from one state.
@@ -430,17 +531,17 @@ class GraphMigrating(GraphAsking):
 
         path = None if callable(getattr(target, "write", None)) else path_value("target", target)
         times = self._times(None)
-        self._around.before()
-        with self._around.snapshot():
-            graph = self._around.ground(False).graph
+        self._before()
+        with self._store.snapshot():
+            graph = self._runtime.graph_runtime(False).graph
             seeing = Seeing(graph, times)
             if path is None:
                 assert not isinstance(target, str | Path)
                 written = target.write
-                return write_graphiti(graph, seeing, self._around.words_of, lambda some: written(some.decode()))
+                return write_graphiti(graph, seeing, self._words_of, lambda some: written(some.decode()))
             path = path.expanduser().absolute()
-            with new_file(path, self._around.directory) as write:
-                return replace(write_graphiti(graph, seeing, self._around.words_of, write), path=path)
+            with new_file(path, self._runtime.directory) as write:
+                return replace(write_graphiti(graph, seeing, self._words_of, write), path=path)
 
     def import_graphiti(self, path: str | Path, *, dry_run: bool = False) -> Migration:
         """Take in a document of Graphiti's nodes and edges, in one transaction, ids kept.
@@ -461,28 +562,26 @@ class GraphMigrating(GraphAsking):
 
         file = path_value("path", path).expanduser().absolute()
         is_dry = boolean("dry_run", dry_run)
-        given = _document(file, self._around.now())
-        self._around.before()
+        given = _document(file, self._runtime.now())
+        self._before()
         try:
             document = clean(given)
             del given
-            ground = self._around.ground(True)
+            ground = self._runtime.graph_runtime(True)
             texts = Texts(ground.destination)
             if not is_dry:
                 prepare(texts, document)
             try:
                 made_by = ground.destination.embedder.stamp
                 with ground.destination.store.change_memories(ground.namespace, made_by=made_by) as change:
-                    done = take_in(
-                        change.graph, ground, texts, document, lambda *each: bool(self._around.words_of(*each))
-                    )
+                    done = take_in(change.graph, ground, texts, document, lambda *each: bool(self._words_of(*each)))
                     _go_on(is_dry)
             except _DryRun:
                 return replace(done, path=file, is_dry_run=True)
         except ConfigError as error:
             raise _in_file(file, error) from error
         ground.destination.after_batch()
-        self._around.after()
+        self._after()
         return replace(done, path=file)
 
     def sync(self) -> Delivery:
@@ -493,6 +592,102 @@ class GraphMigrating(GraphAsking):
 
     def close(self) -> None:
         """Give back what the graph holds, which is nothing where there is no outside backend."""
+
+    def _before(self) -> None:
+        self._runtime.before()
+
+    def _after(self) -> None:
+        """Embed what was said at once, for it is asked for next, unless more waits."""
+        self._runtime.backlog.catch_up()
+        self._runtime.after()
+
+    @contextmanager
+    def _reading(self) -> Iterator[GraphReader]:
+        """Give what reads from one state of the store, with what happens before a call."""
+        self._before()
+        with self._store.snapshot():
+            yield self._reader
+
+    @contextmanager
+    def _writing(self) -> Iterator[GraphService]:
+        """Give what writes, with what happens around a call that does not fail."""
+        self._before()
+        yield self._keeper
+        self._after()
+
+    @cached_property
+    def _reader(self) -> GraphReader:
+        from commonplace.graph.query import GraphReader
+
+        return GraphReader(self._runtime.graph_runtime(False), self._search_graph, self._words_of)
+
+    def _times(self, as_of: Moment | None, valid_at: Moment | None = None, with_past: bool = False) -> Times:
+        from commonplace.graph.views import Times
+
+        now = self._runtime.now()
+        return Times(
+            now,
+            None if as_of is None else moment_in_words("as_of", as_of, now),
+            None if valid_at is None else moment_in_words("valid_at", valid_at, now),
+            with_past,
+        )
+
+    def _types(self, name: str, given: Sequence[str] | None) -> tuple[str, ...]:
+        kinds = self._runtime.kinds
+        check = kinds.entity if name == "entity_types" else kinds.relation
+        return tuple(check(name, each) for each in labels(name, given or ()))
+
+    def _centre(self, given: str | None) -> str:
+        """Return the id of the entity that a search is about; "" where there is none."""
+        if not given:
+            return ""
+        reject_invalid_id(given)
+        return self._reader.entity(given, self._times(None)).uuid
+
+    @property
+    def _keeper(self) -> GraphService:
+        from commonplace.graph.service import GraphService
+
+        return GraphService(self._runtime.graph_runtime(True))
+
+    def _open_reader(self) -> Callable[[], Generator] | None:
+        """Return what opens the language model that reads episodes, None where the rules do."""
+        name = self._runtime.settings.graph.extractor
+        return None if name == "rules" else lambda: self._runtime.models.generator(name)
+
+    def _search_graph(self, namespace: str, query: str, limit: int) -> TextHits:
+        from commonplace.graph.query import TextHits
+
+        request = Request(
+            query=query,
+            namespace=namespace,
+            limit=limit,
+            method="two-stage",
+            wanted=Filter(),
+            min_score=0.0,
+            stage1_limit=max(limit, self._runtime.settings.search.stage1_limit),
+        )
+        found = self._search_store(request)
+        worded = frozenset(hit.owner_id for hit in found.hits if hit.signals.get(LEXICAL, 0.0) > 0.0)
+        scores = _judged_alone(found, self._runtime.embedder.stamp.of("entity").name)
+        told = {id_: score for id_, score in scores.items() if score >= _LEAST_SCORE}
+        return TextHits(told, found.degraded, found.notices, worded)
+
+    def _words_of(self, memory: str, version: int) -> str:
+        if not memory:
+            return ""
+        found = self._store.versions(self._runtime.namespace, memory)
+        return next((each.record.content for each in found if each.record.version == version), "")
+
+
+def _query(given: object) -> str:
+    if not isinstance(given, str) or not given.strip():
+        raise UsageError("the query is empty", remedy="say in a few words what you look for")
+    return given
+
+
+def _groups(given: Sequence[str] | None) -> tuple[str, ...]:
+    return texts("group_ids", given or ())
 
 
 def refuse_unfit_graphiti(path: Path, now: float) -> None:
@@ -536,320 +731,6 @@ def _read(file: Path) -> bytes:
     except OSError as error:
         remedy = "name a file to import; a large graph can be exported in parts, group by group"
         raise UsageError(f"{file} cannot be read: {error.strerror}", remedy=remedy) from error
-
-
-READABLE: Final = 60
-"""So many entities a person can still take in."""
-
-
-class GraphShowing(GraphAsking):
-    """The part of `Graph` that shows."""
-
-    def show(
-        self,
-        entity: str,
-        depth: int = 2,
-        limit: int = READABLE,
-        *,
-        as_of: Moment | None = None,
-        valid_at: Moment | None = None,
-        include_past: bool = False,
-    ) -> Drawing:
-        """Return a drawing of what lies about an entity, for `formats.drawing.to_svg` and its neighbours.
-
-        Args:
-            entity: its id or one of its names.
-            depth, limit: as for `neighbourhood`.
-            as_of, valid_at: as for `search_edges`.
-            include_past: also facts that have ended, drawn as such.
-
-        Raises:
-            NotFoundError: there is no such entity.
-            UsageError: a number is out of its range.
-        """
-        from commonplace.graph.drawing import picture
-
-        times = self._times(as_of, valid_at)
-        found = self.neighbourhood(entity, depth, limit, as_of=as_of, valid_at=valid_at, include_past=include_past)
-        asked = times.as_of if times.valid_at is None else times.valid_at
-        return picture(found, seen_at=times.now if asked is None else asked, as_of=asked)
-
-
-_LEAST_SCORE: Final = 0.3
-"""What is found with less has nothing to do with the question; texts of the graph are short, so few reach much."""
-
-
-class Graph(GraphShowing, GraphMigrating):
-    """Episodes, entities and facts through time. Made by an engine; safe to call from several threads."""
-
-    def add_episode(  # noqa: PLR0913 - the options of a facade
-        self,
-        content: str | Mapping[str, Any] | Sequence[Any],
-        *,
-        name: str = "",
-        source_description: str = "",
-        reference_time: Moment | None = None,
-        source: str = "text",
-        group_id: str = "",
-        origin: str = "agent",
-        trust: float | None = None,
-        uuid: str | None = None,
-        speaker: str = "",
-    ) -> Addition:
-        """Keep what was said or happened, and take the entities and facts from it; durable when it returns.
-
-        All of it is one transaction. Secrets are replaced by placeholders, and blocks that were recalled are cut out.
-        The language model of the setting graph.extractor, if any, is asked before that transaction; where it is of no
-        use, the rules read the text, and the answer is `degraded`.
-        A known `uuid` with another content replaces that episode and all that it had brought; with the same content
-        nothing changes.
-
-        Args:
-            content: at most 1 MiB of UTF-8, by the setting memory.max_bytes. JSON may be given as such.
-            reference_time: when it was said or happened; None is now. Dates in it are read as seen from then. Times are
-                given as for questions; of a month, or of words such as "last March", the beginning is meant.
-            source: "text", "message" (lines of `speaker: text`) or "json".
-            group_id: a label within the namespace; facts of all groups are one graph.
-            origin: "user", "agent", "tool", "document" or "web".
-            trust: 0–1; None follows from the origin. What is trusted less never ends what is trusted more.
-            speaker: who says it, where the content does not tell: who `I` is.
-
-        Raises:
-            AdmissionError: the content is nothing but what was recalled.
-            UsageError: a value is of the wrong kind, empty, too large or out of its range. Nothing was stored.
-        """
-        from commonplace.graph.model_extraction import Said, read
-        from commonplace.graph.runtime import made_id
-
-        now = self._around.now()
-        given = checked_episode(
-            content,
-            now,
-            self._around.max_bytes,
-            name=name,
-            source_description=source_description,
-            reference_time=reference_time,
-            source=source,
-            group_id=group_id,
-            origin=origin,
-            trust=trust,
-            uuid=uuid,
-            speaker=speaker,
-        )
-        self._around.before()
-        known = self._around.ground(False).graph.episodes([given.uuid]).get(given.uuid) if given.uuid else None
-        told = given.reference_time
-        if told is None:
-            # The same episode given again without a time is the same episode.
-            told = known.reference_time if known is not None and known.content == given.content else now
-        episode = Episode(
-            id=given.uuid or made_id(),
-            content=given.content,
-            reference_time=told,
-            created_at=now,
-            name=given.name,
-            source=given.source,
-            source_description=given.source_description,
-            origin=given.origin,
-            trust=given.trust,
-            group=given.group,
-        )
-        is_known = known is not None and replace(known, created_at=now) == episode
-        said = Said(episode.content, episode.source, told, given.speaker)
-        understood = read(said, self._kinds, None if is_known else self._around.open_reader)
-        added = self._keeper.add_episode(episode, understood, notices=given.notices)
-        self._around.after()
-        return added
-
-    def add_triplet(  # noqa: PLR0913 - the options of a facade
-        self,
-        source: str,
-        relation_type: str,
-        target: str,
-        *,
-        fact: str | None = None,
-        source_type: str | None = None,
-        target_type: str | None = None,
-        valid_from: Moment | None = None,
-        valid_to: Moment | None = None,
-        group_id: str = "",
-        reason: str = "",
-    ) -> Addition:
-        """Keep a fact that is given as such; it may end or dispute others, as one that an episode says may.
-
-        Args:
-            source, target: names, or ids of entities; a name that is not known makes an entity.
-            relation_type: one of the types that there are, or of the setting graph.relation_types.
-            fact: a sentence that says it; None makes one of the names.
-            source_type, target_type: of entities that are made; None follows from the relation.
-            valid_from: since when it holds; None is from now on, or unknown where it has ended by now.
-            valid_to: up to when; None is open. Of a month or words the beginning is meant, as for `add_episode`.
-            reason: why, for `history`.
-
-        Raises:
-            NotFoundError: an id is not there.
-            UsageError: source and target are one, it ends before it begins, or a value is out of its range.
-        """
-        now = self._around.now()
-        given = checked_fact(
-            source,
-            relation_type,
-            target,
-            now,
-            self._kinds,
-            fact=fact,
-            source_type=source_type,
-            target_type=target_type,
-            valid_from=valid_from,
-            valid_to=valid_to,
-            group_id=group_id,
-            reason=reason,
-        )
-        self._around.before()
-        added = self._keeper.add_fact(given, self._around.now())
-        self._around.after()
-        return added
-
-    def delete_episode(self, uuid: str) -> Deletion:
-        """Delete an episode with what only it supported: facts, entities, names.
-
-        What other episodes say stays; facts that had ended, or were disputed, only because of it, hold again.
-
-        Raises:
-            NotFoundError: there is none of that id.
-        """
-        reject_invalid_id(uuid)
-        self._around.before()
-        gone = self._keeper.delete_episode(uuid)
-        self._around.after()
-        return gone
-
-    def merge(self, keep: str, other: str, *, reason: str = "") -> Merging:
-        """Make two entities one: the other's names and facts are the first one's from now on; `split` undoes it.
-
-        Args:
-            keep, other: ids or names.
-
-        Raises:
-            NotFoundError: there is no such entity, or the name may mean several.
-            UsageError: both are one.
-        """
-        reject_invalid_id(keep)
-        reject_invalid_id(other)
-        told = redact(short_text("reason", reason)).text
-        self._around.before()
-        merged = self._keeper.merge(keep, other, told)
-        self._around.after()
-        return merged
-
-    def split(self, entity: str, *, names: Sequence[str] = (), reason: str = "") -> Splitting:
-        """Make an entity several again.
-
-        Args:
-            entity: its id or one of its names.
-            names: of those that were merged into it and are to be themselves again, exactly as they were; an empty list
-                is all of them. Names that were never another's make a new entity, with the mentions and facts of the
-                episodes that used only these.
-
-        Raises:
-            NotFoundError: there is no such entity.
-            UsageError: nothing was merged into it and no names are given, or it has not these names, or no others.
-        """
-        reject_invalid_id(entity)
-        chosen = labels("names", names)
-        told = redact(short_text("reason", reason)).text
-        self._around.before()
-        parted = self._keeper.split(entity, chosen, told)
-        self._around.after()
-        return parted
-
-    def settle(self, relation_uuid: str, *, reason: str = "") -> Settlement:
-        """Say that this one of the facts that dispute each other is right; a dispute's own uuid lists them.
-
-        Others end where this one began; those that did not begin before it are retracted.
-
-        Raises:
-            NotFoundError: there is no such fact.
-            UsageError: it is not disputed, or is a dispute about several facts, which the error names.
-        """
-        reject_invalid_id(relation_uuid)
-        told = redact(short_text("reason", reason)).text
-        self._around.before()
-        settled = self._keeper.settle(relation_uuid, told)
-        self._around.after()
-        return settled
-
-    @property
-    def _keeper(self) -> GraphService:
-        from commonplace.graph.service import GraphService
-
-        return GraphService(self._around.ground(True))
-
-    @cached_property
-    def _kinds(self) -> Kinds:
-        return self._around.ground(False).kinds
-
-
-class GraphApi:
-    """Makes the graph of a namespace. Safe for threads."""
-
-    def __init__(self, runtime: Runtime, search: SearchApi) -> None:
-        self._runtime = runtime
-        self._store = runtime.store
-        self._settings = runtime.settings
-        self._search = search
-
-    def graph(self) -> Graph:
-        reader = self._settings.graph.extractor
-        around = Surroundings(
-            before=self._runtime.before,
-            after=self._after_graph,
-            now=self._runtime.now,
-            ground=self._runtime.graph_runtime,
-            search=self._search_graph,
-            snapshot=self._store.snapshot,
-            count_tokens=self._runtime.tokens.count_tokens,
-            words_of=self._words_of,
-            max_bytes=self._settings.memory.max_bytes,
-            directory=self._runtime.directory,
-            open_reader=None if reader == "rules" else lambda: self._runtime.models.generator(reader),
-        )
-        chosen = self._settings.graph
-        if chosen.backend == "local":
-            return Graph(around)
-        from commonplace.engine.graphiti import GraphitiGraph, backend_of
-
-        backend = backend_of(self._store, self._runtime.directory, self._runtime.namespace, chosen, around)
-        return GraphitiGraph(around, backend, self._runtime.tokens)
-
-    def _after_graph(self) -> None:
-        """Embed what was said at once, for it is asked for next, unless more waits."""
-        self._runtime.backlog.catch_up()
-        self._runtime.after()
-
-    def _search_graph(self, namespace: str, query: str, limit: int) -> TextHits:
-        from commonplace.graph.query import TextHits
-
-        request = Request(
-            query=query,
-            namespace=namespace,
-            limit=limit,
-            method="two-stage",
-            wanted=Filter(),
-            min_score=0.0,
-            stage1_limit=max(limit, self._settings.search.stage1_limit),
-        )
-        found = self._search.search_store(request)
-        worded = frozenset(hit.owner_id for hit in found.hits if hit.signals.get(LEXICAL, 0.0) > 0.0)
-        scores = _judged_alone(found, self._runtime.embedder.stamp.of("entity").name)
-        told = {id_: score for id_, score in scores.items() if score >= _LEAST_SCORE}
-        return TextHits(told, found.degraded, found.notices, worded)
-
-    def _words_of(self, memory: str, version: int) -> str:
-        if not memory:
-            return ""
-        found = self._store.versions(self._runtime.namespace, memory)
-        return next((each.record.content for each in found if each.record.version == version), "")
 
 
 def _judged_alone(found: SearchResult, embedder: str) -> dict[str, float]:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from commonplace.engine.graph_api import Graph, Surroundings
+from commonplace.engine.graph_api import Graph
+from commonplace.engine.runtime import Runtime
 from commonplace.errors import UsageError
 from commonplace.locks import FileLock
-from commonplace.models.static import StaticEmbedder
+from commonplace.search.request import Request
+from commonplace.search.result import SearchResult
 from commonplace.settings.schema import GraphSettings
 from commonplace.store.contract import Store
 
@@ -34,11 +35,9 @@ _ITS_OWN: Final = "Graphiti takes it in by itself: what it finds there is not co
 class GraphitiGraph(Graph):
     """The graph of a namespace, told to Graphiti and asked of it. Safe to call from several threads."""
 
-    def __init__(self, surroundings: Surroundings, backend: Backend, tokens: StaticEmbedder) -> None:
-        super().__init__(replace(surroundings, before=self._before))
-        self._before_here = surroundings.before
-        self._backend = backend
-        self._tokens = tokens
+    def __init__(self, runtime: Runtime, search: Callable[[Request], SearchResult]) -> None:
+        super().__init__(runtime, search)
+        self._backend = self._open_backend()
 
     def add_episode(self, *given: Any, **named: Any) -> Addition:
         """Keep an episode here and tell Graphiti of it; see `Graph.add_episode`.
@@ -59,7 +58,7 @@ class GraphitiGraph(Graph):
 
     def sync(self) -> Delivery:
         """Tell Graphiti all that waits, and what may not have arrived once more; what cannot be told waits on."""
-        self._before_here()
+        super()._before()
         return self._backend.deliver(is_asked=True)
 
     def close(self) -> None:
@@ -70,14 +69,14 @@ class GraphitiGraph(Graph):
     def _reader(self) -> GraphReader:
         from commonplace.graph.graphiti.query import GraphitiReader
 
-        around = self._around
-        return GraphitiReader(around.ground(False), around.search, around.words_of, self._backend, self._score)
+        ground = self._runtime.graph_runtime(False)
+        return GraphitiReader(ground, self._search_graph, self._words_of, self._backend, self._score)
 
     @property
     def _keeper(self) -> GraphService:
         from commonplace.graph.service import GraphService
 
-        return GraphService(self._around.ground(True), self._backend.outbox)
+        return GraphService(self._runtime.graph_runtime(True), self._backend.outbox)
 
     def _told(self, added: Addition) -> Addition:
         delivery = self._backend.deliver()
@@ -87,35 +86,36 @@ class GraphitiGraph(Graph):
     def _score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
         from commonplace.models.static_reranking import StaticReranker
 
-        return StaticReranker(self._tokens).scores(query, texts).tolist()  # type: ignore[no-any-return]
+        return StaticReranker(self._runtime.tokens).scores(query, texts).tolist()  # type: ignore[no-any-return]
 
     def _before(self) -> None:
-        self._before_here()
-        if not self._around.ground(False).destination.store.is_read_only:
+        super()._before()
+        if not self._store.is_read_only:
             self._backend.deliver()
 
+    def _open_backend(self) -> Backend:
+        """Return Graphiti as the settings name it; nothing is sent or started yet.
 
-def backend_of(store: Store, directory: Path, namespace: str, settings: GraphSettings, around: Surroundings) -> Backend:
-    """Return Graphiti as settings name it; nothing is sent or started yet.
+        Raises:
+            UsageError: they name no server.
+        """
+        from commonplace.graph.graphiti.backend import Backend, Rest, session_of
+        from commonplace.graph.graphiti.client import GraphitiTools, group_of
+        from commonplace.graph.graphiti.delivery import Courier, From
+        from commonplace.graph.graphiti.outbox import Outbox
 
-    Raises:
-        UsageError: they name no server.
-    """
-    from commonplace.graph.graphiti.backend import Backend, Rest, session_of
-    from commonplace.graph.graphiti.client import GraphitiTools, group_of
-    from commonplace.graph.graphiti.delivery import Courier, From
-    from commonplace.graph.graphiti.outbox import Outbox
-
-    tools = GraphitiTools(session_of(settings, os.environ, time.monotonic))
-    outbox = Outbox(store, namespace, around.now)
-    source = From(
-        graph=lambda: store.graph(namespace),
-        words_of=around.words_of,
-        group_of=lambda label: group_of(namespace, label, settings.group),
-        now=around.now,
-    )
-    courier = Courier(outbox, tools, source, FileLock(directory / LOCK))
-    return Backend(tools, outbox, courier, Rest(around.now), namespace, settings.group)
+        store, namespace, now = self._store, self._runtime.namespace, self._runtime.now
+        settings = self._runtime.settings.graph
+        tools = GraphitiTools(session_of(settings, os.environ, time.monotonic))
+        outbox = Outbox(store, namespace, now)
+        source = From(
+            graph=lambda: store.graph(namespace),
+            words_of=self._words_of,
+            group_of=lambda label: group_of(namespace, label, settings.group),
+            now=now,
+        )
+        courier = Courier(outbox, tools, source, FileLock(self._runtime.directory / LOCK))
+        return Backend(tools, outbox, courier, Rest(now), namespace, settings.group)
 
 
 def leave(store: Store, namespace: str, settings: GraphSettings, episodes: int, *, is_rehearsal: bool) -> Left:

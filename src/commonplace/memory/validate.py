@@ -1,4 +1,7 @@
-"""Validate memories and metadata that callers give, and replace secrets in them."""
+"""Validate memories and metadata that callers give, and replace secrets in them.
+
+Every check raises a `UsageError` that names the value, and the limit or the choices.
+"""
 
 from __future__ import annotations
 
@@ -173,11 +176,7 @@ def without_secrets(new: NewMemory) -> NewMemory:
 
 
 def reject_invalid(content: object, *, max_bytes: int = MAX_CONTENT_BYTES, force: bool = False) -> None:
-    """Refuse a content that is no text, empty, too large, or binary.
-
-    Raises:
-        UsageError: naming what is wrong.
-    """
+    """Refuse a content that is no text, empty, too large, or binary."""
     if not isinstance(content, str):
         raise UsageError(f"the content is {type(content).__name__}, not str", remedy="give a text, decoded")
     if not content.strip("\ufeff\u200b\u2060 \t\r\n\f\v\0\u00a0\u3000"):
@@ -199,11 +198,7 @@ def reject_invalid(content: object, *, max_bytes: int = MAX_CONTENT_BYTES, force
 
 
 def reject_invalid_id(id_: object) -> None:
-    """Refuse an id that is no text, empty or too long.
-
-    Raises:
-        UsageError: naming the id and the limit.
-    """
+    """Refuse an id that is no text, empty or too long."""
     if not isinstance(id_, str) or not id_.strip() or len(id_) > MAX_TEXT_CHARACTERS:
         raise UsageError(f"the id is {id_!r:.80}", remedy=f"give a text of 1 to {MAX_TEXT_CHARACTERS} characters")
 
@@ -214,11 +209,7 @@ def invalid(name: str, given: object, remedy: str) -> UsageError:
 
 
 def labels(name: str, given: object) -> tuple[str, ...]:
-    """Return tags, entities or ids, each once, in their order.
-
-    Raises:
-        UsageError: it is one string, holds something empty or too long, or too many.
-    """
+    """Return tags, entities or ids, each once, in their order."""
     if isinstance(given, str) or not isinstance(given, Sequence | set | frozenset):
         raise invalid(name, given, "give a list of texts")
     cleaned = [" ".join(each.split()) if isinstance(each, str) else each for each in given]
@@ -237,66 +228,42 @@ def labels(name: str, given: object) -> tuple[str, ...]:
 
 
 def short_text(name: str, given: object) -> str:
-    """Return a text of at most 1,000 characters.
-
-    Raises:
-        UsageError: it is no text, or longer.
-    """
+    """Return a text of at most 1,000 characters."""
     if not isinstance(given, str) or len(given) > MAX_TEXT_CHARACTERS:
         raise invalid(name, given, f"give a text of at most {MAX_TEXT_CHARACTERS} characters")
     return given
 
 
 def texts(name: str, given: object) -> tuple[str, ...]:
-    """Return texts of at most 1,000 characters, which may be empty.
-
-    Raises:
-        UsageError: it is one string, or holds something that is no text, or a longer one.
-    """
+    """Return texts of at most 1,000 characters, which may be empty."""
     if isinstance(given, str | bytes) or not isinstance(given, Sequence | set | frozenset):
         raise invalid(name, given, "give a list of texts")
     return tuple(short_text(name, each) for each in given)
 
 
 def series(name: str, given: Iterable[Any]) -> Iterable[Any]:
-    """Return what can be gone through one by one, and is no text.
-
-    Raises:
-        UsageError: it is not.
-    """
+    """Return what can be gone through one by one, and is no text."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise invalid(name, given, "give a list")
     return given
 
 
 def int_in(name: str, given: object, least: int, most: int) -> int:
-    """Return a whole number within its range.
-
-    Raises:
-        UsageError: it is no such number, or out of the range.
-    """
+    """Return a whole number within its range."""
     if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
         raise invalid(name, given, f"give a whole number from {least:,} to {most:,}")
     return given
 
 
 def boolean(name: str, given: object) -> bool:
-    """Return what is true or false; a text that says so is neither.
-
-    Raises:
-        UsageError: it is something else.
-    """
+    """Return what is true or false; a text that says so is neither."""
     if not isinstance(given, bool):
         raise invalid(name, given, "give True or False")
     return given
 
 
 def path_value(name: str, given: object) -> Path:
-    """Return the path of a file or directory, which need not be there.
-
-    Raises:
-        UsageError: it is none, or one that no file system takes.
-    """
+    """Return the path of a file or directory, which need not be there."""
     if isinstance(given, str | Path) and str(given).strip() and "\0" not in str(given):
         with suppress(UnicodeEncodeError):
             os.fsencode(given)
@@ -305,33 +272,21 @@ def path_value(name: str, given: object) -> Path:
 
 
 def one_of(name: str, given: object, choices: Sequence[str]) -> str:
-    """Return a value that is one of the choices.
-
-    Raises:
-        UsageError: it is not.
-    """
+    """Return a value that is one of the choices."""
     if not isinstance(given, str) or given not in choices:
         raise invalid(name, given, f"give one of {', '.join(choices)}")
     return given
 
 
 def fraction(name: str, given: object) -> float:
-    """Return a number from 0 to 1.
-
-    Raises:
-        UsageError: it is none.
-    """
+    """Return a number from 0 to 1."""
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0.0 <= given <= 1.0:
         raise invalid(name, given, "give a number from 0 to 1")
     return float(given)
 
 
 def json_object(name: str, given: object) -> str:
-    """Return a mapping as JSON with sorted keys.
-
-    Raises:
-        UsageError: it is no mapping, holds what JSON cannot, or is larger than 64 KiB.
-    """
+    """Return a mapping as JSON with sorted keys."""
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
         raise invalid(name, given, "give a mapping with texts as keys")
     try:
