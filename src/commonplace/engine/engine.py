@@ -97,7 +97,11 @@ if TYPE_CHECKING:
 
 
 class Engine:
-    """One store, seen from one namespace. Safe to call from several threads; made by `commonplace.open`."""
+    """One store, seen from one namespace. Safe to call from several threads; made by `commonplace.open`.
+
+    Every call raises a `NotFoundError` where what an id or a path names is not there, and a `UsageError` where a value
+    is of the wrong kind or out of its range; then nothing was changed.
+    """
 
     def __init__(self, runtime: Runtime) -> None:
         self.directory = runtime.directory
@@ -277,11 +281,7 @@ class Engine:
         return self._memory_api.resolve_id(abbreviation)
 
     def versions(self, id: str) -> Memories:  # noqa: A002
-        """Return every version of a memory, oldest first.
-
-        Raises:
-            NotFoundError: there is none of that id.
-        """
+        """Return every version of a memory, oldest first."""
         reject_invalid_id(id)
         found = self._runtime.store.versions(self.namespace, id)
         if not found:
@@ -310,9 +310,7 @@ class Engine:
             if_version: change it only while it has this version; None changes the one it has.
 
         Raises:
-            NotFoundError: there is no live memory of that id.
             VersionConflictError: it has another version than `if_version`.
-            UsageError: nothing is to change, or a value is not as `remember` wants it.
         """
         values = {
             "content": content,
@@ -335,9 +333,6 @@ class Engine:
 
         Args:
             reinforce: also raise its strength by 0.1, up to 2.
-
-        Raises:
-            NotFoundError: there is no live memory of that id.
         """
         reject_invalid_id(id)
         with self._runtime.writing():
@@ -347,30 +342,19 @@ class Engine:
         """Say that a person looked at a memory and found it right: it counts as a review, and as a use.
 
         Three reviews are a reason to promote it, as `consolidate` does.
-
-        Raises:
-            NotFoundError: there is no live memory of that id that is stored.
         """
         reject_invalid_id(id)
         with self._runtime.writing():
             return self._runtime.memory.touch([id], is_review=True)[0]
 
     def archive(self, id: str) -> Memory:  # noqa: A002
-        """Take a memory out of finding; `restore_memory` brings it back, `gc` deletes it after 30 days.
-
-        Raises:
-            NotFoundError: there is none of that id.
-        """
+        """Take a memory out of finding; `restore_memory` brings it back, `gc` deletes it after 30 days."""
         reject_invalid_id(id)
         with self._runtime.writing():
             return self._runtime.memory.archive([id])[0]
 
     def restore_memory(self, id: str) -> Memory:  # noqa: A002
-        """Let an archived memory be found again, as a new version with the same words.
-
-        Raises:
-            NotFoundError: there is none of that id.
-        """
+        """Let an archived memory be found again, as a new version with the same words."""
         reject_invalid_id(id)
         with self._runtime.writing():
             return self._runtime.memory.restore(id)
@@ -379,7 +363,6 @@ class Engine:
         """Move a live memory to a higher tier: the next one, or the one that is named.
 
         Raises:
-            NotFoundError: there is no live memory of that id.
             UsageError: the tier is no higher one, or the memory is trusted less than 0.5.
         """
         memory = self.get(id, touch=False)
@@ -418,10 +401,6 @@ class Engine:
 
         Args:
             strength: 0–1.
-
-        Raises:
-            NotFoundError: one of them is not there.
-            UsageError: they are one, or a value is out of its range.
         """
         reject_invalid_id(source)
         reject_invalid_id(target)
@@ -449,10 +428,6 @@ class Engine:
         Args:
             depth: how many links away, 1–4.
             limit: how many memories at most, 1–500, this one among them.
-
-        Raises:
-            NotFoundError: there is no live memory of that id.
-            UsageError: a number is out of its range.
         """
         int_in("depth", depth, 1, MAX_DEPTH)
         int_in("limit", limit, 1, MAX_NEIGHBOURS)
@@ -513,9 +488,6 @@ class Engine:
                 tags where this call does not; an empty list lifts a filter of it. It finds artifacts alone, unless it
                 has no types. Types and tags that this index cannot have are replaced, and notices say so.
             also: one to four further phrasings, ranked by the mean of all; None adds the subject of a long task.
-
-        Raises:
-            UsageError: a value is out of its range.
         """
         now = self._runtime.now()
         wishes = wishes_of(agent, self.settings.agents)
@@ -633,7 +605,6 @@ class Engine:
             since: leave out what was earlier; words such as "last Tuesday" mean its beginning.
 
         Raises:
-            UsageError: the time cannot be read.
             StoreError: the log cannot be read.
         """
         start = -math.inf if since is None else moment_in_words("since", since, self._runtime.now(), is_start=True)
@@ -668,9 +639,6 @@ class Engine:
             kinds, tags, min_score, min_trust: as for `search`; without a task nothing has a score. With a `min_score`,
                 given here or by the strategy, all that reaches it is taken, whatever its confidence.
             weak: how many memories that are weak at most, 0–1000; None is 3. A hook, which nobody asks, takes 0.
-
-        Raises:
-            UsageError: a value is out of its range.
         """
         if not isinstance(task, str):
             raise UsageError(f"task is {task!r:.80}", remedy="give a text")
@@ -706,9 +674,6 @@ class Engine:
             conversation: any name that the client gives it; "" is one that nothing is known of.
             agent, limit, tags, min_trust: as for `context`.
             kinds: None are memories, and with an agent the artifacts that its strategy finds.
-
-        Raises:
-            UsageError: a value is out of its range.
         """
         usual = min(PROMPT_TOKENS if prompt.strip() else START_TOKENS, self.settings.context.max_tokens)
         budget = usual if max_tokens is None else max_tokens
@@ -749,7 +714,6 @@ class Engine:
 
         Raises:
             NotFoundError: there is no such page, artifact or memory, or it has fewer lines.
-            UsageError: a number is out of its range.
         """
         int_in("first", first, 1, MAX_OFFSET)
         int_in("lines", lines, 1, MOST_LINES)
@@ -921,7 +885,6 @@ class Engine:
                 does not find any more what it found before the run, all that the run applied is undone again.
 
         Raises:
-            UsageError: there is no such agent, or a number is out of its range.
             KeyboardInterrupt: it was stopped; a note on it tells how to undo what was done by then.
         """
         from commonplace.consolidation.runner import Wanted, agents_of
@@ -972,11 +935,7 @@ class Engine:
         return undo_merge(self.consolidation_runtime(), id)
 
     def consolidation_status(self, agent: str | None = None, *, rate_limit: int | None = None) -> ConsolidationStatus:
-        """Say how many issues of the agents wait, are in progress and are blocked, and what the rate limit leaves.
-
-        Raises:
-            UsageError: there is no such agent.
-        """
+        """Say how many issues of the agents wait, are in progress and are blocked, and what the rate limit leaves."""
         from commonplace.consolidation.runner import status_of
 
         if agent is not None:
@@ -990,9 +949,6 @@ class Engine:
 
         Args:
             limit: how many at most, 1–1000.
-
-        Raises:
-            UsageError: the limit is out of its range.
         """
         from commonplace.consolidation.runner import KEPT, latest
 
@@ -1114,9 +1070,6 @@ class Engine:
 
         Args:
             older_than_days: how long ago it was archived, 0–36,500; None is the setting memory.gc_after, 30.
-
-        Raises:
-            UsageError: the number of days is out of its range.
         """
         from commonplace.erasure.select import Wanted
 
@@ -1317,9 +1270,6 @@ class Engine:
             statuses: "active", "promoted", "archived"; an empty list is all.
             since, until: half-open; over the memories' own times. Words, such as "yesterday", mean its beginning.
             limit: 1–10,000.
-
-        Raises:
-            UsageError: a value is out of its range.
         """
         now = self._runtime.now()
         selection = Selection(

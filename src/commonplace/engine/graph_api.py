@@ -131,20 +131,18 @@ class Graph:
         from commonplace.graph.runtime import made_id
 
         now = self._runtime.now()
-        given = checked_episode(
-            content,
-            now,
-            self._runtime.settings.memory.max_bytes,
-            name=name,
-            source_description=source_description,
-            reference_time=reference_time,
-            source=source,
-            group_id=group_id,
-            origin=origin,
-            trust=trust,
-            uuid=uuid,
-            speaker=speaker,
-        )
+        options = {
+            "name": name,
+            "source_description": source_description,
+            "reference_time": reference_time,
+            "source": source,
+            "group_id": group_id,
+            "origin": origin,
+            "trust": trust,
+            "uuid": uuid,
+            "speaker": speaker,
+        }
+        given = checked_episode(content, now, self._runtime.settings.memory.max_bytes, options)
         self._before()
         known = self._runtime.graph_runtime(False).graph.episodes([given.uuid]).get(given.uuid) if given.uuid else None
         told = given.reference_time
@@ -200,20 +198,16 @@ class Graph:
             UsageError: source and target are one, it ends before it begins, or a value is out of its range.
         """
         now = self._runtime.now()
-        given = checked_fact(
-            source,
-            relation_type,
-            target,
-            now,
-            self._runtime.kinds,
-            fact=fact,
-            source_type=source_type,
-            target_type=target_type,
-            valid_from=valid_from,
-            valid_to=valid_to,
-            group_id=group_id,
-            reason=reason,
-        )
+        options = {
+            "fact": fact,
+            "source_type": source_type,
+            "target_type": target_type,
+            "valid_from": valid_from,
+            "valid_to": valid_to,
+            "group_id": group_id,
+            "reason": reason,
+        }
+        given = checked_fact(source, relation_type, target, now, self._runtime.kinds, options)
         with self._writing() as service:
             return service.add_fact(given, self._runtime.now())
 

@@ -14,7 +14,6 @@ from commonplace.dates.time import Moment, moment_in_words
 from commonplace.errors import AdmissionError, UsageError
 from commonplace.formats.fence import unfence
 from commonplace.memory.validate import (
-    MAX_CONTENT_BYTES,
     TRUST,
     fraction,
     one_of,
@@ -56,69 +55,46 @@ class EpisodeInput:
     notices: tuple[str, ...] = ()
 
 
-def checked_episode(  # noqa: PLR0913 - what `Graph.add_episode` takes
-    content: str | Mapping[str, Any] | Sequence[Any],
-    now: float,
-    max_bytes: int = MAX_CONTENT_BYTES,
-    *,
-    name: str = "",
-    source_description: str = "",
-    reference_time: Moment | None = None,
-    source: str = "text",
-    group_id: str = "",
-    origin: str = "agent",
-    trust: float | None = None,
-    uuid: str | None = None,
-    speaker: str = "",
-) -> EpisodeInput:
-    """Return what a caller gave as an episode; see `Graph.add_episode`.
+def checked_episode(content: object, now: float, max_bytes: int, given: Mapping[str, Any]) -> EpisodeInput:
+    """Return what a caller gave as an episode.
 
     Args:
         now: from when times in words are told, seconds since the epoch.
+        given: the other arguments of `Graph.add_episode`, those that are not there are as if they were not given.
 
     Raises:
         AdmissionError: the content is nothing but what was recalled.
         UsageError: a value is of the wrong kind, empty, too large or out of its range.
     """
-    kind = one_of("source", source, SOURCES)
+    uuid, trust = given.get("uuid"), given.get("trust")
+    kind = one_of("source", given.get("source", "text"), SOURCES)
     text, notices = _structured(content, max_bytes) if kind == "json" else _said(content, max_bytes)
     if uuid is not None:
         reject_invalid_id(uuid)
-    by = one_of("origin", origin, ORIGINS)
+    by = one_of("origin", given.get("origin", "agent"), ORIGINS)
     return EpisodeInput(
         content=text,
         source=kind,  # type: ignore[arg-type] # one of the choices
         origin=by,  # type: ignore[arg-type] # likewise
         trust=TRUST[by] if trust is None else fraction("trust", trust),  # type: ignore[index] # one of the origins
-        reference_time=_beginning("reference_time", reference_time, now),
-        name=redact(short_text("name", name)).text,
-        source_description=redact(short_text("source_description", source_description)).text,
-        group=short_text("group_id", group_id),
+        reference_time=_beginning("reference_time", given.get("reference_time"), now),
+        name=_redacted("name", given),
+        source_description=_redacted("source_description", given),
+        group=short_text("group_id", given.get("group_id", "")),
         uuid=uuid or "",
-        speaker=redact(short_text("speaker", speaker)).text,
+        speaker=_redacted("speaker", given),
         notices=notices,
     )
 
 
-def checked_fact(  # noqa: PLR0913 - what `Graph.add_triplet` takes
-    source: str,
-    relation_type: str,
-    target: str,
-    now: float,
-    kinds: Kinds,
-    *,
-    fact: str | None = None,
-    source_type: str | None = None,
-    target_type: str | None = None,
-    valid_from: Moment | None = None,
-    valid_to: Moment | None = None,
-    group_id: str = "",
-    reason: str = "",
+def checked_fact(
+    source: str, relation_type: str, target: str, now: float, kinds: Kinds, given: Mapping[str, Any]
 ) -> FactInput:
-    """Return what a caller gave as a fact; see `Graph.add_triplet`.
+    """Return what a caller gave as a fact.
 
     Args:
         now: from when times in words are told, seconds since the epoch.
+        given: the other arguments of `Graph.add_triplet`, those that are not there are as if they were not given.
 
     Raises:
         UsageError: source and target are one, it ends before it begins, or a value is out of its range.
@@ -131,9 +107,9 @@ def checked_fact(  # noqa: PLR0913 - what `Graph.add_triplet` takes
     if normal(ends[0]) == normal(ends[1]):
         raise itself(ends[0])
     types = [
-        "" if each is None else kinds.entity(name, each)
-        for name, each in (("source_type", source_type), ("target_type", target_type))
+        "" if given.get(name) is None else kinds.entity(name, given[name]) for name in ("source_type", "target_type")
     ]
+    valid_from, valid_to = given.get("valid_from"), given.get("valid_to")
     begins, stops = _beginning("valid_from", valid_from, now), _beginning("valid_to", valid_to, now)
     if begins is not None and stops is not None and stops <= begins:
         raise UsageError(
@@ -147,25 +123,25 @@ def checked_fact(  # noqa: PLR0913 - what `Graph.add_triplet` takes
         ends[1],
         source_type=types[0],
         target_type=types[1],
-        fact="" if fact is None else redact(short_text("fact", fact)).text.strip(),
+        fact="" if given.get("fact") is None else _redacted("fact", given).strip(),
         valid_from=begins,
         valid_to=stops,
         trust=TRUST["agent"],
-        group=short_text("group_id", group_id),
-        reason=redact(short_text("reason", reason)).text,
+        group=short_text("group_id", given.get("group_id", "")),
+        reason=_redacted("reason", given),
     )
 
 
 def refuse_unfit_episode(content: str, settings: Settings, now: float, **options: Any) -> None:
     """Refuse what `Graph.add_episode` would refuse, so that no store need be made for it; see `checked_episode`."""
-    checked_episode(content, now, settings.memory.max_bytes, **options)
+    checked_episode(content, now, settings.memory.max_bytes, options)
 
 
 def refuse_unfit_fact(
     source: str, relation_type: str, target: str, settings: Settings, now: float, **options: Any
 ) -> None:
     """Refuse what `Graph.add_triplet` would refuse, so that no store need be made for it; see `checked_fact`."""
-    checked_fact(source, relation_type, target, now, kinds_of_settings(settings), **options)
+    checked_fact(source, relation_type, target, now, kinds_of_settings(settings), options)
 
 
 def kinds_of_settings(settings: Settings) -> Kinds:
@@ -174,6 +150,10 @@ def kinds_of_settings(settings: Settings) -> Kinds:
 
     chosen = settings.graph
     return kinds_of(chosen.entity_types, chosen.relation_types, chosen.single_valued)
+
+
+def _redacted(name: str, given: Mapping[str, Any]) -> str:
+    return redact(short_text(name, given.get(name, ""))).text
 
 
 def _beginning(name: str, given: Moment | None, now: float) -> float | None:

@@ -45,20 +45,12 @@ class BdLedger(Ledger):
         self._directory = directory
         self._timeout_s = timeout_s
 
-    def create(
-        self,
-        agent: str,
-        memory_ids: Sequence[str],
-        action: str,
-        urgency: str = "medium",
-        extra_data: Mapping[str, Any] | None = None,
-    ) -> str:
-        wanted = rules.issue_of(rules.Draft(agent, memory_ids, action, urgency, extra_data or {}), 0.0)
-        for known in self._selected(IssueSelection(agents=(wanted.agent,), statuses=UNFINISHED)):
-            if known.memory_ids == wanted.memory_ids:
+    def _file(self, draft: rules.Draft, issue: Issue) -> str:  # noqa: ARG002 - the issue has it all
+        for known in self._selected(IssueSelection(agents=(issue.agent,), statuses=UNFINISHED)):
+            if known.memory_ids == issue.memory_ids:
                 return known.id
-        options = [f"--notes={wanted.notes}", "-t=task", f"-p={wanted.priority}", f"-l={','.join(wanted.labels)}"]
-        made = _one(self._ask("create", *options, "--", wanted.title))
+        options = [f"--notes={issue.notes}", "-t=task", f"-p={issue.priority}", f"-l={','.join(issue.labels)}"]
+        made = _one(self._ask("create", *options, "--", issue.title))
         if not isinstance(made.get("id"), str) or not made["id"]:
             raise self._misunderstood("create", json.dumps(made))
         return str(made["id"])

@@ -78,12 +78,6 @@ class Memory:
         }
 
 
-def _plain(value: object) -> object:
-    if isinstance(value, datetime):
-        return iso(value)
-    return list(value) if isinstance(value, tuple) else value
-
-
 def _clean(text: str) -> str:
     return text if len(text) < _MIN_LENGTH else redact(text).text
 
