@@ -24,6 +24,7 @@ from commonplace.engine.exchange_api import ExchangeApi
 from commonplace.engine.graph_api import Graph
 from commonplace.engine.index_api import IndexApi
 from commonplace.engine.knowledge_api import KnowledgeApi
+from commonplace.engine.maintenance import artifact_index
 from commonplace.engine.memory_api import LINES, MOST_LINES, MemoryApi, PassageReader
 from commonplace.engine.search_api import SearchApi, Wishes, wishes_of
 from commonplace.engine.upgrade import EmbedderApi
@@ -1217,7 +1218,8 @@ class Engine:
 
     def export_index(self) -> dict[str, Any]:
         """Return the artifacts of this namespace in the form of the auto-retrieval contract's artifact index."""
-        return self._runtime.maintenance.export(self.namespace)
+        with self._runtime.store.snapshot():
+            return artifact_index(self._runtime.store, self.namespace)
 
     def doctor(self, *, mend: bool = True, secrets: bool = False) -> DoctorReport:
         """Check store, index and model data, and mend what can be mended: a faulty index is rebuilt.

@@ -9,8 +9,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,7 @@ MIN_FOR_WORKER = 300
 """From so many passages on, a process that is to stay small leaves the index to another one."""
 
 _AT_ONCE = 500
+_T = TypeVar("_T")
 _MOST_TEXTS = 20
 _UNREADABLE = (StoreDamagedError, ValueError)  # what one changed byte makes of UTF-8, JSON or our own packing
 _OTHER_MAP = "has another map than it was written with"
@@ -365,13 +367,11 @@ class IndexMaintenance:
         for namespace in self._store.namespaces():
             with self._store.snapshot():
                 digests = self._store.memory_digests(namespace)
-                for begin in range(0, len(digests), _AT_ONCE):
-                    some = digests[begin : begin + _AT_ONCE]
-                    try:
-                        found += self._differing(namespace, some)
-                    except _UNREADABLE:
-                        for each in some:
-                            found += self._differing_alone(namespace, each)
+                found += _in_parts(
+                    digests,
+                    partial(self._differing, namespace),
+                    partial(_unreadable_memory, namespace),
+                )
                 found += _differing_knowledge(self._store, namespace)
         if len(found) > _MOST_TEXTS:
             rest = len(found) - _MOST_TEXTS
@@ -393,12 +393,6 @@ class IndexMaintenance:
                     is_live = stored[number].expired_at is None
                     found.append(_differs(id_, namespace, problem, is_live=is_live))
         return found
-
-    def _differing_alone(self, namespace: str, digest: tuple[int, str, str]) -> list[Problem]:
-        try:
-            return self._differing(namespace, [digest])
-        except _UNREADABLE as error:
-            return [_differs(digest[1], namespace, _unreadable(error), is_live=False)]
 
     def _unfinished(self, mend: bool, pages: Pages | None) -> list[Problem]:
         """Return what forgetting had to leave, because it was ended or another process held something open."""
@@ -452,11 +446,6 @@ class IndexMaintenance:
         report = bring_up_to_date(self._store, self._index, rebuild=True, timeout_s=WAIT_S, progress=self._progress)
         return report is not None and not self._index_problems()
 
-    def export(self, namespace: str) -> dict[str, Any]:
-        """Return the namespace's artifacts; see `Engine.export_index`."""
-
-        return artifact_index(self._store, namespace)
-
 
 def _text_problem(content: str, digest: str, chunks: Sequence[Chunk]) -> str:
     """Return how a memory's text differs from its digest and from the copy by which it is found, "" for not at all.
@@ -488,18 +477,28 @@ def _is_cut_from(text: str, chunks: Sequence[Chunk]) -> bool:
 
 def _differing_knowledge(store: Store, namespace: str) -> list[Problem]:
     """Return the items of agents' knowledge whose map is not the one that their digest is of."""
-    numbers = store.matching_owners(namespace, Filter(kinds=("knowledge",)))
+    return _in_parts(
+        store.matching_owners(namespace, Filter(kinds=("knowledge",))),
+        partial(_with_other_maps, store, namespace),
+        lambda number, error: _damaged_item(f"{number} of the agents' knowledge", namespace, _unreadable(error)),
+    )
+
+
+def _in_parts(
+    items: Sequence[_T], check: Callable[[Sequence[_T]], list[Problem]], damaged: Callable[[_T, Exception], Problem]
+) -> list[Problem]:
+    """Return what is wrong with many items; of some that cannot be read, each is looked at by itself."""
     found: list[Problem] = []
-    for begin in range(0, len(numbers), _AT_ONCE):
-        some = numbers[begin : begin + _AT_ONCE]
+    for begin in range(0, len(items), _AT_ONCE):
+        some = items[begin : begin + _AT_ONCE]
         try:
-            found += _with_other_maps(store, namespace, some)
-        except _UNREADABLE:
-            for number in some:
-                try:
-                    found += _with_other_maps(store, namespace, [number])
-                except _UNREADABLE as error:
-                    found.append(_damaged_item(f"{number} of the agents' knowledge", namespace, _unreadable(error)))
+            found += check(some)
+        except _UNREADABLE as error:
+            if len(some) == 1:
+                found.append(damaged(some[0], error))
+            else:
+                for each in some:
+                    found += _in_parts([each], check, damaged)
     return found
 
 
@@ -516,6 +515,10 @@ def _with_other_maps(store: Store, namespace: str, numbers: Sequence[int]) -> li
 def _damaged_item(named: str, namespace: str, problem: str) -> Problem:
     remedy = "index the knowledge of that agent again, or restore a backup"
     return Problem("store", f"item {named}{_in(namespace)} {problem}", remedy)
+
+
+def _unreadable_memory(namespace: str, digest: tuple[int, str, str], error: Exception) -> Problem:
+    return _differs(digest[1], namespace, _unreadable(error), is_live=False)
 
 
 def _unreadable(error: Exception) -> str:
@@ -548,11 +551,6 @@ EXPORT_VERSION = "1.0.0"
 
 def artifact_index(store: Store, namespace: str) -> dict[str, Any]:
     """Return all artifacts of a namespace, by path, each with the unit mean of its passages' vectors."""
-    with store.snapshot():
-        return _document(store, namespace)
-
-
-def _document(store: Store, namespace: str) -> dict[str, Any]:
     embedding = store.embedding()
     sums: dict[int, NDArray[np.float32]] = {}
     for entry in store.entries_since(0, store.change()):

@@ -45,7 +45,8 @@ class BdLedger(Ledger):
         self._directory = directory
         self._timeout_s = timeout_s
 
-    def _file(self, draft: rules.Draft, issue: Issue) -> str:  # noqa: ARG002 - the issue has it all
+    def _file(self, draft: rules.Draft) -> str:
+        issue = rules.issue_of(draft, 0.0)
         for known in self._selected(IssueSelection(agents=(issue.agent,), statuses=UNFINISHED)):
             if known.memory_ids == issue.memory_ids:
                 return known.id

@@ -187,10 +187,10 @@ class Ledger:
             NotFoundError: a memory is not there.
             UsageError: there is no such agent or urgency, no memory is named, or what is added is no JSON.
         """
-        draft = rules.Draft(agent, memory_ids, action, urgency, extra_data or {})
-        return self._file(draft, rules.issue_of(draft, self._now()))  # refused before a transaction begins
+        return self._file(rules.Draft(agent, memory_ids, action, urgency, extra_data or {}))
 
-    def _file(self, draft: rules.Draft, issue: Issue) -> str:  # noqa: ARG002 - what is filed is made anew
+    def _file(self, draft: rules.Draft) -> str:
+        rules.issue_of(draft, self._now())  # refused before a transaction begins
         with self._store.change_memories(self._namespace) as change:
             for id_ in draft.memory_ids:
                 if change.find(id_) is None:
