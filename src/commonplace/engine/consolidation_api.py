@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.engine.runtime import Runtime
+from commonplace.engine.runtime import Runtime, Service
 from commonplace.errors import CommonplaceError
 from commonplace.models.contract import TokenizedText
 from commonplace.models.registry import for_kind
@@ -39,14 +39,11 @@ def _person() -> str:
 _log = logging.getLogger(__name__)
 
 
-class ConsolidationApi:
+class ConsolidationApi(Service):
     """Consolidates memories, and keeps the ledger of it. Safe for threads."""
 
     def __init__(self, runtime: Runtime, search: Callable[..., SearchResult]) -> None:
-        self._runtime = runtime
-        self._store = runtime.store
-        self._namespace = runtime.namespace
-        self._settings = runtime.settings
+        super().__init__(runtime)
         self._search = search
 
     def consolidate(self, wanted: Wanted, golden: Path | None) -> RunReport:

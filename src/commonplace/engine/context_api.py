@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from commonplace.engine.runtime import Runtime
+from commonplace.engine.runtime import Runtime, Service
 from commonplace.engine.search_api import Wishes, joined
 from commonplace.errors import StoreError
 from commonplace.memory.usage import injected_hits
@@ -50,14 +50,11 @@ class Asked:
     min_trust: float
 
 
-class ContextApi:
+class ContextApi(Service):
     """Puts together what a model should know. Safe for threads."""
 
     def __init__(self, runtime: Runtime, search: Callable[..., SearchResult]) -> None:
-        self._runtime = runtime
-        self._store = runtime.store
-        self._namespace = runtime.namespace
-        self._settings = runtime.settings
+        super().__init__(runtime)
         self._search = search
 
     def context(self, asked: Asked, weak: int | None) -> Context:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from commonplace.engine.runtime import Runtime
+from commonplace.engine.runtime import Service
 from commonplace.errors import UsageError
 from commonplace.memory.validate import reject_invalid_id, series
 from commonplace.store.contract import MemoryChange
@@ -19,14 +19,8 @@ if TYPE_CHECKING:
     from commonplace.erasure.select import Wanted
 
 
-class ErasureApi:
+class ErasureApi(Service):
     """Deletes what is named, with every copy of it in the store. Safe for threads."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._store = runtime.store
-        self._namespace = runtime.namespace
-        self._settings = runtime.settings
 
     def forget_namespace(self, name: str, *, dry_run: bool) -> ForgetReceipt:
         from commonplace.erasure.erase import forget_namespace

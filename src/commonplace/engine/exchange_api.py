@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commonplace.engine.runtime import Runtime
+from commonplace.engine.runtime import Service
 from commonplace.memory.validate import path_value
 from commonplace.settings import Settings
 
@@ -29,11 +29,8 @@ def refuse_unfit_import(
     refuse_unfit(source_of_import(path, format_, settings, 0.0), Rules(skip_problems=skip_problems))
 
 
-class ExchangeApi:
+class ExchangeApi(Service):
     """Imports memories, and moves them to another store. Safe for threads."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
 
     def take_in(self, source: Source, rules: Rules, *, has_graph: bool) -> ImportReport:
         from commonplace.exchange.import_ import ImportRuntime, import_items

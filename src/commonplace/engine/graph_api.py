@@ -35,31 +35,11 @@ from commonplace.types.graph import Episode, GraphCounts
 
 if TYPE_CHECKING:
     from commonplace.formats.drawing import Drawing
+    from commonplace.graph import views
     from commonplace.graph.graphiti.delivery import Delivery
     from commonplace.graph.migration import Document, Migration
     from commonplace.graph.query import GraphReader, TextHits
     from commonplace.graph.service import GraphService
-    from commonplace.graph.views import (
-        Addition,
-        Community,
-        Deletion,
-        Dispute,
-        EntityView,
-        EpisodeView,
-        FoundEntities,
-        FoundRelations,
-        GraphContext,
-        GraphPath,
-        GraphStats,
-        History,
-        Merging,
-        RelationView,
-        Settlement,
-        Splitting,
-        Subgraph,
-        Timeline,
-        Times,
-    )
 
 MOST_RESULTS: Final = 200
 MOST_FACTS: Final = 1_000
@@ -104,7 +84,7 @@ class Graph:
         trust: float | None = None,
         uuid: str | None = None,
         speaker: str = "",
-    ) -> Addition:
+    ) -> views.Addition:
         """Keep what was said or happened, and take the entities and facts from it; durable when it returns.
 
         All of it is one transaction. Secrets are replaced by placeholders, and blocks that were recalled are cut out.
@@ -181,7 +161,7 @@ class Graph:
         valid_to: Moment | None = None,
         group_id: str = "",
         reason: str = "",
-    ) -> Addition:
+    ) -> views.Addition:
         """Keep a fact that is given as such; it may end or dispute others, as one that an episode says may.
 
         Args:
@@ -211,7 +191,7 @@ class Graph:
         with self._writing() as service:
             return service.add_fact(given, self._runtime.now())
 
-    def delete_episode(self, uuid: str) -> Deletion:
+    def delete_episode(self, uuid: str) -> views.Deletion:
         """Delete an episode with what only it supported: facts, entities, names.
 
         What other episodes say stays; facts that had ended, or were disputed, only because of it, hold again.
@@ -220,7 +200,7 @@ class Graph:
         with self._writing() as service:
             return service.delete_episode(uuid)
 
-    def merge(self, keep: str, other: str, *, reason: str = "") -> Merging:
+    def merge(self, keep: str, other: str, *, reason: str = "") -> views.Merging:
         """Make two entities one: the other's names and facts are the first one's from now on; `split` undoes it.
 
         Args:
@@ -235,7 +215,7 @@ class Graph:
         with self._writing() as service:
             return service.merge(keep, other, told)
 
-    def split(self, entity: str, *, names: Sequence[str] = (), reason: str = "") -> Splitting:
+    def split(self, entity: str, *, names: Sequence[str] = (), reason: str = "") -> views.Splitting:
         """Make an entity several again.
 
         Args:
@@ -253,7 +233,7 @@ class Graph:
         with self._writing() as service:
             return service.split(entity, chosen, told)
 
-    def settle(self, relation_uuid: str, *, reason: str = "") -> Settlement:
+    def settle(self, relation_uuid: str, *, reason: str = "") -> views.Settlement:
         """Say that this one of the facts that dispute each other is right; a dispute's own uuid lists them.
 
         Others end where this one began; those that did not begin before it are retracted.
@@ -276,7 +256,7 @@ class Graph:
         as_of: Moment | None = None,
         valid_at: Moment | None = None,
         center_node_uuid: str | None = None,
-    ) -> FoundEntities:
+    ) -> views.FoundEntities:
         """Find entities by their names and by the facts that they are in, best first.
 
         Args:
@@ -307,7 +287,7 @@ class Graph:
         valid_at: Moment | None = None,
         include_past: bool = False,
         center_node_uuid: str | None = None,
-    ) -> FoundRelations:
+    ) -> views.FoundRelations:
         """Find facts, best first: those that hold now, or at the time that is asked for.
 
         Args:
@@ -338,7 +318,7 @@ class Graph:
         max_tokens: int | None = None,
         as_of: Moment | None = None,
         valid_at: Moment | None = None,
-    ) -> GraphContext:
+    ) -> views.GraphContext:
         """Return what is known of some entities and what lies about them, as fenced, labelled text for a model.
 
         Facts carry the time in which they hold, and `disputed` where they are. Those that answer the query come first,
@@ -369,21 +349,21 @@ class Graph:
         asked = AskedContext(names, max_facts, self._centre(center_node_uuid), query, budget, times)
         return self._reader.context(asked, self._runtime.tokens.count_tokens)
 
-    def entity(self, name: str, *, as_of: Moment | None = None) -> EntityView:
+    def entity(self, name: str, *, as_of: Moment | None = None) -> views.EntityView:
         """Return an entity by its id or one of its names."""
         reject_invalid_id(name)
         times = self._times(as_of)
         self._before()
         return self._reader.entity(name, times)
 
-    def relation(self, uuid: str, *, as_of: Moment | None = None) -> RelationView:
+    def relation(self, uuid: str, *, as_of: Moment | None = None) -> views.RelationView:
         """Return a fact by its id."""
         reject_invalid_id(uuid)
         times = self._times(as_of)
         self._before()
         return self._reader.relation(uuid, times)
 
-    def episode(self, uuid: str) -> EpisodeView:
+    def episode(self, uuid: str) -> views.EpisodeView:
         """Return an episode by its id."""
         reject_invalid_id(uuid)
         self._before()
@@ -398,7 +378,7 @@ class Graph:
         as_of: Moment | None = None,
         valid_at: Moment | None = None,
         include_past: bool = False,
-    ) -> Subgraph:
+    ) -> views.Subgraph:
         """Return what lies about an entity, nearest first, and the facts between.
 
         Args:
@@ -422,7 +402,7 @@ class Graph:
         max_depth: int = 6,
         as_of: Moment | None = None,
         valid_at: Moment | None = None,
-    ) -> GraphPath:
+    ) -> views.GraphPath:
         """Return a shortest way of facts from one entity to another, whichever way these point; empty without one.
 
         Args:
@@ -437,7 +417,7 @@ class Graph:
         with self._reading() as reader:
             return reader.path(source, target, max_depth, times)
 
-    def timeline(self, entity: str, *, limit: int = 1_000, as_of: Moment | None = None) -> Timeline:
+    def timeline(self, entity: str, *, limit: int = 1_000, as_of: Moment | None = None) -> views.Timeline:
         """Return what began and ended for an entity, oldest first, past facts too."""
         reject_invalid_id(entity)
         int_in("limit", limit, 1, MOST_LISTED)
@@ -445,7 +425,7 @@ class Graph:
         with self._reading() as reader:
             return reader.timeline(entity, limit, times)
 
-    def history(self, uuid: str) -> History:
+    def history(self, uuid: str) -> views.History:
         """Return what happened to an entity or a fact in our knowledge: when it came, ended, was disputed, and why."""
         reject_invalid_id(uuid)
         with self._reading() as reader:
@@ -453,21 +433,21 @@ class Graph:
 
     def episodes(
         self, limit: int = 50, group_ids: Sequence[str] | None = None, *, as_of: Moment | None = None
-    ) -> list[EpisodeView]:
+    ) -> list[views.EpisodeView]:
         """Return episodes, the newest first by the time they tell of."""
         int_in("limit", limit, 1, MOST_LISTED)
         groups, times = _groups(group_ids), self._times(as_of)
         with self._reading() as reader:
             return list(reader.episodes(limit, groups, times))
 
-    def communities(self, limit: int = 20, *, as_of: Moment | None = None) -> list[Community]:
+    def communities(self, limit: int = 20, *, as_of: Moment | None = None) -> list[views.Community]:
         """Return entities that hang together more closely than with others, the largest community first."""
         int_in("limit", limit, 1, MOST_FACTS)
         times = self._times(as_of)
         with self._reading() as reader:
             return list(reader.communities(limit, times))
 
-    def disputes(self) -> list[Dispute]:
+    def disputes(self) -> list[views.Dispute]:
         """Return the facts that cannot all be true, oldest dispute first; `settle` ends one."""
         with self._reading() as reader:
             return list(reader.disputes())
@@ -477,7 +457,7 @@ class Graph:
         self._before()
         return self._runtime.graph_runtime(False).graph.counts()
 
-    def stats(self) -> GraphStats:
+    def stats(self) -> views.GraphStats:
         """Return what the graph holds, by type."""
         with self._reading() as reader:
             return reader.stats()
@@ -615,7 +595,7 @@ class Graph:
 
         return GraphReader(self._runtime.graph_runtime(False), self._search_graph, self._words_of)
 
-    def _times(self, as_of: Moment | None, valid_at: Moment | None = None, with_past: bool = False) -> Times:
+    def _times(self, as_of: Moment | None, valid_at: Moment | None = None, with_past: bool = False) -> views.Times:
         from commonplace.graph.views import Times
 
         now = self._runtime.now()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commonplace.engine.runtime import Runtime
+from commonplace.engine.runtime import Service
 from commonplace.errors import StoreBusyError, UsageError
 from commonplace.ingest.passages import index_documents
 from commonplace.locks import FileLock
@@ -20,12 +20,8 @@ if TYPE_CHECKING:
     from commonplace.ingest.watch import Watch
 
 
-class IndexApi:
+class IndexApi(Service):
     """Brings files and documents into the store. Safe for threads."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._settings = runtime.settings
 
     def index(self, root: Path, globs: tuple[str, ...], *, force: bool, keep_most: bool) -> IndexReport:
         if told := self._is_off():

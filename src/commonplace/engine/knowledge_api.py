@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commonplace.engine.runtime import Runtime
+from commonplace.engine.runtime import Runtime, Service
 from commonplace.engine.search_api import SearchApi
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.models.contract import Embedder, TokenizedText
@@ -22,12 +22,11 @@ if TYPE_CHECKING:
     from commonplace.knowledge.service import KnowledgeService
 
 
-class KnowledgeApi:
+class KnowledgeApi(Service):
     """Makes knowledge services, and keeps the stores that they open. Safe for threads."""
 
     def __init__(self, runtime: Runtime, search: SearchApi) -> None:
-        self._runtime = runtime
-        self._settings = runtime.settings
+        super().__init__(runtime)
         self._search = search
 
     def service(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
-from commonplace.engine.runtime import Runtime
+from commonplace.engine.runtime import Service
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.ingest.read import normalise
 from commonplace.journal.pages import PageReader
@@ -47,13 +47,8 @@ class Neighbourhood:
     links: tuple[Link, ...]
 
 
-class MemoryApi:
+class MemoryApi(Service):
     """Takes in, finds and lists memories, those of this process too. Values are checked. Safe for threads."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._store = runtime.store
-        self._namespace = runtime.namespace
 
     def remember(self, items: Sequence[Mapping[str, Any]], *, force: bool, wait: bool) -> list[Memory]:
         in_process = [isinstance(item, Mapping) and item.get("tier") == "ultra" for item in items]
@@ -184,13 +179,8 @@ class Excerpt:
     total_lines: int
 
 
-class PassageReader:
+class PassageReader(Service):
     """Reads pages, artifacts and memories. Safe for threads."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._store = runtime.store
-        self._namespace = runtime.namespace
 
     @cached_property
     def pages(self) -> PageReader:

@@ -408,3 +408,13 @@ class Runtime:
             renew=self.destination,
             later_above=EMBEDDED_AT_ONCE,
         )
+
+
+class Service:
+    """What an engine does of one kind, on the store of its runtime."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._store = runtime.store
+        self._namespace = runtime.namespace
+        self._settings = runtime.settings

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from commonplace.engine.runtime import Runtime
+from commonplace.engine.runtime import Service
 from commonplace.errors import EmbedderMismatchError, IndexFaultError, NotFoundError, StoreError, UsageError
 from commonplace.memory.validate import one_of
 from commonplace.search.hits import without_copies
@@ -235,16 +235,10 @@ MAX_TRIES: Final = 3
 """Of a search of the store: the embedder may change once, and the index turn out faulty once."""
 
 
-class SearchApi:
+class SearchApi(Service):
     """Makes requests of searches, and keeps account of them. Safe for threads."""
 
     _types_of_change: tuple[int, Mapping[str, bool]] | None = None
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._store = runtime.store
-        self._namespace = runtime.namespace
-        self._settings = runtime.settings
 
     def search(self, request: Request, wishes: Wishes, rerank: str | None) -> SearchResult:
         """Answer a request; where it is an agent's, with stand-ins for what the strategy finds none of."""

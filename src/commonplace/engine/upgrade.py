@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from commonplace.engine.maintenance import Problem
-from commonplace.engine.runtime import Runtime
+from commonplace.engine.runtime import Service
 from commonplace.errors import CommonplaceError, ModelError, ProviderError, StoreBusyError, StoreError, UsageError
 from commonplace.ingest.embeddings import Reembedded, reembed
 from commonplace.locks import FileLock
@@ -46,11 +46,8 @@ class UpgradeReport:
     given_up: str = ""
 
 
-class EmbedderApi:
+class EmbedderApi(Service):
     """Changes the embedder of the store, and examines it. Safe for threads."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
 
     def upgrade(self, embedder: str | Embedder, kinds: Sequence[EmbeddedKind] | None) -> UpgradeReport:
         begun = time.perf_counter()
