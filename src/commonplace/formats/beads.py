@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from commonplace.dates.time import EARLIEST, LATEST, iso, parse
 from commonplace.errors import UsageError
+from commonplace.formats import strict_json
 from commonplace.types.ledger import AGENTS, Issue
 
 AGENT_LABEL: Final = "consolidation:"
@@ -85,7 +86,7 @@ def read(lines: Iterable[str], clean: Callable[[Any], Any] = lambda value: value
 def parsed(text: str, where: str) -> Any:
     """Return what a JSON text holds."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return strict_json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _wrong(where, f"it is not JSON: {error}") from error
 
@@ -219,10 +220,6 @@ def _is_writable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number")
 
 
 def _wrong(where: str, what: str) -> UsageError:

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
 from commonplace.errors import UsageError
+from commonplace.formats import strict_json
 from commonplace.formats.escaping import HIDDEN, harmless_json
 
 BAD_REQUEST: Final = "BAD_REQUEST"
@@ -191,7 +192,7 @@ def write_string(text: str) -> str:
 def read_object(text: str, key: str) -> dict[str, Any]:
     """Return a JSON object."""
     try:
-        found = json.loads(text, object_pairs_hook=_members, parse_constant=_no_number, parse_float=_finite)
+        found = strict_json.loads(text, object_pairs_hook=_members)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise CspError(
@@ -222,17 +223,6 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(f"{name!r} appears twice")
         found[name] = value
     return found
-
-
-def _no_number(word: str) -> float:
-    raise ValueError(f"{word} is not a number")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if number in (float("inf"), float("-inf")):
-        raise ValueError(f"{digits} is too large")
-    return number
 
 
 Value = str | tuple[str, ...] | dict[str, Any]

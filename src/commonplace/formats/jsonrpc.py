@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO, NoReturn, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 from commonplace.errors import CommonplaceError
+from commonplace.formats import strict_json
 from commonplace.formats.escaping import visible_json
 
 PARSE_ERROR = -32700
@@ -70,7 +70,7 @@ def decode(line: bytes) -> Any:
         ProtocolError: the line is not UTF-8 or not JSON, or the id of a request holds a lone surrogate.
     """
     try:
-        value = json.loads(line.decode("utf-8"), parse_constant=_refuse, parse_float=_finite)
+        value = strict_json.loads(line.decode("utf-8"))
         return _well_formed(value) if b"\\u" in line else value
     except UnicodeDecodeError as error:
         raise ProtocolError(PARSE_ERROR, f"byte {error.start + 1} of the line is not UTF-8") from error
@@ -90,15 +90,6 @@ def _well_formed(value: Any) -> Any:
         # An answer could not repeat it.
         raise ProtocolError(INVALID_REQUEST, "the id holds half of a surrogate pair, which is no character")
     return json.loads(_SURROGATE.sub("\ufffd", text))
-
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    return number if math.isfinite(number) else _refuse(digits[:20])
 
 
 def read_message(value: Any) -> Message:

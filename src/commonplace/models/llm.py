@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,6 +17,7 @@ from itertools import islice
 from typing import Any, Final
 
 from commonplace.errors import ProviderError, UsageError
+from commonplace.formats.strict_json import DECODER
 from commonplace.models.client import Budget, JsonClient, Limits, Usage, Waiting, limits_of
 from commonplace.models.contract import Generated, Generator, Message
 from commonplace.models.providers import Named, Place, access, named
@@ -368,7 +368,7 @@ def json_of(text: str) -> Any:
     """
     for candidate in (text, *_fenced(text)):
         try:
-            return _DECODER.decode(candidate.strip().removeprefix("\ufeff"))
+            return DECODER.decode(candidate.strip().removeprefix("\ufeff"))
         except (ValueError, RecursionError):
             continue
     left = _MAX_READINGS * len(text)
@@ -377,7 +377,7 @@ def json_of(text: str) -> Any:
             break
         end = len(text)
         try:
-            return _DECODER.raw_decode(text, start.start())[0]
+            return DECODER.raw_decode(text, start.start())[0]
         except json.JSONDecodeError as error:
             if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
                 break
@@ -393,30 +393,6 @@ def json_of(text: str) -> Any:
 
 def _fenced(text: str) -> list[str]:
     return [match.group(1) for match in _FENCE.finditer(text)]
-
-
-def refuse_constant(constant: str) -> None:
-    """Refuse NaN and the infinities where they are written out.
-
-    Raises:
-        ValueError: always.
-    """
-    raise ValueError(f"{constant} is not JSON")
-
-
-def finite(written: str) -> float:
-    """Return a number; one such as 1e999, which is beyond all numbers that JSON's readers hold, is refused.
-
-    Raises:
-        ValueError: it is.
-    """
-    number = float(written)
-    if not math.isfinite(number):
-        raise ValueError(f"{written} is too large a number")
-    return number
-
-
-_DECODER: Final = json.JSONDecoder(parse_constant=refuse_constant, parse_float=finite)
 
 
 @dataclass(frozen=True, slots=True)

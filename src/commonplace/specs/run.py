@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import CommonplaceError, ProviderError
+from commonplace.formats import strict_json
 from commonplace.formats.yaml import fault_of
 from commonplace.models.contract import Generated, Message, Reranker
-from commonplace.models.llm import finite, json_of, refuse_constant
+from commonplace.models.llm import json_of
 from commonplace.models.providers import without_keys
 from commonplace.settings import Settings
 from commonplace.specs import retriever
@@ -130,7 +131,7 @@ def output_of(task: Task, text: str) -> object:
             raise _broken(task, f"the answer {what}") from None
     fenced = _FENCED.fullmatch(text.strip())
     try:
-        return json.loads(fenced[1] if fenced else text, parse_constant=refuse_constant, parse_float=finite)
+        return strict_json.loads(fenced[1] if fenced else text)
     except (ValueError, RecursionError):
         return text
 

@@ -17,6 +17,7 @@ from typing import Final, Literal
 from commonplace.dates.time import EARLIEST, LATEST, parse
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.files import read_file
+from commonplace.formats import strict_json
 from commonplace.formats.yaml import DEEPEST
 from commonplace.types import FileProblem, Origin, Status, Tier
 
@@ -279,7 +280,7 @@ def read_text(path: Path, *, follow: bool = True, name: str = "") -> str:
 def load_json(text: str) -> tuple[object, str]:
     """Return the value of a JSON text and "", or None and why it cannot be read. Never raises."""
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = strict_json.loads(text)
         return (None, _TOO_DEEP) if _is_deep(value) else (value, "")
     except json.JSONDecodeError as error:
         return None, f"not JSON: {error.msg} in line {error.lineno}, column {error.colno}"
@@ -315,10 +316,6 @@ def _items(value: object) -> Iterable[object]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
-
-
-def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is not a JSON number")
 
 
 def folder_of(path: Path) -> Path:

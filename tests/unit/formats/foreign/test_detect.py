@@ -69,7 +69,7 @@ def test_unknown_form_is_refused_with_what_was_looked_for(tmp_path: Path, files:
     ("text", "said"),
     [
         ('[{"title": "Trip", "mapping": {"a', "not JSON: Unterminated string starting at in line 1, column 32"),
-        ('[\n {"memory": NaN}\n]', "not JSON: NaN is not a JSON number"),
+        ('[\n {"memory": NaN}\n]', "not JSON: NaN is not a number"),
         ("", "it is empty"),
         (" \n", "it is empty"),
     ],

@@ -150,7 +150,7 @@ def test_empty_export_is_no_error(tmp_path: Path) -> None:
     [
         ("{", "not JSON: Expecting property name"),
         ('{"a": 1}', "neither a list nor an object"),
-        ("[NaN]", "NaN is not a JSON number"),
+        ("[NaN]", "NaN is not a number"),
         ("[" * 100 + "]" * 100, "nested too deeply, more than 64 levels"),
         ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
         ("[" + "9" * 5000 + "]", "not JSON"),
