@@ -14,6 +14,7 @@ import math
 import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -68,8 +69,10 @@ class Fields:
         value = self.values.get(name)
         if value is None:
             return None
-        found = _seconds(value)
-        return self.refuse(name, value, "give it an ISO 8601 time") if found is None else found
+        with suppress(ValueError, OverflowError):
+            if isinstance(value, str):
+                return parse(value.strip())
+        return self.refuse(name, value, "give it an ISO 8601 time")
 
     def needed_time(self, name: str) -> float:
         """Return a time that has to be there."""
@@ -99,13 +102,6 @@ def fields_of(value: object, path: str) -> Fields:
     return Fields(value, path)
 
 
-def _seconds(value: object) -> float | None:
-    try:
-        return parse(value.strip() if isinstance(value, str) else "")
-    except (ValueError, OverflowError):
-        return None
-
-
 def differences(record: object, plain: object) -> dict[str, Any]:
     """Return the fields of a record that another one of its kind has otherwise."""
     pairs = ((each.name, getattr(record, each.name)) for each in fields(record))  # type: ignore[arg-type]
@@ -129,14 +125,10 @@ def json_text(value: object) -> str:
 
 def from_json_text(text: object, path: str) -> Any:
     """Return what a JSON text holds."""
-    try:
-        return json.loads(text) if isinstance(text, str) else _not_text()
-    except (ValueError, RecursionError):
-        raise ConfigError(f"{path} is {text!r:.60}", path=path, remedy="give it JSON as a text") from None
-
-
-def _not_text() -> NoReturn:
-    raise ValueError
+    with suppress(ValueError, RecursionError):
+        if isinstance(text, str):
+            return json.loads(text)
+    raise ConfigError(f"{path} is {text!r:.60}", path=path, remedy="give it JSON as a text")
 
 
 def _is_number(value: object) -> bool:
@@ -228,10 +220,9 @@ def read_episode(value: object, path: str) -> Episode:
     """
     node = fields_of(value, path)
     source = node.text("source", "text")
-    created = node.time("created_at")
-    at = node.time("valid_at")
+    created, at = node.time("created_at"), node.time("valid_at")
     if created is None:
-        created = node.needed_time("valid_at") if at is not None else node.needed_time("created_at")
+        created = node.needed_time("created_at") if at is None else at
     episode = Episode(
         id=node.id("uuid"),
         content=node.text("content", ""),
@@ -244,7 +235,10 @@ def read_episode(value: object, path: str) -> Episode:
         trust=FOREIGN_TRUST,
         group=node.text("group_id", ""),
     )
-    return replace(episode, **_extra(node.values, Episode, node.path))
+    if EXTRA not in node.values:
+        return episode
+    where = f"{node.path}.{EXTRA}"
+    return _with_own(episode, fields_of(from_json_text(node.values[EXTRA], where), where).values, where)
 
 
 def entity_json(item: EntityItem, summary: str) -> dict[str, Any]:
@@ -295,9 +289,7 @@ def read_entity(value: object, path: str, now: float = 0.0) -> EntityItem:
     where = f"{path}.attributes.{EXTRA}"
     aliases = _items(Alias, extra.pop("aliases", []), f"{where}.aliases")
     happenings = _items(Happening, extra.pop("happenings", []), f"{where}.happenings")
-    _attributes_text(extra, where)
-    entity = replace(entity, **checked(Entity, extra, where))
-    return EntityItem(entity, aliases, happenings, is_ours=_is_ours(node))
+    return EntityItem(_with_own(entity, extra, where), aliases, happenings, is_ours=_is_ours(node))
 
 
 def relation_json(item: RelationItem) -> dict[str, Any]:
@@ -361,9 +353,9 @@ def read_relation(value: object, path: str, now: float = 0.0) -> RelationItem:
     if "mentions" in extra:
         mentions = _items(Mention, extra.pop("mentions"), f"{where}.mentions")
     happenings = _items(Happening, extra.pop("happenings", []), f"{where}.happenings")
-    _attributes_text(extra, where)
-    relation = replace(relation, **checked(Relation, extra, where))
-    return RelationItem(relation, mentions, happenings, _is_ours(edge), edge.time("reference_time"))
+    return RelationItem(
+        _with_own(relation, extra, where), mentions, happenings, _is_ours(edge), edge.time("reference_time")
+    )
 
 
 def mentions_json(mentions: Sequence[Mention], group: str, created_at: float) -> dict[str, Any]:
@@ -430,17 +422,11 @@ def _is_ours(found: Fields) -> bool:
     return EXTRA in found.members("attributes")
 
 
-def _attributes_text(extra: Mapping[str, Any], where: str) -> None:
-    """Refuse attributes that are no JSON object."""
+def _with_own(record: T, extra: Mapping[str, Any], where: str) -> T:
+    """Return a record with those of its fields that stand under our own key."""
     if "attributes" in extra:
         fields_of(from_json_text(extra["attributes"], f"{where}.attributes"), f"{where}.attributes")
-
-
-def _extra(values: Mapping[str, Any], kind: type, path: str) -> dict[str, Any]:
-    if EXTRA not in values:
-        return {}
-    where = f"{path}.{EXTRA}"
-    return checked(kind, fields_of(from_json_text(values[EXTRA], where), where).values, where)
+    return replace(record, **checked(type(record), extra, where))  # type: ignore[type-var]
 
 
 def _lists(**records: Sequence[Any]) -> dict[str, list[dict[str, Any]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Final
@@ -57,23 +58,7 @@ def largest(engine: Engine, make: Callable[[int], Response], count: int) -> int:
     Args:
         make: returns the response of a size; a larger one has more tokens.
     """
-    low, low_tokens = 0, 0
-    high, high_tokens = count, _tokens(engine, make(count)) if count else 0
-    if high_tokens <= MAX_TOKENS:
-        return count
-    halves = False
-    while high - low > 1:
-        # Tokens grow evenly with the size, so a guess in proportion is near; halving in turn bounds what it may cost.
-        share = (MAX_TOKENS - low_tokens) / (high_tokens - low_tokens)
-        middle = (low + high) // 2 if halves else low + int((high - low) * share)
-        middle = min(max(middle, low + 1), high - 1)
-        halves = not halves
-        tokens = _tokens(engine, make(middle))
-        if tokens <= MAX_TOKENS:
-            low, low_tokens = middle, tokens
-        else:
-            high, high_tokens = middle, tokens
-    return low
+    return bisect_right(range(1, count + 1), MAX_TOKENS, key=lambda size: _tokens(engine, make(size)))
 
 
 def _tokens(engine: Engine, response: Response) -> int:

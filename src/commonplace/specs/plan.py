@@ -1,4 +1,4 @@
-"""Plan the tasks of a call: dependencies first, references resolved, cycles rejected.
+"""Plan the tasks of a call, dependencies first, references resolved, cycles rejected; or say what is wrong with a spec.
 
 Only direct dependencies of the called task run, as Open Agent Spec defines; a delegated task counts as called. Cycles
 are rejected before anything runs.
@@ -19,6 +19,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from commonplace.errors import CommonplaceError
 from commonplace.files import stays_inside
 from commonplace.models.providers import address_of, proxy_for
+from commonplace.specs.check import Fault
 from commonplace.specs.document import (
     MAX_BYTES,
     Intelligence,
@@ -26,6 +27,7 @@ from commonplace.specs.document import (
     SpecError,
     Task,
     choose,
+    faults_in,
     parse_spec,
     read_spec,
     refused,
@@ -270,3 +272,53 @@ def check_circles(spec: Spec, start: Task) -> None:
         elif name not in done:
             path[name] = None
             waiting.append((spec.tasks[name], iter(spec.tasks[name].depends_on)))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a spec is, and what is wrong with it.
+
+    Attributes:
+        faults: in the order of the document; empty for a spec that can be loaded.
+        notes: what will not be run here, though the spec is valid.
+    """
+
+    name: str | None
+    version: str | None
+    tasks: tuple[str, ...]
+    faults: tuple[Fault, ...] = ()
+    notes: tuple[Fault, ...] = ()
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.faults
+
+
+def validate(file: str | Path) -> Verdict:
+    """Return what is wrong with the spec in a file; what it refers to is not followed."""
+    try:
+        document = read_spec(Path(file))
+    except SpecError as error:
+        return Verdict(None, None, (), (Fault("", str(error)),))
+    faults = faults_in(document)
+    if faults:
+        return Verdict(_text(document, "agent", "name"), _text(document, "open_agent_spec"), (), tuple(faults))
+    spec = understand(document, str(file))
+    notes = tuple(Fault(f"tasks.{name}", task.refusal) for name, task in spec.tasks.items() if task.refusal)
+    return Verdict(spec.name, spec.version, tuple(spec.tasks), tuple(_chain_faults(spec)), notes)
+
+
+def _chain_faults(spec: Spec) -> Iterator[Fault]:
+    for name, task in spec.tasks.items():
+        try:
+            check_circles(spec, task)
+        except SpecError as error:
+            yield Fault(f"tasks.{name}.depends_on", str(error))
+
+
+def _text(document: Mapping[str, Any], *path: str) -> str | None:
+    value: Any = document
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return str(value) if isinstance(value, str | int | float) else None
