@@ -16,8 +16,8 @@ from tests.unit.exchange.imports import dump, import_file, import_given, read
 
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.exchange.codec import decoded, encoded
+from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem, owner_item, version_of
 from commonplace.exchange.read import read_export
-from commonplace.exchange.records import Item, LinkItem, MemoryItem, OwnerItem, owner_item, version_of
 from commonplace.store.contract import Store
 from commonplace.store.store import SqliteStore
 from commonplace.types import KINDS, ORIGINS, TIERS, Chunk, FileStamp, Link, MemoryRecord, Owner
@@ -115,7 +115,7 @@ def plain(item: object) -> object:
     if isinstance(item, MemoryItem):
         return tuple(replace(version, secrets=()) for version in item.versions)
     assert isinstance(item, LinkItem | OwnerItem)
-    return item.link if isinstance(item, LinkItem) else (item.owner, item.chunks)
+    return item.record if isinstance(item, LinkItem) else (item.record, item.chunks)
 
 
 @contextmanager

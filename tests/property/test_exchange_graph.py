@@ -10,7 +10,7 @@ from tests.property.graph_records import Drawn
 from tests.property.test_exchange import ids, names, shares, texts, times, two_stores, values
 from tests.unit.exchange.imports import dump, import_file, import_given, read
 
-from commonplace.exchange.records import EntityItem, EpisodeItem, GraphItem, Item, Problem, RelationItem
+from commonplace.exchange.items import EntityItem, EpisodeItem, GraphItem, Item, Problem, RelationItem
 from commonplace.graph.facts import OWN, Assertion, happening
 from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
 
@@ -88,12 +88,12 @@ def plain(item: Item | Problem) -> tuple[object, ...]:
     """Return a part of a graph without the places where it stood, and what hangs on it in one order."""
     match item:
         case EpisodeItem():
-            return "episode", item.episode.id, item.episode
+            return "episode", item.record.id, item.record
         case EntityItem():
             aliases = sorted(item.aliases, key=repr)
-            return "entity", item.entity.id, item.entity, aliases, sorted(item.mentions, key=repr), item.happenings
+            return "entity", item.record.id, item.record, aliases, sorted(item.mentions, key=repr), item.happenings
         case RelationItem():
-            return "relation", item.relation.id, item.relation, sorted(item.mentions, key=repr), item.happenings
+            return "relation", item.record.id, item.record, sorted(item.mentions, key=repr), item.happenings
     raise AssertionError(item)
 
 

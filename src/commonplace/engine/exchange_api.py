@@ -11,7 +11,7 @@ from commonplace.settings import Settings
 
 if TYPE_CHECKING:
     from commonplace.exchange.import_ import ImportReport, Rules
-    from commonplace.exchange.records import Source
+    from commonplace.exchange.items import Source
 
 
 def refuse_unfit_import(

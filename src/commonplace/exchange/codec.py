@@ -1,9 +1,9 @@
-"""Encode and decode records as lines of an export.
+"""Encode and decode records as lines of an export, by the schema.
 
 A line is one JSON object in ASCII with exact numbers, so that every text and time round-trips. Three values have a
-special form: an infinite time is "inf" or "-inf"; a JSON text in the store (metadata, attributes, details) is an
-object; and a text with two halves of a surrogate pair as two code points, which JSON would join, is {"parts": [...]},
-to be concatenated. Names, mentions and happenings do not repeat the entity or fact of their line.
+special form: an infinite time is "inf" or "-inf"; a JSON text of a user's (metadata, attributes, details) is an object;
+and a text with two halves of a surrogate pair as two code points, which JSON would join, is {"parts": [...]}, to be
+concatenated. What is derived, and what the line tells in which a record stands, is left out.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from contextlib import suppress
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
 from typing import Any, Final, TypeVar
 
 from commonplace.errors import UsageError
 from commonplace.memory.validate import json_object, one_of
-from commonplace.types import KINDS, ORIGINS, STATUSES, TIERS, Chunk, FileStamp, Link, MemoryRecord, Owner
-from commonplace.types.graph import EPISODE_SOURCES, Alias, Entity, Episode, Happening, Mention, Relation, Subject
-from commonplace.types.knowledge import ContextRecord, KnowledgeRecord
-from commonplace.types.ledger import Issue, IssueEvent, Reversal
+from commonplace.store.schema import table_of
+from commonplace.types import KINDS, ORIGINS, STATUSES, TIERS, FileStamp
+from commonplace.types.graph import EPISODE_SOURCES
+from commonplace.types.ledger import Issue, Reversal
 
 FORMAT: Final = "commonplace-export"
 VERSION: Final = 2
-"""Version 1 has no lines of a graph and of agents' knowledge; it is read as well."""
 
 HEADER: Final = ("format", "version", "commonplace", "namespace", "kinds", "counts")
 LINES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -41,25 +42,8 @@ LINES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The entries of a line by its `type`."""
 
-_JSON_TEXTS: Final[Mapping[type, str]] = {
-    MemoryRecord: "metadata",
-    Entity: "attributes",
-    Relation: "attributes",
-    Happening: "detail",
-    KnowledgeRecord: "metadata",
-    ContextRecord: "metadata",
-}
-"""The fields that hold JSON as text."""
-_LEFT_OUT: Final[Mapping[type, tuple[str, ...]]] = {
-    Alias: ("entity",),
-    Mention: ("kind", "subject"),
-    Happening: ("kind", "subject"),
-    KnowledgeRecord: ("content", "digest", "embedder", "vector"),
-    IssueEvent: ("issue",),
-    Reversal: ("issue",),
-}
-"""The fields that are told by the line in which something stands, or made anew."""
-
+_STAMP: Final = "stamp"
+"""The field of an owner that has a table of its own, and stands in the line of the owner."""
 _INT64 = 2**63
 _split_pair = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")
 
@@ -100,69 +84,60 @@ def refuse_other_entries(what: str, found: Mapping[str, Any], known: Sequence[st
             raise UsageError(f"{what} lacks {name!r}", remedy=f"it must have {', '.join(required)}")
 
 
-def owner_of(given: object) -> Owner:
-    """Return the owner that stands in a line."""
-    return _built(Owner, given)
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """How records of a class stand in a line.
+
+    Attributes:
+        types: of the fields that are exported, by name, as the dataclass names them.
+        required: the fields without a default.
+        objects: the fields whose JSON text stands as an object.
+    """
+
+    types: Mapping[str, str]
+    required: tuple[str, ...]
+    objects: frozenset[str]
 
 
-def record_of(given: object) -> MemoryRecord:
-    """Return the record that stands in a line."""
-    return _built(MemoryRecord, given)
+@cache
+def shape_of(cls: Any) -> _Shape:
+    """Return how records of a class stand in a line: their exported columns, and the stamp of an owner."""
+    table = table_of(cls)
+    names = {column.name for column in table.exported} | {_STAMP}
+    known = [field for field in fields(cls) if field.name in names]
+    # The ledger's JSON is another program's, and kept to the byte, as a text.
+    is_json = () if cls in (Issue, Reversal) else table.exported
+    return _Shape(
+        {field.name: str(field.type) for field in known},
+        tuple(field.name for field in known if field.default is MISSING),
+        frozenset(column.name for column in is_json if column.role == "json"),
+    )
 
 
-def link_of(given: object) -> Link:
-    """Return the link that stands in a line."""
-    return _built(Link, given)
+def built(cls: type[T], given: object, **told: Any) -> T:
+    """Return the record that stands in a line; fields with a default may be absent.
+
+    Args:
+        told: fields that are told elsewhere, and may not be in the object.
+
+    Raises:
+        UsageError: a field is unknown, missing, or of another type.
+    """
+    what = cls.__name__.lower()
+    if not isinstance(given, dict):
+        raise UsageError(f"{what} is {given!r:.80}", remedy="give an object")
+    shape = shape_of(cls)  # type: ignore[arg-type] # every class is hashable
+    refuse_other_entries(what, given, tuple(shape.types), shape.required)
+    values = {
+        name: json_object(name, value) if name in shape.objects else _READ[shape.types[name]](name, value)
+        for name, value in given.items()
+    }
+    return cls(**told, **values)
 
 
-def chunks_of(given: object) -> tuple[Chunk, ...]:
-    """Return the passages that stand in a line."""
-    return tuple(_built(Chunk, each) for each in _list("passages", given))
-
-
-def episode_of(given: object) -> Episode:
-    """Return the episode that stands in a line."""
-    return _built(Episode, given)
-
-
-def entity_of(given: object) -> Entity:
-    """Return the entity that stands in a line."""
-    return _built(Entity, given)
-
-
-def relation_of(given: object) -> Relation:
-    """Return the fact that stands in a line."""
-    return _built(Relation, given)
-
-
-def aliases_of(given: object, entity: str) -> tuple[Alias, ...]:
-    """Return the names that stand in the line of an entity."""
-    return tuple(_built(Alias, each, entity=entity) for each in _list("aliases", given))
-
-
-def mentions_of(given: object, kind: Subject, subject: str) -> tuple[Mention, ...]:
-    """Return the mentions that stand in the line of an entity or fact."""
-    return tuple(_built(Mention, each, kind=kind, subject=subject) for each in _list("mentions", given))
-
-
-def happenings_of(given: object, kind: Subject, subject: str) -> tuple[Happening, ...]:
-    """Return what happened to an entity or fact by its line."""
-    return tuple(_built(Happening, each, kind=kind, subject=subject) for each in _list("happenings", given))
-
-
-def issue_of(given: object) -> Issue | None:
-    """Return the issue that stands in a line, None where another program keeps it."""
-    return None if given is None else _built(Issue, given)
-
-
-def events_of(given: object, issue: str) -> tuple[IssueEvent, ...]:
-    """Return what was done on an issue by its line."""
-    return tuple(_built(IssueEvent, each, issue=issue) for each in _list("events", given))
-
-
-def reversal_of(given: object, issue: str) -> Reversal | None:
-    """Return what undoes the change of an issue by its line."""
-    return None if given is None else _built(Reversal, given, issue=issue)
+def built_list(cls: type[T], name: str, given: object, **told: Any) -> tuple[T, ...]:
+    """Return the records that stand in a list of a line."""
+    return tuple(built(cls, each, **told) for each in _list(name, given))
 
 
 def time_of(name: str, given: object) -> float:
@@ -182,6 +157,18 @@ def time_of(name: str, given: object) -> float:
     return found
 
 
+class NotAnObjectError(ValueError):
+    """What a store holds where a JSON object should be is none; its text names the field."""
+
+
+def _object(name: str, text: str) -> dict[str, Any]:
+    with suppress(ValueError):
+        found = json.loads(text, parse_constant=_refuse_constant)
+        if isinstance(found, dict):
+            return found
+    raise NotAnObjectError(name)
+
+
 def _plain(value: Any) -> Any:
     """Return a value as JSON has it."""
     if isinstance(value, str):
@@ -189,41 +176,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if is_dataclass(value):
-        return _fields(value)
+        shape = shape_of(type(value))  # type: ignore[arg-type]
+        found = {name: getattr(value, name) for name in shape.types}
+        return {name: _object(name, each) if name in shape.objects else _plain(each) for name, each in found.items()}
     if isinstance(value, Mapping):
         return {name: _plain(each) for name, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, tuple | list) else value
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    left_out, as_json = _LEFT_OUT.get(type(value), ()), _JSON_TEXTS.get(type(value))
-    found = {each.name: getattr(value, each.name) for each in fields(value) if each.name not in left_out}
-    return {name: json.loads(each) if name == as_json else _plain(each) for name, each in found.items()}
-
-
-def _built(cls: type[T], given: object, **told: str) -> T:
-    """Return a dataclass from an object that has its fields; those with a default may be absent.
-
-    Args:
-        told: fields that are told elsewhere, and may not be in the object.
-
-    Raises:
-        UsageError: a field is unknown, missing, or of another type.
-    """
-    what = cls.__name__.lower()
-    if not isinstance(given, dict):
-        raise UsageError(f"{what} is {given!r:.80}", remedy="give an object")
-    known = [field for field in fields(cls) if field.name not in told]  # type: ignore[arg-type] # a dataclass
-    names = {field.name: field for field in known}
-    refuse_other_entries(what, given, tuple(names), [field.name for field in known if field.default is MISSING])
-    as_json = _JSON_TEXTS.get(cls)
-    return cls(
-        **told,
-        **{
-            name: json_object(name, value) if name == as_json else _READ[str(names[name].type)](name, value)
-            for name, value in given.items()
-        },
-    )
 
 
 def _text(name: str, given: object) -> str:
@@ -232,14 +190,6 @@ def _text(name: str, given: object) -> str:
     if not isinstance(given, str):
         raise UsageError(f"{name} is {given!r:.80}", remedy="give a text")
     return given
-
-
-def _texts(name: str, given: object) -> tuple[str, ...]:
-    return tuple(_text(name, each) for each in _list(name, given))
-
-
-def _times(name: str, given: object) -> tuple[float, ...]:
-    return tuple(time_of(name, each) for each in _list(name, given))
 
 
 def _whole(name: str, given: object) -> int:
@@ -272,15 +222,19 @@ def _choice(choices: Sequence[str]) -> Callable[[str, object], str]:
     return lambda name, given: one_of(name, given, choices)
 
 
+def _each(read: Callable[[str, object], T]) -> Callable[[str, object], tuple[T, ...]]:
+    return lambda name, given: tuple(read(name, each) for each in _list(name, given))
+
+
 _READ: Final[Mapping[str, Callable[[str, object], Any]]] = {
     "str": _text,
-    "tuple[str, ...]": _texts,
+    "tuple[str, ...]": _each(_text),
     "int": _whole,
     "bool": _truth,
     "float": time_of,
     "float | None": _optional(time_of),
-    "tuple[float, ...]": _times,
-    "FileStamp | None": _optional(lambda _, given: _built(FileStamp, given)),
+    "tuple[float, ...]": _each(time_of),
+    "FileStamp | None": _optional(lambda _, given: built(FileStamp, given)),
     "Kind": _choice(KINDS),
     "Tier": _choice(TIERS),
     "Status": _choice(STATUSES),

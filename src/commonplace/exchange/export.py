@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -15,14 +14,14 @@ from typing import Any, Final, TextIO, TypeVar
 
 from commonplace.errors import StoreDamagedError, StoreError
 from commonplace.exchange.archive import counter, file_errors
-from commonplace.exchange.codec import FORMAT, VERSION, encoded
-from commonplace.exchange.records import knowledge_lines, ledger_lines
+from commonplace.exchange.codec import FORMAT, VERSION, NotAnObjectError, encoded
 from commonplace.files import sync
 from commonplace.store.contract import Store
 from commonplace.store.drafts import clear_drafts, draft
-from commonplace.store.graph_contract import GraphReading
-from commonplace.types import KINDS, Chunk, Filter, Owner, Progress, Selection
-from commonplace.types.graph import Entity, GraphCounts, GraphFilter, Mention, Subject
+from commonplace.store.graph_contract import GraphReading, KnowledgeReading, LedgerReading
+from commonplace.types import KINDS, Chunk, Filter, Progress, Selection
+from commonplace.types.graph import Entity, GraphCounts, GraphFilter, Relation, Subject
+from commonplace.types.ledger import Issue, IssueEvent, IssueSelection
 
 _AT_ONCE = 500
 _MAX_PAGES = 20
@@ -31,44 +30,34 @@ _MAX_PAGES = 20
 Value = TypeVar("Value")
 
 
-def graph_lines(graph: GraphReading) -> Iterator[dict[str, Any]]:
-    """Yield the entries of a line for every episode, entity and fact.
+Lines = Iterator[dict[str, Any]]
+"""The entries of lines."""
+
+
+def graph_lines(graph: GraphReading) -> Lines:
+    """Yield a line for every episode, entity and fact.
 
     What leads nowhere is left out: mentions in episodes that are gone, and of what is gone.
-
-    Raises:
-        StoreDamagedError: what should be a JSON object is none.
     """
     total = graph.counts()
     for episodes in _pages(graph.list_episodes, GraphFilter(), total.episodes):
         for episode in episodes:
             yield {"type": "episode", "episode": episode}
     for entities in _entities(graph, total.entities):
-        ids = [entity.id for entity in entities]
-        aliases, mentions = graph.aliases(ids), _mentions(graph, "entity", ids)
-        for entity in entities:
-            yield _checked(
-                {
-                    "type": "entity",
-                    "entity": entity,
-                    "aliases": aliases.get(entity.id, []),
-                    "mentions": mentions.get(entity.id, []),
-                    "happenings": graph.happenings("entity", entity.id),
-                },
-                entity.attributes,
-            )
+        aliases = graph.aliases([entity.id for entity in entities])
+        for entries in _with_history(graph, "entity", entities):
+            yield {**entries, "aliases": aliases.get(entries["entity"].id, [])}
     for relations in _pages(graph.list_relations, GraphFilter(with_past=True), total.relations):
-        mentions = _mentions(graph, "relation", [relation.id for relation in relations])
-        for relation in relations:
-            yield _checked(
-                {
-                    "type": "relation",
-                    "relation": relation,
-                    "mentions": mentions.get(relation.id, []),
-                    "happenings": graph.happenings("relation", relation.id),
-                },
-                relation.attributes,
-            )
+        yield from _with_history(graph, "relation", relations)
+
+
+def _with_history(graph: GraphReading, kind: Subject, records: Sequence[Entity] | Sequence[Relation]) -> Lines:
+    """Yield records with where they are mentioned and what happened to them."""
+    found = graph.mentions(kind, [record.id for record in records])
+    episodes = graph.episodes(list({mention.episode for some in found.values() for mention in some}))
+    for record in records:
+        mentions = [mention for mention in found.get(record.id, []) if mention.episode in episodes]
+        yield {"type": kind, kind: record, "mentions": mentions, "happenings": graph.happenings(kind, record.id)}
 
 
 def _entities(graph: GraphReading, total: int) -> Iterator[Sequence[Entity]]:
@@ -86,12 +75,6 @@ def _entities(graph: GraphReading, total: int) -> Iterator[Sequence[Entity]]:
         merged = [entity for entity in merged if entity.id in waiting]
 
 
-def _mentions(graph: GraphReading, kind: Subject, ids: Sequence[str]) -> dict[str, list[Mention]]:
-    found = graph.mentions(kind, ids)
-    episodes = graph.episodes(list({mention.episode for some in found.values() for mention in some}))
-    return {id_: [mention for mention in some if mention.episode in episodes] for id_, some in found.items()}
-
-
 def _pages(read: Callable[..., list[Value]], wanted: GraphFilter, total: int) -> Iterator[list[Value]]:
     size = max(_AT_ONCE, -(-total // _MAX_PAGES))
     offset = 0
@@ -100,17 +83,49 @@ def _pages(read: Callable[..., list[Value]], wanted: GraphFilter, total: int) ->
         offset += size
 
 
-def _checked(entries: dict[str, Any], attributes: str) -> dict[str, Any]:
-    try:
-        for text in (attributes, *(happening.detail for happening in entries["happenings"])):
-            json.loads(text).keys()
-    except (ValueError, AttributeError) as error:
-        what = entries["type"]
-        raise StoreDamagedError(
-            f"the attributes or the history of {what} {entries[what].id!r:.80} are no JSON object",
-            remedy="forget it, or restore a backup",
-        ) from error
-    return entries
+def _knowledge_lines(knowledge: KnowledgeReading) -> Lines:
+    """Yield the lines of all items, deleted ones too, by agent in the order in which they came; then of contexts."""
+    items = [*knowledge.items(), *knowledge.items(deleted=True)]
+    for item in sorted(items, key=lambda item: (item.record.agent, item.number)):
+        times = {name: getattr(item, name) for name in ("created_at", "updated_at", "deleted_at")}
+        yield {"type": "knowledge", "id": item.owner.id, **times, "record": item.record}
+    for context in knowledge.contexts():
+        yield {"type": "context", "context": context}
+
+
+def _ledger_lines(ledger: LedgerReading) -> Lines:
+    """Yield the lines of all issues, by creation, ties by id; then of those that another program keeps, by id."""
+    events: dict[str, list[IssueEvent]] = {}
+    for event in ledger.events():
+        events.setdefault(event.issue, []).append(event)
+    reversals = {reversal.issue: reversal for reversal in ledger.reversals()}
+    issues: dict[str, Issue | None] = {issue.id: issue for issue in ledger.issues(IssueSelection())}
+    elsewhere = sorted((events.keys() | reversals.keys()) - issues.keys())
+    for id_, issue in (issues | dict.fromkeys(elsewhere)).items():
+        history = {"events": events.get(id_, []), "reversal": reversals.get(id_)}
+        yield {"type": "issue", "id": id_, "issue": issue, **history}
+
+
+def _memory_lines(store: Store, namespace: str, memories: int) -> Lines:
+    """Yield the versions of each memory, oldest first, memories by id."""
+    page = max(_AT_ONCE, -(-memories // _MAX_PAGES))
+    for offset in range(0, memories, page):
+        for latest in store.memories(namespace, Selection(order="id", limit=page, offset=offset)):
+            for version in store.versions(namespace, latest.owner.id):
+                times = {"created_at": version.created_at, "expired_at": version.expired_at}
+                yield {"type": "memory", **times, "owner": version.owner, "record": version.record}
+
+
+def _owner_lines(store: Store, namespace: str, numbers: Sequence[int]) -> Lines:
+    """Yield owners with what they were cut into, in the order given."""
+    for portion in _portions(numbers):
+        owners = store.owners(namespace, portion)
+        passages = store.passages(namespace, store.passages_of(namespace, portion))
+        chunks: dict[int, list[Chunk]] = {number: [] for number in portion}
+        for passage in sorted(passages.values(), key=lambda passage: passage.ordinal):
+            chunks[passage.owner_number].append(passage.chunk)
+        for number in portion:
+            yield {"type": "owner", "owner": owners[number], "passages": chunks[number]}
 
 
 GRAPH: Final = "graph"
@@ -119,6 +134,9 @@ EXPORTED: Final = (*KINDS, GRAPH, LEDGER)
 """What an export may be of."""
 
 _COUNTED: Final = {
+    "memory": "versions",
+    "link": "links",
+    "owner": "owners",
     "knowledge": "knowledge",
     "context": "contexts",
     "episode": "episodes",
@@ -196,17 +214,29 @@ class _Lines:
     def __init__(self, write: Callable[[bytes], object]) -> None:
         self._write = write
         self._digest = hashlib.sha256()
-        self.counts = dict.fromkeys(("memories", "versions", "links", "owners", *_COUNTED.values()), 0)
+        self.counts = dict.fromkeys(("memories", *_COUNTED.values()), 0)
         self.lines = self.size = 0
 
-    def add(self, entries: dict[str, Any], *counted: str) -> None:
-        """Write a line."""
-        line = encoded(entries)
+    def add(self, entries: dict[str, Any]) -> None:
+        """Write a line.
+
+        Raises:
+            StoreDamagedError: what should be a JSON object is none.
+        """
+        kind = entries.get("type", "")
+        try:
+            line = encoded(entries)
+        except NotAnObjectError as error:
+            id_ = entries["owner" if kind == "memory" else kind].id
+            raise StoreDamagedError(
+                f"the {error} of {kind} {id_!r:.80} is not a JSON object",
+                remedy="update or forget it, or restore a backup",
+            ) from error
         self._digest.update(line)
         self.lines += 1
         self._put(line)
-        for name in counted:
-            self.counts[name] += 1
+        if kind:
+            self.counts[_COUNTED[kind]] += 1
 
     def end(self) -> None:
         """Write the last line."""
@@ -226,93 +256,57 @@ class _Lines:
 def _write(store: Store, namespace: str, kinds: Sequence[str], lines: _Lines, progress: Progress | None) -> None:
     from importlib.metadata import version
 
-    has_memories = not kinds or "memory" in kinds
+    wanted = {*(kinds or EXPORTED)}
     with store.snapshot():
         graph = store.graph(namespace)
-        parts = graph.counts() if not kinds or GRAPH in kinds else GraphCounts()
-        memories = store.count_memories(namespace, Selection()) if has_memories else 0
-        links = store.links(namespace) if has_memories else []
-        owners = _owners(store, namespace, kinds)
-        known = [] if kinds and "knowledge" not in kinds else list(knowledge_lines(store.knowledge(namespace)))
-        issues = list(ledger_lines(store.ledger(namespace))) if not kinds or LEDGER in kinds else []
-        lines.add(
-            {
-                "format": FORMAT,
-                "version": VERSION,
-                "commonplace": version("commonplace"),
-                "namespace": namespace,
-                "kinds": sorted(kinds, key=EXPORTED.index) if kinds else EXPORTED,
-                "counts": {
-                    "memories": memories,
-                    "links": len(links),
-                    "owners": len(owners),
-                    "knowledge": sum(entries["type"] == "knowledge" for entries in known),
-                    "contexts": sum(entries["type"] == "context" for entries in known),
-                    "episodes": parts.episodes,
-                    "entities": parts.entities,
-                    "relations": parts.relations,
-                    "issues": len(issues),
-                },
-            }
-        )
-        total = memories + len(owners) + len(known) + len(issues) + parts.episodes + parts.entities + parts.relations
-        count = counter(progress, "Exporting", total)
-        _write_memories(store, namespace, memories, lines, count)
-        for link in links:
-            lines.add({"type": "link", "link": link}, "links")
-        for owner, chunks in _with_passages(store, namespace, owners):
-            lines.add({"type": "owner", "owner": owner, "passages": chunks}, "owners")
-            count(1)
-        for entries in chain(known, graph_lines(graph) if not kinds or GRAPH in kinds else (), issues):
-            lines.add(entries, _COUNTED[entries["type"]])
-            count(1)
+        parts = graph.counts() if GRAPH in wanted else GraphCounts()
+        memories = store.count_memories(namespace, Selection()) if "memory" in wanted else 0
+        links = store.links(namespace) if "memory" in wanted else []
+        owners = _owners(store, namespace, wanted)
+        known = list(_knowledge_lines(store.knowledge(namespace))) if "knowledge" in wanted else []
+        issues = list(_ledger_lines(store.ledger(namespace))) if LEDGER in wanted else []
+        items = sum(entries["type"] == "knowledge" for entries in known)
+        counts = {
+            "memories": memories,
+            "links": len(links),
+            "owners": len(owners),
+            "knowledge": items,
+            "contexts": len(known) - items,
+            "episodes": parts.episodes,
+            "entities": parts.entities,
+            "relations": parts.relations,
+            "issues": len(issues),
+        }
+        about = {"format": FORMAT, "version": VERSION, "commonplace": version("commonplace"), "namespace": namespace}
+        lines.add({**about, "kinds": sorted(wanted, key=EXPORTED.index), "counts": counts})
+        count = counter(progress, "Exporting", sum(counts.values()))
+        last = None
+        for entries in chain(
+            _memory_lines(store, namespace, memories),
+            ({"type": "link", "link": link} for link in links),
+            _owner_lines(store, namespace, owners),
+            known,
+            graph_lines(graph) if GRAPH in wanted else (),
+            issues,
+        ):
+            lines.add(entries)
+            id_ = entries["owner"].id if entries["type"] == "memory" else None
+            if id_ is None or id_ != last:
+                count(1)
+            last = id_
+        lines.counts["memories"] = memories
     lines.end()
 
 
-def _write_memories(store: Store, namespace: str, memories: int, lines: _Lines, count: Callable[[int], None]) -> None:
-    """Write the versions of each memory, oldest first, memories by id."""
-    page = max(_AT_ONCE, -(-memories // _MAX_PAGES))
-    for offset in range(0, memories, page):
-        for latest in store.memories(namespace, Selection(order="id", limit=page, offset=offset)):
-            lines.counts["memories"] += 1
-            count(1)
-            for version in store.versions(namespace, latest.owner.id):
-                entries = {
-                    "type": "memory",
-                    "created_at": version.created_at,
-                    "expired_at": version.expired_at,
-                    "owner": version.owner,
-                    "record": version.record,
-                }
-                try:
-                    lines.add(entries, "versions")
-                except ValueError as error:
-                    raise StoreDamagedError(
-                        f"the metadata of memory {latest.owner.id!r:.80} is not a JSON object", remedy="update it"
-                    ) from error
-
-
-def _owners(store: Store, namespace: str, kinds: Sequence[str]) -> list[int]:
+def _owners(store: Store, namespace: str, wanted: Collection[str]) -> list[int]:
     """Return the numbers of the owners that have no record, by kind and id."""
     found = []
-    wanted = tuple(kind for kind in KINDS if not kinds or kind in kinds)
-    for numbers in _portions(store.matching_owners(namespace, Filter(kinds=wanted)) if wanted else []):
+    kinds = tuple(kind for kind in KINDS if kind in wanted)
+    for numbers in _portions(store.matching_owners(namespace, Filter(kinds=kinds)) if kinds else []):
         records = {*store.memory_records(namespace, numbers), *store.knowledge(namespace).of_numbers(numbers)}
         owners = store.owners(namespace, [number for number in numbers if number not in records])
         found += [(KINDS.index(owner.kind), owner.id, number) for number, owner in owners.items()]
     return [number for _, _, number in sorted(found)]
-
-
-def _with_passages(store: Store, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[Owner, list[Chunk]]]:
-    """Yield owners with what they were cut into, in the order given."""
-    for portion in _portions(numbers):
-        owners = store.owners(namespace, portion)
-        passages = store.passages(namespace, store.passages_of(namespace, portion))
-        chunks: dict[int, list[Chunk]] = {number: [] for number in portion}
-        for passage in sorted(passages.values(), key=lambda passage: passage.ordinal):
-            chunks[passage.owner_number].append(passage.chunk)
-        for number in portion:
-            yield owners[number], chunks[number]
 
 
 def _portions(numbers: Sequence[int]) -> Iterator[Sequence[int]]:

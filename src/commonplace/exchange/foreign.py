@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import UsageError
-from commonplace.exchange.records import FactItem, Item, LinkItem, MemoryItem, Problem, Remark, version_of
+from commonplace.exchange.items import FactItem, Item, LinkItem, MemoryItem, Problem, Remark, version_of
 from commonplace.graph.episodes import FactInput, itself
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.model_extraction import entity_type, relation_type

@@ -9,11 +9,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, Literal
 
 from commonplace.errors import UsageError
-from commonplace.exchange.records import (
+from commonplace.exchange.items import (
     ContextItem,
     EntityItem,
     EpisodeItem,
@@ -32,30 +32,25 @@ from commonplace.exchange.records import (
     Remark,
     Source,
     is_said,
-    item_outcome,
-    items_by_id,
-    needs,
-    outcome_of_context,
-    outcome_of_item,
-    put_issues,
-    put_item,
-    text_of,
-    write,
-    writes_of_items,
+    knowledge_by_id,
 )
 from commonplace.graph.episodes import MemoryFeed, add_fact
 from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, names_text
-from commonplace.ingest.passages import Destination, PassageWriter, PreparedOwner, passage_text
+from commonplace.ingest.passages import Destination, PassageMaker, PassageWriter, PreparedOwner, passage_text
+from commonplace.ingest.read import normalise
+from commonplace.ledger.erase import rewrite
 from commonplace.memory.admission import replaced
 from commonplace.memory.content import BATCH_CHARACTERS, writes_of
 from commonplace.models.contract import TokenizedText
 from commonplace.store.contract import MemoryChange, Store
+from commonplace.store.graph_contract import GraphChange
 from commonplace.store.store import SqliteStore
 from commonplace.types import MemoryWrite, Progress
+from commonplace.types.knowledge import KnowledgeRecord, KnowledgeWrite
 
-BATCH = 256
+BATCH: Final = 256
 """A batch holds the store's write lock while it is written: so many versions take some hundredths of a second."""
-BATCH_BYTES = 4_194_304
+BATCH_BYTES: Final = 4_194_304
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +80,7 @@ class ImportRuntime:
 
 
 class Writer:
-    """Collects items and writes them when a batch is full; call `flush` at the end.
+    """Collects items by kind and writes those of which a batch is full; call `flush` at the end.
 
     Attributes:
         notices: what was said of memories that say more than the graph takes, by how many it was said of.
@@ -95,111 +90,105 @@ class Writer:
         self._into = into
         self._is_replacing = is_replacing
         self._known = Known(into.store, into.namespace)
-        self._memories: list[MemoryItem] = []
-        self._versions = self._bytes = 0
-        self._links: list[LinkItem] = []
-        self._facts: list[FactItem] = []
-        self._knowledge: list[KnowledgeItem] = []
-        self._issues: list[IssueItem] = []
-        self._graph: list[GraphItem] = []
-        self._graph_characters = 0
         self._skipped: dict[str, str] = {}
         self._versions_here: dict[str, int] = {}
         self.notices: Counter[str] = Counter()
-        self._batch_characters = BATCH_BYTES if into.reader is None else BATCH_CHARACTERS
         self._destination = into.destination()
         self._owners = PassageWriter(self._destination)
+        # In the order in which they are written at the end: links and facts last, when what they are about is there.
+        writes: dict[type[Item], Callable[[list[Any]], None]] = {
+            MemoryItem: self._write_memories,
+            KnowledgeItem: self._write_knowledge,
+            ContextItem: self._write_contexts,
+            GraphItem: self._write_graph,
+            IssueItem: self._write_issues,
+            LinkItem: self._write_links,
+            FactItem: self._write_facts,
+        }
+        self._batches = {kind: _Batch(write) for kind, write in writes.items()}
+        self._batches[MemoryItem].max_characters = BATCH_BYTES if into.reader is None else BATCH_CHARACTERS
+        # What undoes changes has one order, and links and facts wait for all that they may be about.
+        for kind in (IssueItem, LinkItem, FactItem):
+            self._batches[kind].is_held = True
 
     def add(self, item: Item) -> None:
         """Take an item, and write the batch that it fills; one that is there already is passed over."""
         # An episode that is replaced takes its mentions along: what hangs on it is compared when that is done.
         if not (self._is_replacing and isinstance(item, GraphItem)):
-            outcome = self._known.outcome(item)
-            if outcome == "unchanged" or (outcome == "conflict" and not self._is_replacing):
+            outcome = item.outcome(self._known)
+            if not self._is_wanted(outcome):
                 self._note_skipped(item, outcome)
                 return
-        if isinstance(item, LinkItem):
-            self._links.append(item)
-        elif isinstance(item, FactItem):
-            self._facts.append(item)
-        elif isinstance(item, OwnerItem):
+        if isinstance(item, OwnerItem):
             self._owners.add(self._prepared(item))
-        elif isinstance(item, MemoryItem):
-            self._add_memory(item)
-        elif isinstance(item, KnowledgeItem):
-            self._add_knowledge(item)
-        elif isinstance(item, ContextItem):
-            self._write_context(item)
-        elif isinstance(item, IssueItem):
-            self._issues.append(item)
         else:
-            self._add_part(item)
+            kind = GraphItem if isinstance(item, GraphItem) else type(item)
+            self._batches[kind].add(item)
 
     def flush(self) -> None:
-        """Write what is pending: links and facts last, when what they are about is there."""
-        self._write_memories()
-        self._owners.flush()
-        self._write_knowledge()
-        self._write_graph()
-        self._write_issues()
-        for begin in range(0, len(self._links), BATCH):
-            with self._into.store.change_memories(self._into.namespace) as change:
-                for item in self._links[begin : begin + BATCH]:
-                    if change.find(item.link.source) is not None and change.find(item.link.target) is not None:
-                        change.link(item.link)
-        self._write_facts()
+        """Write what is pending."""
+        for kind, batch in self._batches.items():
+            batch.flush()
+            if kind is MemoryItem:
+                self._owners.flush()
 
-    def _write_facts(self) -> None:
-        texts = Texts(self._destination)
-        ground = self._into.ground(self._destination)
-        for begin in range(0, len(self._facts), BATCH):
-            batch = [item.fact for item in self._facts[begin : begin + BATCH]]
+    def _is_wanted(self, outcome: Outcome) -> bool:
+        return outcome == "added" or (outcome == "conflict" and self._is_replacing)
+
+    def _note_skipped(self, item: Item, outcome: Outcome) -> None:
+        if outcome == "conflict" and isinstance(item, MemoryItem):
+            self._skipped[item.id] = item.latest.record.content
+
+    def _change(self) -> AbstractContextManager[MemoryChange]:
+        return self._into.store.change_memories(self._into.namespace)
+
+    def _change_vectors(self) -> AbstractContextManager[MemoryChange]:
+        """Begin a change that writes vectors."""
+        made_by = self._destination.embedder.stamp
+        return self._into.store.change_memories(self._into.namespace, made_by=made_by)
+
+    def _write_links(self, items: list[LinkItem]) -> None:
+        for begin in range(0, len(items), BATCH):
+            with self._change() as change:
+                for item in items[begin : begin + BATCH]:
+                    if all(change.find(id_) is not None for _, id_ in item.needs):
+                        change.link(item.record)
+
+    def _write_facts(self, items: list[FactItem]) -> None:
+        texts, ground = Texts(self._destination), self._into.ground(self._destination)
+        for begin in range(0, len(items), BATCH):
+            batch = [item.record for item in items[begin : begin + BATCH]]
             names = {name for fact in batch for name in (fact.source, fact.target)}
             texts.prepare([*sorted(names), *(fact_text(fact.fact, fact.type) for fact in batch)])
-            with self._changing() as change:
+            with self._change_vectors() as change:
                 for fact in batch:
                     if not is_said(change.graph, fact):
                         add_fact(change.graph, ground, texts, fact, self._into.now)
             self._destination.after_batch()
 
-    def _add_memory(self, item: MemoryItem) -> None:
-        self._memories.append(item)
-        self._versions += len(item.versions)
-        self._bytes += sum(len(version.record.content) for version in item.versions)
-        if self._versions >= BATCH or self._bytes >= self._batch_characters:
-            self._write_memories()
-
-    def _write_memories(self) -> None:
-        if not self._memories:
-            return
-        versions = [(version.owner, version.record) for item in self._memories for version in item.versions]
+    def _write_memories(self, items: list[MemoryItem]) -> None:
+        versions = [(version.owner, version.record) for item in items for version in item.versions]
         writes = (replace(write, is_placed=True) for write in writes_of(self._destination, versions))
-        made = [(item, [next(writes) for _ in item.versions]) for item in self._memories]
+        made = [(item, [next(writes) for _ in item.versions]) for item in items]
         feed = self._into.reader
         live = [its[-1] for item, its in made if item.latest.expired_at is None]
         readings = None if feed is None else feed.read(live, self._destination)
-        with self._changing() as change:
+        with self._change_vectors() as change:
             for item, its_writes in made:
                 is_written = self._write_memory(change, item, its_writes)
                 if is_written and feed is not None and readings is not None:
                     feed.follow(change, [item.id], readings)
                     self.notices.update(readings.notices(its_writes[-1].owner, its_writes[-1].record))
         self._destination.after_batch()
-        self._memories, self._versions, self._bytes = [], 0, 0
-
-    def _changing(self) -> AbstractContextManager[MemoryChange]:
-        """Begin a change that writes vectors."""
-        made_by = self._destination.embedder.stamp
-        return self._into.store.change_memories(self._into.namespace, made_by=made_by)
 
     def _write_memory(self, change: MemoryChange, item: MemoryItem, writes: list[MemoryWrite]) -> bool:
         """Write what a memory lacks here, and tell whether there was something to write."""
         known = change.find(item.id)
-        outcome = item_outcome(item, known)
+        outcome = item.compared(known)
         if known is None:
             for version, write in zip(item.versions, writes, strict=True):
                 change.add(write, created_at=version.created_at, expired_at=version.expired_at)
-        elif outcome == "conflict" and self._is_replacing:
+        elif self._is_wanted(outcome):
             now = max(self._into.now, known.created_at)
             stored = replaced(change, known, writes[-1], now)
             self._versions_here[item.id] = stored.record.version
@@ -212,81 +201,131 @@ class Writer:
             return False
         return True
 
-    def _note_skipped(self, item: Item, outcome: Outcome) -> None:
-        if outcome == "conflict" and isinstance(item, MemoryItem):
-            self._skipped[item.id] = item.latest.record.content
-
-    def _add_knowledge(self, item: KnowledgeItem) -> None:
-        self._knowledge.append(item)
-        if len(self._knowledge) >= BATCH:
-            self._write_knowledge()
-
-    def _write_knowledge(self) -> None:
-        if not self._knowledge:
-            return
-        writes = writes_of_items(self._destination, self._knowledge)
-        with self._changing() as change:
-            stored = items_by_id(change.knowledge)
-            for item, made in zip(self._knowledge, writes, strict=True):
-                known = stored.get(item.id)
-                outcome = outcome_of_item(item, known)
-                if outcome == "added" or (outcome == "conflict" and self._is_replacing):
-                    put_item(change.knowledge, item, made, known)
+    def _write_knowledge(self, items: list[KnowledgeItem]) -> None:
+        """Write items of knowledge, all embedded at once."""
+        maker = PassageMaker(self._destination)
+        made = maker.complete([maker.prepare(item.record, normalise(item.map.content), "text") for item in items])
+        embedder = str(self._destination.embedder.stamp.of("knowledge"))
+        with self._change_vectors() as change:
+            stored = knowledge_by_id(change.knowledge)
+            for item, write in zip(items, made, strict=True):
+                before = stored.get(item.id)
+                if not self._is_wanted(item.compared(before)):
+                    continue
+                if before is not None:
+                    change.knowledge.erase([before.number])
+                record = KnowledgeRecord(item.agent, item.map.content, item.map.metadata, item.map.digest, embedder)
+                change.knowledge.put(
+                    KnowledgeWrite(write.owner, write.passages, record),
+                    created_at=item.created_at,
+                    updated_at=item.updated_at,
+                    deleted_at=item.deleted_at,
+                )
         self._destination.after_batch()
-        self._knowledge = []
 
-    def _write_context(self, item: ContextItem) -> None:
-        with self._into.store.change_memories(self._into.namespace) as change:
-            outcome = outcome_of_context(item, change.knowledge.context(item.context.name))
-            if outcome == "added" or (outcome == "conflict" and self._is_replacing):
-                change.knowledge.put_context(item.context)
+    def _write_contexts(self, items: list[ContextItem]) -> None:
+        with self._change() as change:
+            for item in items:
+                if self._is_wanted(item.compared(change.knowledge.context(item.id))):
+                    change.knowledge.put_context(item.record)
 
-    def _write_issues(self) -> None:
-        """Write all issues at once: what undoes their changes has one order."""
-        if self._issues:
-            with self._into.store.change_memories(self._into.namespace) as change:
-                put_issues(change.ledger, self._issues, is_replacing=self._is_replacing)
-            self._issues = []
+    def _write_issues(self, items: list[IssueItem]) -> None:
+        """Write issues in the place of those that are here; what undoes their changes keeps its order."""
+        with self._change() as change:
+            ledger = change.ledger
+            written = [item for item in items if self._is_wanted(item.compared(ledger))]
+            for item in written:
+                rewrite(ledger, item.id, item.record, item.events)
+                ledger.drop_reversal(item.id)
+            undoing = [item.reversal for item in written if item.reversal is not None]
+            numbers = [reversal.number for reversal in (*ledger.reversals(), *undoing)]
+            is_free = len(set(numbers)) == len(numbers)
+            for reversal in sorted(undoing, key=lambda reversal: reversal.number):
+                ledger.put_reversal(reversal if is_free else replace(reversal, number=0))
 
-    def _add_part(self, item: GraphItem) -> None:
-        self._graph.append(item)
-        self._graph_characters += len(item.episode.content) if isinstance(item, EpisodeItem) else 0
-        if len(self._graph) >= BATCH or self._graph_characters >= BATCH_BYTES:
-            self._write_graph()
-
-    def _write_graph(self) -> None:
+    def _write_graph(self, items: list[GraphItem]) -> None:
         """Write parts of the graph in their order; what they name came before them."""
-        if not self._graph:
-            return
-        self._write_memories()
+        self._batches[MemoryItem].flush()
         texts = Texts(self._destination)
-        texts.prepare(map(_text_of, self._graph))
-        with self._changing() as change:
-            for item in self._graph:
-                write(change.graph, self._as_here(item), texts, is_replacing=self._is_replacing)
+        texts.prepare(map(_text_of, items))
+        with self._change_vectors() as change:
+            for item in items:
+                self._write_part(change.graph, self._as_here(item), texts)
         self._destination.after_batch()
-        self._graph, self._graph_characters = [], 0
+
+    def _write_part(self, graph: GraphChange, item: GraphItem, texts: Texts) -> None:
+        """Write a part of a graph that is wanted, unless what it names is gone since it was looked at."""
+        outcome = item.compared(graph)
+        if not self._is_wanted(outcome) or item.missing(graph):
+            return
+        if isinstance(item, EntityItem):
+            graph.erase_entities([item.id])
+            graph.put_entity(item.record, () if item.text is None else texts.of_entity(*item.text))
+            for alias in item.aliases:
+                graph.put_alias(alias)
+        elif isinstance(item, RelationItem):
+            graph.erase_relations([item.id])
+            graph.put_relation(item.record, texts.of_relation(item.record))
+        else:
+            if outcome == "conflict":
+                graph.drop_mentions(graph.mentioned([item.id]).get(item.id, []))
+            graph.put_episode(item.record)
+        graph.put_mentions(item.mentions)
+        for happening in item.happenings:
+            graph.put_happening(happening)
 
     def _as_here(self, item: GraphItem) -> GraphItem:
         """Let an episode that a memory is speak of the version that holds its words here, or hold them itself."""
         if not isinstance(item, EpisodeItem):
             return item
-        episode = item.episode
+        episode = item.record
         if episode.memory in self._skipped:
             words = self._skipped[episode.memory]
-            return replace(item, episode=replace(episode, content=words, memory="", version=0, source="text"))
+            return replace(item, record=replace(episode, content=words, memory="", version=0, source="text"))
         version = self._versions_here.get(episode.memory, episode.version)
-        return replace(item, episode=replace(episode, version=version))
+        return replace(item, record=replace(episode, version=version))
 
     def _prepared(self, item: OwnerItem) -> PreparedOwner:
         """Return an owner that keeps the passages it was cut into."""
-        embedded = [passage_text(item.owner.title, chunk.heading, chunk.text) for chunk in item.chunks]
+        embedded = [passage_text(item.record.title, chunk.heading, chunk.text) for chunk in item.chunks]
         texts = tuple(TokenizedText(text, self._destination.tokenize(text)) for text in embedded)
-        return PreparedOwner(item.owner, item.chunks, texts, sum(len(text) for text in embedded))
+        return PreparedOwner(item.record, item.chunks, texts, sum(len(text) for text in embedded))
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Items of one kind that wait to be written.
+
+    Attributes:
+        is_held: it is written only at the end.
+    """
+
+    write: Callable[[list[Any]], None]
+    max_characters: int = BATCH_BYTES
+    is_held: bool = False
+    items: list[Item] = field(default_factory=list)
+    size: int = 0
+    characters: int = 0
+
+    def add(self, item: Item) -> None:
+        """Take an item, and write all where they fill a batch."""
+        self.items.append(item)
+        versions = item.versions if isinstance(item, MemoryItem) else ()
+        self.size += len(versions) or 1
+        self.characters += sum(len(version.record.content) for version in versions)
+        self.characters += len(item.record.content) if isinstance(item, EpisodeItem) else 0
+        if not self.is_held and (self.size >= BATCH or self.characters >= self.max_characters):
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        items, self.items, self.size, self.characters = self.items, [], 0, 0
+        if items:
+            self.write(items)
 
 
 def _text_of(item: GraphItem) -> str:
-    source = text_of(item)
+    source = item.text
     if source is None:
         return ""
     return names_text(source[0].name, [each.name for each in source[1]]) if isinstance(source, tuple) else source.fact
@@ -397,7 +436,7 @@ class _Survey:
 
     Attributes:
         left_out: numbers of the items, in their order, that cannot be kept.
-        outcomes: by sort of item and outcome.
+        outcomes: by the entry of the report and outcome.
         namesakes: how many new entities have a name that another one has here.
     """
 
@@ -407,7 +446,7 @@ class _Survey:
     remarks: list[Remark] = field(default_factory=list)
     conflicts: list[str] = field(default_factory=list)
     left_out: set[int] = field(default_factory=set)
-    outcomes: Counter[tuple[type[Item], Outcome]] = field(default_factory=Counter)
+    outcomes: Counter[tuple[str, Outcome]] = field(default_factory=Counter)
     secrets: Counter[str] = field(default_factory=Counter)
     namesakes: int = 0
     _names: set[tuple[str, ...]] = field(default_factory=set)
@@ -431,36 +470,27 @@ class _Survey:
     def _take(self, number: int, item: Item) -> None:
         try:
             self._refuse_alone(item)
-            outcome = self.known.outcome(item)
+            outcome = item.outcome(self.known)
         except UsageError as error:
             self.left_out.add(number)
-            self.problems.append(Problem(item.place, name_of(item), str(error)))
+            self.problems.append(Problem(item.place, item.name, str(error)))
             return
-        self._names.update(_keys(item))
-        self.outcomes[type(item), outcome] += 1
+        self._names.update(item.keys)
+        self.outcomes[item.counted, outcome] += 1
         if isinstance(item, EntityItem) and outcome == "added":
-            self.namesakes += self.known.has_namesake(item.entity)
+            self.namesakes += self.known.has_namesake(item.record)
         if outcome == "conflict":
-            self.conflicts.append(name_of(item))
-        self.secrets.update(set(_secrets(item)))
+            self.conflicts.append(item.name)
+        self.secrets.update(set(item.secrets))
 
     def _refuse_alone(self, item: Item) -> None:
         """Refuse an item that comes twice, or that lacks what it needs of the others."""
-        if not self._names.isdisjoint(_keys(item)):
+        if not self._names.isdisjoint(item.keys):
             raise UsageError("it comes twice", remedy="give each once, the versions of a memory one after the other")
-        if isinstance(item, LinkItem):
-            for end in (item.link.source, item.link.target):
-                if ("memory", end) not in self._names and not self.known.has_memory(end):
-                    raise UsageError(f"there is no memory {end!r:.80}", remedy="import it too")
-        elif isinstance(item, GraphItem):
-            entities, episodes = needs(item)
-            self._refuse_missing("entity", entities, self.known.has_entity)
-            self._refuse_missing("episode", episodes, self.known.has_episode)
-
-    def _refuse_missing(self, kind: str, ids: Sequence[str], is_here: Callable[[str], bool]) -> None:
-        for id_ in ids:
-            if (kind, id_) not in self._names and not is_here(id_):
-                raise UsageError(f"there is no {kind} {id_!r:.80}", remedy="import it too, before this one")
+        for kind, id_ in item.needs:
+            if (kind, id_) not in self._names and not self.known.has(kind, id_):
+                before = ", before this one" if isinstance(item, GraphItem) else ""
+                raise UsageError(f"there is no {kind} {id_!r:.80}", remedy=f"import it too{before}")
 
 
 def _surveyed(source: Source, known: Known, rules: Rules) -> _Survey:
@@ -468,52 +498,6 @@ def _surveyed(source: Source, known: Known, rules: Rules) -> _Survey:
     survey.look_at(source.items())
     _refuse(survey, rules)
     return survey
-
-
-def name_of(item: Item) -> str:
-    """Return what an item is called in messages."""
-    if isinstance(item, LinkItem):
-        return f"link from {item.link.source!r:.80} to {item.link.target!r:.80} ({item.link.type!r:.80})"
-    if isinstance(item, GraphItem | FactItem):
-        return "{} {!r:.80}".format(*_key_of_part(item))
-    if isinstance(item, KnowledgeItem):
-        return f"knowledge {item.id!r:.80} of agent {item.agent!r:.80}"
-    if isinstance(item, ContextItem):
-        return f"the context of agent {item.context.name!r:.80}"
-    if isinstance(item, IssueItem):
-        return f"issue {item.id!r:.80}"
-    owner = item.owner if isinstance(item, OwnerItem) else item.latest.owner
-    return f"{owner.kind} {owner.id!r:.80}"
-
-
-def _keys(item: Item) -> list[tuple[str, ...]]:
-    """Return what no two items of an import may have in common."""
-    if isinstance(item, LinkItem):
-        return [("link", item.link.source, item.link.target, item.link.type)]
-    if isinstance(item, MemoryItem):
-        return [("memory", item.id)]
-    if isinstance(item, GraphItem | FactItem):
-        return [_key_of_part(item)]
-    if isinstance(item, KnowledgeItem):
-        return [("knowledge", item.id)]
-    if isinstance(item, ContextItem | IssueItem):
-        return [("issue", item.id) if isinstance(item, IssueItem) else ("context", item.context.name)]
-    owner = item.owner
-    return [(owner.kind, owner.id), *([("path", owner.kind, owner.path)] if owner.path else [])]
-
-
-def _key_of_part(item: GraphItem | FactItem) -> tuple[str, str]:
-    if isinstance(item, FactItem):
-        return "fact", item.fact.fact
-    if isinstance(item, EpisodeItem):
-        return "episode", item.episode.id
-    return ("entity", item.entity.id) if isinstance(item, EntityItem) else ("relation", item.relation.id)
-
-
-def _secrets(item: Item) -> Sequence[str]:
-    if isinstance(item, MemoryItem):
-        return [kind for version in item.versions for kind in version.secrets]
-    return () if isinstance(item, LinkItem) else item.secrets
 
 
 def _refuse(survey: _Survey, rules: Rules) -> None:
@@ -540,11 +524,10 @@ def _some(named: Sequence[object]) -> str:
 
 
 def _report(format_: str, survey: _Survey, rules: Rules, seconds: float, told: Sequence[str]) -> ImportReport:
-    def counts(*sorts: type[Item]) -> Counts:
-        found = {outcome: sum(survey.outcomes[sort, outcome] for sort in sorts) for outcome in ("added", "unchanged")}
-        conflicts = sum(survey.outcomes[sort, "conflict"] for sort in sorts)
+    def counts(counted: str) -> Counts:
+        added, unchanged, conflicts = (survey.outcomes[counted, each] for each in ("added", "unchanged", "conflict"))
         is_replacing = rules.on_conflict == "replace"
-        return Counts(**found, replaced=conflicts * is_replacing, skipped=conflicts * (not is_replacing))
+        return Counts(added, conflicts * is_replacing, unchanged, conflicts * (not is_replacing))
 
     notices = [
         f"what looks like a secret was replaced in {count:,} items: {kind}" for kind, count in survey.secrets.items()
@@ -556,15 +539,7 @@ def _report(format_: str, survey: _Survey, rules: Rules, seconds: float, told: S
         )
     return ImportReport(
         format=format_,
-        memories=counts(MemoryItem),
-        links=counts(LinkItem),
-        owners=counts(OwnerItem),
-        knowledge=counts(KnowledgeItem),
-        contexts=counts(ContextItem),
-        issues=counts(IssueItem),
-        episodes=counts(EpisodeItem),
-        entities=counts(EntityItem),
-        relations=counts(RelationItem, FactItem),
+        **{each.name: counts(each.name) for each in fields(ImportReport) if each.type == "Counts"},
         conflicts=tuple(survey.conflicts),
         problems=tuple(survey.problems),
         is_dry_run=rules.is_dry_run,

@@ -10,53 +10,23 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
 
-from commonplace.dates.time import seconds
 from commonplace.errors import NotFoundError, StoreVersionError, UsageError
 from commonplace.exchange.codec import (
     FORMAT,
     HEADER,
     LINES,
     VERSION,
-    aliases_of,
-    chunks_of,
+    built,
     decoded,
-    entity_of,
-    episode_of,
-    events_of,
-    happenings_of,
-    issue_of,
-    link_of,
-    mentions_of,
-    owner_of,
-    record_of,
     refuse_other_entries,
-    relation_of,
-    reversal_of,
     time_of,
 )
 from commonplace.exchange.foreign import items_of
-from commonplace.exchange.records import (
-    ContextItem,
-    GraphIntake,
-    GraphItem,
-    IssueItem,
-    Item,
-    KnowledgeItem,
-    LinkItem,
-    MemoryItem,
-    OwnerItem,
-    Problem,
-    Source,
-    Version,
-    context_item,
-    issue_item,
-    knowledge_item,
-    owner_item,
-    version_of,
-)
+from commonplace.exchange.items import Item, MemoryItem, Problem, Redactor, Source, Version, item_of, version_of
 from commonplace.formats.foreign.detect import READERS, detect
 from commonplace.graph.kinds import Kinds
-from commonplace.memory.validate import fraction, one_of, reject_invalid_id, short_text
+from commonplace.memory.validate import one_of
+from commonplace.types import MemoryRecord, Owner
 
 MAX_LINE_BYTES: Final = 256 * 2**20
 _START_BYTES = 4096
@@ -79,7 +49,7 @@ def read_export(path: Path, *, max_bytes: int) -> Iterator[Item | Problem]:
         StoreVersionError: a newer Commonplace wrote it.
         UsageError: it is no export, cut off, or damaged.
     """
-    versions, graph = _Versions(max_bytes), GraphIntake(max_bytes)
+    versions, redactor = _Versions(max_bytes), Redactor(max_bytes)
     with path.open("rb") as file:
         for number, entries in _entries(file, path.name):
             if entries["type"] == "memory":
@@ -87,7 +57,7 @@ def read_export(path: Path, *, max_bytes: int) -> Iterator[Item | Problem]:
                 continue
             yield from versions.finish()
             try:
-                yield _item(number, entries, graph)
+                yield _item(number, entries, redactor)
             except UsageError as error:
                 yield Problem(_place(number), _name_of(entries), str(error))
         yield from versions.finish()
@@ -140,67 +110,20 @@ def _version(entries: Mapping[str, Any], max_bytes: int) -> Version:
     _refuse_other("memory", entries)
     expired_at = entries["expired_at"]
     return version_of(
-        owner_of(entries["owner"]),
-        record_of(entries["record"]),
+        built(Owner, entries["owner"]),
+        built(MemoryRecord, entries["record"]),
         time_of("created_at", entries["created_at"]),
         None if expired_at is None else time_of("expired_at", expired_at),
         max_bytes=max_bytes,
     )
 
 
-def _item(
-    number: int, entries: Mapping[str, Any], graph: GraphIntake
-) -> LinkItem | OwnerItem | KnowledgeItem | ContextItem | IssueItem | GraphItem:
+def _item(number: int, entries: Mapping[str, Any], redactor: Redactor) -> Item:
     kind = entries["type"]
     if kind not in LINES:
         raise UsageError(f"the type of the line is {kind!r:.80}", remedy=f"known are {', '.join(LINES)}")
     _refuse_other(kind, entries)
-    place = _place(number)
-    if kind == "owner":
-        return owner_item(place, owner_of(entries["owner"]), chunks_of(entries["passages"]))
-    if kind in ("knowledge", "context"):
-        return knowledge_item(place, entries) if kind == "knowledge" else context_item(place, entries)
-    if kind == "issue":
-        id_ = entries["id"]
-        reject_invalid_id(id_)
-        events, reversal = events_of(entries["events"], id_), reversal_of(entries["reversal"], id_)
-        return issue_item(place, id_, issue_of(entries["issue"]), events, reversal)
-    return _link_item(place, entries) if kind == "link" else _graph_item(place, kind, entries, graph)
-
-
-def _graph_item(place: str, kind: str, entries: Mapping[str, Any], graph: GraphIntake) -> GraphItem:
-    if kind == "episode":
-        return graph.episode(place, episode_of(entries["episode"]))
-    mentions, happenings = entries["mentions"], entries["happenings"]
-    if kind == "entity":
-        entity = entity_of(entries["entity"])
-        return graph.entity(
-            place,
-            entity,
-            aliases_of(entries["aliases"], entity.id),
-            mentions_of(mentions, "entity", entity.id),
-            happenings_of(happenings, "entity", entity.id),
-        )
-    relation = relation_of(entries["relation"])
-    return graph.relation(
-        place,
-        relation,
-        mentions_of(mentions, "relation", relation.id),
-        happenings_of(happenings, "relation", relation.id),
-    )
-
-
-def _link_item(place: str, entries: Mapping[str, Any]) -> LinkItem:
-    link = link_of(entries["link"])
-    for id_ in (link.source, link.target):
-        reject_invalid_id(id_)
-    if link.source == link.target or not short_text("type", link.type).strip():
-        raise UsageError(
-            "the link leads to itself, or has no type", remedy="name two different memories and the type of the link"
-        )
-    fraction("strength", link.strength)
-    seconds("created_at", link.created_at)
-    return LinkItem(place, link)
+    return item_of(kind, _place(number), entries, redactor)
 
 
 def _entries(file: IO[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -239,13 +162,13 @@ def _check_header(name: str, entries: Mapping[str, Any]) -> None:
     if entries.get("format") != FORMAT:
         raise UsageError(f"{name} is not an export of Commonplace", remedy="name its format")
     version = entries.get("version")
-    if isinstance(version, int) and not isinstance(version, bool) and version > VERSION:
+    if not isinstance(version, int) or isinstance(version, bool) or version < VERSION:
+        raise UsageError(f"the version of {name} is {version!r:.80}", remedy=_AGAIN)
+    if version > VERSION:
         raise StoreVersionError(
-            f"{name} has version {version} of the format, this Commonplace knows versions up to {VERSION}",
+            f"{name} has version {version} of the format, this Commonplace knows version {VERSION}",
             remedy="upgrade Commonplace",
         )
-    if version not in range(1, VERSION + 1) or isinstance(version, bool):
-        raise UsageError(f"the version of {name} is {version!r:.80}", remedy=_AGAIN)
     refuse_other_entries(f"the first line of {name}", entries, HEADER, ("format", "version"))
 
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from commonplace.exchange.export import export
 from commonplace.exchange.import_ import ImportReport, ImportRuntime, Rules, import_items
+from commonplace.exchange.items import Item, Problem, Remark, Source
 from commonplace.exchange.read import read_export
-from commonplace.exchange.records import Item, Problem, Remark, Source
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.ingest.passages import Destination

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.graphs import ids, texts
+from tests.contract.graphs import texts
 from tests.reference_store.store import MemoryStore
 from tests.unit.clock import Clock
 from tests.unit.exchange.imports import dump, import_file, written_by_hand
@@ -162,11 +162,6 @@ class TestWhatIsThereAlready:
         report = book.import_(path, dry_run=True)
         [notice] = report.notices
         assert notice.startswith("1 new entities have a name that another one has here")
-
-    def test_a_file_of_the_format_before_is_read(self, tmp_path: Path) -> None:
-        store = MemoryStore()
-        import_file(store, written_by_hand(tmp_path / "e.jsonl", an_episode(), version=1))
-        assert ids(store.graph("n").list_episodes(GraphFilter())) == ["e"]
 
 
 ODD = {"at": 5, "what": "created", "detail": {"evidence": {"home": "r"}}}
