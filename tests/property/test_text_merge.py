@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.consolidation.text_merge import Source, combined, merge, merged_id, merged_text
+from commonplace.consolidation.text_merge import Source, combined, merge, merged_id, sources_of
 from commonplace.text.sentences import units_of
 from commonplace.text.similarity import normal_form
 from commonplace.types import TIERS, MemoryRecord, Owner, StoredMemory
@@ -101,7 +101,7 @@ def test_nothing_that_is_kept_of_the_sources_is_lost(
 ) -> None:
     memories = [_memory(f"m{place}", record, tags) for place, (record, tags) in enumerate(given_)]
     records = [record for record, _ in given_]
-    text = merged_text(memories).text
+    text = merge(sources_of(memories)).text
     owner, record = combined(memories, "new", text, cohesion)
     assert set(owner.tags) == {tag for _, tags in given_ for tag in tags}
     assert set(record.entities) == {entity for each in records for entity in each.entities}
@@ -117,7 +117,7 @@ def test_nothing_that_is_kept_of_the_sources_is_lost(
     assert TIERS.index(record.tier) == max(TIERS.index(each.tier) for each in records)
     shuffled = list(memories)
     chance.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert combined(shuffled, "new", merged_text(shuffled).text, cohesion) == (owner, record)
+    assert combined(shuffled, "new", merge(sources_of(shuffled)).text, cohesion) == (owner, record)
 
 
 @given(st.lists(ANY, min_size=2, max_size=5, unique=True))

@@ -44,7 +44,7 @@ DAY_S = 86_400.0
 _SESSION = re.compile(r"session_(\d+)")
 # Evidence comes as "D1:3", and sometimes as "D8:6; D9:17", "D:11:26" or "D30:05".
 _TURN = re.compile(r"D:?(\d+):(\d+)")
-_NUMBERS = re.compile(r"\d+")
+_LOCOMO_TIME, _LONGMEMEVAL_TIME = "%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,7 @@ def read_dialogues(path: Path, form: str) -> Iterator[Dialogue]:
     """
     if form not in FORMATS:
         raise UsageError(f"format {form!r} is unknown", remedy=f"use one of {', '.join(FORMATS)}")
-    entries = _entries(path)
-    for number, entry in enumerate(entries):
+    for number, entry in enumerate(_entries(path)):
         try:
             yield FORMATS[form](entry)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -127,7 +126,7 @@ def _locomo(entry: Mapping[str, Any]) -> Dialogue:
             id=turn["dia_id"],
             text=_spoken(turn),
             session=f"session_{number}",
-            at=_locomo_time(conversation.get(f"session_{number}_date_time", "")),
+            at=_time(conversation.get(f"session_{number}_date_time", ""), _LOCOMO_TIME),
         )
         for number in numbers
         for turn in conversation[f"session_{number}"]
@@ -172,10 +171,10 @@ def _evidence(pieces: Sequence[str], known: Mapping[str, str]) -> tuple[tuple[st
     return tuple(turns), repaired, unknown
 
 
-def _locomo_time(text: str) -> float | None:
-    """Read "1:56 pm on 8 May, 2023" as UTC; None for anything else."""
+def _time(text: str, form: str) -> float | None:
+    """Read a time in UTC; None for what is not of the form."""
     try:
-        return datetime.strptime(text, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC).timestamp()
+        return datetime.strptime(text, form).replace(tzinfo=UTC).timestamp()
     except ValueError:
         return None
 
@@ -185,7 +184,7 @@ def _longmemeval(entry: Mapping[str, Any]) -> Dialogue:
     dates = entry.get("haystack_dates") or []
     names = [str(name) for name in entry["haystack_session_ids"]]
     for place, (name, session) in enumerate(zip(names, entry["haystack_sessions"], strict=True)):
-        at = _longmemeval_time(dates[place]) if place < len(dates) else None
+        at = _time(str(dates[place]), _LONGMEMEVAL_TIME) if place < len(dates) else None
         for number, turn in enumerate(session):
             # The place comes first because one session may stand twice in a haystack.
             id_ = f"{place}:{name}:{number}"
@@ -206,18 +205,8 @@ def _longmemeval(entry: Mapping[str, Any]) -> Dialogue:
         is_counted=not is_abstention,
     )
     unknown = sum(name not in known for name in answers)
-    asked_at = _longmemeval_time(entry.get("question_date", ""))
+    asked_at = _time(str(entry.get("question_date", "")), _LONGMEMEVAL_TIME)
     return Dialogue(id_, tuple(turns), (question,), 0, unknown, asked_at)
-
-
-def _longmemeval_time(text: str) -> float | None:
-    """Read "2023/05/20 (Sat) 02:21" as UTC; None for anything else."""
-    numbers = [int(number) for number in _NUMBERS.findall(str(text))]
-    try:
-        year, month, day, hour, minute = numbers
-        return datetime(year, month, day, hour, minute, tzinfo=UTC).timestamp()
-    except ValueError:
-        return None
 
 
 FORMATS: Mapping[str, Callable[[Mapping[str, Any]], Dialogue]] = {"locomo": _locomo, "longmemeval": _longmemeval}

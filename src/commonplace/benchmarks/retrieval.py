@@ -150,20 +150,20 @@ def _drawn(queries: list[Query], options: RetrievalOptions) -> list[Query]:
 
 
 def _measured(queries: Sequence[Query], asked: Mapping[Method, Sequence[Answer]]) -> dict[str, Any]:
-    return {
-        "methods": {
-            method: {name: round(measures.mean(given), 4) for name, given in _values(queries, answers).items()}
-            | latency([answer.ms for answer in answers])
-            for method, answers in asked.items()
-        },
-        "curves": {method: _curve(queries, answers) for method, answers in asked.items()},
-    }
-
-
-def _values(queries: Sequence[Query], answers: Sequence[Answer]) -> dict[str, list[float]]:
-    """Return each measure of each query."""
-    each = [_quality(answer.ranking, query.grades) for query, answer in zip(queries, answers, strict=True)]
-    return {name: [row[name] for row in each] for name in each[0]}
+    """Return the means of each measure, and the mean recall by how many hits are looked at, of each method."""
+    methods, curves = {}, {}
+    for method, answers in asked.items():
+        judged = [(answer.ranking, query.grades) for query, answer in zip(queries, answers, strict=True)]
+        rows = [_quality(ranking, grades) for ranking, grades in judged]
+        means = {name: round(measures.mean([row[name] for row in rows]), 4) for name in rows[0]}
+        methods[method] = means | latency([answer.ms for answer in answers])
+        pairs = [
+            (answer.ranking, measures.relevant(query.grades)) for query, answer in zip(queries, answers, strict=True)
+        ]
+        curves[method] = {
+            f"recall@{k}": round(measures.mean([measures.recall(*pair, k) for pair in pairs]), 4) for k in CURVE
+        }
+    return {"methods": methods, "curves": curves}
 
 
 def _quality(ranking: Sequence[str], grades: Mapping[str, float]) -> dict[str, float]:
@@ -174,15 +174,6 @@ def _quality(ranking: Sequence[str], grades: Mapping[str, float]) -> dict[str, f
         "recall@10": measures.recall(ranking, wanted, 10),
         "recall@100": measures.recall(ranking, wanted, 100),
         "mrr": measures.reciprocal_rank(ranking, wanted),
-    }
-
-
-def _curve(queries: Sequence[Query], answers: Sequence[Answer]) -> dict[str, float]:
-    """Return the mean recall by how many hits are looked at."""
-    pairs = [(answer.ranking, measures.relevant(query.grades)) for query, answer in zip(queries, answers, strict=True)]
-    return {
-        f"recall@{k}": round(measures.mean([measures.recall(ranking, wanted, k) for ranking, wanted in pairs]), 4)
-        for k in CURVE
     }
 
 
@@ -197,20 +188,14 @@ def _write_each(file: Path, queries: Sequence[Query], answers: Mapping[Method, S
 
 def _found(query: Query, answer: Answer) -> dict[str, Any]:
     quality = _quality(answer.ranking, query.grades)
+    hits = list(zip(answer.ranking, answer.scores, answer.probabilities, strict=True))[:SHOWN]
     return {
         "first_relevant": measures.first_relevant(answer.ranking, measures.relevant(query.grades)),
         "ndcg@10": round(quality["ndcg@10"], 4),
         "recall@10": round(quality["recall@10"], 4),
         "ms": round(answer.ms, 3),
         "hits": [
-            {
-                "id": id_,
-                "score": round(score, 4),
-                "probability": round(probability, 4),
-                "grade": query.grades.get(id_, 0),
-            }
-            for id_, score, probability in zip(
-                answer.ranking[:SHOWN], answer.scores, answer.probabilities, strict=False
-            )
+            {"id": id_, "score": round(score, 4), "probability": round(share, 4), "grade": query.grades.get(id_, 0)}
+            for id_, score, share in hits
         ],
     }

@@ -27,28 +27,17 @@ __all__ = [
 ]
 
 _PLACES = {
-    "commonplace.consolidation.base": ("ConsolidationAgent", "PlannedAgent"),
-    "commonplace.consolidation.cluster": ("ClusterDetector",),
-    "commonplace.consolidation.runtime": ("ConfidenceConfig",),
-    "commonplace.consolidation.decay": ("DecayAnalyzer",),
-    "commonplace.consolidation.issues": (
-        "block_issue",
-        "claim_issue",
-        "close_issue",
-        "create_consolidation_issue",
-        "query_consolidation_issues",
-    ),
-    "commonplace.consolidation.merge": ("SemanticMerge",),
-    "commonplace.consolidation.promote": ("LTMPromoter",),
-    "commonplace.consolidation.relations": ("RelationshipDiscovery",),
-    "commonplace.consolidation.results": (
-        "ClusterResult",
-        "DecayResult",
-        "MergeResult",
-        "PromotionResult",
-        "RelationResult",
-    ),
-    "commonplace.errors": ("NoRelation",),
+    "commonplace.consolidation.base": "ConsolidationAgent PlannedAgent",
+    "commonplace.consolidation.cluster": "ClusterDetector",
+    "commonplace.consolidation.decay": "DecayAnalyzer",
+    "commonplace.consolidation.issues": "create_consolidation_issue query_consolidation_issues claim_issue close_issue"
+    " block_issue",
+    "commonplace.consolidation.merge": "SemanticMerge",
+    "commonplace.consolidation.promote": "LTMPromoter",
+    "commonplace.consolidation.relations": "RelationshipDiscovery",
+    "commonplace.consolidation.results": "ClusterResult DecayResult MergeResult PromotionResult RelationResult",
+    "commonplace.consolidation.runtime": "ConfidenceConfig",
+    "commonplace.errors": "NoRelation",
 }
 
 if TYPE_CHECKING:
@@ -81,6 +70,6 @@ else:
         from importlib import import_module
 
         for place, names in _PLACES.items():
-            if name in names:
+            if name in names.split():
                 return getattr(import_module(place), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

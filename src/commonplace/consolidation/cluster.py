@@ -14,7 +14,7 @@ from commonplace.consolidation.base import Plan, PlannedAgent
 from commonplace.consolidation.executor import ChangeRecorder
 from commonplace.consolidation.groups import Group, best_group, group_of, groups_of, linked_pairs
 from commonplace.consolidation.results import ClusterResult
-from commonplace.consolidation.text_merge import DOUBTFUL, Doubt, confidence_of, contradictions_of, merged_text
+from commonplace.consolidation.text_merge import DOUBTFUL, Doubt, confidence_of, contradictions, merge, sources_of
 from commonplace.errors import NoRelation, UsageError
 from commonplace.ledger import rules
 from commonplace.ledger.ledger import actor_of
@@ -53,7 +53,6 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
         """Return what is to be done with a group, given by its members or by one of them.
 
         Raises:
-            NotFoundError: a memory is not there, or no longer active.
             NoRelation: nothing is like the one memory.
             UsageError: it names more memories than a group may have.
         """
@@ -87,7 +86,7 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
         )
 
     def _merging(self, group: Group) -> Plan[ClusterResult]:
-        conflicts = merged_text(group.memories).conflicts
+        conflicts = merge(sources_of(group.memories)).conflicts
         return Plan(
             result=_result(group, "merge"),
             basis=group.memories,
@@ -205,7 +204,7 @@ def _are_linked(pairs: Iterable[tuple[str, str, float]], linked: set[frozenset[s
 
 def _contradicting(group: Group) -> dict[tuple[str, str], Counter[Doubt]]:
     """Return the pairs of a group that are alike and say nearly the same, but for where they contradict each other."""
-    return contradictions_of(group.memories, [pair[:2] for pair in group.alike])
+    return contradictions(sources_of(group.memories), [pair[:2] for pair in group.alike])
 
 
 def _answering(plan: Plan[ClusterResult]) -> Plan[ClusterResult]:
@@ -222,17 +221,19 @@ def _answering(plan: Plan[ClusterResult]) -> Plan[ClusterResult]:
     return replace(plan, apply=answer, needs_a_person=True)
 
 
-def _members(item: str) -> list[str]:
-    """Return the ids that an item names, sorted: those of a JSON array of different texts, else the item itself.
-
-    Raises:
-        UsageError: it names more memories than a group may have.
-    """
+def listed_ids(item: str) -> list[Any]:
+    """Return what stands in an item that is a JSON array, nothing for any other item."""
     try:
         ids = json.loads(item) if item.startswith("[") else None
     except (ValueError, RecursionError):
         ids = None
-    if not isinstance(ids, list) or not all(isinstance(id_, str) for id_ in ids) or not 0 < len(ids) == len({*ids}):
+    return ids if isinstance(ids, list) else []
+
+
+def _members(item: str) -> list[str]:
+    """Return the ids that an item names, sorted: those of a JSON array of different texts, else the item itself."""
+    ids = listed_ids(item)
+    if not all(isinstance(id_, str) for id_ in ids) or not 0 < len(ids) == len({*ids}):
         return [item]
     if len(ids) > clustering.LARGEST:
         raise UsageError(

@@ -17,8 +17,8 @@ from commonplace.consolidation.text_merge import (
     dates_of,
     diff,
     link_id,
+    merge,
     merged_id,
-    merged_text,
     sources_of,
 )
 from commonplace.errors import UsageError
@@ -51,7 +51,6 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         """Return how the memories that an issue names become one.
 
         Raises:
-            NotFoundError: there is no such issue, or a memory of it is not there, or no longer active.
             UsageError: the issue is not one of merging, or names fewer than two memories.
         """
         issue = self._runtime.issues.get(item)
@@ -68,7 +67,7 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         cohesion, stated = share_told(notes, "cohesion"), share_told(notes, "confidence")
         if cohesion is None:
             cohesion = group_of(self._runtime, memories).cohesion
-        merged = merged_text(memories, self._runtime.likeness)
+        merged = merge(sources_of(memories), self._runtime.likeness)
         confidence = confidence_of(cohesion, len(memories), merged.conflicts)
         if stated is not None:
             confidence = min(stated, confidence) if merged.conflicts else stated

@@ -314,11 +314,7 @@ def least_cosine(calibrated: Calibrated, similarity: float) -> float:
 
 
 def strongest_forest(pairs: Pairs, count: int) -> Pairs:
-    """Return the pairs of the strongest spanning forest, strongest first, ties by rows (Borůvka, 1926).
-
-    Args:
-        count: of rows.
-    """
+    """Return the pairs of the strongest spanning forest of `count` rows, strongest first (Borůvka, 1926)."""
     order = np.lexsort((pairs.second, pairs.first, -pairs.cosines))
     first, second = pairs.first[order], pairs.second[order]
     tree = np.arange(count)
@@ -474,7 +470,6 @@ def pairs(
     Args:
         names, tags: of each row, without hubs.
         vectors: of unit length, float32, shape (n, d).
-        calibrated: maps cosines to similarities, 0–1, and never a higher one to a lower similarity.
         known: pairs that are left out, the first row before the second.
         turns: rows that are turns of conversations; see `counts_likeness`.
         doubles: of each row, what stands for a name that is a part of another of its names: who shares that shares one
@@ -509,12 +504,7 @@ class _Rows:
         self._is_turn[list(turns)] = True
 
     def weighed(self, begin: int, end: int, alike: _Alike, below: float) -> Ranked:
-        """Return the candidates whose first row is one of a stretch.
-
-        Args:
-            alike: pairs that are alike, among which those of these rows are.
-            below: how sure a pair has to be not to wait.
-        """
+        """Return the candidates whose first row is one of a stretch; what is less sure than `below` would wait."""
         by_name, in_names = self._names.between(begin, end)
         in_names -= looked_up(by_name, *self._doubles.between(begin, end))
         by_tag, in_tags = self._tags.between(begin, end)
@@ -563,11 +553,7 @@ def _alike_pairs(vectors: NDArray[np.float32], calibrated: Calibrated) -> Iterat
 
 
 def _best(tile: NDArray[np.float32], least: float, *, is_own: bool) -> NDArray[np.int64]:
-    """Return the places of a tile that are alike, of each row no more than a few where that is true of many.
-
-    Args:
-        is_own: its rows are its columns.
-    """
+    """Return the places of a tile that are alike, of each row no more than a few where that is true of many."""
     places = np.flatnonzero(tile >= least)
     if len(places) <= _MAX_SIMILAR * sum(tile.shape):
         return places

@@ -74,7 +74,6 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         """Return how a memory is promoted.
 
         Raises:
-            NotFoundError: it is not there, or not active.
             UsageError: it meets no criterion, or is not trusted.
             StoreError: the vault cannot be read, or a link stands in its place.
         """

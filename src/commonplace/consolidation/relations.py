@@ -12,17 +12,16 @@ from uuid import UUID, uuid5
 
 from commonplace.consolidation import pairs
 from commonplace.consolidation.base import PlannedAgent
-from commonplace.consolidation.cluster import why_doubtful
+from commonplace.consolidation.cluster import RELATED, listed_ids, why_doubtful
 from commonplace.consolidation.executor import ChangeRecorder, Plan
 from commonplace.consolidation.groups import Named, Names, speakers, vectors_of
 from commonplace.consolidation.pairs import Waiting
 from commonplace.consolidation.results import RelationResult
-from commonplace.consolidation.text_merge import DOUBTFUL, contradictions_of
+from commonplace.consolidation.text_merge import DOUBTFUL, contradictions, sources_of
 from commonplace.errors import NoRelation, UsageError
 from commonplace.types import Link, StoredMemory
 from commonplace.types.ledger import Agent, Issue
 
-RELATED: Final = "related"
 RELATION_IDS: Final = UUID("5c6d1c52-6f0b-5f0e-9a35-0d6f6f2f8f11")
 """Namespace of the UUIDv5 of pairs; it never changes, so that a pair has the same id in every run."""
 
@@ -89,9 +88,8 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         """Return how two memories are linked.
 
         Raises:
-            NotFoundError: one of them is not there, or not active.
-            NoRelation: they are linked already, or hang together too little.
-            UsageError: it names no pair.
+            NoRelation: they are linked already, or are hardly related.
+            UsageError: the item names no pair.
         """
         first, second = (self._active(id_) for id_ in pair_of(item))
         ids = [first.owner.id, second.owner.id]
@@ -113,7 +111,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
                 f" the minimum is {pairs.MIN_CONFIDENCE}",
                 remedy="leave them apart, or link them yourself",
             )
-        conflicts = contradictions_of([first, second], [(ids[0], ids[1])]).get((ids[0], ids[1]))
+        conflicts = contradictions(sources_of([first, second]), [(ids[0], ids[1])]).get((ids[0], ids[1]))
         confidence = min(shared.confidence, DOUBTFUL) if conflicts else shared.confidence
         strength = pairs.strength((named[0].keys(), named[1].keys()), tags)
         result = RelationResult(
@@ -172,19 +170,8 @@ def item_of_pair(one: str, other: str) -> str:
 
 
 def pair_of(item: str) -> tuple[str, str]:
-    """Return the ids that an item names, sorted.
-
-    Raises:
-        UsageError: it does not name two.
-    """
-    ids: object = None
-    if item.startswith("["):
-        try:
-            ids = json.loads(item)
-        except ValueError:
-            ids = None
-    if not isinstance(ids, list):
-        ids = item.split(":")
+    """Return the ids that an item names, sorted; refuse what does not name two."""
+    ids = listed_ids(item) or item.split(":")
     if len(ids) != 2 or not all(isinstance(id_, str) and id_ for id_ in ids) or ids[0] == ids[1]:
         raise UsageError(
             f"the pair is {item!r:.80}", remedy='give idA:idB, or ["idA", "idB"] where an id holds a colon'

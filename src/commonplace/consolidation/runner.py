@@ -33,9 +33,8 @@ class ConsolidationRun:
         run: its UUID, which `undo_consolidation` takes.
         at: when it began; where only its changes are known, when it made the first.
         agents: those that ran; where only its changes are known, those whose issues it did.
-        applied: how many changes it made.
-        undone: how many of them were undone.
-        standing: how many of them stand and can be undone; what was forgotten is in neither.
+        applied, undone, standing: how many changes it made, and how many of them were undone, or stand and can be
+            undone; what was forgotten is in neither.
         proposed: how many issues it filed or found waiting; None where only the changes of the run are known: it
             still runs, was stopped, or is older than what is remembered.
         errors: how many items it could not process; None as for `proposed`.
@@ -104,9 +103,6 @@ def latest(runtime: ConsolidationRuntime, limit: int) -> list[ConsolidationRun]:
 def is_run(runtime: ConsolidationRuntime, id_: str) -> bool:
     """Tell whether an id is of a run that is remembered."""
     return any(note.id == id_ for note in runtime.store.notes(runtime.namespace, NOTE))
-
-
-_NAMED: Final = ("memory_id", "memory_ids", "source_ids", "from_memory_id", "to_memory_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,12 +297,6 @@ def _predicted(runtime: ConsolidationRuntime, copied: ConsolidationRuntime, repo
     errors = tuple(map(named, report.errors))
     results = {agent: tuple(with_issue(each, None) for each in found) for agent, found in report.results.items()}
     return replace(report, dry_run=True, results=results, errors=errors)
-
-
-def memories_of(result: Result) -> list[str]:
-    """Return the ids of the memories that a result is about, without one that it makes."""
-    named = result.model_dump(include=set(_NAMED))
-    return [id_ for value in named.values() for id_ in ([value] if isinstance(value, str) else value)]
 
 
 _COLUMNS = {"open": "pending", "in_progress": "in_progress", "blocked": "blocked"}

@@ -137,10 +137,7 @@ def conflict(one: Statement, other: Statement) -> Conflict | None:
 
 
 def contradiction(one: Statement, other: Statement) -> Conflict | None:
-    """Return in what two different sentences contradict each other for sure, None where another word may mean the same.
-
-    As `conflict`, but "slices" in the place of "cuts" is none, as "enabled" in the place of "disabled" is.
-    """
+    """Return in what two sentences contradict each other for sure: as `conflict`, but "slices" for "cuts" is none."""
     kind = conflict(one, other)
     return None if kind == "word" and not _are_opposite(one.words, other.words) else kind
 
@@ -159,7 +156,6 @@ def _lie_apart(ones: frozenset[tuple[float, float]], others: frozenset[tuple[flo
 
 
 def _differ_in_place(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """Tell whether a few content words stand in the place of a few others, where most words are the same."""
     # Both ways round: what difflib aligns may depend on which comes first.
     return _is_replaced(ones, others) or _is_replaced(others, ones)
 
@@ -311,10 +307,10 @@ def merge(sources: Sequence[Source], likeness: Likeness | None = None) -> Merged
     """Return one text for several, the same in whatever order they are given.
 
     Args:
-        likeness: by which a sentence that says in other words what another source says is told, and left out; without
-            it all sentences are kept that are not the same.
+        likeness: finds the sentences that say in other words what another source says, to be left out; without it all
+            sentences are kept that are not the same.
     """
-    ordered = sorted(sources, key=lambda source: (-len(source.text), source.at, source.id))
+    ordered = sorted(sources, key=_longest_first)
     said = [_read(source) for source in ordered]
     disputed, counted = _disputed(said)
     longest, *others = said
@@ -336,32 +332,32 @@ def merge(sources: Sequence[Source], likeness: Likeness | None = None) -> Merged
 def contradictions(
     sources: Sequence[Source], pairs: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], Counter[Doubt]]:
-    """Return in what pairs of texts that say nearly the same contradict each other; pairs that do not are left out.
+    """Return in what pairs of texts, by id, contradict each other that say nearly the same; others are left out.
 
     They do where at least half of what the shorter one says contradicts the other.
-
-    Args:
-        pairs: of ids of sources.
     """
-    said = {source.id: _read(source) for source in sources}
-    found = ((pair, _contradiction([said[id_] for id_ in pair])) for pair in pairs)
-    return {pair: counted for pair, counted in found if counted}
-
-
-def _contradiction(said: Sequence[Sequence[_Said]]) -> Counter[Doubt]:
-    disputed, counted = _disputed(said, contradiction)
-    sizes = [sum(not each.unit.is_heading for each in some) for some in said]
-    shorter = sizes.index(min(sizes))
-    share = sum(place == shorter for place, _ in disputed)
-    return counted if disputed and 2 * share >= sizes[shorter] else Counter()
+    texts = {source.id: _read(source) for source in sources}
+    found = {}
+    for pair in pairs:
+        said = [texts[id_] for id_ in pair]
+        disputed, counted = _disputed(said, contradiction)
+        sizes = [sum(not each.unit.is_heading for each in some) for some in said]
+        shorter = sizes.index(min(sizes))
+        if disputed and 2 * sum(place == shorter for place, _ in disputed) >= sizes[shorter]:
+            found[pair] = counted
+    return found
 
 
 def diff(sources: Sequence[Source], merged: str, name: str) -> str:
     """Return a unified diff from the texts of the sources, one after the other, to the merged text."""
-    ordered = sorted(sources, key=lambda source: (-len(source.text), source.at, source.id))
+    ordered = sorted(sources, key=_longest_first)
     before = [line for source in ordered for line in source.text.splitlines()]
     named = ", ".join(source.id for source in ordered)
     return "\n".join(unified_diff(before, merged.splitlines(), named, name, lineterm=""))
+
+
+def _longest_first(source: Source) -> tuple[int, datetime, str]:
+    return -len(source.text), source.at, source.id
 
 
 def _read(source: Source) -> list[_Said]:
@@ -507,35 +503,19 @@ def confidence_of(cohesion: float, size: int, conflicts: Counter[Doubt]) -> floa
     return min(confidence, DOUBTFUL) if conflicts else confidence
 
 
-def merged_text(memories: Sequence[StoredMemory], likeness: Likeness | None = None) -> Merged:
-    """Return one text for memories, and where they contradict each other; see `merging.merge`."""
-    return merge(sources_of(memories), likeness)
-
-
-def contradictions_of(
-    memories: Sequence[StoredMemory], pairs: Iterable[tuple[str, str]]
-) -> dict[tuple[str, str], Counter[Doubt]]:
-    """Return in what pairs of memories contradict each other; see `merging.contradictions`."""
-    return contradictions(sources_of(memories), pairs)
-
-
 def sources_of(memories: Sequence[StoredMemory]) -> list[Source]:
     """Return memories as what is merged."""
     return [Source(memory.owner.id, memory.record.content, moment_of(_at(memory))) for memory in memories]
 
 
 def merged_id(source_ids: Sequence[str], taken: int = 0) -> str:
-    """Return the id of the memory that is made of others: the same for the same ones, in whatever order.
-
-    Args:
-        taken: how many such ids stand for a memory already, which that is not.
-    """
-    return _uuid(_MERGED_IDS, [*sorted(source_ids), *([str(taken)] if taken else [])])
+    """Return the id of the memory that is made of others, in whatever order; `taken` such ids are another memory's."""
+    return str(uuid5(_MERGED_IDS, json.dumps([*sorted(source_ids), *([str(taken)] if taken else [])])))
 
 
 def link_id(source: str, target: str) -> str:
     """Return the id of the link from a merged memory to one that it was made of."""
-    return _uuid(_LINK_IDS, [source, target])
+    return str(uuid5(_LINK_IDS, json.dumps([source, target])))
 
 
 def combined(memories: Sequence[StoredMemory], id_: str, text: str, cohesion: float) -> tuple[Owner, MemoryRecord]:
@@ -598,11 +578,5 @@ def _agreed(values: Any) -> str:
 
 
 def _joined(objects: Sequence[dict[str, Any]]) -> str:
-    joined: dict[str, Any] = {}
-    for each in objects:
-        joined = {**each, **joined}
-    return json.dumps(joined, sort_keys=True)
-
-
-def _uuid(space: UUID, names: Sequence[str]) -> str:
-    return str(uuid5(space, json.dumps(names)))
+    """Return one JSON object of several; of two values of a name the first stays."""
+    return json.dumps({name: value for each in reversed(objects) for name, value in each.items()}, sort_keys=True)

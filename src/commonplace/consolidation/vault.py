@@ -64,7 +64,7 @@ class _Listing:
 
 
 class Vault:
-    """The notes of one namespace.
+    """The notes of one namespace. Where a note was written before, that path is given as `known`.
 
     Raises:
         StoreError: the vault, or a note of it, is a link, or cannot be read or written.
@@ -81,32 +81,14 @@ class Vault:
         return self._directory.joinpath(*self._parts)
 
     def path_of(self, note: Note, known: str = "") -> str:
-        """Return where a note lies, or would be written, relative to the store's directory.
-
-        Args:
-            known: where it was written before.
-        """
+        """Return where a note lies, or would be written, relative to the store's directory."""
         with self._opened(create=False) as place:
             if place is None:
                 return self._shown(next(file_names(note.title, note.memory_id)))
-            name = self._name_of(place, note.memory_id, known)
-            return self._shown(name or self._free_names(place, note)[0])
-
-    def has(self, memory_id: str, known: str = "") -> bool:
-        """Tell whether a memory has a note here.
-
-        Args:
-            known: where it was written before.
-        """
-        with self._opened(create=False) as place:
-            return place is not None and self._name_of(place, memory_id, known) is not None
+            return self._shown(self._name_of(place, note.memory_id, known) or self._free_names(place, note)[0])
 
     def read(self, memory_id: str, known: str = "") -> Note | None:
-        """Return what a memory's note says; None where it has none here, or one whose front matter cannot be read.
-
-        Args:
-            known: where it was written before.
-        """
+        """Return what a memory's note says; None where it has none here, or one whose front matter cannot be read."""
         with self._opened(create=False) as place:
             name = None if place is None else self._name_of(place, memory_id, known)
             if place is None or name is None:
@@ -118,7 +100,6 @@ class Vault:
 
         Args:
             before: notes of the versions that the memory had, by which a person's words are told from ours.
-            known: where it was written before.
         """
         with self._opened(create=True) as place:
             assert place is not None
@@ -297,11 +278,7 @@ def _owner(place: int, name: str) -> str | None:
 
 
 def _name_anew(place: int, name: str) -> None:
-    """Give the draft a name that nothing has.
-
-    Raises:
-        FileExistsError: something has it.
-    """
+    """Give the draft a name that nothing has; a FileExistsError says that something has it."""
     try:
         os.link(DRAFT, name, src_dir_fd=place, dst_dir_fd=place, follow_symlinks=False)
     except FileExistsError:

@@ -214,12 +214,8 @@ def open_generator(
     """Return the language model of that name. Nothing is sent before it is asked.
 
     Args:
-        name: `openai:<model>`, `anthropic:<model>`, `ollama:<model>` (or `local:`), with a slash in place of the colon
-            if you like; without a provider it is OpenAI's.
-        base_url: the address of a server that speaks like the provider's, in place of what settings, environment or
-            provider name.
-        sends_key: whether the environment's key goes to that server; False where a foreign file named the address.
-        settings: None is the defaults.
+        name: as `providers.named` reads it.
+        base_url, sends_key: as in `providers.Place`.
         budget: what several models may spend together; None is one of its own, as the settings say.
         environ, limits, waiting: for tests; None is the process's own, the settings', real time.
 
@@ -419,11 +415,7 @@ class ScriptedGenerator:
     """
 
     def __init__(self, replies: Iterable[Reply] | Rule, name: str = "scripted:replies") -> None:
-        """Take the replies or the rule.
-
-        Args:
-            replies: when they are used up, the next call is a ProviderError.
-        """
+        """Take the replies or the rule; when the replies are used up, the next call is a ProviderError."""
         self._rule = replies if callable(replies) else None
         self._replies = iter(() if callable(replies) else tuple(replies))
         self._name = name
@@ -443,11 +435,7 @@ class ScriptedGenerator:
         options: Mapping[str, Any] | None = None,
         total_s: float | None = None,
     ) -> Generated:
-        """Return the next reply; its tokens are counted as words.
-
-        Raises:
-            ProviderError: there is no reply left.
-        """
+        """Return the next reply; its tokens are counted as words."""
         call = Call(tuple(messages), schema, dict(options or {}), total_s)
         with self._lock:
             self.calls.append(call)

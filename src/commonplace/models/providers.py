@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
@@ -93,7 +93,7 @@ def ollama_address(text: str) -> Address:
         written = written if has_port else f"{written.rstrip('/')}:{OLLAMA_PORT}"
     found = address_of(written, "OLLAMA_HOST")
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(found.host, found.host)  # noqa: S104 - a server listens there
-    return Address(found.scheme, host, found.port, found.path)
+    return replace(found, host=host)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -171,11 +171,7 @@ def _number(host: str) -> IPv4Address | IPv6Address | None:
 
 
 def _encoded(host: str) -> str:
-    """Return a host's name in ASCII.
-
-    Raises:
-        ValueError: a part of it is empty or too long, so that asking for it would fail as no network does.
-    """
+    """Return a host's name in ASCII; a ValueError where a part is empty or too long, at which no network would fail."""
     return host.encode("idna").decode()
 
 
@@ -193,6 +189,8 @@ def _split(text: str) -> SplitResult | None:
 PROVIDERS: Final = ("openai", "anthropic", "ollama", "local")
 """`local` is another name for `ollama`."""
 DEFAULT_PROVIDER: Final = "openai"
+_OWN: Final = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+"""The addresses of the providers that want a key."""
 KEYS: Final = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 """The variables that keys come from."""
 
@@ -253,7 +251,7 @@ def access(provider: str, place: Place) -> Access:
         UsageError: an address or a key is malformed.
     """
     environ = os.environ if place.environ is None else place.environ
-    found = _OPENERS[provider](place, environ)
+    found = _hosted(provider, place, environ) if provider in _OWN else _ollama(place, environ)
     if found.key and found.address.scheme == "http" and not found.address.is_inside:
         raise ProviderError(
             f"the key in {found.variable} would go to {found.address} unencrypted", remedy="use an https address"
@@ -268,50 +266,36 @@ def without_keys(text: str, environ: Mapping[str, str]) -> str:
     return text
 
 
-def _openai(place: Place, environ: Mapping[str, str]) -> Access:
-    own = "https://api.openai.com/v1"
-    address = _address(place, environ, "openai_url", "OPENAI_BASE_URL", own)
-    key = _key(environ, "OPENAI_API_KEY", is_needed=str(address) == own) if place.sends_key else ""
-    return Access("openai", address, key, variable="OPENAI_API_KEY", proxy=proxy_for(address, environ))
-
-
-def _anthropic(place: Place, environ: Mapping[str, str]) -> Access:
-    own = "https://api.anthropic.com"
-    address = _address(place, environ, "anthropic_url", "ANTHROPIC_BASE_URL", own)
-    key = _key(environ, "ANTHROPIC_API_KEY", is_needed=str(address) == own) if place.sends_key else ""
+def _hosted(provider: str, place: Place, environ: Mapping[str, str]) -> Access:
+    own, variable = _OWN[provider], f"{provider.upper()}_API_KEY"
+    address = _address(provider, place, environ)
+    key = _key(environ, variable, is_needed=str(address) == own) if place.sends_key else ""
+    proxy = proxy_for(address, environ)
+    if provider == "openai":
+        return Access(provider, address, key, variable=variable, proxy=proxy)
     if not address.path.endswith("/v1"):
         # Their own clients take the address without the version.
-        address = Address(address.scheme, address.host, address.port, f"{address.path}/v1")
-    return Access(
-        "anthropic",
-        address,
-        key,
-        key_header=("x-api-key", ""),
-        variable="ANTHROPIC_API_KEY",
-        headers={"anthropic-version": "2023-06-01"},
-        proxy=proxy_for(address, environ),
-    )
+        address = replace(address, path=f"{address.path}/v1")
+    return Access(provider, address, key, ("x-api-key", ""), variable, {"anthropic-version": "2023-06-01"}, proxy)
 
 
 def _ollama(place: Place, environ: Mapping[str, str]) -> Access:
     written = place.base_url or (place.settings.ollama_url if place.settings else "")
     address = address_of(written) if written else ollama_address(environ.get("OLLAMA_HOST", "") or "127.0.0.1")
     if not address.path:
-        address = Address(address.scheme, address.host, address.port, "/v1")
+        address = replace(address, path="/v1")
     return Access("ollama", address, proxy=proxy_for(address, environ))
 
 
-_OPENERS: Final = {"openai": _openai, "anthropic": _anthropic, "ollama": _ollama, "local": _ollama}
-
-
-def _address(place: Place, environ: Mapping[str, str], setting: str, variable: str, own: str) -> Address:
+def _address(provider: str, place: Place, environ: Mapping[str, str]) -> Address:
     """Return the address that is named nearest: by the call, by our settings, by the provider's variable."""
     if place.base_url:
         return address_of(place.base_url)
-    written = getattr(place.settings, setting) if place.settings else ""
+    written = getattr(place.settings, f"{provider}_url") if place.settings else ""
     if written:
-        return address_of(written, f"models.{setting}")
-    return address_of(environ.get(variable, "").strip() or own, variable)
+        return address_of(written, f"models.{provider}_url")
+    variable = f"{provider.upper()}_BASE_URL"
+    return address_of(environ.get(variable, "").strip() or _OWN[provider], variable)
 
 
 def _key(environ: Mapping[str, str], variable: str, *, is_needed: bool) -> str:

@@ -69,8 +69,6 @@ def open_embedder(
         stored: the stamp of the store whose vectors it made. With it a remote embedder is opened without a look at
             address and key, and one whose data are missing or damaged fails only when it embeds, so that a store can
             be read, searched by words and mended without them.
-        settings: None is the defaults.
-        environ: None is the process's own.
         budget: what several models may spend together; None is one of its own, as the settings say.
 
     Raises:
@@ -147,11 +145,7 @@ class MixedEmbedder:
         return self._by_kind[EMBEDDED_KIND_OF[kind]]
 
     def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
-        """Refuse texts of an unknown kind: their vectors would have no common length.
-
-        Raises:
-            TypeError: always; choose an embedder with `for_kind`.
-        """
+        """Refuse texts of an unknown kind, whose vectors would have no common length; choose with `for_kind`."""
         raise TypeError(f"{len(texts)} texts are to be embedded and their kind is not named")
 
 
@@ -196,11 +190,7 @@ class AbsentEmbedder:
         return self._stamp
 
     def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
-        """Return no rows of no texts.
-
-        Raises:
-            CommonplaceError: there are texts; it is what opening the embedder raised.
-        """
+        """Return no rows of no texts; raise what opening the embedder raised where there are texts."""
         if texts:
             raise type(self._error)(self._error.args[0], remedy=self._error.remedy) from self._error
         import numpy as np

@@ -56,12 +56,8 @@ class RemoteEmbedder:
         """Take the model's name and a way to its server, which is asked for when the first text is embedded.
 
         Args:
-            dimensions: of its vectors; 0 asks the model, at once.
+            dimensions: of its vectors; 0 asks the model, at once, which may be a ProviderError.
             cache: how many vectors of single texts are kept, and for how long.
-            batch_texts: how many texts one request holds at most.
-
-        Raises:
-            ProviderError: it had to be asked, and did not answer.
         """
         self._name = name
         self._connect = connect

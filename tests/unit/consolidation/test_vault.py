@@ -29,7 +29,7 @@ def names(place: Path) -> list[str]:
 
 
 def test_a_note_is_written_and_found_again_by_its_memory(vault: Vault, tmp_path: Path) -> None:
-    assert (vault.has("a"), vault.read("a"), vault.path_of(note("a", "Tea"))) == (False, None, "vault/Tea.md")
+    assert (vault.read("a"), vault.path_of(note("a", "Tea"))) == (None, "vault/Tea.md")
     page = vault.write(note("a", "Tea"))
     data = (tmp_path / page.path).read_bytes()
     assert (page.path, page.sha256, page.by_hand) == ("vault/Tea.md", sha256(data).hexdigest(), ())
