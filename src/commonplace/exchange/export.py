@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -20,7 +20,7 @@ from commonplace.store.contract import Store
 from commonplace.store.drafts import clear_drafts, draft
 from commonplace.store.graph_contract import GraphReading, KnowledgeReading, LedgerReading
 from commonplace.types import KINDS, Chunk, Filter, Progress, Selection
-from commonplace.types.graph import Entity, GraphCounts, GraphFilter, Relation, Subject
+from commonplace.types.graph import Alias, Entity, GraphCounts, GraphFilter, Relation, Subject
 from commonplace.types.ledger import Issue, IssueEvent, IssueSelection
 
 _AT_ONCE = 500
@@ -44,20 +44,25 @@ def graph_lines(graph: GraphReading) -> Lines:
         for episode in episodes:
             yield {"type": "episode", "episode": episode}
     for entities in _entities(graph, total.entities):
-        aliases = graph.aliases([entity.id for entity in entities])
-        for entries in _with_history(graph, "entity", entities):
-            yield {**entries, "aliases": aliases.get(entries["entity"].id, [])}
+        yield from _with_history(graph, "entity", entities, graph.aliases([entity.id for entity in entities]))
     for relations in _pages(graph.list_relations, GraphFilter(with_past=True), total.relations):
         yield from _with_history(graph, "relation", relations)
 
 
-def _with_history(graph: GraphReading, kind: Subject, records: Sequence[Entity] | Sequence[Relation]) -> Lines:
-    """Yield records with where they are mentioned and what happened to them."""
+def _with_history(
+    graph: GraphReading,
+    kind: Subject,
+    records: Sequence[Entity] | Sequence[Relation],
+    aliases: Mapping[str, list[Alias]] | None = None,
+) -> Lines:
+    """Yield records with the names of entities, where they are mentioned, and what happened to them."""
     found = graph.mentions(kind, [record.id for record in records])
     episodes = graph.episodes(list({mention.episode for some in found.values() for mention in some}))
     for record in records:
+        names = {} if aliases is None else {"aliases": aliases.get(record.id, [])}
         mentions = [mention for mention in found.get(record.id, []) if mention.episode in episodes]
-        yield {"type": kind, kind: record, "mentions": mentions, "happenings": graph.happenings(kind, record.id)}
+        happenings = graph.happenings(kind, record.id)
+        yield {"type": kind, kind: record, **names, "mentions": mentions, "happenings": happenings}
 
 
 def _entities(graph: GraphReading, total: int) -> Iterator[Sequence[Entity]]:

@@ -11,16 +11,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from commonplace.errors import NotFoundError, StoreVersionError, UsageError
-from commonplace.exchange.codec import (
-    FORMAT,
-    HEADER,
-    LINES,
-    VERSION,
-    built,
-    decoded,
-    refuse_other_entries,
-    time_of,
-)
+from commonplace.exchange.codec import FORMAT, HEADER, LINES, VERSION, built, decoded, refuse_other_entries, time_of
 from commonplace.exchange.foreign import items_of
 from commonplace.exchange.items import Item, MemoryItem, Problem, Redactor, Source, Version, item_of, version_of
 from commonplace.formats.foreign.detect import READERS, detect
