@@ -23,7 +23,6 @@ from commonplace.benchmarks.harness import bare_commits, describe, latency, open
 from commonplace.benchmarks.measures import median
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.extract.words import CITIES, FIRST_NAMES, SURNAMES
-from commonplace.store.rows import pack_id
 from commonplace.types import Progress
 
 LARGE_LIMIT: Final = 500
@@ -182,7 +181,7 @@ def _baselines(path: Path, made: MadeGraph, starts: dict[str, list[str]]) -> dic
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
 
         def by_sql(start: str) -> object:
-            return db.execute(SQL, {"start": pack_id(start), "depth": DEPTH, "limit": LIMIT}).fetchall()
+            return db.execute(SQL, {"start": start, "depth": DEPTH, "limit": LIMIT}).fetchall()
 
         means: dict[str, Callable[[str], object]] = {"sql": by_sql, "dict": lambda start: nearest(beside, start, LIMIT)}
         return {

@@ -14,17 +14,17 @@ from commonplace.types import GRAPH_KINDS
 from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation
 
 FULL_EPISODE = Episode(
-    UUID, "He said\0 it", -1.5, 1e12, "Standup\ud800", "message", "from Ann", "user", 0.25, "team", "m", 3
+    UUID, "He said\x01 it", -1.5, 1e12, "Standup\ue000", "message", "from Ann", "user", 0.25, "team", "m", 3
 )
 FULL_ENTITY = Entity(
-    UUID, "Ann\0", "person", 1.5, "An engineer", '{"a":1}', 0.25, "team\ud800", -2.0, 1e12, 3.5, "other"
+    UUID, "Ann\x01", "person", 1.5, "An engineer", '{"a":1}', 0.25, "team\ue000", -2.0, 1e12, 3.5, "other"
 )
 FULL_RELATION = Relation(
     id=UUID,
     source="a",
-    target="é\0",
+    target="é\x01",
     type="WORKS_FOR",
-    fact="Ann works for Acme\ud800",
+    fact="Ann works for Acme\ue000",
     created_at=1.5,
     valid_from=-2.0,
     valid_to=3.0,
@@ -38,7 +38,7 @@ FULL_RELATION = Relation(
     group="team",
     attributes='{"a":1}',
 )
-FULL_HAPPENING = Happening("relation", UUID, 2.0, "ended", "They said so\ud800", "e", '{"a":1}')
+FULL_HAPPENING = Happening("relation", UUID, 2.0, "ended", "They said so\ue000", "e", '{"a":1}')
 
 NOW = GraphFilter()
 EVER = GraphFilter(with_past=True)

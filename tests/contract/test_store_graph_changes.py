@@ -296,16 +296,16 @@ class TestErasing:
             ),
             "in relation 'r' needs more than 64 bits",
         ),
-        (lambda graph: graph.put_alias(Alias("a", "A", "a", math.nan)), "a time of Alias.* is not a number"),
+        (lambda graph: graph.put_alias(Alias("a", "A", "a", math.nan)), "a time of alias.* is not a number"),
         (
             lambda graph: graph.put_mentions(
                 [Mention("e", "entity", "a", 0, 1), Mention("e", "entity", "a", 0, 2**63)]
             ),
-            "in Mention.* needs more than 64 bits",
+            "in mention.* needs more than 64 bits",
         ),
         (
             lambda graph: graph.put_happening(Happening("entity", "a", math.nan, "x")),
-            "a time of Happening.* is not a number",
+            "a time of happening.* is not a number",
         ),
     ],
 )

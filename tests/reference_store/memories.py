@@ -35,20 +35,17 @@ from commonplace.store.graph_contract import (
     LedgerReading,
     texts_of,
 )
-from commonplace.store.knowledge import check_context, check_item
+from commonplace.store.knowledge import check_item
+from commonplace.store.rows import check_times, checked, refuse_wide
 from commonplace.store.writes import (
     change_is_under_way,
-    check_entry,
     check_memory,
-    check_record,
-    check_times,
     live_version_exists,
     not_latest,
     refuse_other_maker,
     refuse_other_reembedding,
     refuse_same_embedding,
     refuse_unfit_vectors,
-    refuse_wide,
     snapshot_is_written,
 )
 from commonplace.types import (
@@ -132,7 +129,7 @@ class ReferenceKnowledgeChange(ReferenceKnowledge):
             owned.passages,
             created_at,
             deleted_at,
-            knowledge=KnowledgeRow(write.record, updated_at),
+            knowledge=KnowledgeRow(owned.record, updated_at),
         )
         self._transaction.mark()
         return change.add(row, number)
@@ -148,7 +145,7 @@ class ReferenceKnowledgeChange(ReferenceKnowledge):
 
     def put_context(self, context: ContextRecord) -> None:
         """Write a context in the place of the one with its name."""
-        check_context(context)
+        context = checked(context)
         self._transaction.change.space.contexts[context.name] = context
         self._transaction.is_written = True
 
@@ -208,7 +205,7 @@ class ReferenceMemoryChange:
         space, owner = self._space, write.owner
         if owner.session and not write.is_placed:
             write = replace(write, owner=replace(owner, position=space.last_position(owner.session) + 1))
-        check_memory(write, self._transaction.embedding, created_at, expired_at)
+        write = check_memory(write, self._transaction.embedding, created_at, expired_at)
         if ("memory", owner.id) in space.by_id:
             raise live_version_exists(owner.id)
         change = self._change
@@ -221,7 +218,7 @@ class ReferenceMemoryChange:
         row = self._space.rows.get(number)
         if row is None or row.memory is None:
             return
-        check_record(row.owner.id, record)
+        record = checked(record, f"memory {row.owner.id!r}")
         old, memory = row.memory.record, replace(row.memory, record=record)
         self._space.rows[number] = replace(row, memory=memory)
         is_counted = (old.tier, old.trust, old.source) != (record.tier, record.trust, record.source)
@@ -233,7 +230,7 @@ class ReferenceMemoryChange:
         if row is None or row.memory is None:
             return
         check_times(f"memory {row.owner.id!r}", at)
-        check_record(row.owner.id, record)
+        record = checked(record, f"memory {row.owner.id!r}")
         if self._change.expire(number, at):
             self.revise(number, record)
             self._mark(row.owner.id, is_counted=True)
@@ -245,7 +242,7 @@ class ReferenceMemoryChange:
         latest = None if row is None else space.latest(row.owner.id)
         if row is None or row.memory is None or latest is None or latest.number != number:
             raise not_latest(number)
-        check_record(row.owner.id, record)
+        record = checked(record, f"memory {row.owner.id!r}")
         if row.expired_at is None:
             self.revise(number, record)
             return number
@@ -274,7 +271,7 @@ class ReferenceMemoryChange:
 
     def link(self, link: Link) -> None:
         """Write a link in the place of the one with the same ends and type."""
-        check_entry(link)
+        link = checked(link)
         self._set(self._space.links, (link.source, link.target, link.type), link)
         self._mark_known(link.source)
 
@@ -288,7 +285,7 @@ class ReferenceMemoryChange:
 
     def set_block(self, block: MirroredBlock) -> None:
         """Record what both sides agree on for one memory."""
-        self._set(self._space.blocks, block.id, block)
+        self._set(self._space.blocks, block.id, checked(block))
 
     def drop_block(self, id_: str) -> None:
         """Forget that a memory has a block."""
@@ -296,7 +293,7 @@ class ReferenceMemoryChange:
 
     def set_page(self, page: MirroredPage) -> None:
         """Record the state of a page."""
-        check_entry(page)
+        page = checked(page)
         self._set(self._space.pages, page.page, page)
 
     def drop_page(self, page: str) -> None:
@@ -310,7 +307,7 @@ class ReferenceMemoryChange:
 
     def put_note(self, note: Note) -> None:
         """Write a note in the place of the one with the same kind and id."""
-        check_entry(note)
+        note = checked(note)
         self._set(self._space.notes, (note.kind, note.id), note)
 
     def drop_note(self, kind: str, id_: str) -> None:

@@ -12,6 +12,7 @@ from tests.reference_store.ledger import LedgerState
 
 from commonplace.store.contract import MirroredBlock, MirroredPage, Note
 from commonplace.store.filters import path_matcher
+from commonplace.store.rows import refuse_unstorable
 from commonplace.store.writes import change_is_over, new_token
 from commonplace.types import (
     Embedding,
@@ -318,6 +319,7 @@ class ReferenceTransaction:
         self.is_counted = False
         self._operations = dict(state.operations)
         self._state = state
+        refuse_unstorable("the namespace", namespace)
         self._namespace = namespace
         self._copies = {namespace: state.space(namespace).copy()}
         self._change = state.begin(self._copies[namespace])

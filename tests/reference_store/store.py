@@ -15,7 +15,8 @@ from tests.reference_store.state import Row, Space, index_entry, matching_owners
 
 from commonplace.store.graph_contract import is_reserved, namespace_of
 from commonplace.store.graph_rules import ENDS, EPISODES, HAPPENED, MENTIONED, MERGED, NAMES, TEXTS, sentences
-from commonplace.store.writes import check_times, refuse_other_maker, refuse_reembedding, settle
+from commonplace.store.rows import check_times
+from commonplace.store.writes import refuse_other_maker, refuse_reembedding, settle
 from commonplace.types import Embedding, FileStamp, Filter, IndexEntry, Kind, Owner, OwnerWrite, Passage, TokenEntry
 
 
@@ -210,7 +211,7 @@ class MemoryStore(ReferenceMemories):
         return {
             "owners": len(kinds),
             "passages": len(texts),
-            "text_bytes": sum(len(text.encode("utf-8", "surrogatepass")) for text in texts),
+            "text_bytes": sum(len(text.encode()) for text in texts),
             "artifacts": kinds.count("artifact"),
             "memories": kinds.count("memory"),
             "knowledge": kinds.count("knowledge"),

@@ -42,14 +42,12 @@ def test_ours_and_the_simpler_means_reach_the_same(tmp_path: Path) -> None:
     """A comparison with something that answers another question says nothing."""
     import sqlite3
 
-    from commonplace.store.rows import pack_id, unpack
-
     made = write_graph(tmp_path / "store.db", 60, 90, 1, None)
     db = sqlite3.connect(tmp_path / "store.db")
     with commonplace.open(tmp_path) as book:
         for start in made.hubs(3):
-            values = {"start": pack_id(start), "depth": DEPTH, "limit": 500}
-            by_sql = {unpack(row[0]): row[1] for row in db.execute(SQL, values)}
+            values = {"start": start, "depth": DEPTH, "limit": 500}
+            by_sql = {row[0]: row[1] for row in db.execute(SQL, values)}
             found = book.graph.neighbourhood(start, DEPTH, 500)
             assert not found.is_capped
             assert {each.uuid: each.distance for each in found.entities} == by_sql

@@ -23,6 +23,7 @@ from commonplace.memory.validate import (
 )
 from commonplace.redaction import cleaned_json, redact
 from commonplace.settings import Settings
+from commonplace.text.characters import MENDED, storable
 from commonplace.types import ORIGINS, Origin
 from commonplace.types.graph import EpisodeSource
 
@@ -164,12 +165,13 @@ def _said(given: object, max_bytes: int) -> tuple[str, tuple[str, ...]]:
     """Return a text without secrets and without what was recalled, and what is to be said of that."""
     reject_invalid(given, max_bytes=max_bytes)
     assert isinstance(given, str)
-    opened = unfence(given)
-    notices: tuple[str, ...] = ()
+    text = storable(given)
+    opened = unfence(text)
+    notices: tuple[str, ...] = () if text == given else (MENDED,)
     if opened.recalled:
         if not opened.text.strip():
             raise AdmissionError("the content is nothing but what was recalled", remedy="say what is new")
-        notices = (f"what was recalled from memory was skipped: {len(opened.recalled)}",)
+        notices = (*notices, f"what was recalled from memory was skipped: {len(opened.recalled)}")
     redacted = redact(opened.text)
     return redacted.text, (*notices, *_secrets(redacted.kinds))
 

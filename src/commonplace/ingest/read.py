@@ -9,6 +9,7 @@ import stat
 from dataclasses import dataclass
 from typing import Final
 
+from commonplace.text.characters import storable
 from commonplace.types import FileStamp
 
 _BINARY_WINDOW: Final = 8192
@@ -113,10 +114,10 @@ def _other_encoding(data: bytes) -> tuple[str, str] | Refusal:
 
 
 def normalise(text: str) -> str:
-    r"""Return the text with "\n" for "\r\n" and "\r", and without NUL, which stores refuse."""
+    r"""Return the text with "\n" for "\r\n" and "\r", and U+FFFD for what no store can keep."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text.replace("\0", "\ufffd") if "\0" in text else text
+    return storable(text)
 
 
 def looks_generated(text: str) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from commonplace.dates.time import Moment, moment_in_words, seconds
 from commonplace.errors import UsageError
+from commonplace.text.characters import MENDED, storable, storable_json
 from commonplace.types import ORIGIN_OF_ROLE, ORIGINS, TEXT_PARTS, TIERS, MemoryRecord, Origin, Owner, Tier
 
 MAX_CONTENT_BYTES: Final = 1024 * 1024
@@ -88,20 +89,23 @@ def validate_memory(
     reject_invalid(content, max_bytes=max_bytes, force=force)
     if "id" in given:
         reject_invalid_id(given["id"])
+    kept, metadata = storable(content), json_object("metadata", given.get("metadata", {}))
+    is_mended = kept != content or storable_json(metadata) != metadata
     return NewMemory(
-        content=content,
+        content=kept,
         id=given.get("id", ""),
         tier=None if "tier" not in given else one_of("tier", given["tier"], TIERS),  # type: ignore[arg-type]
         tags=labels("tags", given.get("tags", ())),
         entities=labels("entities", given.get("entities", ())),
-        category=short_text("category", given.get("category", "")).strip().lower(),
-        source=short_text("source", given.get("source", "")),
+        category=label("category", given.get("category", "")).strip().lower(),
+        source=label("source", given.get("source", "")),
         origin=None if "origin" not in given else one_of("origin", given["origin"], ORIGINS),  # type: ignore[arg-type]
         trust=None if "trust" not in given else fraction("trust", given["trust"]),
-        metadata=json_object("metadata", given.get("metadata", {})),
-        session=short_text("session", given.get("session", "")),
+        metadata=storable_json(metadata),
+        session=label("session", given.get("session", "")),
         at=moment("at", given.get("at"), now),
         derived_from=labels("derived_from", given.get("derived_from", ())),
+        notices=(MENDED,) if is_mended else (),
     )
 
 
@@ -201,6 +205,16 @@ def reject_invalid_id(id_: object) -> None:
     """Refuse an id that is no text, empty or too long."""
     if not isinstance(id_, str) or not id_.strip() or len(id_) > MAX_TEXT_CHARACTERS:
         raise UsageError(f"the id is {id_!r:.80}", remedy=f"give a text of 1 to {MAX_TEXT_CHARACTERS} characters")
+    _refuse_unstorable("id", id_)
+
+
+def _refuse_unstorable(name: str, text: str) -> None:
+    if storable(text) != text:
+        raise UsageError(
+            f"{name} {text!r:.80} holds NUL or half of a surrogate pair, which no store can keep",
+            remedy="give it without such characters",
+            parameters=(name,),
+        )
 
 
 def invalid(name: str, given: object, remedy: str) -> UsageError:
@@ -220,6 +234,7 @@ def labels(name: str, given: object) -> tuple[str, ...]:
                 remedy=f"give texts of 1 to {MAX_LABEL_CHARACTERS} characters",
                 parameters=(name,),
             )
+        _refuse_unstorable(name, each)
     if len(cleaned) > MAX_LABELS:
         raise UsageError(
             f"there are {len(cleaned)} {name}, the limit is {MAX_LABELS}", remedy="give fewer", parameters=(name,)
@@ -232,6 +247,17 @@ def short_text(name: str, given: object) -> str:
     if not isinstance(given, str) or len(given) > MAX_TEXT_CHARACTERS:
         raise invalid(name, given, f"give a text of at most {MAX_TEXT_CHARACTERS} characters")
     return given
+
+
+def label(name: str, given: object) -> str:
+    """Return a text of at most 1,000 characters by which things are chosen.
+
+    Raises:
+        UsageError: it is no text, longer, or holds what no store can keep.
+    """
+    text = short_text(name, given)
+    _refuse_unstorable(name, text)
+    return text
 
 
 def texts(name: str, given: object) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ import sqlite3
 from commonplace.store.graph_rules import graph_problems
 from commonplace.store.knowledge import knowledge_problems
 from commonplace.store.ledger import ledger_problems
-from commonplace.store.rows import LIVE_VECTOR, pack_text, unpack_texts
+from commonplace.store.owners import LIVE_VECTOR
+from commonplace.store.rows import unlisted
 from commonplace.store.writes import NEXT, read_embedding
 
 _MAX_PROBLEMS = 20
@@ -114,7 +115,7 @@ _CLAIMS = (
         ),
         written AS (
             SELECT o.namespace, o.kind, count(*) AS passages,
-                sum(length(CAST(p.text AS BLOB)) - (typeof(p.text) = 'blob')) AS text_bytes
+                sum(length(CAST(p.text AS BLOB))) AS text_bytes
             FROM passages p JOIN owners o ON o.number = p.owner WHERE o.expired_at IS NULL GROUP BY 1, 2
         )
         SELECT (
@@ -196,9 +197,9 @@ def _vector_problems(db: sqlite3.Connection) -> list[str]:
 def _tag_problems(db: sqlite3.Connection) -> list[str]:
     listed = set(db.execute("SELECT namespace, tag, owner FROM owner_tags"))
     owned = {
-        (space, pack_text(tag), number)
+        (space, tag, number)
         for number, space, tags in db.execute("SELECT number, namespace, tags FROM owners WHERE tags != ''")
-        for tag in unpack_texts(tags)
+        for tag in unlisted(tags)
     }
     wrong = len(listed ^ owned)
     return [f"There are tags that do not fit their owners: {wrong}."] if wrong else []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from commonplace.store.schema import TABLES, Column, Role, Table
 
@@ -21,6 +23,51 @@ _TYPES: Final[Mapping[Role, str]] = {
     "bytes": "BLOB",
 }
 _FILES: Final = ("indexes", "views")
+
+Database = sqlite3.Connection
+"""A connection, whose statements name their values `:name`."""
+
+Conflict = Literal["refuse", "replace", "keep"]
+"""What happens where a row with the key of a new one is there: an error, the new one counts, the old one counts."""
+
+
+def each(name: str) -> str:
+    """Return a table of one column `value` with what the list of that name holds, for a FROM."""
+    return f"json_each(:{name})"
+
+
+def among(name: str) -> str:
+    """Return the values of the list of that name, for an IN."""
+    return f"(SELECT value FROM json_each(:{name}))"
+
+
+def listed(values: Iterable[str | int]) -> str:
+    """Return a list as `each` and `among` take it: one value, however long it is."""
+    return json.dumps(list(values))
+
+
+def listed_numbers(numbers: Iterable[int]) -> str:
+    """Return numbers, of NumPy's too, as `each` and `among` take them, in the order of the pages they are on."""
+    return listed(sorted(map(int, numbers)))
+
+
+def listed_or_none(values: Collection[str]) -> str | None:
+    """Return a list as `among` takes it, None for an empty one."""
+    return listed(values) if values else None
+
+
+@cache
+def insert(table: Table, names: tuple[str, ...], conflict: Conflict) -> str:
+    """Return the statement that writes a row of these columns."""
+    columns, values = ", ".join(map(quoted, names)), ", ".join(f":{name}" for name in names)
+    key = table.unique or table.key
+    others = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in names if name not in key)
+    rest = {
+        "refuse": "",
+        "replace": f" ON CONFLICT ({', '.join(map(quoted, key))}) DO UPDATE SET {others}",
+        "keep": " ON CONFLICT DO NOTHING",
+    }
+    return f"INSERT INTO {table.name} ({columns}) VALUES ({values}){rest[conflict]}"
 
 
 def initial_sql() -> Iterator[str]:

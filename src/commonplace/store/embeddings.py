@@ -6,9 +6,8 @@ import sqlite3
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from commonplace.store import rows
+from commonplace.store import owners
 from commonplace.store.contract import Reembedding
-from commonplace.store.rows import pack_text
 from commonplace.store.writes import (
     NEXT,
     STAMP_KEYS,
@@ -128,7 +127,7 @@ class SqliteReembedding:
     def pending_vectors(self, limit: int) -> list[IndexEntry]:
         """Return passages of any namespace, live and past, that have no vector yet, by number ascending."""
         with self._connections.reading() as db:
-            return [rows.unpack_entry(row) for row in db.execute(_PENDING_ENTRIES, {"limit": limit})]
+            return [owners.build_entry(row) for row in db.execute(_PENDING_ENTRIES, {"limit": limit})]
 
     def fill_vectors(self, embedding: Embedding, vectors: Sequence[tuple[int, bytes]]) -> int:
         """Give passages without a vector theirs, as one change, and return its number."""
@@ -195,7 +194,7 @@ class SqliteReembedding:
             found = db.execute(_UNEMBEDDED, {"after": last, "limit": limit}).fetchall()
             if not found and last:
                 found = db.execute(_UNEMBEDDED, {"after": 0, "limit": limit}).fetchall()
-        return [rows.unpack_entry(row) for row in found]
+        return [owners.build_entry(row) for row in found]
 
     def put_reembedded(self, embedding: Embedding, vectors: Sequence[tuple[int, bytes]]) -> None:
         """Keep new vectors, by passage number."""
@@ -219,7 +218,7 @@ class SqliteReembedding:
             old = read_embedding(db)
             for key, kind in _SWITCHED.items():
                 stamp = old if key.startswith("switched_from") else embedding
-                db.execute("INSERT INTO meta VALUES (?, ?)", (key, pack_text(str(stamp.of(kind))) if stamp else ""))
+                db.execute("INSERT INTO meta VALUES (?, ?)", (key, str(stamp.of(kind)) if stamp else ""))
             _drop_stamp(db)
             set_embedding(db, embedding)
             change = Change.begin(db, 0)

@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import UsageError
-from commonplace.store import knowledge, memories, rows
-from commonplace.store.memories import hex_json
-from commonplace.store.rows import pack_id, pack_text, unpack
+from commonplace.store import knowledge, memories, owners
+from commonplace.store.dialect import listed_or_none
 from commonplace.types import Filter
 
 if TYPE_CHECKING:
@@ -71,46 +70,45 @@ def pattern_of(line: str) -> RegexPattern | None:
 
 def matching_owners(db: sqlite3.Connection, namespace: str, wanted: Filter) -> list[int]:
     """Return the numbers of the owners of a namespace that pass the filter, ascending."""
-    name = pack_text(namespace)
     values = {
-        "namespace": name,
+        "namespace": namespace,
         "kinds": " ".join(wanted.kinds) or None,
-        "types": hex_json(map(pack_text, wanted.types)),
-        "phases": hex_json(map(pack_text, wanted.phases)),
+        "types": listed_or_none(wanted.types),
+        "phases": listed_or_none(wanted.phases),
         "as_of": wanted.as_of,
         "valid_at": wanted.valid_at,
     }
-    numbers = _numbers(db, rows.MATCHING, values)
+    numbers = _numbers(db, owners.MATCHING, values)
     if wanted.as_of is not None:
-        numbers |= _numbers(db, rows.MATCHING_PAST, values)
+        numbers |= _numbers(db, owners.MATCHING_PAST, values)
     if wanted.valid_at is not None:
         numbers = (numbers & _numbers(db, memories.HAPPENED, values)) | _earlier(db, wanted, values)
     if wanted.paths:
         is_wanted = path_matcher(wanted.paths)
-        numbers &= {n for n, path in db.execute(rows.PATHS, {"namespace": name}) if is_wanted(unpack(path))}
+        numbers &= {n for n, path in db.execute(owners.PATHS, {"namespace": namespace}) if is_wanted(path)}
     if wanted.tags:
         tagged: set[int] = set()
         for tag in wanted.tags:
-            tagged |= _numbers(db, rows.TAGGED, {"namespace": name, "tag": pack_text(tag)})
+            tagged |= _numbers(db, owners.TAGGED, {"namespace": namespace, "tag": tag})
         numbers &= tagged
     if wanted.tiers or wanted.sessions or wanted.sources:
         numbers &= _numbers(
             db,
             memories.MATCHING,
             {
-                "namespace": name,
-                "tiers": hex_json(wanted.tiers),
-                "sessions": hex_json(map(pack_id, wanted.sessions)),
-                "sources": hex_json(map(pack_text, wanted.sources)),
+                "namespace": namespace,
+                "tiers": listed_or_none(wanted.tiers),
+                "sessions": listed_or_none(wanted.sessions),
+                "sources": listed_or_none(wanted.sources),
             },
         )
     if wanted.agents:
         known: set[int] = set()
         for agent in wanted.agents:
-            known |= _numbers(db, knowledge.MATCHING, {"namespace": name, "agent": pack_text(agent)})
+            known |= _numbers(db, knowledge.MATCHING, {"namespace": namespace, "agent": agent})
         numbers &= known
     if wanted.min_trust:
-        numbers -= _numbers(db, memories.DISTRUSTED, {"namespace": name, "min_trust": wanted.min_trust})
+        numbers -= _numbers(db, memories.DISTRUSTED, {"namespace": namespace, "min_trust": wanted.min_trust})
     return sorted(numbers)
 
 

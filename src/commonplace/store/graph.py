@@ -7,25 +7,24 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, TypeVar
 
+from commonplace.store.dialect import among, listed, listed_or_none
 from commonplace.store.graph_contract import texts_of
 from commonplace.store.graph_rules import (
     MEANT,
     PAST,
     STAGES,
     STANDING,
-    check_episode,
     check_filter,
-    check_remark,
-    check_subject,
     is_of_open,
     reaches_past,
     stage_of,
+    text_owner,
     times_of,
 )
-from commonplace.store.memories import hex_json
-from commonplace.store.rows import Row, pack_id, pack_text, unpack
+from commonplace.store.rows import Row, Values, add_rows, checked, form_of
+from commonplace.store.schema import TABLE_OF_KIND
 from commonplace.store.transaction import ChangingSpace, SpaceReading, StoredSpace, rows_of
-from commonplace.store.writes import create_namespace, namespace_number, read_embedding
+from commonplace.store.writes import check_write, create_namespace, namespace_number, read_embedding
 from commonplace.types import GRAPH_KINDS, NewPassage, OwnerWrite
 from commonplace.types.graph import (
     Alias,
@@ -40,30 +39,21 @@ from commonplace.types.graph import (
     Subject,
 )
 
-_EPISODE = """
-    e.id, e.content, e.reference_time, e.created_at, e.name, e.source, e.source_description, e.origin, e.trust,
-    e."group", e.memory, e.version
-"""
+_EPISODES = form_of(Episode)
+_ENTITIES = form_of(Entity)
+_RELATIONS = form_of(Relation)
+_ALIASES = form_of(Alias)
+_MENTIONS = form_of(Mention)
+_HAPPENINGS = form_of(Happening)
+_EPISODE = _EPISODES.names("e")
+_ENTITY = _ENTITIES.names("x")
+_RELATION = _RELATIONS.names("r")
 
-_ENTITY = """
-    x.id, x.name, x.type, x.created_at, x.summary, x.attributes, x.trust, x."group", x.valid_from, x.valid_to,
-    x.expired_at, x.merged_into
-"""
-
-_RELATION = """
-    r.id, r.source, r.target, r.type, r.fact, r.created_at, r.valid_from, r.valid_to, r.stated_to, r.expired_at,
-    r.is_retracted, r.dispute, r.disputed_at, r.confidence, r.trust, r."group", r.attributes
-"""
-
-IDS_AT_ONCE = 32
-_IDS = ", ".join(f":id{place}" for place in range(IDS_AT_ONCE))
-"""So many ids a statement takes, some of them more than once where there are fewer."""
-
-EPISODE = f"SELECT {_EPISODE} FROM episodes e WHERE e.namespace = :space AND e.id IN ({_IDS})"
+EPISODE = f"SELECT e.id, {_EPISODE} FROM episodes e WHERE e.namespace = :space AND e.id IN {among('ids')}"
 
 # Without a hint SQLite reads the times of all episodes, which stand in an index.
 REFERENCE_TIMES = f"""
-    SELECT id, reference_time FROM episodes INDEXED BY episodes_by_id WHERE namespace = :space AND id IN ({_IDS})
+    SELECT id, reference_time FROM episodes INDEXED BY episodes_by_id WHERE namespace = :space AND id IN {among("ids")}
 """
 
 EPISODES_OF_MEMORY = f"""
@@ -75,12 +65,12 @@ EPISODES_OF_MEMORY = f"""
 EPISODES = f"""
     SELECT {_EPISODE} FROM episodes e
     WHERE e.namespace = :space AND e.created_at <= :known_at
-        AND (:groups IS NULL OR hex(CAST(e."group" AS BLOB)) IN (SELECT value FROM json_each(:groups)))
+        AND (:groups IS NULL OR e."group" IN {among("groups")})
     ORDER BY e.reference_time DESC, e.id
     LIMIT :limit OFFSET :offset
 """
 
-ENTITY = f"SELECT {_ENTITY} FROM entities x WHERE x.namespace = :space AND x.id IN ({_IDS})"
+ENTITY = f"SELECT x.id, {_ENTITY} FROM entities x WHERE x.namespace = :space AND x.id IN {among('ids')}"
 
 NAMED = f"""
     SELECT {_ENTITY}
@@ -94,15 +84,15 @@ ENTITIES = f"""
     SELECT {_ENTITY} FROM entities x
     WHERE x.namespace = :space
         AND (:is_all OR (x.created_at <= :known_at AND (x.expired_at IS NULL OR x.expired_at > :known_at)))
-        AND (:types IS NULL OR hex(CAST(x.type AS BLOB)) IN (SELECT value FROM json_each(:types)))
+        AND (:types IS NULL OR x.type IN {among("types")})
         AND (
             :groups IS NULL
-            OR hex(CAST(x."group" AS BLOB)) IN (SELECT value FROM json_each(:groups))
+            OR x."group" IN {among("groups")}
             OR EXISTS (
                 SELECT 1
                 FROM mentions m CROSS JOIN episodes e ON e.namespace = m.namespace AND e.id = m.episode
                 WHERE m.namespace = x.namespace AND m.kind = 'entity' AND m.subject = x.id
-                    AND hex(CAST(e."group" AS BLOB)) IN (SELECT value FROM json_each(:groups))
+                    AND e."group" IN {among("groups")}
             )
         )
     ORDER BY x.name, x.id
@@ -111,17 +101,17 @@ ENTITIES = f"""
 
 # Without a hint SQLite takes the primary key, of which one column fits, and reads every name of the namespace.
 ALIASES = f"""
-    SELECT entity, name, normal, created_at, episode FROM aliases INDEXED BY aliases_by_entity
-    WHERE namespace = :space AND entity IN ({_IDS})
+    SELECT entity, {_ALIASES.names()} FROM aliases INDEXED BY aliases_by_entity
+    WHERE namespace = :space AND entity IN {among("ids")}
     ORDER BY created_at, normal
 """
 
-RELATION = f"SELECT {_RELATION} FROM relations r WHERE r.namespace = :space AND r.id IN ({_IDS})"
+RELATION = f"SELECT r.id, {_RELATION} FROM relations r WHERE r.namespace = :space AND r.id IN {among('ids')}"
 
 _CHOSEN = f"""
     {MEANT}
-    AND (:types IS NULL OR hex(CAST(r.type AS BLOB)) IN (SELECT value FROM json_each(:types)))
-    AND (:groups IS NULL OR hex(CAST(r."group" AS BLOB)) IN (SELECT value FROM json_each(:groups)))
+    AND (:types IS NULL OR r.type IN {among("types")})
+    AND (:groups IS NULL OR r."group" IN {among("groups")})
 """
 
 _OF_FACT = f"""
@@ -207,19 +197,19 @@ DISPUTED = f"""
 """
 
 MENTIONS = f"""
-    SELECT subject, episode, kind, start, "end", name FROM mentions
-    WHERE namespace = :space AND kind = :kind AND subject IN ({_IDS})
+    SELECT subject, {_MENTIONS.names()} FROM mentions
+    WHERE namespace = :space AND kind = :kind AND subject IN {among("ids")}
     ORDER BY subject, episode, start, "end", name
 """
 
 MENTIONED = f"""
-    SELECT episode, kind, subject, start, "end", name FROM mentions INDEXED BY mentions_by_episode
-    WHERE namespace = :space AND episode IN ({_IDS})
+    SELECT episode, {_MENTIONS.names()} FROM mentions INDEXED BY mentions_by_episode
+    WHERE namespace = :space AND episode IN {among("ids")}
     ORDER BY start, "end", kind, subject, name
 """
 
-HAPPENINGS = """
-    SELECT kind, subject, at, what, reason, episode, detail FROM happenings
+HAPPENINGS = f"""
+    SELECT {_HAPPENINGS.names()} FROM happenings
     WHERE namespace = :space AND kind = :kind AND subject = :id
     ORDER BY number
 """
@@ -236,268 +226,17 @@ COUNTS = """
         (SELECT count(*) FROM relations WHERE namespace = :space AND dispute != '')
 """
 
-PUT_EPISODE = """
-    INSERT INTO episodes (
-        namespace, id, content, reference_time, created_at, name, source, source_description, origin, trust, "group",
-        memory, version
-    )
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (namespace, id) DO UPDATE SET
-        content = excluded.content, reference_time = excluded.reference_time, created_at = excluded.created_at,
-        name = excluded.name, source = excluded.source, source_description = excluded.source_description,
-        origin = excluded.origin, trust = excluded.trust, "group" = excluded."group", memory = excluded.memory,
-        version = excluded.version
-"""
 
-PUT_ENTITY = """
-    INSERT INTO entities (
-        namespace, id, name, type, created_at, summary, attributes, trust, "group", valid_from, valid_to, expired_at,
-        merged_into
-    )
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (namespace, id) DO UPDATE SET
-        name = excluded.name, type = excluded.type, created_at = excluded.created_at, summary = excluded.summary,
-        attributes = excluded.attributes, trust = excluded.trust, "group" = excluded."group",
-        valid_from = excluded.valid_from, valid_to = excluded.valid_to, expired_at = excluded.expired_at,
-        merged_into = excluded.merged_into
-"""
-
-PUT_RELATION = """
-    INSERT INTO relations (
-        namespace, id, source, target, type, fact, created_at, valid_from, valid_to, stated_to, expired_at,
-        is_retracted, dispute, disputed_at, confidence, trust, "group", attributes, stage
-    )
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (namespace, id) DO UPDATE SET
-        source = excluded.source, target = excluded.target, type = excluded.type, fact = excluded.fact,
-        created_at = excluded.created_at, valid_from = excluded.valid_from, valid_to = excluded.valid_to,
-        stated_to = excluded.stated_to, expired_at = excluded.expired_at, is_retracted = excluded.is_retracted,
-        dispute = excluded.dispute, disputed_at = excluded.disputed_at, confidence = excluded.confidence,
-        trust = excluded.trust, "group" = excluded."group", attributes = excluded.attributes,
-        stage = excluded.stage
-"""
-
-PUT_ALIAS = (
-    "INSERT OR REPLACE INTO aliases (namespace, entity, name, normal, created_at, episode) VALUES (?, ?, ?, ?, ?, ?)"
-)
-
-PUT_MENTION = """
-    INSERT OR IGNORE INTO mentions (namespace, episode, kind, subject, start, "end", name)
-    VALUES (?, ?, ?, ?, ?, ?, ?)
-"""
-
-DROP_MENTION = """
-    DELETE FROM mentions
-    WHERE namespace = ? AND episode = ? AND kind = ? AND subject = ? AND start = ? AND "end" = ? AND name = ?
-"""
-
-PUT_HAPPENING = """
-    INSERT INTO happenings (namespace, kind, subject, at, what, reason, episode, detail)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-"""
-
-
-def pack_episode(episode: Episode) -> Row:
-    """Return the columns of an episode in the order of `graph_queries.PUT_EPISODE`, from `id` on."""
-    return (
-        pack_id(episode.id),
-        pack_text(episode.content),
-        episode.reference_time,
-        episode.created_at,
-        pack_text(episode.name),
-        episode.source,
-        pack_text(episode.source_description),
-        episode.origin,
-        episode.trust,
-        pack_text(episode.group),
-        pack_id(episode.memory),
-        episode.version,
-    )
-
-
-def unpack_episode(row: Row) -> Episode:
-    """Build an episode from the columns of `graph_queries`."""
-    id_, content, reference_time, created_at, name, source, description, origin, trust, group, memory, version = row
-    return Episode(
-        unpack(id_),
-        unpack(content),
-        reference_time,
-        created_at,
-        unpack(name),
-        source,
-        unpack(description),
-        origin,
-        trust,
-        unpack(group),
-        unpack(memory),
-        version,
-    )
-
-
-def pack_entity(entity: Entity) -> Row:
-    """Return the columns of an entity in the order of `graph_queries.PUT_ENTITY`, from `id` on."""
-    return (
-        pack_id(entity.id),
-        pack_text(entity.name),
-        pack_text(entity.type),
-        entity.created_at,
-        pack_text(entity.summary),
-        pack_text(entity.attributes),
-        entity.trust,
-        pack_text(entity.group),
-        entity.valid_from,
-        entity.valid_to,
-        entity.expired_at,
-        pack_id(entity.merged_into),
-    )
-
-
-def unpack_entity(row: Row) -> Entity:
-    """Build an entity from the columns of `graph_queries`."""
-    id_, name, type_, created_at, summary, attributes, trust, group, valid_from, valid_to, expired_at, merged_into = row
-    return Entity(
-        unpack(id_),
-        unpack(name),
-        unpack(type_),
-        created_at,
-        unpack(summary),
-        unpack(attributes),
-        trust,
-        unpack(group),
-        valid_from,
-        valid_to,
-        expired_at,
-        unpack(merged_into),
-    )
-
-
-def pack_relation(relation: Relation) -> Row:
-    """Return the columns of a relation in the order of `graph_queries.PUT_RELATION`, from `id` on."""
-    return (
-        pack_id(relation.id),
-        pack_id(relation.source),
-        pack_id(relation.target),
-        pack_text(relation.type),
-        pack_text(relation.fact),
-        relation.created_at,
-        relation.valid_from,
-        relation.valid_to,
-        relation.stated_to,
-        relation.expired_at,
-        int(relation.is_retracted),
-        pack_id(relation.dispute),
-        relation.disputed_at,
-        relation.confidence,
-        relation.trust,
-        pack_text(relation.group),
-        pack_text(relation.attributes),
-        stage_of(relation),
-    )
-
-
-def unpack_relation(row: Row) -> Relation:
-    """Build a relation from the columns of `graph_queries`."""
-    id_, source, target, type_, fact, created_at, valid_from, valid_to, stated_to, expired_at = row[:10]
-    is_retracted, dispute, disputed_at, confidence, trust, group, attributes = row[10:]
-    return Relation(
-        unpack(id_),
-        unpack(source),
-        unpack(target),
-        unpack(type_),
-        unpack(fact),
-        created_at,
-        valid_from,
-        valid_to,
-        stated_to,
-        expired_at,
-        bool(is_retracted),
-        unpack(dispute),
-        disputed_at,
-        confidence,
-        trust,
-        unpack(group),
-        unpack(attributes),
-    )
-
-
-def unpack_edge(row: Row, entity: str, key: str | bytes) -> Edge:
-    """Build an edge from the columns of `graph_queries.EDGES`, of which `entity`, packed as `key`, is an end."""
-    id_, source, target, created_at, confidence, is_disputed = row
-    return Edge(
-        unpack(id_),
-        entity if source == key else unpack(source),
-        entity if target == key else unpack(target),
-        created_at,
-        confidence,
-        bool(is_disputed),
-    )
-
-
-def pack_alias(alias: Alias) -> Row:
-    """Return the columns of a name in the order of `graph_queries.PUT_ALIAS`, but for the namespace."""
-    return (
-        pack_id(alias.entity),
-        pack_text(alias.name),
-        pack_text(alias.normal),
-        alias.created_at,
-        pack_id(alias.episode),
-    )
-
-
-def unpack_alias(row: Row) -> Alias:
-    """Build a name from the columns of `graph_queries.ALIASES`."""
-    entity, name, normal, created_at, episode = row
-    return Alias(unpack(entity), unpack(name), unpack(normal), created_at, unpack(episode))
-
-
-def pack_mention(mention: Mention) -> Row:
-    """Return the columns of a mention in the order of `graph_queries.PUT_MENTION`, but for the namespace."""
-    return (
-        pack_id(mention.episode),
-        mention.kind,
-        pack_id(mention.subject),
-        mention.start,
-        mention.end,
-        pack_text(mention.name),
-    )
-
-
-def unpack_mention(row: Row) -> Mention:
-    """Build a mention from the columns of `graph_queries`."""
-    episode, kind, subject, start, end, name = row
-    return Mention(unpack(episode), kind, unpack(subject), start, end, unpack(name))
-
-
-def unpack_mention_of(row: Row) -> Mention:
-    """Build a mention from the columns of `graph_queries.MENTIONS`."""
-    subject, episode, kind, start, end, name = row
-    return Mention(unpack(episode), kind, unpack(subject), start, end, unpack(name))
-
-
-def pack_happening(happening: Happening) -> Row:
-    """Return the columns of a happening in the order of `graph_queries.PUT_HAPPENING`, but for the namespace."""
-    return (
-        happening.kind,
-        pack_id(happening.subject),
-        happening.at,
-        pack_text(happening.what),
-        pack_text(happening.reason),
-        pack_id(happening.episode),
-        pack_text(happening.detail),
-    )
-
-
-def unpack_happening(row: Row) -> Happening:
-    """Build a happening from the columns of `graph_queries.HAPPENINGS`."""
-    kind, subject, at, what, reason, episode, detail = row
-    return Happening(kind, unpack(subject), at, unpack(what), unpack(reason), unpack(episode), unpack(detail))
+def build_edge(row: Row) -> Edge:
+    """Build an edge from the columns of `EDGES`."""
+    *values, is_disputed = row
+    values.append(bool(is_disputed))
+    return Edge(*values)
 
 
 _PAIRS_A_READ = 5000
-_ID_NAMES = tuple(f"id{place}" for place in range(IDS_AT_ONCE))
 
 Value = TypeVar("Value")
-Values = dict[str, Any]
 
 
 class SqliteGraphReading(SpaceReading):
@@ -505,50 +244,50 @@ class SqliteGraphReading(SpaceReading):
 
     def episodes(self, ids: Sequence[str]) -> dict[str, Episode]:
         """Return episodes by id."""
-        return self._by_id(EPISODE, ids, unpack_episode)
+        return self._by_id(EPISODE, ids, _EPISODES.build)
 
     def reference_times(self, episodes: Sequence[str]) -> dict[str, float]:
         """Return when episodes were said or happened, by id."""
-        return self._by_id(REFERENCE_TIMES, episodes, itemgetter(1))
+        return self._by_id(REFERENCE_TIMES, episodes, itemgetter(0))
 
     def episodes_of_memory(self, memory: str) -> list[Episode]:
         """Return the episodes that a memory is, by version, ties by id."""
         with self.reading() as at:
-            return [unpack_episode(row) for row in rows_of(at, EPISODES_OF_MEMORY, memory=pack_id(memory))]
+            return [_EPISODES.build(row) for row in rows_of(at, EPISODES_OF_MEMORY, memory=memory)]
 
     def list_episodes(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Episode]:
         """Return the episodes of some groups, known by then, newest reference time first, ties by id."""
         values = {**_values(wanted), "limit": _limit(limit), "offset": offset}
         with self.reading() as at:
-            return [unpack_episode(row) for row in rows_of(at, EPISODES, **values)]
+            return [_EPISODES.build(row) for row in rows_of(at, EPISODES, **values)]
 
     def entities(self, ids: Sequence[str]) -> dict[str, Entity]:
         """Return entities by id, those that were merged into others too."""
-        return self._by_id(ENTITY, ids, unpack_entity)
+        return self._by_id(ENTITY, ids, _ENTITIES.build)
 
     def named(self, normals: Sequence[str], *, limit: int | None = None) -> dict[str, list[Entity]]:
         """Return the live entities that have one of these normal names, by name, each list by id."""
         found = {}
         with self.reading() as at:
             for normal in dict.fromkeys(normals):
-                rows = rows_of(at, NAMED, normal=pack_text(normal), limit=_limit(limit))
+                rows = rows_of(at, NAMED, normal=normal, limit=_limit(limit))
                 if rows:
-                    found[normal] = [unpack_entity(row) for row in rows]
+                    found[normal] = [_ENTITIES.build(row) for row in rows]
         return found
 
     def list_entities(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Entity]:
         """Return the entities of some types and groups, live at `known_at` or now, by name, ties by id."""
         values = {**_values(wanted), "limit": _limit(limit), "offset": offset}
         with self.reading() as at:
-            return [unpack_entity(row) for row in rows_of(at, ENTITIES, **values)]
+            return [_ENTITIES.build(row) for row in rows_of(at, ENTITIES, **values)]
 
     def aliases(self, ids: Sequence[str]) -> dict[str, list[Alias]]:
         """Return the names of entities, oldest first, ties by normal name."""
-        return self._lists(ALIASES, ids, unpack_alias)
+        return self._lists(ALIASES, ids, _ALIASES.build)
 
     def relations(self, ids: Sequence[str]) -> dict[str, Relation]:
         """Return relations by id."""
-        return self._by_id(RELATION, ids, unpack_relation)
+        return self._by_id(RELATION, ids, _RELATIONS.build)
 
     def relations_of(
         self, entities: Sequence[str], wanted: GraphFilter, *, limit: int | None = None
@@ -559,7 +298,7 @@ class SqliteGraphReading(SpaceReading):
         found = {}
         with self.reading() as at:
             for entity in dict.fromkeys(entities):
-                values["entity"] = pack_id(entity)
+                values["entity"] = entity
                 rows = [row for sql in asked for row in rows_of(at, sql, **values)]
                 if rows:
                     found[entity] = _newest_first(rows, 0, limit)
@@ -567,12 +306,12 @@ class SqliteGraphReading(SpaceReading):
 
     def facts(self, source: str, type_: str, target: str | None = None) -> list[Relation]:
         """Return all relations of one source and type, to one target where it is given, oldest first, ties by id."""
-        values = {"source": pack_id(source), "type": pack_text(type_)}
+        values = {"source": source, "type": type_}
         if target is not None:
-            values["target"] = pack_id(target)
+            values["target"] = target
         with self.reading() as at:
             sql = FACTS if target is None else FACTS_TO
-            return [unpack_relation(row) for row in rows_of(at, sql, **values)]
+            return [_RELATIONS.build(row) for row in rows_of(at, sql, **values)]
 
     def edges_of(
         self,
@@ -584,21 +323,21 @@ class SqliteGraphReading(SpaceReading):
     ) -> dict[str, list[Edge]]:
         """Return of what `relations_of` returns as much as it takes to follow it, in the same order."""
         asked, values = EDGES.parts(wanted), {**_values(wanted), "limit": _limit(limit)}
-        beside = None if among is None else {pack_id(each) for each in among}
+        beside = None if among is None else set(among)
         found = {}
         with self.reading() as (db, space):
             values["space"] = space
             for entity in dict.fromkeys(entities):
-                values["entity"] = key = pack_id(entity)
+                values["entity"] = entity
                 rows = [row for sql in asked for row in db.execute(sql, values)]
                 if limit is not None and len(rows) > limit:
                     rows.sort(key=_newest_edge)
                     del rows[limit:]
                 if beside is not None:
-                    rows = [row for row in rows if (row[2] if row[1] == key else row[1]) in beside]
+                    rows = [row for row in rows if (row[2] if row[1] == entity else row[1]) in beside]
                 if rows:
                     rows.sort(key=_newest_edge)
-                    found[entity] = [unpack_edge(row, entity, key) for row in rows]
+                    found[entity] = [build_edge(row) for row in rows]
         return found
 
     def list_relations(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Relation]:
@@ -611,20 +350,20 @@ class SqliteGraphReading(SpaceReading):
     def disputed(self) -> list[Relation]:
         """Return the relations that are disputed, by dispute, then oldest first, ties by id."""
         with self.reading() as at:
-            return [unpack_relation(row) for row in rows_of(at, DISPUTED)]
+            return [_RELATIONS.build(row) for row in rows_of(at, DISPUTED)]
 
     def mentions(self, kind: Subject, ids: Sequence[str]) -> dict[str, list[Mention]]:
         """Return where entities or relations are mentioned, by id; lists by episode, then place."""
-        return self._lists(MENTIONS, ids, unpack_mention_of, kind=kind)
+        return self._lists(MENTIONS, ids, _MENTIONS.build, kind=kind)
 
     def mentioned(self, episodes: Sequence[str]) -> dict[str, list[Mention]]:
         """Return what episodes mention, by episode; lists by place, then subject."""
-        return self._lists(MENTIONED, episodes, unpack_mention)
+        return self._lists(MENTIONED, episodes, _MENTIONS.build)
 
     def happenings(self, kind: Subject, id_: str) -> list[Happening]:
         """Return what happened to an entity or relation, in the order in which it was recorded."""
         with self.reading() as at:
-            return [unpack_happening(row) for row in rows_of(at, HAPPENINGS, kind=kind, id=pack_id(id_))]
+            return [_HAPPENINGS.build(row) for row in rows_of(at, HAPPENINGS, kind=kind, id=id_)]
 
     def pairs(self, wanted: GraphFilter) -> Iterator[tuple[str, str, str]]:
         """Yield (relation, source, target) of every relation that is meant, some thousands from one state."""
@@ -635,7 +374,7 @@ class SqliteGraphReading(SpaceReading):
             with self.reading() as at:
                 rows = rows_of(at, PAIRS, **{**values, "after": after})
             for _, id_, source, target in rows:
-                yield unpack(id_), unpack(source), unpack(target)
+                yield id_, source, target
             after = rows[-1][0] if len(rows) == _PAIRS_A_READ else None
 
     def counts(self) -> GraphCounts:
@@ -643,25 +382,21 @@ class SqliteGraphReading(SpaceReading):
         with self.reading() as at:
             return GraphCounts(*rows_of(at, COUNTS)[0])
 
-    def _by_id(self, sql: str, ids: Sequence[str], build: Callable[[Row], Value]) -> dict[str, Value]:
+    def _by_id(self, sql: str, ids: Sequence[str], build: Callable[[Sequence[Any]], Value]) -> dict[str, Value]:
         return {id_: values[0] for id_, values in self._lists(sql, ids, build).items()}
 
     def _lists(
-        self, sql: str, ids: Sequence[str], build: Callable[[Row], Value], **values: str
+        self, sql: str, ids: Sequence[str], build: Callable[[Sequence[Any]], Value], **values: str
     ) -> dict[str, list[Value]]:
         """Return what a statement gives for each id, which stands in the first of its columns."""
-        asked = {pack_id(id_): id_ for id_ in ids}
+        asked = list(dict.fromkeys(ids))
         if not asked:
             return {}
-        keys = list(asked)
-        found: dict[str | bytes, list[Value]] = {}
+        found: dict[str, list[Value]] = {}
         with self.reading() as at:
-            for begin in range(0, len(keys), IDS_AT_ONCE):
-                some = keys[begin : begin + IDS_AT_ONCE]
-                some += some[-1:] * (IDS_AT_ONCE - len(some))
-                for row in rows_of(at, sql, **dict(zip(_ID_NAMES, some, strict=True)), **values):
-                    found.setdefault(row[0], []).append(build(row))
-        return {id_: found[key] for key, id_ in asked.items() if key in found}
+            for key, *row in rows_of(at, sql, ids=listed(asked), **values):
+                found.setdefault(key, []).append(build(row))
+        return {id_: found[id_] for id_ in asked if id_ in found}
 
 
 class SqliteGraph(StoredSpace, SqliteGraphReading):
@@ -671,8 +406,8 @@ class SqliteGraph(StoredSpace, SqliteGraphReading):
 def _values(wanted: GraphFilter) -> Values:
     check_filter(wanted)
     return {
-        "types": hex_json(map(pack_text, wanted.types)),
-        "groups": hex_json(map(pack_text, wanted.groups)),
+        "types": listed_or_none(wanted.types),
+        "groups": listed_or_none(wanted.groups),
         **times_of(wanted),
     }
 
@@ -681,36 +416,39 @@ def _limit(limit: int | None) -> int:
     return -1 if limit is None else limit
 
 
-def _newest_edge(row: Row) -> tuple[float, bool, str | bytes]:
-    return -row[3], isinstance(row[0], bytes), row[0]
+def _newest_edge(row: Row) -> tuple[float, str]:
+    return -row[3], row[0]
 
 
 def _newest_first(rows: Iterable[Row], offset: int, limit: int | None) -> list[Relation]:
     """Put rows in order that came in order from several indexes."""
-    ordered = sorted(rows, key=lambda row: (-row[5], isinstance(row[0], bytes), row[0]))
-    return [unpack_relation(row) for row in ordered[offset : None if limit is None else offset + limit]]
+    ordered = sorted(rows, key=lambda row: (-row[5], row[0]))
+    return [_RELATIONS.build(row) for row in ordered[offset : None if limit is None else offset + limit]]
 
 
 _NO_SUBJECT = """
-    (kind = 'entity' AND subject NOT IN (SELECT id FROM entities WHERE namespace = ?1))
-    OR (kind = 'relation' AND subject NOT IN (SELECT id FROM relations WHERE namespace = ?1))
+    (kind = 'entity' AND subject NOT IN (SELECT id FROM entities WHERE namespace = :space))
+    OR (kind = 'relation' AND subject NOT IN (SELECT id FROM relations WHERE namespace = :space))
 """
 _LOOSE = (
-    "DELETE FROM aliases WHERE namespace = ?1 AND entity NOT IN (SELECT id FROM entities WHERE namespace = ?1)",
-    "DELETE FROM mentions WHERE namespace = ?1 AND episode NOT IN (SELECT id FROM episodes WHERE namespace = ?1)",
-    f"DELETE FROM mentions WHERE namespace = ?1 AND ({_NO_SUBJECT})",
-    f"DELETE FROM happenings WHERE namespace = ?1 AND ({_NO_SUBJECT})",
+    "DELETE FROM aliases WHERE namespace = :space AND entity NOT IN (SELECT id FROM entities WHERE namespace = :space)",
+    """
+    DELETE FROM mentions
+    WHERE namespace = :space AND episode NOT IN (SELECT id FROM episodes WHERE namespace = :space)
+    """,
+    f"DELETE FROM mentions WHERE namespace = :space AND ({_NO_SUBJECT})",
+    f"DELETE FROM happenings WHERE namespace = :space AND ({_NO_SUBJECT})",
 )
-_STRAY: Mapping[Subject, str] = {
-    "entity": """
+
+
+def _stray(table: str) -> str:
+    return f"""
         SELECT id FROM owners
-        WHERE namespace = ? AND kind = ? AND id NOT IN (SELECT id FROM entities WHERE namespace = ?)
-    """,
-    "relation": """
-        SELECT id FROM owners
-        WHERE namespace = ? AND kind = ? AND id NOT IN (SELECT id FROM relations WHERE namespace = ?)
-    """,
-}
+        WHERE namespace = :texts AND kind = :kind AND id NOT IN (SELECT id FROM {table} WHERE namespace = :space)
+    """
+
+
+_STRAY: Mapping[str, str] = {kind: _stray(table) for kind, table in TABLE_OF_KIND.items()}
 
 
 class SqliteGraphChange(ChangingSpace, SqliteGraphReading):
@@ -718,67 +456,61 @@ class SqliteGraphChange(ChangingSpace, SqliteGraphReading):
 
     def put_episode(self, episode: Episode) -> None:
         """Write an episode in the place of the one with its id."""
-        check_episode(episode)
-        self._put(PUT_EPISODE, pack_episode(episode))
+        self._put(episode)
 
     def put_entity(self, entity: Entity, passages: Sequence[NewPassage] | None = None) -> None:
         """Write an entity in the place of the one with its id."""
-        write = check_subject(entity, passages, read_embedding(self._transaction.db))
-        self._put(PUT_ENTITY, pack_entity(entity))
-        self._put_texts("entity", write, entity.created_at)
+        texts = self._texts(entity, passages)
+        self._put(entity)
+        self._put_texts("entity", texts, entity.created_at)
 
     def put_relation(self, relation: Relation, passages: Sequence[NewPassage] | None = None) -> None:
         """Write a relation in the place of the one with its id."""
-        write = check_subject(relation, passages, read_embedding(self._transaction.db))
-        self._put(PUT_RELATION, pack_relation(relation))
-        self._put_texts("relation", write, relation.created_at)
+        texts = self._texts(relation, passages)
+        self._put(relation, stage=stage_of(relation))
+        self._put_texts("relation", texts, relation.created_at)
 
     def put_alias(self, alias: Alias) -> None:
         """Give an entity a name, in the place of one with the same normal form."""
-        check_remark(alias)
-        self._put(PUT_ALIAS, pack_alias(alias))
+        self._put(alias)
 
     def drop_alias(self, entity: str, normal: str) -> None:
         """Take a name from an entity."""
-        one = "DELETE FROM aliases WHERE namespace = ? AND entity = ? AND normal = ?"
-        self._delete(one, pack_id(entity), pack_text(normal))
+        self._drop("aliases", entity=entity, normal=normal)
 
     def put_mentions(self, mentions: Sequence[Mention]) -> None:
         """Record mentions; one that is there already stays once."""
-        for mention in mentions:
-            check_remark(mention)
         if mentions:
+            packed = [_MENTIONS.pack(each) for each in mentions]
             change = self._transaction.begin()
-            rows = ((change.space, *pack_mention(each)) for each in mentions)
-            self._transaction.db.executemany(PUT_MENTION, rows)
+            rows = [{"namespace": change.space, **each} for each in packed]
+            add_rows(self._transaction.db, _MENTIONS.table, rows, twice=True)
             change.mark()
 
     def drop_mentions(self, mentions: Sequence[Mention]) -> None:
         """Delete mentions."""
         for mention in mentions:
-            self._delete(DROP_MENTION, *pack_mention(mention))
+            self._drop("mentions", **_MENTIONS.pack(mention))
 
     def put_happening(self, happening: Happening) -> None:
         """Add to what happened."""
-        check_remark(happening)
-        self._put(PUT_HAPPENING, pack_happening(happening))
+        self._put(happening)
 
     def erase_episodes(self, ids: Sequence[str]) -> int:
         """Delete episodes with their mentions; return how many there were."""
         gone = 0
-        for key in map(pack_id, dict.fromkeys(ids)):
-            self._delete("DELETE FROM mentions WHERE namespace = ? AND episode = ?", key)
-            gone += self._delete("DELETE FROM episodes WHERE namespace = ? AND id = ?", key)
+        for id_ in dict.fromkeys(ids):
+            self._drop("mentions", episode=id_)
+            gone += self._drop("episodes", id=id_)
         return gone
 
     def erase_entities(self, ids: Sequence[str]) -> int:
         """Delete entities with their names, texts, mentions and what happened to them; return how many there were."""
         gone = 0
         for id_ in dict.fromkeys(ids):
-            key = pack_id(id_)
-            self._delete("DELETE FROM aliases WHERE namespace = ? AND entity = ?", key)
+            self._drop("aliases", entity=id_)
             self._erase_all_of("entity", id_)
-            gone += self._delete("DELETE FROM entities WHERE namespace = ? AND id = ?", key)
+            gone += self._drop("entities", id=id_)
         return gone
 
     def erase_relations(self, ids: Sequence[str]) -> int:
@@ -786,31 +518,39 @@ class SqliteGraphChange(ChangingSpace, SqliteGraphReading):
         gone = 0
         for id_ in dict.fromkeys(ids):
             self._erase_all_of("relation", id_)
-            gone += self._delete("DELETE FROM relations WHERE namespace = ? AND id = ?", pack_id(id_))
+            gone += self._drop("relations", id=id_)
         return gone
 
     def erase_happenings(self, kind: Subject, id_: str) -> None:
         """Delete what happened to an entity or relation."""
-        self._delete("DELETE FROM happenings WHERE namespace = ? AND kind = ? AND subject = ?", kind, pack_id(id_))
+        self._drop("happenings", kind=kind, subject=id_)
 
     def drop_loose_ends(self) -> int:
         """Delete what hangs on nothing: names, mentions, happenings and texts of what is gone; return how many went."""
-        gone = sum(self._delete(sql) for sql in _LOOSE)
         change, db = self._transaction.known(), self._transaction.db
         if change is None:
-            return gone
+            return 0
+        gone = sum(db.execute(sql, {"space": change.space}).rowcount for sql in _LOOSE)
         for kind in GRAPH_KINDS:
-            space = namespace_number(db, texts_of(self._transaction.namespace, kind))
-            stray = db.execute(_STRAY[kind], (space, kind, change.space)).fetchall()
+            texts = namespace_number(db, texts_of(self._transaction.namespace, kind))
+            stray = db.execute(_STRAY[kind], {"texts": texts, "kind": kind, "space": change.space}).fetchall()
             for (id_,) in stray:
-                self._drop_texts(kind, unpack(id_))
+                self._drop_texts(kind, id_)
             gone += len(stray)
+        if gone:
+            change.mark()
         return gone
 
-    def _put(self, sql: str, columns: Row) -> None:
-        change = self._transaction.begin()
-        self._transaction.db.execute(sql, (change.space, *columns))
-        change.mark()
+    def _put(self, record: object, **beside: int) -> None:
+        self._transaction.put(record, **beside)
+        self._transaction.begin().mark()
+
+    def _texts(self, what: Entity | Relation, passages: Sequence[NewPassage] | None) -> OwnerWrite | None:
+        """Return the texts by which an entity or relation is found; None where those that are there stay."""
+        if passages is None:
+            return None
+        embedding = read_embedding(self._transaction.db)
+        return check_write(OwnerWrite(text_owner(checked(what)), tuple(passages)), embedding)
 
     def _put_texts(self, kind: Subject, write: OwnerWrite | None, at: float) -> None:
         if write is None:
@@ -834,14 +574,11 @@ class SqliteGraphChange(ChangingSpace, SqliteGraphReading):
     def _erase_all_of(self, kind: Subject, id_: str) -> None:
         """Delete what hangs on an entity or relation alike."""
         self._drop_texts(kind, id_)
-        self._delete("DELETE FROM mentions WHERE namespace = ? AND kind = ? AND subject = ?", kind, pack_id(id_))
+        self._drop("mentions", kind=kind, subject=id_)
         self.erase_happenings(kind, id_)
 
-    def _delete(self, sql: str, *values: str | bytes | int) -> int:
-        change = self._transaction.known()
-        if change is None:
-            return 0
-        gone = self._transaction.db.execute(sql, (change.space, *values)).rowcount
+    def _drop(self, table: str, **key: Any) -> int:
+        gone = self._transaction.drop(table, **key)
         if gone:
-            change.mark()
+            self._transaction.begin().mark()
         return gone

@@ -51,8 +51,8 @@ class GraphReading(Protocol):
     """The graph of one namespace, as it is when each call is made.
 
     What is not there is absent from answers, and so is what an answer by id would have nothing for. Ids and names are
-    ordered by code points, but canonical UUIDs come after all other ids; see `graph_rules.order_of_id`. Which facts a
-    filter means is told by `graph_rules`; of episodes its `known_at` alone counts, of entities `with_past` too.
+    ordered by code points. Which facts a filter means is told by `graph_rules`; of episodes its `known_at` alone
+    counts, of entities `with_past` too.
 
     Raises:
         UsageError: a time of a filter is not a number.

@@ -14,14 +14,12 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from commonplace.errors import UsageError
 from commonplace.store.graph_contract import namespace_of
-from commonplace.store.rows import pack_id, unpack
-from commonplace.store.writes import check_times, check_write, refuse_wide
-from commonplace.types import Embedding, NewPassage, Owner, OwnerWrite
-from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation
+from commonplace.store.rows import check_times
+from commonplace.types import Owner
+from commonplace.types.graph import Entity, Episode, GraphFilter, Relation
 
 MEANT = """
     r.created_at <= :known_at AND (
@@ -97,12 +95,6 @@ def in_groups(what: Episode | Entity | Relation, wanted: GraphFilter) -> bool:
     return not wanted.groups or what.group in wanted.groups
 
 
-def order_of_id(id_: str) -> tuple[bool, str | bytes]:
-    """Return by what ids are put in order: canonical UUIDs come last, so that a store may keep them as bytes."""
-    packed = pack_id(id_)
-    return isinstance(packed, bytes), packed
-
-
 def text_owner(what: Entity | Relation) -> Owner:
     """Return the owner of the texts by which an entity or relation is found: its type, its group as a tag."""
     tags = (what.group,) if what.group else ()
@@ -144,60 +136,6 @@ def check_filter(wanted: GraphFilter) -> None:
         UsageError: one is NaN.
     """
     check_times("the filter of a graph", wanted.valid_at, wanted.open_at, wanted.known_at)
-
-
-def check_episode(episode: Episode) -> None:
-    """Refuse an episode with a number that does not fit a store.
-
-    Raises:
-        UsageError: one is not a number, or needs more than 64 bits.
-    """
-    name = f"episode {episode.id!r}"
-    check_times(name, episode.reference_time, episode.created_at)
-    _check_shares(name, trust=episode.trust)
-    refuse_wide(name, episode.version)
-
-
-def check_subject(
-    what: Entity | Relation, passages: Sequence[NewPassage] | None, embedding: Embedding | None
-) -> OwnerWrite | None:
-    """Refuse an entity or relation that a store cannot keep, and return how its texts are to be written.
-
-    Returns:
-        None where the texts that are there are to stay.
-
-    Raises:
-        UsageError: a number is none, or needs more than 64 bits.
-        StoreError: a vector is not of the store's embedder.
-    """
-    name = f"{'entity' if isinstance(what, Entity) else 'relation'} {what.id!r}"
-    check_times(name, what.created_at, what.valid_from, what.valid_to, what.expired_at)
-    _check_shares(name, trust=what.trust)
-    if isinstance(what, Relation):
-        check_times(name, what.stated_to, what.disputed_at)
-        _check_shares(name, confidence=what.confidence)
-    if passages is None:
-        return None
-    write = OwnerWrite(text_owner(what), tuple(passages))
-    check_write(write, embedding)
-    return write
-
-
-def check_remark(remark: Alias | Mention | Happening) -> None:
-    """Refuse a name, mention or happening with a number that does not fit a store.
-
-    Raises:
-        UsageError: one is not a number, or needs more than 64 bits.
-    """
-    at = getattr(remark, "created_at", getattr(remark, "at", None))
-    check_times(remark, at)
-    refuse_wide(remark, getattr(remark, "start", 0), getattr(remark, "end", 0))
-
-
-def _check_shares(name: str, **shares: float) -> None:
-    for field, share in shares.items():
-        if math.isnan(share):
-            raise UsageError(f"the {field} of {name} is not a number", remedy="give a number")
 
 
 ENDS = "relations with an end that is not an entity"
@@ -271,7 +209,7 @@ _STRAY_TEXTS = """
 def graph_problems(db: sqlite3.Connection) -> list[str]:
     """Return one sentence for each thing that is wrong with the graphs of a SQLite store."""
     counts = [(claim, db.execute(sql).fetchone()[0]) for claim, sql in _CLAIMS]
-    spaces = {unpack(name): number for name, number in db.execute("SELECT name, number FROM namespaces")}
+    spaces = dict(db.execute("SELECT name, number FROM namespaces"))
     stray = 0
     for name, number in spaces.items():
         home = namespace_of(name)

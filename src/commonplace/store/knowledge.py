@@ -6,18 +6,21 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from commonplace.errors import UsageError
-from commonplace.store.rows import LIVE_STAMP, Row, pack_hash, pack_text, unpack, unpack_owner
+from commonplace.store.dialect import each, listed_numbers
+from commonplace.store.owners import LIVE_STAMP
+from commonplace.store.rows import Row, check_times, checked, form_of, put
 from commonplace.store.transaction import At, ChangingSpace, SpaceReading, StoredSpace
-from commonplace.store.writes import Change, check_times, check_write, numbers_json, read_embedding, refuse_wide
-from commonplace.types import Embedding, OwnerWrite
+from commonplace.store.writes import Change, check_write, read_embedding, refuse_other_kind
+from commonplace.types import Embedding, Owner, OwnerWrite
 from commonplace.types.knowledge import AgentCounts, ContextRecord, KnowledgeRecord, KnowledgeWrite, StoredKnowledge
 
+_RECORD = form_of(KnowledgeRecord)
+_OWNER = form_of(Owner)
+_CONTEXT = form_of(ContextRecord)
+_WIDTH = 4 + len(_RECORD.columns)
 _COLUMNS = f"""
     o.number, o.created_at, k.updated_at, o.expired_at,
-    k.agent, k.content, k.metadata, k.digest, {LIVE_STAMP}, k.vector,
-    o.id, o.kind, o.title, o.summary, o.tags, o.type, o.phase, o."references", o.path, o.root, o.session, o.position,
-    o.at
+    {_RECORD.names("k").replace('k."embedder"', LIVE_STAMP)}, {_OWNER.names("o")}
 """
 
 OF_AGENT = f"""
@@ -36,7 +39,7 @@ OF_ALL = f"""
 
 OF_NUMBERS = f"""
     SELECT {_COLUMNS}
-    FROM json_each(:numbers) j
+    FROM {each("numbers")} j
         CROSS JOIN knowledge_items k ON k.owner = j.value
         CROSS JOIN owners o ON o.number = k.owner
     WHERE k.namespace = :space
@@ -54,79 +57,30 @@ MATCHING = """
     WHERE k.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND k.agent = :agent
 """
 
-ADD = "INSERT INTO knowledge_items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+CONTEXT = f"SELECT {_CONTEXT.names()} FROM agent_contexts WHERE namespace = :space AND name = :name"
 
-CONTEXT = "SELECT name, last_cursor, metadata, updated_at FROM agent_contexts WHERE namespace = :space AND name = :name"
-
-CONTEXTS = "SELECT name, last_cursor, metadata, updated_at FROM agent_contexts WHERE namespace = :space"
-
-PUT_CONTEXT = "INSERT OR REPLACE INTO agent_contexts VALUES (?, ?, ?, ?, ?)"
-
-DROP_CONTEXT = "DELETE FROM agent_contexts WHERE namespace = ? AND name = ?"
+CONTEXTS = f"SELECT {_CONTEXT.names()} FROM agent_contexts WHERE namespace = :space"
 
 
-_NO_STAMP = (None, None, None, None)
+def build_item(row: Row) -> StoredKnowledge:
+    """Build an item from the columns that all queries for items give."""
+    number, created_at, updated_at, deleted_at = row[:4]
+    owner, record = _OWNER.build(row[_WIDTH:]), _RECORD.build(row[4:_WIDTH])
+    return StoredKnowledge(number, owner, record, created_at, updated_at, deleted_at)
 
 
-def pack_item(record: KnowledgeRecord, updated_at: float) -> Row:
-    """Return the columns of an item in the order of `knowledge_queries.ADD`, from `agent` on."""
-    return (
-        pack_text(record.agent),
-        pack_text(record.content),
-        pack_text(record.metadata),
-        pack_hash(record.digest),
-        pack_text(record.embedder),
-        record.vector,
-        updated_at,
-    )
-
-
-def unpack_item(row: Row) -> StoredKnowledge:
-    """Build an item from the columns of `knowledge_queries`."""
-    number, created_at, updated_at, deleted_at, agent, content, metadata, digest, embedder, vector = row[:10]
-    record = KnowledgeRecord(
-        unpack(agent), unpack(content), unpack(metadata), unpack(digest), unpack(embedder), bytes(vector)
-    )
-    return StoredKnowledge(number, unpack_owner((*row[10:], *_NO_STAMP)), record, created_at, updated_at, deleted_at)
-
-
-def pack_context(context: ContextRecord) -> Row:
-    """Return the columns of a context, from `name` on."""
-    return pack_text(context.name), context.last_cursor, pack_text(context.metadata), context.updated_at
-
-
-def unpack_context(row: Row) -> ContextRecord:
-    """Build a context from the columns of `knowledge_queries`."""
-    name, last_cursor, metadata, updated_at = row
-    return ContextRecord(unpack(name), last_cursor, unpack(metadata), updated_at)
-
-
-def check_item(write: KnowledgeWrite, embedding: Embedding | None, *times: float | None) -> OwnerWrite:
-    """Refuse an item that a store cannot keep, and return its owner as it is to be written.
+def check_item(write: KnowledgeWrite, embedding: Embedding | None, *times: float | None) -> KnowledgeWrite:
+    """Return an item as it is kept.
 
     Raises:
-        UsageError: its owner is of another kind or of a file, or a number does not fit a store.
+        UsageError: its owner is of another kind or of a file, or a number or name does not fit a store.
         StoreError: a vector is not of the store's embedder.
     """
-    owner = write.owner
-    if owner.kind != "knowledge" or owner.path or owner.stamp:
-        what = f"of the file {owner.path!r}" if owner.kind == "knowledge" else f"of the kind {owner.kind!r}"
-        raise UsageError(f"{owner.id!r} is {what}, not a knowledge item", remedy="put it as an owner")
-    owned = OwnerWrite(owner, write.passages)
-    check_write(owned, embedding)
-    check_times(f"knowledge {owner.id!r}", *times)
-    return owned
-
-
-def check_context(context: ContextRecord) -> None:
-    """Refuse a context with a number that does not fit a store.
-
-    Raises:
-        UsageError: one is not a number, or needs more than 64 bits.
-    """
-    name = f"the context of agent {context.name!r}"
-    refuse_wide(name, context.last_cursor)
-    check_times(name, context.updated_at)
+    refuse_other_kind(write.owner, "knowledge", "a knowledge item")
+    name = f"knowledge {write.owner.id!r}"
+    check_times(name, *times)
+    owned = check_write(OwnerWrite(write.owner, write.passages), embedding)
+    return KnowledgeWrite(owned.owner, owned.passages, checked(write.record, name))
 
 
 class SqliteKnowledgeReading(SpaceReading):
@@ -135,27 +89,27 @@ class SqliteKnowledgeReading(SpaceReading):
     def items(self, agent: str | None = None, *, deleted: bool = False) -> list[StoredKnowledge]:
         """Return the items of an agent, or of all, by number."""
         if agent is None:
-            return [unpack_item(row) for row in self._rows(OF_ALL, deleted=int(deleted))]
-        found = self._rows(OF_AGENT, agent=pack_text(agent), deleted=int(deleted))
-        return [unpack_item(row) for row in found]
+            return [build_item(row) for row in self._rows(OF_ALL, deleted=int(deleted))]
+        found = self._rows(OF_AGENT, agent=agent, deleted=int(deleted))
+        return [build_item(row) for row in found]
 
     def of_numbers(self, numbers: Sequence[int]) -> dict[int, StoredKnowledge]:
         """Return items by their owners' numbers, deleted or not; others are absent."""
-        return {row[0]: unpack_item(row) for row in self._rows(OF_NUMBERS, numbers=numbers_json(numbers))}
+        return {row[0]: build_item(row) for row in self._rows(OF_NUMBERS, numbers=listed_numbers(numbers))}
 
     def agents(self) -> list[AgentCounts]:
         """Return the agents that have items, deleted ones too, by name."""
-        found = [AgentCounts(unpack(agent), items, deleted) for agent, items, deleted in self._rows(AGENTS)]
+        found = [AgentCounts(*row) for row in self._rows(AGENTS)]
         return sorted(found, key=lambda counts: counts.agent)
 
     def context(self, name: str) -> ContextRecord | None:
         """Return the context of an agent."""
-        found = self._rows(CONTEXT, name=pack_text(name))
-        return unpack_context(found[0]) if found else None
+        found = self._rows(CONTEXT, name=name)
+        return _CONTEXT.build(found[0]) if found else None
 
     def contexts(self) -> list[ContextRecord]:
         """Return all contexts, by name."""
-        return sorted(map(unpack_context, self._rows(CONTEXTS)), key=lambda context: context.name)
+        return sorted(map(_CONTEXT.build, self._rows(CONTEXTS)), key=lambda context: context.name)
 
 
 class SqliteKnowledge(StoredSpace, SqliteKnowledgeReading):
@@ -179,13 +133,13 @@ class SqliteKnowledgeChange(ChangingSpace, SqliteKnowledgeReading):
     ) -> int:
         """Write an item in the place of the live owner of that kind with its id, and return its number."""
         db = self._transaction.db
-        owned = check_item(write, read_embedding(db), created_at, updated_at, deleted_at)
+        kept = check_item(write, read_embedding(db), created_at, updated_at, deleted_at)
         change = self._transaction.begin()
         if deleted_at is None:
-            number = change.put(owned, created_at)
+            number = change.put(OwnerWrite(kept.owner, kept.passages), created_at)
         else:
-            number = change.add(owned.owner, owned.passages, created_at=created_at, expired_at=deleted_at)
-        insert_item(change, number, write, updated_at)
+            number = change.add(kept.owner, kept.passages, created_at=created_at, expired_at=deleted_at)
+        insert_item(change, number, kept, updated_at)
         return number
 
     def expire(self, numbers: Sequence[int], at: float) -> int:
@@ -199,20 +153,16 @@ class SqliteKnowledgeChange(ChangingSpace, SqliteKnowledgeReading):
 
     def put_context(self, context: ContextRecord) -> None:
         """Write a context in the place of the one with its name."""
-        check_context(context)
-        self._transaction.db.execute(PUT_CONTEXT, (self._transaction.begin().space, *pack_context(context)))
+        self._transaction.put(context)
 
     def drop_context(self, name: str) -> bool:
         """Delete a context; return whether there was one."""
-        change = self._transaction.known()
-        if change is None:
-            return False
-        return bool(self._transaction.db.execute(DROP_CONTEXT, (change.space, pack_text(name))).rowcount)
+        return bool(self._transaction.drop("agent_contexts", name=name))
 
 
 def insert_item(change: Change, number: int, write: KnowledgeWrite, updated_at: float) -> None:
     """Write what an item has besides its owner and passages."""
-    change.db.execute(ADD, (number, change.space, *pack_item(write.record, updated_at)))
+    put(change.db, change.space, write.record, owner=number, updated_at=updated_at)
 
 
 _CLAIMS = (

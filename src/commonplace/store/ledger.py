@@ -7,17 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from commonplace.errors import UsageError
-from commonplace.store.rows import Row, pack_id, pack_text, pack_texts, unpack, unpack_texts
+from commonplace.store.rows import Row, add_rows, check_times, checked, form_of, refuse_wide
+from commonplace.store.schema import SCHEMA
 from commonplace.store.transaction import At, ChangingSpace, SpaceReading, StoredSpace, rows_of
-from commonplace.store.writes import check_times, refuse_wide
 from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal, RunChanges
 
-_ISSUE = """
-    SELECT id, title, agent, memory_ids, description, notes, status, priority, issue_type, labels, dependencies,
-        comments, rest, created_at, updated_at, closed_at, close_reason, retries, retry_at, claimed_by, claimed_at,
-        escalated_at
-    FROM issues
-"""
+_ISSUES = form_of(Issue)
+_EVENTS = form_of(IssueEvent)
+_REVERSALS = form_of(Reversal)
+_ISSUE = f"SELECT {_ISSUES.names()} FROM issues"
 
 ISSUES = f"{_ISSUE} WHERE namespace = :space"
 
@@ -39,27 +37,13 @@ BODIES = "SELECT id, notes, dependencies, comments, rest FROM issues WHERE names
 
 COUNTS = "SELECT agent, status, count(*) FROM issues WHERE namespace = :space GROUP BY agent, status"
 
-PUT_ISSUE = """
-    INSERT OR REPLACE INTO issues VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+EVENTS = f"SELECT {_EVENTS.names()} FROM issue_events WHERE namespace = :space ORDER BY number"
+
+EVENTS_OF = f"""
+    SELECT {_EVENTS.names()} FROM issue_events WHERE namespace = :space AND issue = :issue ORDER BY number
 """
 
-DROP_ISSUE = "DELETE FROM issues WHERE namespace = ? AND id = ?"
-
-CLEAR_ISSUE_MEMORIES = "DELETE FROM issue_memories WHERE namespace = ? AND issue = ?"
-
-ADD_ISSUE_MEMORY = "INSERT INTO issue_memories VALUES (?, ?, ?)"
-
-EVENTS = "SELECT issue, at, actor, act, why FROM issue_events WHERE namespace = :space ORDER BY number"
-
-EVENTS_OF = """
-    SELECT issue, at, actor, act, why FROM issue_events WHERE namespace = :space AND issue = :issue ORDER BY number
-"""
-
-ADD_EVENT = "INSERT INTO issue_events (namespace, issue, at, actor, act, why) VALUES (?, ?, ?, ?, ?, ?)"
-
-DROP_EVENTS = "DELETE FROM issue_events WHERE namespace = ? AND issue = ?"
-
-_REVERSAL = "SELECT issue, run, at, memory_ids, steps, number, undone_at FROM reversals"
+_REVERSAL = f"SELECT {_REVERSALS.names()} FROM reversals"
 
 REVERSALS = f"{_REVERSAL} WHERE namespace = :space AND number > :after"
 
@@ -77,138 +61,28 @@ LAST_REVERSAL = "SELECT coalesce(max(number), 0) FROM reversals WHERE namespace 
 
 HOLDER = "SELECT issue FROM reversals WHERE namespace = :space AND number = :number"
 
-ADD_REVERSAL = "INSERT INTO reversals VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+OPERATIONS = "SELECT at, count FROM operations WHERE at >= :at ORDER BY at"
 
-DROP_REVERSAL = "DELETE FROM reversals WHERE namespace = ? AND issue = ?"
+ADD_OPERATIONS = """
+    INSERT INTO operations (at, count) VALUES (:at, :count)
+    ON CONFLICT (at) DO UPDATE SET count = operations.count + excluded.count
+"""
 
-CLEAR_REVERSAL_MEMORIES = "DELETE FROM reversal_memories WHERE namespace = ? AND issue = ?"
-
-ADD_REVERSAL_MEMORY = "INSERT INTO reversal_memories VALUES (?, ?, ?)"
-
-OPERATIONS = "SELECT at, count FROM operations WHERE at >= ? ORDER BY at"
-
-ADD_OPERATIONS = "INSERT INTO operations VALUES (?, ?) ON CONFLICT (at) DO UPDATE SET count = count + excluded.count"
-
-DROP_OPERATIONS = "DELETE FROM operations WHERE at < ?"
+DROP_OPERATIONS = "DELETE FROM operations WHERE at < :before"
 
 
-def pack_issue(issue: Issue) -> Row:
-    """Return the columns of an issue, from `id` on."""
-    return (
-        pack_id(issue.id),
-        pack_text(issue.title),
-        pack_text(issue.agent),
-        pack_texts(issue.memory_ids),
-        pack_text(issue.description),
-        pack_text(issue.notes),
-        pack_text(issue.status),
-        issue.priority,
-        pack_text(issue.issue_type),
-        pack_texts(issue.labels),
-        pack_text(issue.dependencies),
-        pack_text(issue.comments),
-        pack_text(issue.rest),
-        issue.created_at,
-        issue.updated_at,
-        issue.closed_at,
-        pack_text(issue.close_reason),
-        issue.retries,
-        issue.retry_at,
-        pack_text(issue.claimed_by),
-        issue.claimed_at,
-        issue.escalated_at,
-    )
-
-
-def unpack_issue(row: Row) -> Issue:
-    """Build an issue from the columns of `ledger_queries`."""
-    id_, title, agent, memory_ids, description, notes, status, priority, issue_type, labels = row[:10]
-    dependencies, comments, rest, created_at, updated_at, closed_at, close_reason = row[10:17]
-    retries, retry_at, claimed_by, claimed_at, escalated_at = row[17:]
-    return Issue(
-        id=unpack(id_),
-        title=unpack(title),
-        agent=unpack(agent),
-        memory_ids=unpack_texts(memory_ids),
-        description=unpack(description),
-        notes=unpack(notes),
-        status=unpack(status),
-        priority=priority,
-        issue_type=unpack(issue_type),
-        labels=unpack_texts(labels),
-        dependencies=unpack(dependencies),
-        comments=unpack(comments),
-        rest=unpack(rest),
-        created_at=created_at,
-        updated_at=updated_at,
-        closed_at=closed_at,
-        close_reason=unpack(close_reason),
-        retries=retries,
-        retry_at=retry_at,
-        claimed_by=unpack(claimed_by),
-        claimed_at=claimed_at,
-        escalated_at=escalated_at,
-    )
-
-
-def pack_event(event: IssueEvent) -> Row:
-    """Return the columns of an event, from `issue` on."""
-    return pack_id(event.issue), event.at, pack_text(event.actor), pack_text(event.act), pack_text(event.why)
-
-
-def unpack_event(row: Row) -> IssueEvent:
-    """Build an event from the columns of `ledger_queries`."""
-    issue, at, actor, act, why = row
-    return IssueEvent(unpack(issue), at, unpack(actor), unpack(act), unpack(why))
-
-
-def pack_reversal(reversal: Reversal) -> Row:
-    """Return the columns of a reversal, from `number` on."""
-    return (
-        reversal.number,
-        pack_id(reversal.issue),
-        pack_id(reversal.run),
-        reversal.at,
-        pack_texts(reversal.memory_ids),
-        pack_text(reversal.steps),
-        reversal.undone_at,
-    )
-
-
-def unpack_reversal(row: Row) -> Reversal:
-    """Build a reversal from the columns of `ledger_queries`."""
-    issue, run, at, memory_ids, steps, number, undone_at = row
-    return Reversal(unpack(issue), unpack(run), at, unpack_texts(memory_ids), unpack(steps), number, undone_at)
-
-
-def check_issue(issue: Issue) -> None:
-    """Refuse an issue with a number that does not fit a store.
+def check_reversal(reversal: Reversal) -> Reversal:
+    """Return a reversal as it is kept; refuse one with a number below 0.
 
     Raises:
-        UsageError: one is not a number, or needs more than 64 bits.
+        UsageError: its number is below 0, or `checked` refuses it.
     """
-    name = f"issue {issue.id!r}"
-    refuse_wide(name, issue.priority, issue.retries)
-    check_times(name, issue.created_at, issue.updated_at, issue.closed_at)
-    check_times(name, issue.retry_at, issue.claimed_at, issue.escalated_at)
-
-
-def check_event(event: IssueEvent) -> None:
-    """Refuse an event whose time is not a number."""
-    check_times(f"an event on issue {event.issue!r}", event.at)
-
-
-def check_reversal(reversal: Reversal) -> None:
-    """Refuse a reversal with a number that does not fit a store.
-
-    Raises:
-        UsageError: one is not a number, is below 0, or needs more than 64 bits.
-    """
-    name = f"what undoes issue {reversal.issue!r}"
-    refuse_wide(name, reversal.number)
-    check_times(name, reversal.at, reversal.undone_at)
     if reversal.number < 0:
-        raise UsageError(f"the number {reversal.number} of {name} is below 0", remedy="give 0 for the next one")
+        raise UsageError(
+            f"the number {reversal.number} of what undoes issue {reversal.issue!r} is below 0",
+            remedy="give 0 for the next one",
+        )
+    return checked(reversal, f"what undoes issue {reversal.issue!r}")
 
 
 def refuse_taken(reversal: Reversal, holder: str | None) -> None:
@@ -262,21 +136,21 @@ class SqliteLedgerReading(SpaceReading):
 
     def issue(self, id_: str) -> Issue | None:
         """Return an issue."""
-        found = self._rows(ISSUE, id=pack_id(id_))
-        return unpack_issue(found[0]) if found else None
+        found = self._rows(ISSUE, id=id_)
+        return _ISSUES.build(found[0]) if found else None
 
     def issues(self, selection: IssueSelection) -> list[Issue]:
         """Return the issues that a selection chooses, by creation, ties by id."""
         with self.reading() as at:
-            return chosen(map(unpack_issue, _candidates(at, selection)), selection)
+            return chosen(map(_ISSUES.build, _candidates(at, selection)), selection)
 
     def bodies(self) -> list[tuple[str, tuple[str, ...]]]:
         """Return (id, its notes, dependencies, comments and rest) of every issue, by id."""
-        return sorted((unpack(id_), tuple(map(unpack, texts))) for id_, *texts in self._rows(BODIES))
+        return sorted((id_, tuple(texts)) for id_, *texts in self._rows(BODIES))
 
     def counts(self) -> dict[tuple[str, str], int]:
         """Return how many issues there are by (agent, status)."""
-        return {(unpack(agent), unpack(status)): count for agent, status, count in self._rows(COUNTS)}
+        return {(agent, status): count for agent, status, count in self._rows(COUNTS)}
 
     def unfinished(self, agent: str, memory_ids: Sequence[str]) -> Issue | None:
         """Return the first unfinished issue of an agent about exactly this set of memories."""
@@ -286,7 +160,7 @@ class SqliteLedgerReading(SpaceReading):
                 found = _of_memories(at, [min(wanted)])
             else:
                 found = [row for status in UNFINISHED for row in _of_agent(at, status, agent)]
-            issues = [unpack_issue(row) for row in found]
+            issues = [_ISSUES.build(row) for row in found]
         alike = [
             issue
             for issue in issues
@@ -298,38 +172,38 @@ class SqliteLedgerReading(SpaceReading):
         """Return the ids of the memories that issues of an agent with one of these statuses name."""
         with self.reading() as at:
             return {
-                unpack(memory)
+                memory
                 for status in dict.fromkeys(statuses)
-                for (memory,) in rows_of(at, NAMED, status=pack_text(status), agent=pack_text(agent))
+                for (memory,) in rows_of(at, NAMED, status=status, agent=agent)
             }
 
     def events(self, issue: str | None = None) -> list[IssueEvent]:
         """Return the events on an issue, or on all, in the order in which they were written."""
         if issue is None:
-            return [unpack_event(row) for row in self._rows(EVENTS)]
-        return [unpack_event(row) for row in self._rows(EVENTS_OF, issue=pack_id(issue))]
+            return [_EVENTS.build(row) for row in self._rows(EVENTS)]
+        return [_EVENTS.build(row) for row in self._rows(EVENTS_OF, issue=issue)]
 
     def reversal(self, issue: str) -> Reversal | None:
         """Return what undoes the change of an issue."""
-        found = self._rows(REVERSAL, issue=pack_id(issue))
-        return unpack_reversal(found[0]) if found else None
+        found = self._rows(REVERSAL, issue=issue)
+        return _REVERSALS.build(found[0]) if found else None
 
     def reversals(self, *, run: str | None = None, memory_ids: Sequence[str] = (), after: int = 0) -> list[Reversal]:
         """Return reversals by number: of a run, of memories (any of them), and with a higher number than `after`."""
         with self.reading() as at:
-            found = [unpack_reversal(row) for row in _reversals(at, run, memory_ids, after)]
+            found = [_REVERSALS.build(row) for row in _reversals(at, run, memory_ids, after)]
         kept = [one for one in found if one.number > after and run in (None, one.run)]
         return sorted(kept, key=lambda one: one.number)
 
     def runs(self) -> list[RunChanges]:
         """Return what each run changed, the latest first, ties by run."""
-        found = [RunChanges(unpack(run), *told) for run, *told in self._rows(RUNS)]
+        found = [RunChanges(*row) for row in self._rows(RUNS)]
         return sorted(found, key=lambda each: (-each.at, each.run))
 
     def operations_since(self, at: float) -> list[tuple[float, int]]:
         """Return (time, how many) of the operations of the whole store at or after a time, by time."""
         with self.reading() as (db, _):
-            return db.execute(OPERATIONS, (at,)).fetchall()
+            return db.execute(OPERATIONS, {"at": at}).fetchall()
 
 
 class SqliteLedger(StoredSpace, SqliteLedgerReading):
@@ -341,52 +215,36 @@ class SqliteLedgerChange(ChangingSpace, SqliteLedgerReading):
 
     def put_issue(self, issue: Issue) -> None:
         """Write an issue in the place of the one with its id."""
-        db = self._transaction.db
-        check_issue(issue)
-        space, id_ = self._transaction.begin().space, pack_id(issue.id)
-        db.execute(PUT_ISSUE, (space, *pack_issue(issue)))
-        db.execute(CLEAR_ISSUE_MEMORIES, (space, id_))
-        db.executemany(ADD_ISSUE_MEMORY, _named(space, id_, issue.memory_ids))
+        self._transaction.put(issue)
+        self._name_memories("issue_memories", issue.id, issue.memory_ids)
 
     def drop_issue(self, id_: str) -> bool:
         """Delete an issue with its events and what undoes it; return whether there was one."""
-        change = self._transaction.known()
-        if change is None:
-            return False
-        key = (change.space, pack_id(id_))
-        self._transaction.db.execute(CLEAR_ISSUE_MEMORIES, key)
-        self._transaction.db.execute(DROP_EVENTS, key)
+        self._transaction.drop("issue_memories", issue=id_)
+        self._transaction.drop("issue_events", issue=id_)
         self.drop_reversal(id_)
-        return bool(self._transaction.db.execute(DROP_ISSUE, key).rowcount)
+        return bool(self._transaction.drop("issues", id=id_))
 
     def add_event(self, event: IssueEvent) -> None:
         """Write an event after all others."""
-        db = self._transaction.db
-        check_event(event)
-        db.execute(ADD_EVENT, (self._transaction.begin().space, *pack_event(event)))
+        self._transaction.put(event)
 
     def put_reversal(self, reversal: Reversal) -> None:
         """Write what undoes the change of an issue, in the place of what the issue had."""
-        db = self._transaction.db
-        check_reversal(reversal)
+        reversal = check_reversal(reversal)
         taken = self._rows(HOLDER, number=reversal.number)
-        refuse_taken(reversal, unpack(taken[0][0]) if taken else None)
-        space, issue = self._transaction.begin().space, pack_id(reversal.issue)
+        refuse_taken(reversal, taken[0][0] if taken else None)
         if not reversal.number:
             ((last,),) = self._rows(LAST_REVERSAL)
             reversal = replace(reversal, number=last + 1)
         self.drop_reversal(reversal.issue)
-        db.execute(ADD_REVERSAL, (space, *pack_reversal(reversal)))
-        db.executemany(ADD_REVERSAL_MEMORY, _named(space, issue, reversal.memory_ids))
+        self._transaction.put(reversal)
+        self._name_memories("reversal_memories", reversal.issue, reversal.memory_ids)
 
     def drop_reversal(self, issue: str) -> bool:
         """Delete what undoes the change of an issue; return whether there was any."""
-        change = self._transaction.known()
-        if change is None:
-            return False
-        key = (change.space, pack_id(issue))
-        self._transaction.db.execute(CLEAR_REVERSAL_MEMORIES, key)
-        return bool(self._transaction.db.execute(DROP_REVERSAL, key).rowcount)
+        self._transaction.drop("reversal_memories", issue=issue)
+        return bool(self._transaction.drop("reversals", issue=issue))
 
     def add_operations(self, at: float, count: int, *, keep_since: float) -> None:
         """Count operations at a time, and forget those before `keep_since`."""
@@ -394,33 +252,38 @@ class SqliteLedgerChange(ChangingSpace, SqliteLedgerReading):
         check_operations(at, count, keep_since)
         self._transaction.begin()
         if count:
-            db.execute(ADD_OPERATIONS, (at, count))
-        db.execute(DROP_OPERATIONS, (keep_since,))
+            db.execute(ADD_OPERATIONS, {"at": at, "count": count})
+        db.execute(DROP_OPERATIONS, {"before": keep_since})
+
+    def _name_memories(self, table: str, issue: str, memory_ids: Sequence[str]) -> None:
+        """Note which memories an issue names, in the place of what was noted."""
+        self._transaction.drop(table, issue=issue)
+        own = {"namespace": self._transaction.begin().space, "issue": issue}
+        rows = [{**own, "memory": id_} for id_ in dict.fromkeys(memory_ids)]
+        add_rows(self._transaction.db, SCHEMA[table], rows)
 
 
 def _candidates(at: At, selection: IssueSelection) -> list[Row]:
     """Return rows among which those are that a selection chooses, and few others."""
     if selection.ids:
-        return [row for id_ in dict.fromkeys(selection.ids) for row in rows_of(at, ISSUE, id=pack_id(id_))]
+        return [row for id_ in dict.fromkeys(selection.ids) for row in rows_of(at, ISSUE, id=id_)]
     if selection.memory_ids:
         return _of_memories(at, selection.memory_ids)
     if selection.statuses:
         statuses, agents = dict.fromkeys(selection.statuses), dict.fromkeys(selection.agents)
         if agents:
             return [row for status in statuses for agent in agents for row in _of_agent(at, status, agent)]
-        return [row for status in statuses for row in rows_of(at, OF_STATUS, status=pack_text(status))]
+        return [row for status in statuses for row in rows_of(at, OF_STATUS, status=status)]
     return rows_of(at, ISSUES)
 
 
 def _of_memories(at: At, memory_ids: Iterable[str]) -> list[Row]:
-    named = {
-        issue: None for id_ in dict.fromkeys(memory_ids) for (issue,) in rows_of(at, OF_MEMORY, memory=pack_id(id_))
-    }
+    named = {issue: None for id_ in dict.fromkeys(memory_ids) for (issue,) in rows_of(at, OF_MEMORY, memory=id_)}
     return [row for issue in named for row in rows_of(at, ISSUE, id=issue)]
 
 
 def _of_agent(at: At, status: str, agent: str) -> list[Row]:
-    return rows_of(at, OF_AGENT, status=pack_text(status), agent=pack_text(agent))
+    return rows_of(at, OF_AGENT, status=status, agent=agent)
 
 
 def _reversals(at: At, run: str | None, memory_ids: Sequence[str], after: int) -> list[Row]:
@@ -428,16 +291,12 @@ def _reversals(at: At, run: str | None, memory_ids: Sequence[str], after: int) -
         named = {
             issue: None
             for id_ in dict.fromkeys(memory_ids)
-            for (issue,) in rows_of(at, REVERSALS_OF_MEMORY, memory=pack_id(id_))
+            for (issue,) in rows_of(at, REVERSALS_OF_MEMORY, memory=id_)
         }
         return [row for issue in named for row in rows_of(at, REVERSAL, issue=issue)]
     if run is not None:
-        return rows_of(at, REVERSALS_OF_RUN, run=pack_id(run), after=after)
+        return rows_of(at, REVERSALS_OF_RUN, run=run, after=after)
     return rows_of(at, REVERSALS, after=after)
-
-
-def _named(space: int, issue: str | bytes, memory_ids: Sequence[str]) -> list[Row]:
-    return [(space, pack_id(id_), issue) for id_ in dict.fromkeys(memory_ids)]
 
 
 _CLAIMS = (

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from commonplace.store import rows
+from commonplace.store import owners
 from commonplace.store.contract import MemoryChange, MirroredBlock, MirroredPage, Note
+from commonplace.store.dialect import among, each, listed, listed_numbers, listed_or_none
 from commonplace.store.graph_contract import (
     GraphChange,
     GraphReading,
@@ -20,33 +20,18 @@ from commonplace.store.graph_contract import (
     LedgerReading,
     texts_of,
 )
-from commonplace.store.records import Values, read_rows
-from commonplace.store.rows import (
-    LIVE_VECTOR,
-    Row,
-    pack_hash,
-    pack_id,
-    pack_text,
-    pack_texts,
-    unpack,
-    unpack_owner,
-    unpack_texts,
-)
-from commonplace.store.schema import Table
+from commonplace.store.records import read_rows
+from commonplace.store.rows import Row, Values, add_rows, check_times, checked, drop, form_of, put, refuse_wide
+from commonplace.store.schema import SCHEMA, TABLES, Table
 from commonplace.store.transaction import Transaction
 from commonplace.store.writes import (
     Change,
-    check_entry,
     check_memory,
-    check_record,
-    check_times,
     live_version_exists,
     namespace_number,
     not_latest,
-    numbers_json,
     read_embedding,
     refuse_other_maker,
-    refuse_wide,
 )
 from commonplace.types import (
     GRAPH_KINDS,
@@ -56,6 +41,7 @@ from commonplace.types import (
     MemoryRecord,
     MemoryWrite,
     NewPassage,
+    Owner,
     Selection,
     StoredMemory,
     TokenEntry,
@@ -66,14 +52,14 @@ if TYPE_CHECKING:
 
 _SPACE = "(SELECT number FROM namespaces WHERE name = :namespace)"
 
-_COLUMNS = """
-    o.number, o.created_at, o.expired_at,
-    m.content, m.tier, m.status, m.category, m.entities, m.source, m.origin, m.trust, m.metadata, m.version, m.born_at,
-    m.last_used, m.use_count, m.strength, m.uses, m.review_count, m.derived_from, m.is_forced, m.promoted_at,
-    m.vault_path,
-    o.id, o.kind, o.title, o.summary, o.tags, o.type, o.phase, o."references", o.path, o.root, o.session, o.position,
-    o.at
-"""
+_RECORD = form_of(MemoryRecord)
+_OWNER = form_of(Owner)
+_LINK = form_of(Link)
+_NOTE = form_of(Note)
+_BLOCK = form_of(MirroredBlock)
+_PAGE = form_of(MirroredPage)
+_WIDTH = 3 + len(_RECORD.columns)
+_COLUMNS = f"o.number, o.created_at, o.expired_at, {_RECORD.names('m')}, {_OWNER.names('o')}"
 
 LATEST = f"""
     SELECT {_COLUMNS}
@@ -90,7 +76,7 @@ VERSIONS = f"""
 
 OF_NUMBERS = f"""
     SELECT {_COLUMNS}
-    FROM json_each(:numbers) j
+    FROM {each("numbers")} j
         CROSS JOIN memories m ON m.owner = j.value
         CROSS JOIN owners o ON o.number = m.owner
     WHERE m.namespace = {_SPACE}
@@ -107,7 +93,7 @@ ALIKE = f"""
         WHERE namespace = {_SPACE} AND digest = :digest AND digest != '' AND is_latest = 1
         UNION
         SELECT owner FROM memory_bands
-        WHERE namespace = {_SPACE} AND band IN (SELECT value FROM json_each(:bands))
+        WHERE namespace = {_SPACE} AND band IN {among("bands")}
     ) found
         CROSS JOIN memories m ON m.owner = found.owner
         CROSS JOIN owners o ON o.number = m.owner
@@ -119,28 +105,26 @@ SELECTED = f"""
     SELECT m.owner, m.id, coalesce(o.at, m.born_at)
     FROM memories m CROSS JOIN owners o ON o.number = m.owner
     WHERE m.namespace = {_SPACE} AND m.is_latest = 1
-        AND (:ids IS NULL OR hex(CAST(m.id AS BLOB)) IN (SELECT value FROM json_each(:ids)))
-        AND (:tiers IS NULL OR hex(CAST(m.tier AS BLOB)) IN (SELECT value FROM json_each(:tiers)))
-        AND (:statuses IS NULL OR hex(CAST(m.status AS BLOB)) IN (SELECT value FROM json_each(:statuses)))
-        AND (:sources IS NULL OR hex(CAST(m.source AS BLOB)) IN (SELECT value FROM json_each(:sources)))
-        AND (:sessions IS NULL OR hex(CAST(o.session AS BLOB)) IN (SELECT value FROM json_each(:sessions)))
-        AND (:categories IS NULL OR hex(CAST(m.category AS BLOB)) IN (SELECT value FROM json_each(:categories)))
+        AND (:ids IS NULL OR m.id IN {among("ids")})
+        AND (:tiers IS NULL OR m.tier IN {among("tiers")})
+        AND (:statuses IS NULL OR m.status IN {among("statuses")})
+        AND (:sources IS NULL OR m.source IN {among("sources")})
+        AND (:sessions IS NULL OR o.session IN {among("sessions")})
+        AND (:categories IS NULL OR m.category IN {among("categories")})
         AND (:tags IS NULL OR m.owner IN (
             SELECT owner FROM owner_tags
-            WHERE namespace = {_SPACE} AND hex(CAST(tag AS BLOB)) IN (SELECT value FROM json_each(:tags))
+            WHERE namespace = {_SPACE} AND tag IN {among("tags")}
         ))
         AND (:since IS NULL OR coalesce(o.at, m.born_at) >= :since)
         AND (:until IS NULL OR coalesce(o.at, m.born_at) < :until)
 """
-"""Wanted values come as JSON lists of hexadecimal digits, like those of `queries.MATCHING`."""
-
 MATCHING = f"""
     SELECT m.owner
     FROM memories m CROSS JOIN owners o ON o.number = m.owner
     WHERE m.namespace = {_SPACE}
-        AND (:tiers IS NULL OR hex(CAST(m.tier AS BLOB)) IN (SELECT value FROM json_each(:tiers)))
-        AND (:sources IS NULL OR hex(CAST(m.source AS BLOB)) IN (SELECT value FROM json_each(:sources)))
-        AND (:sessions IS NULL OR hex(CAST(o.session AS BLOB)) IN (SELECT value FROM json_each(:sessions)))
+        AND (:tiers IS NULL OR m.tier IN {among("tiers")})
+        AND (:sources IS NULL OR m.source IN {among("sources")})
+        AND (:sessions IS NULL OR o.session IN {among("sessions")})
 """
 
 DISTRUSTED = f"SELECT owner FROM memories WHERE namespace = {_SPACE} AND trust < :min_trust"
@@ -171,7 +155,7 @@ DATED_PAST = f"""
 """
 
 PAST = f"""
-    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind
+    SELECT v.number, v.owner, v.token_ids, {owners.LIVE_VECTOR}, o.kind
     FROM owners o INDEXED BY owners_past
         CROSS JOIN passages p ON p.owner = o.number
         CROSS JOIN passage_vectors v ON v.number = p.number
@@ -204,155 +188,59 @@ EARLIER = f"""
 """The version before the known one that tells of what had happened by then, where the known one tells of later."""
 
 PAST_EARLIER = f"""
-    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, 'memory'
+    SELECT v.number, v.owner, v.token_ids, {owners.LIVE_VECTOR}, 'memory'
     FROM ({EARLIER}) e
         CROSS JOIN passages p ON p.owner = e.owner
         CROSS JOIN passage_vectors v ON v.number = p.number
 """
 
 LINKS = f"""
-    SELECT source, target, type, strength, created_at FROM links
+    SELECT {_LINK.names()} FROM links
     WHERE namespace = {_SPACE} AND (
         :ids IS NULL
-        OR hex(CAST(source AS BLOB)) IN (SELECT value FROM json_each(:ids))
-        OR hex(CAST(target AS BLOB)) IN (SELECT value FROM json_each(:ids))
+        OR source IN {among("ids")}
+        OR target IN {among("ids")}
     )
 """
 
-LINKS_OF = """
-    SELECT source, target, type, strength, created_at FROM links
+LINKS_OF = f"""
+    SELECT {_LINK.names()} FROM links
     WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND (source = :id OR target = :id)
 """
 
 DUE = f"SELECT id FROM mirror_due WHERE namespace = {_SPACE}"
 
-BLOCKS = f"SELECT id, page, digest FROM mirror_blocks WHERE namespace = {_SPACE}"
+BLOCKS = f"SELECT {_BLOCK.names()} FROM mirror_blocks WHERE namespace = {_SPACE}"
 
 BLOCK = f"{BLOCKS} AND id = :id"
 
-PAGES = f"SELECT page, size, mtime_ns, sha256 FROM mirror_pages WHERE namespace = {_SPACE}"
+PAGES = f"SELECT {_PAGE.names()} FROM mirror_pages WHERE namespace = {_SPACE}"
 
 NOTES = f"""
-    SELECT kind, id, at, body FROM notes
+    SELECT {_NOTE.names()} FROM notes
     WHERE kind = :kind AND (:namespace IS NULL OR namespace = {_SPACE})
 """
 
-WRITTEN = """
-    SELECT p.id, p.text, p.start_line, p.end_line, p.heading, v.token_ids, v.vector
+WRITTEN = f"""
+    SELECT p.id, {form_of(Chunk).names("p")}, v.token_ids, v.vector
     FROM passages p JOIN passage_vectors v ON v.number = p.number
     WHERE p.owner = ?
     ORDER BY p.ordinal
 """
 
-ADD = """
-    INSERT INTO memories (
-        owner, namespace, id, is_latest, digest, content, tier, status, category, entities, source, origin, trust,
-        metadata, version, born_at, last_used, use_count, strength, uses, review_count, derived_from, is_forced,
-        promoted_at, vault_path
-    )
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
-
 OUTDATE = "UPDATE memories SET is_latest = 0 WHERE namespace = ? AND id = ? AND is_latest = 1"
 
-REVISE = """
-    UPDATE memories SET
-        content = ?, tier = ?, status = ?, category = ?, entities = ?, source = ?, origin = ?, trust = ?, metadata = ?,
-        version = ?, born_at = ?, last_used = ?, use_count = ?, strength = ?, uses = ?, review_count = ?,
-        derived_from = ?, is_forced = ?, promoted_at = ?, vault_path = ?
-    WHERE owner = ?
+REVISE = f"""
+    UPDATE memories SET {", ".join(f'"{column.name}" = :{column.name}' for column in _RECORD.columns)}
+    WHERE owner = :owner
 """
 
 
-_NO_STAMP = (None, None, None, None)
-
-
-def pack_record(record: MemoryRecord) -> Row:
-    """Return the columns of a record in the order of `memory_queries.ADD`, from `content` on."""
-    return (
-        pack_text(record.content),
-        record.tier,
-        record.status,
-        pack_text(record.category),
-        pack_texts(record.entities),
-        pack_text(record.source),
-        record.origin,
-        record.trust,
-        pack_text(record.metadata),
-        record.version,
-        record.born_at,
-        record.last_used,
-        record.use_count,
-        record.strength,
-        json.dumps(record.uses) if record.uses else "",
-        record.review_count,
-        pack_texts(record.derived_from),
-        int(record.is_forced),
-        record.promoted_at,
-        pack_text(record.vault_path),
-    )
-
-
-def unpack_memory(row: Row) -> StoredMemory:
-    """Build a version of a memory from the columns of `memory_queries`."""
+def build_memory(row: Row) -> StoredMemory:
+    """Build a version of a memory from the columns that all queries for memories give."""
     number, created_at, expired_at = row[:3]
-    (
-        content,
-        tier,
-        status,
-        category,
-        entities,
-        source,
-        origin,
-        trust,
-        metadata,
-        version,
-        born_at,
-        last_used,
-        use_count,
-        strength,
-        uses,
-        review_count,
-        derived_from,
-        is_forced,
-        promoted_at,
-        vault_path,
-    ) = row[3:23]
-    record = MemoryRecord(
-        content=unpack(content),
-        tier=tier,
-        status=status,
-        category=unpack(category),
-        entities=unpack_texts(entities),
-        source=unpack(source),
-        origin=origin,
-        trust=trust,
-        metadata=unpack(metadata),
-        version=version,
-        born_at=born_at,
-        last_used=last_used,
-        use_count=use_count,
-        strength=strength,
-        uses=tuple(json.loads(uses)) if uses else (),
-        review_count=review_count,
-        derived_from=unpack_texts(derived_from),
-        is_forced=bool(is_forced),
-        promoted_at=promoted_at,
-        vault_path=unpack(vault_path),
-    )
-    return StoredMemory(number, unpack_owner((*row[23:], *_NO_STAMP)), record, created_at, expired_at)
-
-
-def unpack_link(row: Row) -> Link:
-    """Build a link from the columns of `memory_queries.LINKS`."""
-    source, target, type_, strength, created_at = row
-    return Link(unpack(source), unpack(target), unpack(type_), strength, created_at)
-
-
-def hex_json(packed: Iterable[str | bytes]) -> str | None:
-    """Return packed values as the JSON list of hexadecimal digits that the queries compare with, None for none."""
-    values = [(value.encode() if isinstance(value, str) else value).hex().upper() for value in packed]
-    return json.dumps(values) if values else None
+    owner = _OWNER.build(row[_WIDTH:])
+    return StoredMemory(number, owner, _RECORD.build(row[3:_WIDTH]), created_at, expired_at)
 
 
 _SEARCHED = ("tier", "trust", "source")
@@ -395,18 +283,16 @@ class SqliteMemoryChange:
 
     def find(self, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""
-        row = self._rows(LATEST, id=pack_id(id_))
-        return unpack_memory(row[0]) if row else None
+        row = self._rows(LATEST, id=id_)
+        return build_memory(row[0]) if row else None
 
     def alike(self, digest: str, bands: Sequence[int]) -> list[StoredMemory]:
         """Return the live memories with that digest or any of those bands, by number."""
-        return [
-            unpack_memory(row) for row in self._rows(ALIKE, digest=pack_text(digest), bands=json.dumps(list(bands)))
-        ]
+        return [build_memory(row) for row in self._rows(ALIKE, digest=digest, bands=listed(bands))]
 
     def links(self, ids: Sequence[str]) -> list[Link]:
         """Return the links that start or end at one of these memories; sorted by source, target, type."""
-        found = {unpack_link(row) for id_ in dict.fromkeys(ids) for row in self._rows(LINKS_OF, id=pack_id(id_))}
+        found = {_LINK.build(row) for id_ in dict.fromkeys(ids) for row in self._rows(LINKS_OF, id=id_)}
         return sorted(found, key=lambda link: (link.source, link.target, link.type))
 
     def add(self, write: MemoryWrite, *, created_at: float, expired_at: float | None = None) -> int:
@@ -414,11 +300,11 @@ class SqliteMemoryChange:
         owner = write.owner
         if owner.session and not write.is_placed:
             write = replace(write, owner=replace(owner, position=self._next_position(owner.session)))
-        check_memory(write, read_embedding(self._db), created_at, expired_at)
-        if self._rows(rows.PLACE, kind="memory", id=pack_id(owner.id)):
+        write = check_memory(write, read_embedding(self._db), created_at, expired_at)
+        if self._rows(owners.LIVE, kind="memory", ids=listed([owner.id])):
             raise live_version_exists(owner.id)
         change = self._begin()
-        self._db.execute(OUTDATE, (change.space, pack_id(owner.id)))
+        self._db.execute(OUTDATE, (change.space, owner.id))
         number = change.add(write.owner, write.passages, created_at=created_at, expired_at=expired_at)
         insert_version(change, number, write, is_latest=True, is_live=expired_at is None)
         self._mark(owner.id)
@@ -428,8 +314,7 @@ class SqliteMemoryChange:
         """Set the record of a version; its text, tags and passages stay as they are."""
         old = self._version(number)
         if old is not None:
-            check_record(old.owner.id, record)
-            self._db.execute(REVISE, (*pack_record(record), number))
+            self._db.execute(REVISE, {"owner": number, **_RECORD.pack(record, f"memory {old.owner.id!r}")})
             if any(getattr(old.record, name) != getattr(record, name) for name in _SEARCHED):
                 self._begin().mark()
             if is_shown:
@@ -440,7 +325,7 @@ class SqliteMemoryChange:
         old = self._version(number)
         if old is not None:
             check_times(f"memory {old.owner.id!r}", at)
-            check_record(old.owner.id, record)
+            checked(record, f"memory {old.owner.id!r}")
             if old.expired_at is None:
                 self._begin().expire(number, at)
                 self._db.execute("DELETE FROM memory_bands WHERE owner = ?", (number,))
@@ -452,17 +337,17 @@ class SqliteMemoryChange:
         latest = None if old is None else self.find(old.owner.id)
         if old is None or latest is None or latest.number != old.number:
             raise not_latest(number)
-        check_record(old.owner.id, record)
+        record = checked(record, f"memory {old.owner.id!r}")
         if old.expired_at is None:
             self.revise(number, record)
             return number
         refuse_wide(f"memory {old.owner.id!r}", *bands)
-        if self._rows(rows.PLACE, kind="memory", id=pack_id(old.owner.id)):
+        if self._rows(owners.LIVE, kind="memory", ids=listed([old.owner.id])):
             raise live_version_exists(old.owner.id)
         write = replace(read_version(self._db, old), record=record, bands=tuple(bands))
         change = self._begin()
         change.remove(number)
-        self._db.execute(OUTDATE, (change.space, pack_id(old.owner.id)))
+        self._db.execute(OUTDATE, (change.space, old.owner.id))
         revived = change.add(write.owner, write.passages, created_at=old.created_at)
         insert_version(change, revived, write, is_latest=True, is_live=True)
         self._mark(old.owner.id)
@@ -472,148 +357,97 @@ class SqliteMemoryChange:
         """Delete memories with all that hangs on them; return how many versions went."""
         gone = 0
         for id_ in dict.fromkeys(ids):
-            key = pack_id(id_)
-            for row in self._rows(VERSIONS, id=key):
+            for row in self._rows(VERSIONS, id=id_):
                 gone += self._begin().remove(row[0])
-            self._delete("DELETE FROM links WHERE namespace = ? AND (source = ? OR target = ?)", key, key)
+            self._transaction.drop("links", source=id_)
+            self._transaction.drop("links", target=id_)
             self.drop_block(id_)
             self.settle_due([id_])
         return gone
 
     def link(self, link: Link) -> None:
         """Write a link in the place of the one with the same ends and type."""
-        check_entry(link)
-        self._db.execute(
-            "INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                self._begin().space,
-                pack_id(link.source),
-                pack_id(link.target),
-                pack_text(link.type),
-                link.strength,
-                link.created_at,
-            ),
-        )
+        self._transaction.put(link)
         self._mark_known(link.source)
 
     def unlink(self, source: str, target: str, type_: str | None = None) -> int:
         """Delete the links from one memory to another, of one type or of all, and return how many there were."""
-        ends = (pack_id(source), pack_id(target))
-        if type_ is None:
-            gone = self._delete("DELETE FROM links WHERE namespace = ? AND source = ? AND target = ?", *ends)
-        else:
-            one = "DELETE FROM links WHERE namespace = ? AND source = ? AND target = ? AND type = ?"
-            gone = self._delete(one, *ends, pack_text(type_))
+        of_type = {} if type_ is None else {"type": type_}
+        gone = self._transaction.drop("links", source=source, target=target, **of_type)
         if gone:
             self._mark_known(source)
         return gone
 
     def set_block(self, block: MirroredBlock) -> None:
         """Record what both sides agree on for one memory."""
-        row = (self._begin().space, pack_id(block.id), pack_text(block.page), pack_hash(block.digest))
-        self._db.execute("INSERT OR REPLACE INTO mirror_blocks VALUES (?, ?, ?, ?)", row)
+        self._transaction.put(block)
 
     def drop_block(self, id_: str) -> None:
         """Forget that a memory has a block."""
-        self._delete("DELETE FROM mirror_blocks WHERE namespace = ? AND id = ?", pack_id(id_))
+        self._transaction.drop("mirror_blocks", id=id_)
 
     def set_page(self, page: MirroredPage) -> None:
         """Record the state of a page."""
-        check_entry(page)
-        row = (self._begin().space, pack_text(page.page), page.size, page.mtime_ns, pack_hash(page.sha256))
-        self._db.execute("INSERT OR REPLACE INTO mirror_pages VALUES (?, ?, ?, ?, ?)", row)
+        self._transaction.put(page)
 
     def drop_page(self, page: str) -> None:
         """Forget a page."""
-        self._delete("DELETE FROM mirror_pages WHERE namespace = ? AND page = ?", pack_text(page))
+        self._transaction.drop("mirror_pages", page=page)
 
     def settle_due(self, ids: Sequence[str]) -> None:
         """Say that the Markdown of these memories is as it should be."""
         for id_ in ids:
-            self._delete("DELETE FROM mirror_due WHERE namespace = ? AND id = ?", pack_id(id_))
+            self._transaction.drop("mirror_due", id=id_)
 
     def put_note(self, note: Note) -> None:
         """Write a note in the place of the one with the same kind and id."""
-        check_entry(note)
-        row = (self._begin().space, pack_text(note.kind), pack_text(note.id), note.at, pack_text(note.body))
-        self._db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?, ?)", row)
+        self._transaction.put(note)
 
     def drop_note(self, kind: str, id_: str) -> None:
         """Delete a note."""
-        self._delete("DELETE FROM notes WHERE namespace = ? AND kind = ? AND id = ?", pack_text(kind), pack_text(id_))
+        self._transaction.drop("notes", kind=kind, id=id_)
 
     @property
     def _db(self) -> sqlite3.Connection:
         return self._transaction.db
 
     def _version(self, number: int) -> StoredMemory | None:
-        found = self._rows(OF_NUMBERS, numbers=json.dumps([int(number)]))
-        return unpack_memory(found[0]) if found else None
-
-    def _delete(self, sql: str, *values: str | bytes) -> int:
-        change = self._transaction.known()
-        return self._db.execute(sql, (change.space, *values)).rowcount if change else 0
+        found = self._rows(OF_NUMBERS, numbers=listed([int(number)]))
+        return build_memory(found[0]) if found else None
 
     def _mark(self, id_: str) -> None:
-        self._db.execute("INSERT OR IGNORE INTO mirror_due VALUES (?, ?)", (self._begin().space, pack_id(id_)))
+        add_rows(self._db, SCHEMA["mirror_due"], [{"namespace": self._begin().space, "id": id_}], twice=True)
 
     def _mark_known(self, id_: str) -> None:
         if self.find(id_) is not None:
             self._mark(id_)
 
     def _next_position(self, session: str) -> int:
-        ((position,),) = self._rows(rows.LAST_POSITION, session=pack_id(session))
+        ((position,),) = self._rows(owners.LAST_POSITION, session=session)
         return 0 if position is None else int(position) + 1
 
 
 def insert_version(change: Change, number: int, write: MemoryWrite, *, is_latest: bool, is_live: bool) -> None:
-    """Write what a version of a memory has besides its owner and passages."""
+    """Write what a version of a memory, as `check_memory` returned it, has besides its owner and passages."""
     db, space = change.db, change.space
-    values = (pack_id(write.owner.id), int(is_latest), pack_text(write.digest), *pack_record(write.record))
-    db.execute(ADD, (number, space, *values))
+    beside = {"owner": number, "id": write.owner.id, "is_latest": int(is_latest), "digest": write.digest}
+    put(db, space, write.record, **beside)
+    own = {"namespace": space, "owner": number}
     if is_live:
-        bands = [(space, band, number) for band in set(write.bands)]
-        db.executemany("INSERT INTO memory_bands VALUES (?, ?, ?)", bands)
-    dates = [(space, number, since, until) for since, until in set(write.dates)]
-    db.executemany("INSERT INTO memory_dates VALUES (?, ?, ?, ?)", dates)
+        add_rows(db, SCHEMA["memory_bands"], [{**own, "band": band} for band in set(write.bands)])
+    dates = [{**own, "since": since, "until": until} for since, until in set(write.dates)]
+    add_rows(db, SCHEMA["memory_dates"], dates)
 
 
 def read_version(db: sqlite3.Connection, stored: StoredMemory) -> MemoryWrite:
     """Return what a version of a memory was written from, but for its bands, which a past one has not kept."""
     found = db.execute(WRITTEN, (stored.number,)).fetchall()
     passages = tuple(
-        NewPassage(unpack(id_), Chunk(unpack(text), start, end, unpack(heading)), token_ids, vector)
-        for id_, text, start, end, heading, token_ids, vector in found
+        NewPassage(id_, form_of(Chunk).build(chunk), token_ids, vector) for id_, *chunk, token_ids, vector in found
     )
     dates = db.execute("SELECT since, until FROM memory_dates WHERE owner = ?", (stored.number,)).fetchall()
     ((digest,),) = db.execute("SELECT digest FROM memories WHERE owner = ?", (stored.number,)).fetchall()
-    return MemoryWrite(stored.owner, passages, stored.record, unpack(digest), (), tuple(dates), is_placed=True)
-
-
-_TABLES = (
-    "memory_bands",
-    "memory_dates",
-    "memories",
-    "links",
-    "mirror_due",
-    "mirror_blocks",
-    "mirror_pages",
-    "notes",
-    "episodes",
-    "entities",
-    "aliases",
-    "relations",
-    "mentions",
-    "happenings",
-    "knowledge_items",
-    "agent_contexts",
-    "issues",
-    "issue_memories",
-    "issue_events",
-    "reversals",
-    "reversal_memories",
-    "counts",
-)
+    return MemoryWrite(stored.owner, passages, stored.record, digest, (), tuple(dates), is_placed=True)
 
 
 class SqliteMemories:
@@ -635,12 +469,12 @@ class SqliteMemories:
 
     def memory(self, namespace: str, id_: str) -> StoredMemory | None:
         """Return the latest version of a memory, live or archived."""
-        found = self._read(LATEST, namespace, id=pack_id(id_))
-        return unpack_memory(found[0]) if found else None
+        found = self._read(LATEST, namespace, id=id_)
+        return build_memory(found[0]) if found else None
 
     def memories(self, namespace: str, selection: Selection) -> list[StoredMemory]:
         """Return the latest versions that a selection chooses, in its order."""
-        keys = [(number, unpack(id_), time) for number, id_, time in self._selected(namespace, selection)]
+        keys = self._selected(namespace, selection)
         if selection.order == "id":
             keys.sort(key=lambda key: key[1])
         else:
@@ -656,24 +490,23 @@ class SqliteMemories:
 
     def versions(self, namespace: str, id_: str) -> list[StoredMemory]:
         """Return every version of a memory, oldest first."""
-        return [unpack_memory(row) for row in self._read(VERSIONS, namespace, id=pack_id(id_))]
+        return [build_memory(row) for row in self._read(VERSIONS, namespace, id=id_)]
 
     def memory_digests(self, namespace: str) -> list[tuple[int, str, str]]:
         """Return (number, id, digest) of the latest versions, by number."""
-        found = self._read(DIGESTS, namespace)
-        return [(number, unpack(id_), unpack(digest)) for number, id_, digest in found]
+        return self._read(DIGESTS, namespace)
 
     def memory_records(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, StoredMemory]:
         """Return the versions with these numbers, live or past."""
-        found = self._read(OF_NUMBERS, namespace, numbers=numbers_json(owner_numbers))
-        return {row[0]: unpack_memory(row) for row in found}
+        found = self._read(OF_NUMBERS, namespace, numbers=listed_numbers(owner_numbers))
+        return {row[0]: build_memory(row) for row in found}
 
     def links(self, namespace: str, ids: Sequence[str] | None = None) -> list[Link]:
         """Return the links that start or end at one of these memories, or all; sorted by source, target, type."""
         if ids is not None and not ids:
             return []
-        found = self._read(LINKS, namespace, ids=hex_json(map(pack_id, ids or ())))
-        return sorted(map(unpack_link, found), key=lambda link: (link.source, link.target, link.type))
+        found = self._read(LINKS, namespace, ids=listed_or_none(ids or ()))
+        return sorted(map(_LINK.build, found), key=lambda link: (link.source, link.target, link.type))
 
     def dated(
         self, namespace: str, since: float, until: float, *, as_of: float | None = None
@@ -694,29 +527,25 @@ class SqliteMemories:
 
     def due(self, namespace: str) -> list[str]:
         """Return the ids of the memories whose Markdown is due, sorted."""
-        return sorted(unpack(id_) for (id_,) in self._read(DUE, namespace))
+        return sorted(id_ for (id_,) in self._read(DUE, namespace))
 
     def blocks(self, namespace: str, ids: Sequence[str] | None = None) -> list[MirroredBlock]:
         """Return what is known of the blocks of these memories in Markdown, or of all, by id."""
         if ids is None:
             found = self._read(BLOCKS, namespace)
         else:
-            each = (self._read(BLOCK, namespace, id=pack_id(id_)) for id_ in dict.fromkeys(ids))
+            each = (self._read(BLOCK, namespace, id=id_) for id_ in dict.fromkeys(ids))
             found = [row for rows in each for row in rows]
-        blocks = [MirroredBlock(unpack(id_), unpack(page), unpack(digest)) for id_, page, digest in found]
-        return sorted(blocks, key=lambda block: block.id)
+        return sorted(map(_BLOCK.build, found), key=lambda block: block.id)
 
     def pages(self, namespace: str) -> list[MirroredPage]:
         """Return what is known of pages, by name."""
-        found = self._read(PAGES, namespace)
-        pages = [MirroredPage(unpack(page), size, mtime_ns, unpack(sha256)) for page, size, mtime_ns, sha256 in found]
-        return sorted(pages, key=lambda page: page.page)
+        return sorted(map(_PAGE.build, self._read(PAGES, namespace)), key=lambda page: page.page)
 
     def notes(self, namespace: str | None, kind: str) -> list[Note]:
         """Return the notes of one kind, of one namespace or of all, by time, ties by id, then by body."""
-        found = self._read(NOTES, namespace, kind=pack_text(kind))
-        notes = [Note(unpack(kind_), unpack(id_), at, unpack(body)) for kind_, id_, at, body in found]
-        return sorted(notes, key=lambda note: (note.at, note.id, note.body))
+        found = self._read(NOTES, namespace, kind=kind)
+        return sorted(map(_NOTE.build, found), key=lambda note: (note.at, note.id, note.body))
 
     def erase_namespace(self, namespace: str) -> int:
         """Delete everything that a namespace holds, and its name, as one change; return how many owners went."""
@@ -733,8 +562,9 @@ class SqliteMemories:
             change.mark()
             change.finish()
             for erased in filter(None, [space, *beside]):
-                for table in _TABLES:
-                    db.execute(f"DELETE FROM {table} WHERE namespace = ?", (erased,))
+                for table in reversed(TABLES):
+                    if table.has_namespace:
+                        drop(db, table.name, namespace=erased)
                 db.execute("DELETE FROM namespaces WHERE number = ?", (erased,))
             return gone
 
@@ -770,21 +600,20 @@ class SqliteMemories:
         return self._read(
             SELECTED,
             namespace,
-            ids=hex_json(map(pack_id, selection.ids)),
-            tiers=hex_json(selection.tiers),
-            statuses=hex_json(selection.statuses),
-            tags=hex_json(map(pack_text, selection.tags)),
-            sources=hex_json(map(pack_text, selection.sources)),
-            sessions=hex_json(map(pack_id, selection.sessions)),
-            categories=hex_json(map(pack_text, selection.categories)),
+            ids=listed_or_none(selection.ids),
+            tiers=listed_or_none(selection.tiers),
+            statuses=listed_or_none(selection.statuses),
+            tags=listed_or_none(selection.tags),
+            sources=listed_or_none(selection.sources),
+            sessions=listed_or_none(selection.sessions),
+            categories=listed_or_none(selection.categories),
             since=selection.since,
             until=selection.until,
         )
 
     def _read(self, sql: str, namespace: str | None, **values: str | bytes | float | None) -> list[Row]:
-        name = None if namespace is None else pack_text(namespace)
         with self._connections.reading() as db:
-            return db.execute(sql, {"namespace": name, **values}).fetchall()
+            return db.execute(sql, {"namespace": namespace, **values}).fetchall()
 
 
 def _remove_all(change: Change) -> int:

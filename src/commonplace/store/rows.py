@@ -1,387 +1,293 @@
-"""Pack and unpack values of SQLite columns.
+"""Turn records into rows and rows into records, as the schema says.
 
-A text is stored as TEXT. Three sorts of text are stored as a BLOB whose first byte tells which: canonical UUIDs and
-SHA-256 sums because that takes half the room, and texts with lone surrogates because SQLite's UTF-8 cannot hold them.
+What no store could keep is refused or mended here, once for all kinds of records: a number beyond 64 bits, a time that
+is not a number, and characters that no database holds.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from functools import lru_cache
-from typing import Any
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from operator import attrgetter
+from typing import Any, Final, Generic, TypeVar
 
-from commonplace.types import Chunk, FileStamp, IndexEntry, Owner, Passage
-
-_UUID_TAG = b"U"
-_HASH_TAG = b"H"
-_SURROGATES_TAG = b"S"
-
-_is_uuid = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
-_is_hash = re.compile(r"[0-9a-f]{64}").fullmatch
+from commonplace.errors import UsageError
+from commonplace.store.dialect import Database, insert
+from commonplace.store.schema import SCHEMA, Column, Table, table_of
+from commonplace.text.characters import storable, storable_json
 
 Row = tuple[Any, ...]
 """One row as the driver gives it: the columns' types are the schema's, which no type checker sees."""
+Values = dict[str, Any]
+"""What a row holds by column: texts, lists as JSON or once decoded as tuples, numbers, bytes; None for nothing."""
+
+T = TypeVar("T")
+
+_INT64: Final = 2**63
 
 
-def pack_text(text: str) -> str | bytes:
-    """Return a text as it is stored, whatever code points it has."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return _SURROGATES_TAG + text.encode("utf-8", "surrogatepass")
-    return text
+@dataclass(frozen=True)
+class Form(Generic[T]):
+    """How the records of one class stand in their table.
+
+    Attributes:
+        columns: those that hold the record's fields, in the order of the fields.
+    """
+
+    record: type[T]
+    table: Table
+    columns: tuple[Column, ...]
+
+    def names(self, alias: str = "") -> str:
+        """Return the columns for a SELECT, in the order that `build` takes."""
+        before = f"{alias}." if alias else ""
+        return ", ".join(f'{before}"{column.name}"' for column in self.columns)
+
+    def pack(self, record: T, name: object = None) -> Values:
+        """Return what a row holds of a record, by column; see `checked`."""
+        return self.row(checked(record, name))
+
+    def row(self, record: T) -> Values:
+        """Return what a row holds of a record that `checked` has returned."""
+        values = _values_of(self)(record)
+        row = dict(zip((column.name for column in self.columns), values, strict=True))
+        for column, encode in _encoders(self):
+            row[column] = encode(row[column])
+        return row
+
+    def build(self, row: Sequence[Any]) -> T:
+        """Return the record of a row."""
+        return self.record(*self.decode(row))
+
+    def decode(self, row: Sequence[Any]) -> Sequence[Any]:
+        """Return the fields of a row's record, in their order."""
+        decoders = _decoders(self)
+        if not decoders:
+            return row
+        values = list(row)
+        for place, decode in decoders:
+            values[place] = decode(values[place])
+        return values
 
 
-def pack_id(text: str) -> str | bytes:
-    """Return an id as it is stored: a canonical UUID takes 17 bytes."""
-    if len(text) == 36 and _is_uuid(text):
-        return _UUID_TAG + bytes.fromhex(text.replace("-", ""))
-    return pack_text(text)
+def form_of(record: type[T]) -> Form[T]:
+    """Return how records of a class are stored."""
+    form: Form[T] = _form_of(record)  # type: ignore[arg-type] # a class is hashable
+    return form
 
 
-def pack_hash(text: str) -> str | bytes:
-    """Return a SHA-256 sum as it is stored: lower-case hexadecimal takes 33 bytes."""
-    if _is_hash(text):
-        return _HASH_TAG + bytes.fromhex(text)
-    return pack_text(text)
+@cache
+def _form_of(record: Any) -> Form[Any]:
+    table = table_of(record)
+    return Form(record, table, table.record_columns)
 
 
-def pack_texts(texts: tuple[str, ...]) -> str | bytes:
-    """Return a tuple of texts as it is stored: JSON, or "" for none."""
-    return pack_text(json.dumps(texts, ensure_ascii=False, separators=(",", ":"))) if texts else ""
+def put(db: Database, namespace: int, record: Any, **beside: Any) -> None:
+    """Write a record that `checked` has returned in the place of the one with its key.
+
+    Where rows are told apart by a number alone, it is a new one.
+
+    Args:
+        beside: columns that hold none of its fields.
+    """
+    form = form_of(type(record))
+    row = {"namespace": namespace, **beside, **form.row(record)}
+    add_row(db, form.table, row, replaces=bool(form.table.unique) or not form.table.is_numbered)
 
 
-def unpack(value: str | bytes) -> str:
-    """Return the text that any of the packing functions was given."""
-    if isinstance(value, str):
-        return value
-    if value[:1] == _UUID_TAG:
-        digits = value.hex()
-        return f"{digits[2:10]}-{digits[10:14]}-{digits[14:18]}-{digits[18:22]}-{digits[22:]}"
-    return value[1:].decode("utf-8", "surrogatepass") if value[:1] == _SURROGATES_TAG else value[1:].hex()
+def add_row(db: Database, table: Table, row: Values, *, replaces: bool = False) -> None:
+    """Write a row, in the place of the one with its key or else as a new one."""
+    db.execute(insert(table, tuple(row), "replace" if replaces else "refuse"), row)
 
 
-def unpack_texts(value: str | bytes) -> tuple[str, ...]:
-    """Return the tuple that `pack_texts` was given."""
-    return _listed(unpack(value))
+def add_rows(db: Database, table: Table, rows: Sequence[Values], *, twice: bool = False) -> None:
+    """Write new rows; with `twice`, those that are there already stay as they are."""
+    if rows:
+        db.executemany(insert(table, tuple(rows[0]), "keep" if twice else "refuse"), rows)
+
+
+def drop(db: Database, table: str, **key: Any) -> int:
+    """Delete the rows that have these values; return how many there were."""
+    condition = " AND ".join(f'"{name}" = :{name}' for name in key)
+    return int(db.execute(f"DELETE FROM {SCHEMA[table].name} WHERE {condition}", key).rowcount)  # noqa: S608
+
+
+def checked(record: T, name: object = None) -> T:
+    """Return a record as it is kept: with U+FFFD for what no database holds in a text.
+
+    Args:
+        name: what messages call it; else its class and id.
+
+    Raises:
+        UsageError: a name or label holds such a character, a number needs more than 64 bits, or a time or share is not
+            a number.
+    """
+    name = name or _Named(record)
+    mended = {}
+    for column in form_of(type(record)).columns:
+        value = getattr(record, column.name)
+        check = _CHECKS.get(column.role)
+        if check and value is not None and (kept := check(name, column, value)) is not value:
+            mended[column.name] = kept
+    return replace(record, **mended) if mended else record  # type: ignore[type-var]
+
+
+def refuse_unstorable(what: object, *names: str) -> None:
+    """Refuse names and labels with a character that no database holds.
+
+    Raises:
+        UsageError: one holds NUL or half of a surrogate pair.
+    """
+    for name in names:
+        if storable(name) != name:
+            raise UsageError(
+                f"{what} {name!r:.80} holds NUL or half of a surrogate pair, which no store can keep",
+                remedy="give it without such characters",
+            )
+
+
+def check_times(name: object, *times: float | None) -> None:
+    """Refuse a time that is not a number; None and the infinities are times.
+
+    Args:
+        name: what it is of, put into words only where it is refused.
+
+    Raises:
+        UsageError: one is NaN.
+    """
+    if any(time is not None and math.isnan(time) for time in times):
+        raise UsageError(f"a time of {name} is not a number", remedy="give seconds since the epoch")
+
+
+def refuse_wide(name: object, *integers: int) -> None:
+    """Refuse an integer beyond 64 bits.
+
+    Raises:
+        UsageError: naming it.
+    """
+    for integer in integers:
+        if not -_INT64 <= integer < _INT64:
+            raise UsageError(f"{integer} in {name} needs more than 64 bits; the limit is 2^63 - 1")
+
+
+class _Named:
+    """What a record is called in a message, put into words only where it is refused."""
+
+    def __init__(self, record: object) -> None:
+        self._record = record
+
+    def __str__(self) -> str:
+        kind = _WORDS.get(type(self._record).__name__, type(self._record).__name__.lower())
+        id_ = getattr(self._record, "id", getattr(self._record, "name", None))
+        return kind if id_ is None else f"{kind} {id_!r:.80}"
+
+
+_WORDS: Final[Mapping[str, str]] = {
+    "MemoryRecord": "memory",
+    "KnowledgeRecord": "knowledge",
+    "ContextRecord": "the context of agent",
+    "IssueEvent": "an event on an issue",
+    "Reversal": "what undoes an issue",
+    "MirroredPage": "page",
+    "FileStamp": "the stamp of a file",
+}
+
+
+def _name(name: object, column: Column, value: str) -> str:
+    if storable(value) is not value:
+        refuse_unstorable(f"the {column.name} of {name},", value)
+    return value
+
+
+def _names(name: object, column: Column, value: tuple[str, ...]) -> tuple[str, ...]:
+    for each in value:
+        _name(name, column, each)
+    return value
+
+
+def _text(_name: object, _column: Column, value: str) -> str:
+    return storable(value)
+
+
+def _texts(_name: object, _column: Column, value: tuple[str, ...]) -> tuple[str, ...]:
+    mended = tuple(map(storable, value))
+    return value if mended == value else mended
+
+
+def _json(_name: object, _column: Column, value: str) -> str:
+    return storable_json(value)
+
+
+def _time(name: object, _column: Column, value: float) -> float:
+    check_times(name, value)
+    return value
+
+
+def _times(name: object, _column: Column, value: tuple[float, ...]) -> tuple[float, ...]:
+    check_times(name, *value)
+    return value
+
+
+def _number(name: object, _column: Column, value: int) -> int:
+    refuse_wide(name, value)
+    return value
+
+
+def _real(name: object, column: Column, value: float) -> float:
+    if math.isnan(value):
+        raise UsageError(f"the {column.name} of {name} is not a number", remedy="give a number")
+    return value
+
+
+_CHECKS: Final[Mapping[str, Callable[[object, Column, Any], Any]]] = {
+    **dict.fromkeys(("id", "label", "word", "digest"), _name),
+    **dict.fromkeys(("ids", "labels"), _names),
+    "text": _text,
+    "texts": _texts,
+    "json": _json,
+    "time": _time,
+    "times": _times,
+    "number": _number,
+    "real": _real,
+}
+"""By role, what refuses or mends a value."""
+
+
+def _listed(values: tuple[Any, ...]) -> str:
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":")) if values else ""
 
 
 @lru_cache(maxsize=1024)
-def _listed(text: str) -> tuple[str, ...]:
+def unlisted(text: str) -> tuple[Any, ...]:
+    """Return the tuple that a column of a list holds."""
     return tuple(json.loads(text)) if text else ()
 
 
-def text_bytes(text: str) -> int:
-    """Return the length of a text in UTF-8, lone surrogates counted as three bytes."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+def decoded(column: Column, value: Any) -> Any:
+    """Return what a column holds: a tuple for a list, a truth for a flag."""
+    if value is None:
+        return None
+    if column.is_list:
+        return unlisted(value)
+    return bool(value) if column.role == "flag" else value
 
 
-def pack_owner(owner: Owner) -> Row:
-    """Return id, type, phase, path, root, session, position, at, title, tags, references, summary, as stored."""
-    return (
-        pack_id(owner.id),
-        pack_text(owner.type),
-        pack_text(owner.phase),
-        pack_text(owner.path),
-        pack_text(owner.root),
-        pack_id(owner.session),
-        owner.position,
-        owner.at,
-        pack_text(owner.title),
-        pack_texts(owner.tags),
-        pack_texts(owner.references),
-        pack_text(owner.summary),
-    )
+@cache
+def _values_of(form: Form[Any]) -> Callable[[Any], tuple[Any, ...]]:
+    return attrgetter(*(column.name for column in form.columns))
 
 
-def pack_stamp(stamp: FileStamp) -> Row:
-    """Return the columns of a file stamp in the order of `file_stamps`, but for the owner."""
-    return pack_hash(stamp.sha256), stamp.size, stamp.mtime_ns, pack_text(stamp.recipe)
+@cache
+def _encoders(form: Form[Any]) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+    lists = [(column.name, _listed) for column in form.columns if column.is_list]
+    return (*lists, *((column.name, int) for column in form.columns if column.role == "flag"))
 
 
-def unpack_owner(row: Row) -> Owner:
-    """Build an owner from the columns of `queries.OWNERS`, but for the number."""
-    # Ten thousand owners are read to compare a directory with them, and most of their values are ready.
-    values: list[Any] = [unpack(value) if type(value) is bytes else value for value in row]
-    id_, kind, title, summary, tags, type_, phase, references, path, root, session, position, at, *stamp = values
-    return Owner(
-        id_,
-        kind,
-        title,
-        summary,
-        _listed(tags),
-        type_,
-        phase,
-        _listed(references),
-        path,
-        root,
-        session,
-        position,
-        at,
-        None if stamp[0] is None else FileStamp(*stamp),
-    )
-
-
-def unpack_passage(row: Row) -> Passage:
-    """Build a passage from the columns of `queries.PASSAGES`."""
-    number, id_, owner, ordinal, text, start_line, end_line, heading = row
-    return Passage(number, unpack(id_), owner, ordinal, Chunk(unpack(text), start_line, end_line, unpack(heading)))
-
-
-def unpack_entry(row: Row) -> IndexEntry:
-    """Build an index entry from the columns of `queries.ENTRIES`."""
-    number, owner, name, kind, type_, phase, tags, title, path, heading, summary, text, token_ids, vector = row
-    return IndexEntry(
-        number,
-        owner,
-        unpack(name),
-        kind,
-        unpack(type_),
-        unpack(phase),
-        unpack_texts(tags),
-        unpack(title),
-        unpack(path),
-        unpack(heading),
-        unpack(summary),
-        unpack(text),
-        token_ids,
-        vector,
-    )
-
-
-LIVE_VECTOR = """CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = 'switched_from')
-            THEN coalesce((SELECT x.vector FROM next_vectors x WHERE x.number = v.number), v.vector)
-            ELSE v.vector END"""
-"""The vector of a passage `v`. After a change of embedder it waits beside the old one until it is moved there."""
-
-_OLD = "(SELECT value FROM meta WHERE key = 'switched_from')"
-_NEW = "(SELECT value FROM meta WHERE key = 'switched_to')"
-_OLD_KNOWLEDGE = "(SELECT value FROM meta WHERE key = 'switched_from_knowledge')"
-_NEW_KNOWLEDGE = "(SELECT value FROM meta WHERE key = 'switched_to_knowledge')"
-LIVE_STAMP = f"""CASE WHEN k.embedder != '' AND k.embedder = {_OLD_KNOWLEDGE}
-            THEN {_NEW_KNOWLEDGE} ELSE k.embedder END"""
-LIVE_RECIPE = f"""CASE WHEN {_OLD} != '' AND NOT instr(s.recipe, {_NEW})
-            THEN replace(s.recipe, {_OLD}, {_NEW}) ELSE s.recipe END"""
-"""The embedder of a knowledge item `k` and the recipe of a file's stamp `s`, which still name the old one till then."""
-
-OWNERS = f"""
-    SELECT o.number, o.id, o.kind, o.title, o.summary, o.tags, o.type, o.phase, o."references", o.path, o.root,
-        o.session, o.position, o.at, s.sha256, s.size, s.mtime_ns, {LIVE_RECIPE}
-    FROM json_each(:numbers) j
-        CROSS JOIN owners o ON o.number = j.value
-        LEFT JOIN file_stamps s ON s.owner = o.number
-    WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
-"""  # noqa: S608 - SQL of ours
-
-ARTIFACTS = f"""
-    SELECT o.number, o.id, o.kind, o.title, o.summary, o.tags, o.type, o.phase, o."references", o.path, o.root,
-        o.session, o.position, o.at, s.sha256, s.size, s.mtime_ns, {LIVE_RECIPE}
-    FROM owners o INDEXED BY owners_by_filter
-        LEFT JOIN file_stamps s ON s.owner = o.number
-    WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
-        AND o.kind = 'artifact' AND o.path != '' AND o.expired_at IS NULL
-"""  # noqa: S608 - SQL of ours
-
-ARTIFACT_TYPES = """
-    SELECT o.type, max(o.tags != '')
-    FROM owners o INDEXED BY owners_by_filter
-    WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
-        AND o.kind = 'artifact' AND o.expired_at IS NULL
-    GROUP BY o.type
-"""
-
-PASSAGES = """
-    SELECT p.number, p.id, p.owner, p.ordinal, p.text, p.start_line, p.end_line, p.heading
-    FROM json_each(:numbers) j
-        CROSS JOIN passages p ON p.number = j.value
-    WHERE p.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
-"""
-
-PASSAGES_OF = """
-    SELECT p.number
-    FROM json_each(:numbers) j
-        CROSS JOIN passages p ON p.owner = j.value
-    WHERE p.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
-"""
-
-REPEATED_HEADINGS = """
-    SELECT p.number
-    FROM json_each(:numbers) j
-        CROSS JOIN passages p ON p.number = j.value
-    WHERE p.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND p.heading != ''
-        AND (
-            SELECT coalesce(nullif(sum(instr(q.text, q.heading) > 0), 0), count(*))
-            FROM passages q
-            WHERE q.owner = p.owner AND q.heading = p.heading
-        ) > 1
-"""
-
-TOKENS = f"""
-    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind
-    FROM json_each(:numbers) j
-        CROSS JOIN passage_vectors v ON v.number = j.value
-        CROSS JOIN owners o ON o.number = v.owner
-    WHERE v.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
-"""  # noqa: S608 - SQL of ours
-
-TAIL = f"""
-    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind
-    FROM passage_vectors v
-        CROSS JOIN owners o ON o.number = v.owner
-    WHERE v.number >= coalesce(
-            (SELECT next_passage FROM changes WHERE number <= :change ORDER BY number DESC LIMIT 1), 1
-        )
-        AND v.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND v.is_past = 0
-    ORDER BY v.number
-"""  # noqa: S608 - SQL of ours
-
-ENTRIES = f"""
-    SELECT p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading, o.summary, p.text,
-        v.token_ids, {LIVE_VECTOR}
-    FROM json_each(:numbers) j
-        CROSS JOIN passages p ON p.number = j.value
-        CROSS JOIN passage_vectors v ON v.number = p.number
-        CROSS JOIN owners o ON o.number = p.owner
-        CROSS JOIN namespaces n ON n.number = p.namespace
-    WHERE n.name = :namespace
-"""  # noqa: S608 - SQL of ours
-
-ENTRIES_BETWEEN = f"""
-    SELECT p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading, o.summary, p.text,
-        v.token_ids, {LIVE_VECTOR}
-    FROM passages p
-        CROSS JOIN passage_vectors v ON v.number = p.number
-        CROSS JOIN owners o ON o.number = p.owner
-        CROSS JOIN namespaces n ON n.number = p.namespace
-    WHERE p.number >= :first AND p.number < :end AND v.is_past = 0
-    ORDER BY p.number
-    LIMIT :limit
-"""  # noqa: S608 - SQL of ours
-
-NUMBERS_OF_CHANGES = """
-    SELECT
-        coalesce((SELECT next_passage FROM changes WHERE number <= :change ORDER BY number DESC LIMIT 1), 1),
-        coalesce((SELECT next_passage FROM changes WHERE number <= :upto ORDER BY number DESC LIMIT 1), 1)
-"""
-"""First passage number of the changes (change, upto] and the one after their last: numbers ascend with changes."""
-
-PENDING = """
-    SELECT
-        (
-            SELECT count(*) FROM passage_vectors v
-            WHERE v.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND v.is_past = 0
-                AND v.number >= coalesce(
-                    (SELECT next_passage FROM changes WHERE number <= :change ORDER BY number DESC LIMIT 1), 1
-                )
-        ),
-        (SELECT count(*) FROM deletions WHERE change > :change)
-"""
-
-DELETED = "SELECT number FROM deletions WHERE change > :change AND change <= :upto ORDER BY number"
-
-HAS_SESSIONS = """
-    SELECT EXISTS (
-        SELECT 1 FROM owners
-        WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND session != ''
-            AND expired_at IS NULL
-    )
-"""
-
-NEIGHBOURS = """
-    WITH asked AS (
-        SELECT p.number, o.namespace, o.session, o.position
-        FROM json_each(:numbers) j
-            CROSS JOIN passages p ON p.number = j.value
-            CROSS JOIN owners o ON o.number = p.owner
-        WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND o.session != ''
-            AND o.expired_at IS NULL
-    ),
-    beside AS (
-        SELECT a.number, a.namespace, a.session, (
-            SELECT max(b.position) FROM owners b
-            WHERE b.namespace = a.namespace AND b.session = a.session AND b.session != '' AND b.expired_at IS NULL
-                AND b.position < a.position
-        ) AS position
-        FROM asked a
-        UNION
-        SELECT a.number, a.namespace, a.session, (
-            SELECT min(b.position) FROM owners b
-            WHERE b.namespace = a.namespace AND b.session = a.session AND b.session != '' AND b.expired_at IS NULL
-                AND b.position > a.position
-        ) AS position
-        FROM asked a
-    )
-    SELECT DISTINCT a.number, p.number
-    FROM beside a
-        CROSS JOIN owners o
-            ON o.namespace = a.namespace AND o.session = a.session AND o.session != '' AND o.expired_at IS NULL
-                AND o.position = a.position
-        CROSS JOIN passages p ON p.owner = o.number
-    ORDER BY 1, 2
-"""
-
-MATCHING = """
-    SELECT o.number
-    FROM owners o INDEXED BY owners_by_filter
-    WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
-        AND (:kinds IS NULL OR instr(:kinds, o.kind))
-        AND (:types IS NULL OR hex(CAST(o.type AS BLOB)) IN (SELECT value FROM json_each(:types)))
-        AND (:phases IS NULL OR o.phase = '' OR hex(CAST(o.phase AS BLOB)) IN (SELECT value FROM json_each(:phases)))
-        AND o.expired_at IS NULL AND (:as_of IS NULL OR o.created_at <= :as_of)
-"""
-"""The wanted values come as JSON lists of hexadecimal digits: JSON in SQLite ends a string at a NUL.
-
-Kinds are few and none is part of another: they come as one text, and each of a hundred thousand owners costs little.
-"""
-
-MATCHING_PAST = """
-    SELECT o.number
-    FROM owners o INDEXED BY owners_past
-    WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
-        AND (:kinds IS NULL OR instr(:kinds, o.kind))
-        AND (:types IS NULL OR hex(CAST(o.type AS BLOB)) IN (SELECT value FROM json_each(:types)))
-        AND (:phases IS NULL OR o.phase = '' OR hex(CAST(o.phase AS BLOB)) IN (SELECT value FROM json_each(:phases)))
-        AND o.expired_at > :as_of AND o.created_at <= :as_of
-"""
-
-PATHS = """
-    SELECT number, path
-    FROM owners INDEXED BY owners_by_path
-    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND kind = 'artifact' AND path != ''
-        AND expired_at IS NULL
-"""
-
-PLACE = """
-    SELECT session, position FROM owners
-    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND kind = :kind AND id = :id
-        AND expired_at IS NULL
-"""
-
-NUMBER = """
-    SELECT number FROM owners
-    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND kind = :kind AND id = :id
-        AND expired_at IS NULL
-"""
-
-LAST_POSITION = """
-    SELECT max(position) FROM owners
-    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND session = :session AND session != ''
-        AND expired_at IS NULL
-"""
-
-TAGGED = """
-    SELECT owner FROM owner_tags
-    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND tag = :tag
-"""
-
-COUNTS = """
-    SELECT coalesce(sum(owners), 0), coalesce(sum(passages), 0), coalesce(sum(text_bytes), 0),
-        coalesce(sum(owners) FILTER (WHERE kind = 'artifact'), 0),
-        coalesce(sum(owners) FILTER (WHERE kind = 'memory'), 0),
-        coalesce(sum(owners) FILTER (WHERE kind = 'knowledge'), 0)
-    FROM counts
-    WHERE :namespace IS NULL OR namespace = (SELECT number FROM namespaces WHERE name = :namespace)
-"""
+@cache
+def _decoders(form: Form[Any]) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
+    places = tuple(enumerate(form.columns))
+    lists = [(place, unlisted) for place, column in places if column.is_list]
+    return (*lists, *((place, bool) for place, column in places if column.role == "flag"))

@@ -88,6 +88,7 @@ class Table:
     Attributes:
         about: what a reader of the database must know; the columns are listed beside it.
         key: the columns that tell its rows apart. A number at its end is unique in the whole table.
+        unique: other columns that do, where there are any: a record that is put takes the place of one that has them.
         record: the dataclass whose fields it holds, in columns of the same names.
         is_exported: the columns that hold fields are in an export, but for those that are derived or in `told`.
         told: fields that the line of an export tells in which the row stands, as the entity of a name.
@@ -100,6 +101,7 @@ class Table:
     record: type | None = None
     is_exported: bool = False
     told: tuple[str, ...] = ()
+    unique: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
@@ -390,6 +392,7 @@ TABLES: Final = (
         "`content` is empty where `memory` and `version` hold the text.",
         record=Episode,
         is_exported=True,
+        unique=("namespace", "id"),
     ),
     Table(
         "entities",
@@ -413,6 +416,7 @@ TABLES: Final = (
         "`attributes` is a JSON object. A merged entity has `expired_at` and `merged_into`.",
         record=Entity,
         is_exported=True,
+        unique=("namespace", "id"),
     ),
     Table(
         "aliases",
@@ -458,6 +462,7 @@ TABLES: Final = (
         "facts. `stage` is 2 if expired or retracted, else 1 if `valid_to` is set, else 0.",
         record=Relation,
         is_exported=True,
+        unique=("namespace", "id"),
     ),
     Table(
         "mentions",

@@ -8,24 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.errors import StoreMissingError
-from commonplace.store import rows
-from commonplace.store import rows as queries
+from commonplace.store import owners as queries
 from commonplace.store.connection import Connections, PrivateConnections
 from commonplace.store.database import copy, make, refuse_unreadable, stands_at
+from commonplace.store.dialect import listed, listed_numbers
 from commonplace.store.embeddings import SqliteReembedding
 from commonplace.store.filters import matching_owners
 from commonplace.store.graph_contract import is_reserved
 from commonplace.store.memories import SqliteMemories
-from commonplace.store.records import Values, hanging_rows, read_rows
-from commonplace.store.rows import pack_id, pack_text, unpack
+from commonplace.store.records import hanging_rows, read_rows
+from commonplace.store.rows import Row, Values, check_times
 from commonplace.store.schema import Table
 from commonplace.store.writes import (
     Change,
-    check_times,
     create_namespace,
     current_change,
     namespace_number,
-    numbers_json,
     read_embedding,
     refuse_other_maker,
     refuse_reembedding,
@@ -185,30 +183,30 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
     def namespaces(self, *, with_texts: bool = False) -> list[str]:
         """Return the names, sorted; with those that hold the texts of graphs, or without."""
         with self._connections.reading() as db:
-            names = [unpack(name) for (name,) in db.execute("SELECT name FROM namespaces")]
+            names = [name for (name,) in db.execute("SELECT name FROM namespaces")]
         return sorted(name for name in names if with_texts or not is_reserved(name))
 
     def artifacts(self, namespace: str) -> list[tuple[int, Owner]]:
         """Return (owner number, owner) of every artifact that came from a file, by path."""
         with self._connections.reading() as db:
-            found = db.execute(queries.ARTIFACTS, {"namespace": pack_text(namespace)}).fetchall()
-        return sorted(((row[0], rows.unpack_owner(row[1:])) for row in found), key=lambda item: item[1].path)
+            found = db.execute(queries.ARTIFACTS, {"namespace": namespace}).fetchall()
+        return sorted(((row[0], queries.build_owner(row[1:])) for row in found), key=lambda item: item[1].path)
 
     def artifact_types(self, namespace: str) -> dict[str, bool]:
         """Return of what types the artifacts are, and whether some artifact of the type has tags."""
         with self._connections.reading() as db:
-            found = db.execute(queries.ARTIFACT_TYPES, {"namespace": pack_text(namespace)}).fetchall()
-        return {unpack(type_): bool(has_tags) for type_, has_tags in found}
+            found = db.execute(queries.ARTIFACT_TYPES, {"namespace": namespace}).fetchall()
+        return {type_: bool(has_tags) for type_, has_tags in found}
 
     def owners(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, Owner]:
         """Return the owners that exist in this namespace, by number; others are absent."""
         return {
-            row[0]: rows.unpack_owner(row[1:]) for row in self._of_numbers(queries.OWNERS, namespace, owner_numbers)
+            row[0]: queries.build_owner(row[1:]) for row in self._of_numbers(queries.OWNERS, namespace, owner_numbers)
         }
 
     def passages(self, namespace: str, numbers: Sequence[int]) -> dict[int, Passage]:
         """Return the passages that exist in this namespace, by number; others are absent."""
-        return {row[0]: rows.unpack_passage(row) for row in self._of_numbers(queries.PASSAGES, namespace, numbers)}
+        return {row[0]: queries.build_passage(row) for row in self._of_numbers(queries.PASSAGES, namespace, numbers)}
 
     def passages_of(self, namespace: str, owner_numbers: Sequence[int]) -> list[int]:
         """Return the numbers of the passages of owners, live or past, ascending."""
@@ -224,41 +222,27 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
 
     def entries(self, namespace: str, numbers: Sequence[int]) -> dict[int, IndexEntry]:
         """Return what the index needs of the passages that exist in this namespace, by number."""
-        return {row[0]: rows.unpack_entry(row) for row in self._of_numbers(queries.ENTRIES, namespace, numbers)}
+        return {row[0]: queries.build_entry(row) for row in self._of_numbers(queries.ENTRIES, namespace, numbers)}
 
     def neighbours(self, namespace: str, numbers: Sequence[int]) -> list[tuple[int, int]]:
         """Return (number, neighbour's number) for passages whose owners stand next to each other in a session."""
         with self._connections.reading() as db:
             # Most namespaces hold no conversation, and asking so costs a hundredth of looking at every passage.
-            (has_sessions,) = db.execute(queries.HAS_SESSIONS, {"namespace": pack_text(namespace)}).fetchone()
+            (has_sessions,) = db.execute(queries.HAS_SESSIONS, {"namespace": namespace}).fetchone()
         return self._of_numbers(queries.NEIGHBOURS, namespace, numbers) if has_sessions else []
 
     def places(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
         """Return session and position of the owners of one kind that exist in this namespace, by id."""
-        found = {}
-        with self._connections.reading() as db:
-            for id_ in ids:
-                wanted = {"namespace": pack_text(namespace), "kind": kind, "id": pack_id(id_)}
-                row = db.execute(queries.PLACE, wanted).fetchone()
-                if row:
-                    found[id_] = (unpack(row[0]), int(row[1]))
-        return found
+        return {id_: (session, position) for id_, _, session, position in self._live(namespace, kind, ids)}
 
     def owner_numbers(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of the live owners of one kind that exist in this namespace, by id."""
-        found = {}
-        with self._connections.reading() as db:
-            for id_ in ids:
-                wanted = {"namespace": pack_text(namespace), "kind": kind, "id": pack_id(id_)}
-                row = db.execute(queries.NUMBER, wanted).fetchone()
-                if row:
-                    found[id_] = int(row[0])
-        return found
+        return {id_: number for id_, number, _, _ in self._live(namespace, kind, ids)}
 
     def last_position(self, namespace: str, session: str) -> int:
         """Return the highest position in a session, -1 when the namespace has no such session; "" is none."""
         with self._connections.reading() as db:
-            wanted = {"namespace": pack_text(namespace), "session": pack_id(session)}
+            wanted = {"namespace": namespace, "session": session}
             (position,) = db.execute(queries.LAST_POSITION, wanted).fetchone()
         return -1 if position is None else int(position)
 
@@ -270,8 +254,7 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
     def counts(self, namespace: str | None = None) -> dict[str, int]:
         """Return `owners`, `passages`, `text_bytes`, `artifacts`, `memories`, `knowledge`; None counts everything."""
         with self._connections.reading() as db:
-            name = None if namespace is None else pack_text(namespace)
-            row = db.execute(queries.COUNTS, {"namespace": name}).fetchone()
+            row = db.execute(queries.COUNTS, {"namespace": namespace}).fetchone()
         return dict(zip(("owners", "passages", "text_bytes", "artifacts", "memories", "knowledge"), row, strict=True))
 
     def entries_since(self, change: int, upto: int) -> Iterator[IndexEntry]:
@@ -286,21 +269,19 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
             with self._connections.reading() as db:
                 bounds = {"first": first, "end": end, "limit": _ENTRIES_A_READ}
                 found = db.execute(queries.ENTRIES_BETWEEN, bounds).fetchall()
-            yield from map(rows.unpack_entry, found)
+            yield from map(queries.build_entry, found)
             first = found[-1][0] + 1 if len(found) == _ENTRIES_A_READ else end
 
     def tail(self, namespace: str, change: int) -> list[TokenEntry]:
         """Return the passages of a namespace written after `change`, by number ascending."""
         with self._connections.reading() as db:
-            found = db.execute(queries.TAIL, {"namespace": pack_text(namespace), "change": change}).fetchall()
+            found = db.execute(queries.TAIL, {"namespace": namespace, "change": change}).fetchall()
         return [TokenEntry(*row) for row in found]
 
     def pending(self, namespace: str, change: int) -> tuple[int, int]:
         """Return how many passages of a namespace were written, and how many of all were deleted, after `change`."""
         with self._connections.reading() as db:
-            written, deleted = db.execute(
-                queries.PENDING, {"namespace": pack_text(namespace), "change": change}
-            ).fetchone()
+            written, deleted = db.execute(queries.PENDING, {"namespace": namespace, "change": change}).fetchone()
         return written, deleted
 
     def deleted_since(self, change: int, upto: int) -> list[int]:
@@ -330,7 +311,11 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
         finally:
             connections.close()
 
-    def _of_numbers(self, sql: str, namespace: str, numbers: Sequence[int]) -> list[rows.Row]:
+    def _live(self, namespace: str, kind: Kind, ids: Sequence[str]) -> list[Row]:
         with self._connections.reading() as db:
-            values = {"namespace": pack_text(namespace), "numbers": numbers_json(numbers)}
+            return db.execute(queries.LIVE, {"namespace": namespace, "kind": kind, "ids": listed(ids)}).fetchall()
+
+    def _of_numbers(self, sql: str, namespace: str, numbers: Sequence[int]) -> list[Row]:
+        with self._connections.reading() as db:
+            values = {"namespace": namespace, "numbers": listed_numbers(numbers)}
             return db.execute(sql, values).fetchall()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from commonplace.store.rows import Row, pack_text
+from commonplace.store.rows import Row, checked, drop, put
 from commonplace.store.writes import Change, change_is_over, create_namespace, namespace_number
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ class Transaction:
         self.is_over = False
         self._writer = db
         self._namespace = namespace
-        self._name = pack_text(namespace)
         self._change: Change | None = None
 
     @property
@@ -60,11 +59,21 @@ class Transaction:
             change = self._change = Change.begin(self.db, create_namespace(self.db, self._namespace))
         return change
 
+    def put(self, record: Any, **beside: Any) -> None:
+        """Write a record of this namespace in the place of the one with its key; see `rows.put`."""
+        kept = checked(record)  # before a namespace is made for it
+        put(self.db, self.begin().space, kept, **beside)
+
+    def drop(self, table: str, **key: Any) -> int:
+        """Delete the rows of this namespace that have these values; return how many there were."""
+        change = self.known()
+        return drop(self.db, table, namespace=change.space, **key) if change else 0
+
     def rows(self, sql: str, **values: Any) -> list[Row]:
         """Return what a query finds, with all that was written in this transaction."""
         if self._change is not None:
             self._change.flush()
-        return self.db.execute(sql, {"namespace": self._name, **values}).fetchall()
+        return self.db.execute(sql, {"namespace": self._namespace, **values}).fetchall()
 
     def finish(self) -> None:
         """Write what was collected, and the record of the change where it needs one."""
@@ -99,7 +108,7 @@ class StoredSpace(SpaceReading):
 
     def __init__(self, connections: Connections, namespace: str) -> None:
         self._connections = connections
-        self._name = pack_text(namespace)
+        self._name = namespace
 
     @contextmanager
     def reading(self) -> Iterator[At]:

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import json
-import math
 import os
-import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
-from commonplace.store.contract import MirroredPage, Note
-from commonplace.store.rows import Row, pack_id, pack_owner, pack_stamp, pack_text, text_bytes, unpack, unpack_texts
-from commonplace.types import Embedding, FileStamp, Kind, Link, MemoryRecord, MemoryWrite, NewPassage, Owner, OwnerWrite
-
-_INT64 = 2**63
+from commonplace.store.dialect import Database
+from commonplace.store.rows import (
+    Values,
+    add_row,
+    add_rows,
+    check_times,
+    checked,
+    drop,
+    form_of,
+    refuse_unstorable,
+    refuse_wide,
+    unlisted,
+)
+from commonplace.store.schema import SCHEMA
+from commonplace.types import Chunk, Embedding, FileStamp, Kind, MemoryWrite, NewPassage, Owner, OwnerWrite
 
 
 def settle(writes: Sequence[OwnerWrite], embedding: Embedding | None) -> list[OwnerWrite]:
-    """Return the writes that are to happen, in the order given.
+    """Return the writes that are to happen, as they are kept, in the order given.
 
     Of writes with the same kind and id, or the same kind and non-empty path, the last one counts.
 
@@ -39,16 +47,9 @@ def settle(writes: Sequence[OwnerWrite], embedding: Embedding | None) -> list[Ow
         keys = {("id", owner.kind, owner.id)} | ({("path", owner.kind, owner.path)} if owner.path else set())
         if seen.isdisjoint(keys):
             seen |= keys
-            check_write(write, embedding)
-            kept.append(write)
+            kept.append(check_write(write, embedding))
     kept.reverse()
     return kept
-
-
-def check_write(write: OwnerWrite, embedding: Embedding | None) -> None:
-    """Refuse a write that cannot be kept; see `settle`."""
-    _check_owner(write.owner, write.passages)
-    _refuse_foreign_vectors(write, embedding)
 
 
 def upgrade_command(name: str) -> str:
@@ -149,100 +150,60 @@ def not_latest(number: int) -> StoreError:
     return StoreError(f"version {number} is not the latest of a memory", remedy="revive the latest one")
 
 
-def check_memory(write: MemoryWrite, embedding: Embedding | None, created_at: float, expired_at: float | None) -> None:
-    """Refuse a version of a memory that a store cannot keep; its position must be the one that it will have.
+def check_memory(
+    write: MemoryWrite, embedding: Embedding | None, created_at: float, expired_at: float | None
+) -> MemoryWrite:
+    """Return a version of a memory as it is kept; its position must be the one that it will have.
 
     Raises:
-        UsageError: its owner is of another kind or of a file, or a number does not fit a store.
+        UsageError: its owner is of another kind or of a file, or a number or name does not fit a store.
+        StoreError: a vector is not of the store's embedder.
+    """
+    refuse_other_kind(write.owner, "memory", "a memory")
+    kept = check_write(OwnerWrite(write.owner, write.passages), embedding)
+    name = f"memory {write.owner.id!r}"
+    refuse_wide(name, *write.bands)
+    check_times(name, created_at, expired_at, *(end for date in write.dates for end in date))
+    return replace(write, owner=kept.owner, passages=kept.passages, record=checked(write.record, name))
+
+
+def refuse_other_kind(owner: Owner, kind: Kind, what: str) -> None:
+    """Refuse an owner of another kind, or of a file.
+
+    Raises:
+        UsageError: saying which it is.
+    """
+    if owner.kind != kind or owner.path or owner.stamp:
+        found = f"of the file {owner.path!r}" if owner.kind == kind else f"of the kind {owner.kind!r}"
+        raise UsageError(f"{owner.id!r} is {found}, not {what}", remedy="put it as an owner")
+
+
+def check_write(write: OwnerWrite, embedding: Embedding | None) -> OwnerWrite:
+    """Return an owner with passages as it is kept; an empty vector is made later.
+
+    Raises:
+        UsageError: a number or a name does not fit a store.
         StoreError: a vector is not of the store's embedder.
     """
     owner = write.owner
-    if owner.kind != "memory" or owner.path or owner.stamp:
-        what = f"of the file {owner.path!r}" if owner.kind == "memory" else f"of the kind {owner.kind!r}"
-        raise UsageError(f"{owner.id!r} is {what}, not a memory", remedy="put it as an owner")
-    check_write(OwnerWrite(owner, write.passages), embedding)
-    check_record(owner.id, write.record)
-    name = f"memory {owner.id!r}"
-    refuse_wide(name, *write.bands)
-    check_times(name, created_at, expired_at, *(end for date in write.dates for end in date))
-
-
-def check_record(name: str, record: MemoryRecord) -> None:
-    """Refuse a record with a number that does not fit a store.
-
-    Raises:
-        UsageError: one is not a number, or needs more than 64 bits.
-    """
-    name = f"memory {name!r}"
-    refuse_wide(name, record.version, record.use_count, record.review_count)
-    check_times(name, record.born_at, record.last_used, record.promoted_at, *record.uses)
-    if math.isnan(record.trust) or math.isnan(record.strength):
-        raise UsageError(f"trust or strength of {name} is not a number", remedy="give numbers")
-
-
-def check_entry(entry: Link | MirroredPage | Note) -> None:
-    """Refuse a link, page or note with a number that does not fit a store.
-
-    Raises:
-        UsageError: one is not a number, or needs more than 64 bits.
-    """
-    if isinstance(entry, MirroredPage):
-        refuse_wide(f"page {entry.page!r}", entry.size, entry.mtime_ns)
-    elif isinstance(entry, Note):
-        check_times(f"{entry.kind} {entry.id!r}", entry.at)
-    else:
-        name = f"the link from {entry.source!r} to {entry.target!r}"
-        check_times(name, entry.created_at)
-        if math.isnan(entry.strength):
-            raise UsageError(f"the strength of {name} is not a number", remedy="give a number")
-
-
-def check_times(name: object, *times: float | None) -> None:
-    """Refuse a time that is not a number; None and the infinities are times.
-
-    Args:
-        name: what it is of, put into words only where it is refused.
-
-    Raises:
-        UsageError: one is NaN.
-    """
-    if any(time is not None and math.isnan(time) for time in times):
-        raise UsageError(f"a time of {name} is not a number", remedy="give seconds since the epoch")
-
-
-def _check_owner(owner: Owner, passages: Sequence[NewPassage]) -> None:
     name = f"{owner.kind} {owner.id!r}"
-    check_times(name, owner.at)
-    refuse_wide(name, owner.position)
+    kept = checked(owner, name)
     if owner.stamp:
-        refuse_wide(name, owner.stamp.size, owner.stamp.mtime_ns)
-    for passage in passages:
-        refuse_wide(name, passage.chunk.start_line, passage.chunk.end_line)
-
-
-def refuse_wide(name: object, *integers: int) -> None:
-    """Refuse an integer beyond 64 bits.
-
-    Raises:
-        UsageError: naming it.
-    """
-    for integer in integers:
-        if not -_INT64 <= integer < _INT64:
-            raise UsageError(f"{integer} in {name} needs more than 64 bits; the limit is 2^63 - 1")
-
-
-def _refuse_foreign_vectors(write: OwnerWrite, embedding: Embedding | None) -> None:
-    """Refuse a vector of another length than the embedder's; an empty one is made later."""
-    if embedding is None:
-        return
-    own = embedding.of(write.owner.kind)
+        checked(owner.stamp, name)
+    own = embedding.of(owner.kind) if embedding else None
     for passage in write.passages:
-        if passage.vector and len(passage.vector) != own.dimensions:
+        refuse_unstorable("the id of passage", passage.id)
+        if own and passage.vector and len(passage.vector) != own.dimensions:
             raise StoreError(
                 f"the vector of passage {passage.id!r} has {len(passage.vector)} dimensions, the store's embedder"
                 f" {own.name} has {own.dimensions}",
                 remedy="embed with the embedder of the store",
             )
+    chunks = [checked(passage.chunk, name) for passage in write.passages]
+    if all(chunk is passage.chunk for chunk, passage in zip(chunks, write.passages, strict=True)):
+        return write if kept is owner else replace(write, owner=kept)
+    passages = [replace(passage, chunk=chunk) for chunk, passage in zip(chunks, write.passages, strict=True)]
+    return OwnerWrite(kept, tuple(passages))
 
 
 STAMP_KEYS: Final = ("embedder", "embedder_version", "dimensions", "embedders_of_kinds")
@@ -250,50 +211,68 @@ NEXT: Final = "next_"
 """Begins the names under which `meta` keeps the stamp of the embedder that is to come."""
 
 
-def current_change(db: sqlite3.Connection) -> int:
+def current_change(db: Database) -> int:
     """Return the last number of the change sequence."""
     return int(db.execute("SELECT max(number) FROM changes").fetchone()[0])
 
 
-def namespace_number(db: sqlite3.Connection, namespace: str) -> int | None:
+def namespace_number(db: Database, namespace: str) -> int | None:
     """Return the number of a namespace, None when there is none of that name."""
-    row = db.execute("SELECT number FROM namespaces WHERE name = ?", (pack_text(namespace),)).fetchone()
+    row = db.execute("SELECT number FROM namespaces WHERE name = :name", {"name": namespace}).fetchone()
     return row and int(row[0])
 
 
-def create_namespace(db: sqlite3.Connection, namespace: str) -> int:
-    """Return the number of a namespace, new or old."""
-    db.execute("INSERT OR IGNORE INTO namespaces (name) VALUES (?)", (pack_text(namespace),))
+def create_namespace(db: Database, namespace: str) -> int:
+    """Return the number of a namespace, new or old.
+
+    Raises:
+        UsageError: its name holds what no database keeps.
+    """
     number = namespace_number(db, namespace)
-    assert number is not None
+    if number is None:
+        refuse_unstorable("the namespace", namespace)
+        db.execute("INSERT INTO namespaces (name) VALUES (:name)", {"name": namespace})
+        number = namespace_number(db, namespace)
+        assert number is not None
     return number
 
 
-def read_embedding(db: sqlite3.Connection, which: str = "") -> Embedding | None:
+def read_embedding(db: Database, which: str = "") -> Embedding | None:
     """Return the stamp of the stored vectors, or with `NEXT` of those that are to take their place."""
     values = dict(db.execute("SELECT key, value FROM meta"))
     if f"{which}embedder" not in values:
         return None
     name, version, dimensions = (values[f"{which}{key}"] for key in STAMP_KEYS[:3])
-    others = json.loads(unpack(values.get(f"{which}{STAMP_KEYS[3]}", "[]")))
-    return Embedding(
-        unpack(name), unpack(version), int(dimensions), tuple((kind, Embedding(*stamp)) for kind, stamp in others)
-    )
+    others = json.loads(values.get(f"{which}{STAMP_KEYS[3]}", "[]"))
+    return Embedding(name, version, int(dimensions), tuple((kind, Embedding(*stamp)) for kind, stamp in others))
 
 
-def set_embedding(db: sqlite3.Connection, embedding: Embedding, which: str = "") -> None:
+def set_embedding(db: Database, embedding: Embedding, which: str = "") -> None:
     """Write the stamp of the stored vectors, or with `NEXT` of those that are to take their place."""
     others = [(kind, (each.name, each.version, each.dimensions)) for kind, each in embedding.others]
-    values = (
-        pack_text(embedding.name),
-        pack_text(embedding.version),
-        str(embedding.dimensions),
-        pack_text(json.dumps(others)),
-    )
-    db.executemany(
-        "INSERT OR REPLACE INTO meta VALUES (?, ?)",
-        [(f"{which}{key}", value) for key, value in zip(STAMP_KEYS, values, strict=True)],
-    )
+    values = (embedding.name, embedding.version, str(embedding.dimensions), json.dumps(others))
+    for key, value in zip(STAMP_KEYS, values, strict=True):
+        refuse_unstorable("the embedder", value)
+        add_row(db, SCHEMA["meta"], {"key": f"{which}{key}", "value": value}, replaces=True)
+
+
+_OWNERS = form_of(Owner)
+_STAMPS = form_of(FileStamp)
+_CHUNKS = form_of(Chunk)
+
+_BY_ID = """
+    SELECT number FROM owners
+    WHERE namespace = :namespace AND kind = :kind AND id = :id AND expired_at IS NULL
+"""
+_BY_PATH = """
+    SELECT number FROM owners
+    WHERE namespace = :namespace AND kind = :kind AND path = :path AND path != '' AND expired_at IS NULL
+"""
+_UPDATE_OWNER = f"""
+    UPDATE owners SET {", ".join(f'"{column.name}" = :{column.name}' for column in _OWNERS.columns)},
+        change = :change, created_at = :created_at
+    WHERE number = :number
+"""  # noqa: S608 - names of ours
 
 
 @dataclass(slots=True)
@@ -307,21 +286,21 @@ class _Tally:
 class Change:
     """One change under way: it hands out numbers, collects rows, and `finish` writes what was collected."""
 
-    db: sqlite3.Connection
+    db: Database
     space: int
     number: int
     next_owner: int
     next_passage: int
     _tallies: defaultdict[tuple[int, str], _Tally] = field(default_factory=lambda: defaultdict(_Tally))
-    _passages: list[Row] = field(default_factory=list)
-    _vectors: list[Row] = field(default_factory=list)
-    _tags: list[Row] = field(default_factory=list)
-    _stamps: list[Row] = field(default_factory=list)
+    _passages: list[Values] = field(default_factory=list)
+    _vectors: list[Values] = field(default_factory=list)
+    _tags: list[Values] = field(default_factory=list)
+    _stamps: list[Values] = field(default_factory=list)
     _deleted: list[int] = field(default_factory=list)
     _is_due: bool = False
 
     @classmethod
-    def begin(cls, db: sqlite3.Connection, space: int) -> Change:
+    def begin(cls, db: Database, space: int) -> Change:
         """Start the next change of the sequence, in the namespace with number `space`."""
         sql = "SELECT number + 1, next_owner, next_passage FROM changes ORDER BY number DESC LIMIT 1"
         return cls(db, space, *db.execute(sql).fetchone())
@@ -353,14 +332,8 @@ class Change:
         """Write a new owner row, live or past, and return its number."""
         number = self.next_owner
         self.next_owner += 1
-        self.db.execute(
-            """
-            INSERT INTO owners (number, namespace, kind, change, created_at, expired_at, id, type, phase, path, root,
-                                session, position, at, title, tags, "references", summary)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            (number, self.space, owner.kind, self.number, created_at, expired_at, *pack_owner(owner)),
-        )
+        row = {"number": number, "namespace": self.space, "change": self.number, "expired_at": expired_at}
+        add_row(self.db, _OWNERS.table, {**row, "created_at": created_at, **_OWNERS.row(owner)})
         self._fill(number, owner, passages, is_past=expired_at is not None)
         return number
 
@@ -431,11 +404,12 @@ class Change:
     def flush(self) -> None:
         """Write what was collected, so that it can be read."""
         db = self.db
-        db.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._passages)
-        db.executemany("INSERT INTO passage_vectors VALUES (?, ?, ?, ?, ?, ?)", self._vectors)
-        db.executemany("INSERT INTO owner_tags VALUES (?, ?, ?)", self._tags)
-        db.executemany("INSERT INTO file_stamps VALUES (?, ?, ?, ?, ?)", self._stamps)
-        db.executemany("INSERT INTO deletions VALUES (?, ?)", [(self.number, number) for number in self._deleted])
+        add_rows(db, SCHEMA["passages"], self._passages)
+        add_rows(db, SCHEMA["passage_vectors"], self._vectors)
+        add_rows(db, SCHEMA["owner_tags"], self._tags)
+        add_rows(db, SCHEMA["file_stamps"], self._stamps)
+        deleted = [{"change": self.number, "number": number} for number in self._deleted]
+        add_rows(db, SCHEMA["deletions"], deleted)
         db.executemany(
             """
             INSERT INTO counts VALUES (?, ?, ?, ?, ?)
@@ -449,20 +423,10 @@ class Change:
             collected.clear()
 
     def _find(self, owner: Owner) -> tuple[int | None, int | None]:
-        by_id = self.db.execute(
-            "SELECT number FROM owners WHERE namespace = ? AND kind = ? AND id = ? AND expired_at IS NULL",
-            (self.space, owner.kind, pack_id(owner.id)),
-        ).fetchone()
-        by_path = (
-            owner.path
-            and self.db.execute(
-                """
-                SELECT number FROM owners
-                WHERE namespace = ? AND kind = ? AND path = ? AND path != '' AND expired_at IS NULL
-                """,
-                (self.space, owner.kind, pack_text(owner.path)),
-            ).fetchone()
-        )
+        """Return the numbers of the live owners that have its id and its path."""
+        values = {"namespace": self.space, "kind": owner.kind, "id": owner.id, "path": owner.path}
+        by_id = self.db.execute(_BY_ID, values).fetchone()
+        by_path = owner.path and self.db.execute(_BY_PATH, values).fetchone()
         return by_id[0] if by_id else None, by_path[0] if by_path else None
 
     def _clear(self, number: int) -> bool:
@@ -482,7 +446,7 @@ class Change:
         self.db.execute("DELETE FROM file_stamps WHERE owner = ?", (number,))
         self.db.executemany(
             "DELETE FROM owner_tags WHERE namespace = ? AND tag = ? AND owner = ?",
-            [(self.space, pack_text(tag), number) for tag in set(unpack_texts(tags))],
+            [(self.space, tag, number) for tag in set(unlisted(tags))],
         )
         if kind == "knowledge":
             self.db.execute("DELETE FROM knowledge_items WHERE owner = ?", (number,))
@@ -503,7 +467,7 @@ class Change:
         tally = self._tallies[self.space, kind]
         tally.owners -= 1
         passages = self.db.execute(
-            "SELECT number, length(CAST(text AS BLOB)) - (typeof(text) = 'blob') FROM passages WHERE owner = ?",
+            "SELECT number, length(CAST(text AS BLOB)) FROM passages WHERE owner = ?",
             (number,),
         ).fetchall()
         tally.passages -= len(passages)
@@ -511,63 +475,38 @@ class Change:
         self._deleted += [passage for passage, _ in passages]
 
     def _update_owner(self, number: int, owner: Owner, at: float) -> None:
-        self.db.execute(
-            """
-            UPDATE owners SET id = ?, type = ?, phase = ?, path = ?, root = ?, session = ?, position = ?, at = ?,
-                              title = ?, tags = ?, "references" = ?, summary = ?, change = ?, created_at = ?
-            WHERE number = ?
-            """,
-            (*pack_owner(owner), self.number, at, number),
-        )
+        values = {"number": number, "change": self.number, "created_at": at, **_OWNERS.row(owner)}
+        self.db.execute(_UPDATE_OWNER, values)
 
     def _fill(self, number: int, owner: Owner, passages: Sequence[NewPassage], *, is_past: bool) -> None:
         """Collect the rows that hang on an owner."""
         if not is_past:
             self._tallies[self.space, owner.kind].owners += 1
-        self._tags += [(self.space, pack_text(tag), number) for tag in set(owner.tags)]
+        self._tags += [{"namespace": self.space, "tag": tag, "owner": number} for tag in set(owner.tags)]
         if owner.stamp:
-            self._stamps.append((number, *pack_stamp(owner.stamp)))
+            self._stamps.append({"owner": number, **_STAMPS.row(owner.stamp)})
         for ordinal, passage in enumerate(passages):
             self._add_passage(number, ordinal, passage, is_past=is_past)
             if not is_past:
                 self._tallies[self.space, owner.kind].passages += 1
-                self._tallies[self.space, owner.kind].text_bytes += text_bytes(passage.chunk.text)
+                self._tallies[self.space, owner.kind].text_bytes += len(passage.chunk.text.encode())
         self.mark()
 
     def _add_passage(self, owner: int, ordinal: int, passage: NewPassage, *, is_past: bool) -> None:
-        chunk, number = passage.chunk, self.next_passage
+        number = self.next_passage
         self.next_passage += 1
-        self._passages.append(
-            (
-                number,
-                self.space,
-                owner,
-                ordinal,
-                pack_id(passage.id),
-                chunk.start_line,
-                chunk.end_line,
-                pack_text(chunk.heading),
-                pack_text(chunk.text),
-            )
-        )
-        self._vectors.append((number, self.space, owner, passage.token_ids, passage.vector, int(is_past)))
+        own = {"number": number, "namespace": self.space, "owner": owner}
+        self._passages.append({**own, "ordinal": ordinal, "id": passage.id, **_CHUNKS.row(passage.chunk)})
+        arrays = {"token_ids": passage.token_ids, "vector": passage.vector}
+        self._vectors.append({**own, **arrays, "is_past": int(is_past)})
 
 
-def restamp(db: sqlite3.Connection, space: int, stamps: Sequence[tuple[str, str, FileStamp]]) -> None:
+def restamp(db: Database, space: int, stamps: Sequence[tuple[str, str, FileStamp]]) -> None:
     """Set root and stamp of the artifacts with the given paths; paths that are not there are passed over."""
     for path, root, stamp in stamps:
-        found = db.execute(
-            """
-            SELECT number FROM owners
-            WHERE namespace = ? AND kind = 'artifact' AND path = ? AND path != '' AND expired_at IS NULL
-            """,
-            (space, pack_text(path)),
-        ).fetchone()
+        found = db.execute(_BY_PATH, {"namespace": space, "kind": "artifact", "path": path}).fetchone()
         if found:
-            db.execute("UPDATE owners SET root = ? WHERE number = ?", (pack_text(root), found[0]))
-            db.execute("INSERT OR REPLACE INTO file_stamps VALUES (?, ?, ?, ?, ?)", (found[0], *pack_stamp(stamp)))
-
-
-def numbers_json(numbers: Iterable[int]) -> str:
-    """Return numbers as the JSON that `json_each` takes: one parameter, however many numbers, in the order of pages."""
-    return json.dumps(sorted(map(int, numbers)))
+            refuse_unstorable("the root", root)
+            db.execute("UPDATE owners SET root = :root WHERE number = :number", {"root": root, "number": found[0]})
+            drop(db, "file_stamps", owner=found[0])
+            add_row(db, _STAMPS.table, {"owner": found[0], **_STAMPS.pack(stamp)})

@@ -27,7 +27,7 @@ from commonplace.types import Link, MemoryWrite
 from commonplace.types.graph import Alias, Happening, Mention
 
 NOW = 1_772_355_600.0  # 2026-03-01T09:00:00Z
-IDS = ("a", "b", "Ünï\ud800", FULL_MEMORY_OWNER.id)
+IDS = ("a", "b", "Ünï\ue000", FULL_MEMORY_OWNER.id)
 PAGES = {"memory/2026-03-01.md": "## 09:00 Café\n", "memory/n/MEMORY.md": "# Decisions\n", "vault/notes/a.md": ""}
 
 
@@ -37,7 +37,7 @@ def fill(directory: Path) -> None:
     add(store, written("a", "one", tags=("t",), dates=((1.0, 2.0),)), written("b", "two", session="s"), at=10.0)
     update(store, written("a", "one", "more", version=2), 20.0)
     expire(store, "b", 25.0)
-    add(store, MemoryWrite(FULL_MEMORY_OWNER, (), FULL_RECORD, is_placed=True), written("Ünï\ud800", "\0"), name="m")
+    add(store, MemoryWrite(FULL_MEMORY_OWNER, (), FULL_RECORD, is_placed=True), written("Ünï\ue000", "\x01"), name="m")
     store.put_owners("n", [file("f", "src/a.py", "def f(): ...")], at=5.0)
     with store.change_memories("n") as change:
         change.link(Link("a", "b", "related", 0.5, 3.0))

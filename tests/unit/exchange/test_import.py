@@ -40,7 +40,7 @@ WEEK = (
         "a", "We chose Postgres for billing", at=20.0, tags=["db"], category="decision", version=2, born_at=10.0
     ),
     memory_line("b", "Lunch was late", until=30.0, status="archived", uses=[11.0, 12.5], use_count=2, strength=1.5),
-    memory_line("é\0", "Third said this", session="s", tier="medium", metadata={"n": [1, None]}),
+    memory_line("é\x01", "Third said this", session="s", tier="medium", metadata={"n": [1, None]}),
     link_line("a", "b", strength=0.5, created_at=3.0),
     owner_line("f", "def f():", "...", path="src/a.py", stamp={"sha256": "ab" * 32, "size": 3, "mtime_ns": 7}),
 )
@@ -70,7 +70,7 @@ def test_versions_times_and_use_are_kept(store: Store, week: Path) -> None:
     assert archived.record == MemoryRecord(
         "Lunch was late", status="archived", uses=(11.0, 12.5), use_count=2, strength=1.5
     )
-    assert store.memory(NAMESPACE, "é\0").record.metadata == '{"n": [1, null]}'  # type: ignore[union-attr]
+    assert store.memory(NAMESPACE, "é\x01").record.metadata == '{"n": [1, null]}'  # type: ignore[union-attr]
     assert store.links(NAMESPACE) == [Link("a", "b", "related", 0.5, 3.0)]
     [(number, owner)] = store.artifacts(NAMESPACE)
     passages = store.passages(NAMESPACE, store.passages_of(NAMESPACE, [number]))

@@ -20,9 +20,9 @@ from commonplace.types.ledger import Issue, IssueEvent, IssueSelection, Reversal
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
 ISSUE = Issue(
     "commonplace-00000001",
-    "Merge 2 memories \ud800",
+    "Merge 2 memories \ue000",
     "merge",
-    ("a\0", "b"),
+    ("a\x01", "b"),
     notes='{"memory_ids": ["a", "b"]}\nblocked: no',
     status="closed",
     labels=("consolidation:merge",),

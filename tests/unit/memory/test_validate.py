@@ -56,7 +56,7 @@ def test_what_cannot_be_kept_is_named_with_limit_and_remedy(values: dict[str, An
 
 
 def test_force_takes_what_looks_binary_and_nothing_else() -> None:
-    assert validate_memory({"content": "a\0b"}, force=True).content == "a\0b"
+    assert validate_memory({"content": "a\0b"}, force=True).content == "a\ufffdb"
     with pytest.raises(UsageError, match="empty"):
         validate_memory({"content": "\0"}, force=True)
 

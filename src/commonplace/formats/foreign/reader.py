@@ -19,11 +19,11 @@ from commonplace.errors import NotFoundError, UsageError
 from commonplace.files import read_file
 from commonplace.formats import strict_json
 from commonplace.formats.yaml import DEEPEST
+from commonplace.text.characters import storable
 from commonplace.types import FileProblem, Origin, Status, Tier
 
 # Any fixed UUID will do; changing it would give every memory without an id another one at the next import.
 _NAMES: Final = uuid.UUID("6d0f4f2a-5f43-5d1c-9a3e-0c7b8f1d2e64")
-_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _HASHTAG: Final = re.compile(r"(?<!\S)#([^\W\d][\w/-]*)")
 _WIKILINK: Final = re.compile(r"\[\[([^\[\]|#\n]{1,300})(?:[|#][^\[\]\n]{0,300})?\]\]")
 _MILLISECONDS: Final = 1e11  # as seconds the year 5138; files that count so large count milliseconds
@@ -45,11 +45,11 @@ class Notes:
 
     def add(self, where: str, reason: str) -> None:
         """Note what could not be read or kept."""
-        self.problems.append(FileProblem(where, _storable(reason)))
+        self.problems.append(FileProblem(where, storable(reason)))
 
     def tell(self, where: str, what: str) -> None:
         """Note what was kept in another place, or holds nothing to be kept."""
-        self.notices.append(FileProblem(where, _storable(what)))
+        self.notices.append(FileProblem(where, storable(what)))
 
     def made_id(self, where: str, content: str) -> str:
         """Return the id of a memory that has none: a UUIDv5 of where it stood, what it says and which of them it is."""
@@ -64,10 +64,10 @@ class Notes:
             self.add(where, f"{name} is not text and was skipped")
             return ""
         written = str(value)
-        storable = _storable(written)
-        if storable != written:
+        kept = storable(written)
+        if kept != written:
             self.add(where, f"{name} holds characters that no text has, replaced by U+FFFD")
-        return storable
+        return kept
 
     def time(self, value: object, where: str, name: str) -> float | None:
         """Return seconds since the epoch of an ISO 8601 text, a number or a date; without a zone it is UTC."""
@@ -121,12 +121,6 @@ class Notes:
         raise UsageError(message, remedy="check that this is the right file and whole")
 
 
-def _storable(text: str) -> str:
-    if text.isascii():
-        return text.replace("\0", "\ufffd")
-    return _LONE_SURROGATE.sub("\ufffd", text).replace("\0", "\ufffd")
-
-
 def _moment(value: object) -> float | None:
     if isinstance(value, bool):
         return None
@@ -141,19 +135,19 @@ def _moment(value: object) -> float | None:
 def plain(value: object) -> object:
     """Return a value that JSON can hold: dates as ISO 8601, unknown things as text, keys as text."""
     if isinstance(value, Mapping):
-        return {_storable(str(key)): plain(item) for key, item in value.items()}
+        return {storable(str(key)): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(item) for item in value]
     if value is None or isinstance(value, bool) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, int):
         return value if value.bit_length() <= _MAX_INTEGER_DIGITS else hex(value)
-    return value.isoformat() if isinstance(value, date) else _storable(str(value))
+    return value.isoformat() if isinstance(value, date) else storable(str(value))
 
 
 def plain_mapping(values: Mapping[str, object]) -> dict[str, object]:
     """Return the named values as `plain` has them, without those that say nothing."""
-    return {_storable(str(key)): plain(value) for key, value in values.items() if value not in (None, "", [], {})}
+    return {storable(str(key)): plain(value) for key, value in values.items() if value not in (None, "", [], {})}
 
 
 def distinct(words: Iterable[str]) -> tuple[str, ...]:

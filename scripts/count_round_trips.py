@@ -1,0 +1,72 @@
+"""Count the SQL statements of the calls that an agent makes most, and list them with `--list`.
+
+A statement is a round trip to a database across a network, so that these numbers are what a call costs there.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import commonplace
+from commonplace.engine.engine import Engine
+
+CALLS: dict[str, Callable[[Engine], object]] = {
+    "search": lambda book: book.search("what database does billing use"),
+    "recall": lambda book: book.recall("what database does billing use"),
+    "remember": lambda book: book.remember("We chose Redis for sessions", tags=["decision"], id="new"),
+    "get": lambda book: book.get("m3"),
+    "forget": lambda book: book.forget("m4"),
+    "add_episode": lambda book: book.graph.add_episode("auth.ts depends on token.ts"),
+}
+
+
+@contextmanager
+def traced(statements: list[str]) -> Iterator[None]:
+    """Collect every statement that any connection made in the block runs."""
+    connect = sqlite3.connect
+
+    def traced_connect(*given: Any, **options: Any) -> sqlite3.Connection:
+        db: sqlite3.Connection = connect(*given, **options)
+        db.set_trace_callback(statements.append)
+        return db
+
+    sqlite3.connect = traced_connect  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        sqlite3.connect = connect
+
+
+def counted(directory: Path) -> dict[str, list[str]]:
+    """Return the statements of each call in a store of twenty memories, each call made once before."""
+    statements: list[str] = []
+    found = {}
+    with traced(statements), commonplace.open(directory, embedder="hashing") as book:
+        book.remember_many([{"content": f"Note {n} on billing with Postgres", "id": f"m{n}"} for n in range(20)])
+        book.graph.add_episode("billing.ts depends on Postgres")
+        for name, call in CALLS.items():
+            book.recall("warm")
+            statements.clear()
+            call(book)
+            found[name] = list(statements)
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Print a line for each call."""
+    with tempfile.TemporaryDirectory() as directory:
+        for name, statements in counted(Path(directory) / "store").items():
+            print(f"{name:12} {len(statements):4}")
+            if "--list" in arguments:
+                print(*(f"    {' '.join(each.split()):.150}" for each in statements), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

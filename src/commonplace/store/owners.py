@@ -1,0 +1,258 @@
+"""Owners and their passages: the queries, and what they give."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from commonplace.store.dialect import among, each
+from commonplace.store.rows import Row, form_of, unlisted
+from commonplace.types import Chunk, FileStamp, IndexEntry, Owner, Passage
+
+_OWNER = form_of(Owner)
+_STAMP = form_of(FileStamp)
+_CHUNK = form_of(Chunk)
+_WIDTH = len(_OWNER.columns)
+
+
+def build_owner(row: Row) -> Owner:
+    """Build an owner from the columns of `OWNERS`, but for the number: its own, and those of a stamp or NULLs."""
+    stamp = None if row[_WIDTH] is None else _STAMP.build(row[_WIDTH:])
+    values = [*_OWNER.decode(row[:_WIDTH]), stamp]
+    return Owner(*values)
+
+
+def build_passage(row: Row) -> Passage:
+    """Build a passage from the columns of `PASSAGES`."""
+    number, id_, owner, ordinal, *chunk = row
+    return Passage(number, id_, owner, ordinal, _CHUNK.build(chunk))
+
+
+def build_entry(row: Row) -> IndexEntry:
+    """Build an index entry from the columns of `ENTRIES`."""
+    values = list(row)
+    values[6] = unlisted(row[6])
+    return IndexEntry(*values)
+
+
+LIVE_VECTOR: Final = """CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = 'switched_from')
+            THEN coalesce((SELECT x.vector FROM next_vectors x WHERE x.number = v.number), v.vector)
+            ELSE v.vector END"""
+"""The vector of a passage `v`. After a change of embedder it waits beside the old one until it is moved there."""
+
+_OLD = "(SELECT value FROM meta WHERE key = 'switched_from')"
+_NEW = "(SELECT value FROM meta WHERE key = 'switched_to')"
+_OLD_KNOWLEDGE = "(SELECT value FROM meta WHERE key = 'switched_from_knowledge')"
+_NEW_KNOWLEDGE = "(SELECT value FROM meta WHERE key = 'switched_to_knowledge')"
+LIVE_STAMP = f"""CASE WHEN k.embedder != '' AND k.embedder = {_OLD_KNOWLEDGE}
+            THEN {_NEW_KNOWLEDGE} ELSE k.embedder END"""
+LIVE_RECIPE = f"""CASE WHEN {_OLD} != '' AND NOT instr(s.recipe, {_NEW})
+            THEN replace(s.recipe, {_OLD}, {_NEW}) ELSE s.recipe END"""
+"""The embedder of a knowledge item `k` and the recipe of a file's stamp `s`, which still name the old one till then."""
+
+OWNERS = f"""
+    SELECT o.number, {_OWNER.names("o")}, s.sha256, s.size, s.mtime_ns, {LIVE_RECIPE}
+    FROM {each("numbers")} j
+        CROSS JOIN owners o ON o.number = j.value
+        LEFT JOIN file_stamps s ON s.owner = o.number
+    WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+"""
+
+ARTIFACTS = f"""
+    SELECT o.number, {_OWNER.names("o")}, s.sha256, s.size, s.mtime_ns, {LIVE_RECIPE}
+    FROM owners o INDEXED BY owners_by_filter
+        LEFT JOIN file_stamps s ON s.owner = o.number
+    WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+        AND o.kind = 'artifact' AND o.path != '' AND o.expired_at IS NULL
+"""
+
+ARTIFACT_TYPES = """
+    SELECT o.type, max(o.tags != '')
+    FROM owners o INDEXED BY owners_by_filter
+    WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+        AND o.kind = 'artifact' AND o.expired_at IS NULL
+    GROUP BY o.type
+"""
+
+PASSAGES = f"""
+    SELECT p.number, p.id, p.owner, p.ordinal, {_CHUNK.names("p")}
+    FROM {each("numbers")} j
+        CROSS JOIN passages p ON p.number = j.value
+    WHERE p.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+"""
+
+PASSAGES_OF = f"""
+    SELECT p.number
+    FROM {each("numbers")} j
+        CROSS JOIN passages p ON p.owner = j.value
+    WHERE p.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+"""
+
+REPEATED_HEADINGS = f"""
+    SELECT p.number
+    FROM {each("numbers")} j
+        CROSS JOIN passages p ON p.number = j.value
+    WHERE p.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND p.heading != ''
+        AND (
+            SELECT coalesce(nullif(sum(instr(q.text, q.heading) > 0), 0), count(*))
+            FROM passages q
+            WHERE q.owner = p.owner AND q.heading = p.heading
+        ) > 1
+"""
+
+TOKENS = f"""
+    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind
+    FROM {each("numbers")} j
+        CROSS JOIN passage_vectors v ON v.number = j.value
+        CROSS JOIN owners o ON o.number = v.owner
+    WHERE v.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+"""
+
+TAIL = f"""
+    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind
+    FROM passage_vectors v
+        CROSS JOIN owners o ON o.number = v.owner
+    WHERE v.number >= coalesce(
+            (SELECT next_passage FROM changes WHERE number <= :change ORDER BY number DESC LIMIT 1), 1
+        )
+        AND v.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND v.is_past = 0
+    ORDER BY v.number
+"""
+
+ENTRIES = f"""
+    SELECT p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading, o.summary, p.text,
+        v.token_ids, {LIVE_VECTOR}
+    FROM {each("numbers")} j
+        CROSS JOIN passages p ON p.number = j.value
+        CROSS JOIN passage_vectors v ON v.number = p.number
+        CROSS JOIN owners o ON o.number = p.owner
+        CROSS JOIN namespaces n ON n.number = p.namespace
+    WHERE n.name = :namespace
+"""
+
+ENTRIES_BETWEEN = f"""
+    SELECT p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading, o.summary, p.text,
+        v.token_ids, {LIVE_VECTOR}
+    FROM passages p
+        CROSS JOIN passage_vectors v ON v.number = p.number
+        CROSS JOIN owners o ON o.number = p.owner
+        CROSS JOIN namespaces n ON n.number = p.namespace
+    WHERE p.number >= :first AND p.number < :end AND v.is_past = 0
+    ORDER BY p.number
+    LIMIT :limit
+"""
+
+NUMBERS_OF_CHANGES = """
+    SELECT
+        coalesce((SELECT next_passage FROM changes WHERE number <= :change ORDER BY number DESC LIMIT 1), 1),
+        coalesce((SELECT next_passage FROM changes WHERE number <= :upto ORDER BY number DESC LIMIT 1), 1)
+"""
+"""First passage number of the changes (change, upto] and the one after their last: numbers ascend with changes."""
+
+PENDING = """
+    SELECT
+        (
+            SELECT count(*) FROM passage_vectors v
+            WHERE v.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND v.is_past = 0
+                AND v.number >= coalesce(
+                    (SELECT next_passage FROM changes WHERE number <= :change ORDER BY number DESC LIMIT 1), 1
+                )
+        ),
+        (SELECT count(*) FROM deletions WHERE change > :change)
+"""
+
+DELETED = "SELECT number FROM deletions WHERE change > :change AND change <= :upto ORDER BY number"
+
+HAS_SESSIONS = """
+    SELECT EXISTS (
+        SELECT 1 FROM owners
+        WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND session != ''
+            AND expired_at IS NULL
+    )
+"""
+
+NEIGHBOURS = f"""
+    WITH asked AS (
+        SELECT p.number, o.namespace, o.session, o.position
+        FROM {each("numbers")} j
+            CROSS JOIN passages p ON p.number = j.value
+            CROSS JOIN owners o ON o.number = p.owner
+        WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND o.session != ''
+            AND o.expired_at IS NULL
+    ),
+    beside AS (
+        SELECT a.number, a.namespace, a.session, (
+            SELECT max(b.position) FROM owners b
+            WHERE b.namespace = a.namespace AND b.session = a.session AND b.session != '' AND b.expired_at IS NULL
+                AND b.position < a.position
+        ) AS position
+        FROM asked a
+        UNION
+        SELECT a.number, a.namespace, a.session, (
+            SELECT min(b.position) FROM owners b
+            WHERE b.namespace = a.namespace AND b.session = a.session AND b.session != '' AND b.expired_at IS NULL
+                AND b.position > a.position
+        ) AS position
+        FROM asked a
+    )
+    SELECT DISTINCT a.number, p.number
+    FROM beside a
+        CROSS JOIN owners o
+            ON o.namespace = a.namespace AND o.session = a.session AND o.session != '' AND o.expired_at IS NULL
+                AND o.position = a.position
+        CROSS JOIN passages p ON p.owner = o.number
+    ORDER BY 1, 2
+"""
+
+MATCHING = f"""
+    SELECT o.number
+    FROM owners o INDEXED BY owners_by_filter
+    WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+        AND (:kinds IS NULL OR instr(:kinds, o.kind))
+        AND (:types IS NULL OR o.type IN {among("types")})
+        AND (:phases IS NULL OR o.phase = '' OR o.phase IN {among("phases")})
+        AND o.expired_at IS NULL AND (:as_of IS NULL OR o.created_at <= :as_of)
+"""
+"""Kinds are few and none is part of another: they come as one text, which costs little for each owner."""
+
+MATCHING_PAST = f"""
+    SELECT o.number
+    FROM owners o INDEXED BY owners_past
+    WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+        AND (:kinds IS NULL OR instr(:kinds, o.kind))
+        AND (:types IS NULL OR o.type IN {among("types")})
+        AND (:phases IS NULL OR o.phase = '' OR o.phase IN {among("phases")})
+        AND o.expired_at > :as_of AND o.created_at <= :as_of
+"""
+
+PATHS = """
+    SELECT number, path
+    FROM owners INDEXED BY owners_by_path
+    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND kind = 'artifact' AND path != ''
+        AND expired_at IS NULL
+"""
+
+LIVE = f"""
+    SELECT id, number, session, position FROM owners
+    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND kind = :kind
+        AND id IN {among("ids")} AND expired_at IS NULL
+"""
+
+LAST_POSITION = """
+    SELECT max(position) FROM owners
+    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND session = :session AND session != ''
+        AND expired_at IS NULL
+"""
+
+TAGGED = """
+    SELECT owner FROM owner_tags
+    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND tag = :tag
+"""
+
+COUNTS = """
+    SELECT coalesce(sum(owners), 0), coalesce(sum(passages), 0), coalesce(sum(text_bytes), 0),
+        coalesce(sum(owners) FILTER (WHERE kind = 'artifact'), 0),
+        coalesce(sum(owners) FILTER (WHERE kind = 'memory'), 0),
+        coalesce(sum(owners) FILTER (WHERE kind = 'knowledge'), 0)
+    FROM counts
+    WHERE :namespace IS NULL OR namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+"""
