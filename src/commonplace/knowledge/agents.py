@@ -132,11 +132,7 @@ class Agent:
 
 
 def last_text(conversation: object) -> str:
-    """Return the text of the last message of a conversation, "" where it has none.
-
-    Raises:
-        UsageError: it is no conversation.
-    """
+    """Return the text of the last message of a conversation, "" where it has none."""
     if isinstance(conversation, str):
         return conversation
     if not isinstance(conversation, Sequence):

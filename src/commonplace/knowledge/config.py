@@ -257,9 +257,6 @@ def vectors_of(embedder: object, tokenize: Callable[[str], NDArray[np.uint16]]) 
 
     Args:
         tokenize: the WordPiece ids of a text, which ours want.
-
-    Raises:
-        UsageError: it is neither.
     """
     if not callable(getattr(embedder, "embed", None)):
         raise UsageError(f"the embedder is {embedder!r:.80}", remedy="give an object with `embed(*texts)`")

@@ -1,4 +1,4 @@
-"""Validate knowledge maps and agents' contexts, and replace secrets in them."""
+"""Validate knowledge maps and agents' contexts, and replace secrets in them; what cannot be kept is a `UsageError`."""
 
 from __future__ import annotations
 
@@ -76,11 +76,7 @@ class CheckedMaps:
 
 
 def checked_name(name: object) -> str:
-    """Return the name of an agent.
-
-    Raises:
-        UsageError: it is no printable text of 1 to 200 characters.
-    """
+    """Return the name of an agent."""
     fits = isinstance(name, str) and name.strip() and len(name) <= MAX_NAME_CHARACTERS and name.isprintable()
     if not fits:
         raise UsageError(
@@ -121,11 +117,7 @@ def checked_maps(agent: str, given: object) -> CheckedMaps:
 
 
 def plain_map(values: object, path: str) -> dict[str, Any]:
-    """Return a map of values that JSON holds.
-
-    Raises:
-        UsageError: naming the path of what it does not.
-    """
+    """Return a map of values that JSON holds."""
     if not isinstance(values, Mapping):
         raise UsageError(f"{path} is {values!r:.80}", remedy="give a map of names and values")
     found: dict[str, Any] = _plain(values, path, 0)
@@ -191,11 +183,7 @@ class AgentContext:
 
     @classmethod
     def of(cls, given: object) -> AgentContext:
-        """Return a context that is given as such, or as a mapping with `name`, `last_cursor` and anything else.
-
-        Raises:
-            UsageError: it is neither.
-        """
+        """Return a context that is given as such, or as a mapping with `name`, `last_cursor` and anything else."""
         if isinstance(given, AgentContext):
             return given
         if not isinstance(given, Mapping):
@@ -214,11 +202,7 @@ class AgentContext:
 
 
 def record_of(context: AgentContext, now: float) -> ContextRecord:
-    """Return a context as it is stored: checked, with secrets replaced.
-
-    Raises:
-        UsageError: a value is of the wrong kind or out of its range.
-    """
+    """Return a context as it is stored: checked, with secrets replaced."""
     cursor = context.last_cursor
     if isinstance(cursor, bool) or not isinstance(cursor, int) or not 0 <= cursor < _INT64:
         raise UsageError(f"last_cursor is {cursor!r:.80}", remedy="give a whole number from 0 to 2^63 - 1")

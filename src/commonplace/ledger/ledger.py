@@ -152,6 +152,9 @@ _MAX_BYTES: Final = 256 * 1024 * 1024
 class Ledger:
     """The issues of one namespace of a store.
 
+    Every call raises a `NotFoundError` where an issue, a memory or a file is not there, and a `UsageError` for a value
+    that is none, or what the status of an issue does not allow.
+
     Args:
         now: tells seconds since the epoch.
         actor: who does what is done here: an agent with its machine and process, or a person's name.
@@ -181,12 +184,7 @@ class Ledger:
         urgency: str = "medium",
         extra_data: Mapping[str, Any] | None = None,
     ) -> str:
-        """File an issue and return its id, or that of the unfinished one of the same agent about the same memories.
-
-        Raises:
-            NotFoundError: a memory is not there.
-            UsageError: there is no such agent or urgency, no memory is named, or what is added is no JSON.
-        """
+        """File an issue and return its id, or that of the unfinished one of the same agent about the same memories."""
         return self._file(rules.Draft(agent, memory_ids, action, urgency, extra_data or {}))
 
     def _file(self, draft: rules.Draft) -> str:
@@ -202,11 +200,7 @@ class Ledger:
     def query(
         self, agent: str | None = None, status: str | None = "open", urgency: str | None = None
     ) -> list[dict[str, Any]]:
-        """Return issues, the oldest first, as `told` gives them; what is None restricts nothing.
-
-        Raises:
-            UsageError: there is no such agent, status or urgency.
-        """
+        """Return issues, the oldest first, as `told` gives them; what is None restricts nothing."""
         wanted = IssueSelection(
             agents=() if agent is None else (rules.agent_named(agent),),
             statuses=() if status is None else (rules.status_named(status),),
@@ -234,9 +228,6 @@ class Ledger:
         """Take an open issue to work on; return False where others did, or it is blocked or closed.
 
         A claim whose process is gone, or that is older than 15 minutes, is no claim any more.
-
-        Raises:
-            NotFoundError: there is no such issue.
         """
         with self._store.change_memories(self._namespace) as change:
             issue = rules.known(change.ledger, id_)
@@ -264,28 +255,16 @@ class Ledger:
         return tend(pace, self._actor, is_gone=self._is_gone)
 
     def get(self, id_: str) -> Issue:
-        """Return an issue.
-
-        Raises:
-            NotFoundError: there is none of that id.
-        """
+        """Return an issue."""
         return rules.known(self._store.ledger(self._namespace), id_)
 
     def history(self, id_: str) -> list[IssueEvent]:
-        """Return what was done on an issue, in order.
-
-        Raises:
-            NotFoundError: there is no such issue.
-        """
+        """Return what was done on an issue, in order."""
         self.get(id_)
         return self._store.ledger(self._namespace).events(id_)
 
     def show(self, id_: str) -> dict[str, Any]:
-        """Return an issue as `told` gives it.
-
-        Raises:
-            NotFoundError: there is none of that id.
-        """
+        """Return an issue as `told` gives it."""
         return told(self.get(id_))
 
     def export(self, target: Path) -> int:
@@ -315,7 +294,6 @@ class Ledger:
         is left out.
 
         Raises:
-            NotFoundError: there is no such file.
             UsageError: a line is no issue; the message says which and why. Nothing was imported.
         """
         issues = read(_lines(source), without_secrets)

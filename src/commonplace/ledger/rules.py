@@ -1,7 +1,8 @@
 """Rules of issues inside a transaction: file, claim, close, block, reopen, import.
 
 Each function takes the ledger of its caller's transaction, so that a change to memories and its record in the ledger
-are atomic.
+are atomic. One that is given an id raises a `NotFoundError` where there is no such issue, and every one a `UsageError`
+for a value that is none, or what the status of an issue does not allow.
 """
 
 from __future__ import annotations
@@ -124,11 +125,7 @@ class Draft:
 
 
 def file(ledger: LedgerChange, draft: Draft, doer: Doer) -> str:
-    """File an issue and return its id; where an unfinished one of the same agent names the same memories, return that.
-
-    Raises:
-        UsageError: there is no such agent or urgency, no memory is named, or what is added is no JSON.
-    """
+    """File an issue and return its id, or that of an unfinished one of the same agent about the same memories."""
     issue = issue_of(draft, doer.now)
     same = ledger.unfinished(issue.agent, issue.memory_ids)
     if same is not None:
@@ -142,11 +139,7 @@ def file(ledger: LedgerChange, draft: Draft, doer: Doer) -> str:
 
 
 def issue_of(draft: Draft, now: float) -> Issue:
-    """Return a new issue, under a new id.
-
-    Raises:
-        UsageError: there is no such agent or urgency, no memory is named, or what is added is no JSON.
-    """
+    """Return a new issue, under a new id."""
     agent, urgency = agent_named(draft.agent), urgency_named(draft.urgency)
     if isinstance(draft.memory_ids, str) or not all(isinstance(id_, str) and id_ for id_ in draft.memory_ids):
         raise UsageError(
@@ -183,11 +176,7 @@ def title_of(action: str, count: int) -> str:
 
 
 def claim(ledger: LedgerChange, id_: str, doer: Doer) -> bool:
-    """Let one work on an open issue; return False where others do already, or it is blocked or closed.
-
-    Raises:
-        NotFoundError: there is no such issue.
-    """
+    """Let one work on an open issue; return False where others do already, or it is blocked or closed."""
     issue = known(ledger, id_)
     if issue.status != "open":
         return False
@@ -197,12 +186,7 @@ def claim(ledger: LedgerChange, id_: str, doer: Doer) -> bool:
 
 
 def close(ledger: LedgerChange, id_: str, reason: str, doer: Doer) -> None:
-    """Close an issue.
-
-    Raises:
-        NotFoundError: there is no such issue.
-        UsageError: it is closed already, or no reason is given.
-    """
+    """Close an issue."""
     issue, why = known(ledger, id_), said("reason", reason)
     if issue.status == "closed":
         raise UsageError(
@@ -213,12 +197,7 @@ def close(ledger: LedgerChange, id_: str, reason: str, doer: Doer) -> None:
 
 
 def block(ledger: LedgerChange, id_: str, error: str, doer: Doer) -> None:
-    """Block an issue and append the error to its notes; three times it is opened again later, each time later still.
-
-    Raises:
-        NotFoundError: there is no such issue.
-        UsageError: it is closed, or no error is given.
-    """
+    """Block an issue and append the error to its notes; three times it is opened again later, each time later still."""
     issue, why = known(ledger, id_), said("error", error)
     if issue.status == "closed":
         raise UsageError(f"issue {id_!r:.80} is closed", remedy="open it again first")
@@ -232,7 +211,6 @@ def reopen(ledger: LedgerChange, id_: str, doer: Doer, why: str = "") -> None:
     """Open a blocked or closed issue again, with all its retries.
 
     Raises:
-        NotFoundError: there is no such issue.
         UsageError: it is open or in progress, what it changed still stands, or another one tells the same.
     """
     issue = known(ledger, id_)
@@ -251,11 +229,7 @@ def reopen(ledger: LedgerChange, id_: str, doer: Doer, why: str = "") -> None:
 
 
 def known(ledger: LedgerReading, id_: str) -> Issue:
-    """Return an issue.
-
-    Raises:
-        NotFoundError: there is none of that id.
-    """
+    """Return an issue."""
     issue = ledger.issue(id_)
     if issue is None:
         raise NotFoundError(

@@ -26,11 +26,7 @@ def injected(store: Store, namespace: str, conversation: str, now: float) -> set
 
 
 def add_injected(store: Store, namespace: str, conversation: str, ids: Collection[str], now: float) -> None:
-    """Record what is injected into a conversation, and drop what is older than a day of all of them.
-
-    Raises:
-        StoreError: the store cannot be written.
-    """
+    """Record what is injected into a conversation, and drop what is older than a day of all of them."""
     with store.change_memories(namespace) as change:
         held = _held(store, namespace, now)
         name = _name(conversation)
@@ -39,11 +35,7 @@ def add_injected(store: Store, namespace: str, conversation: str, ids: Collectio
 
 
 def clear_injected(store: Store, namespace: str, conversation: str, now: float) -> None:
-    """Let everything be injected into a conversation again.
-
-    Raises:
-        StoreError: the store cannot be written.
-    """
+    """Let everything be injected into a conversation again."""
     if injected(store, namespace, conversation, now):
         with store.change_memories(namespace) as change:
             held = _held(store, namespace, now)

@@ -62,9 +62,6 @@ def write_uses(store: Store, namespace: str, fading: RetentionPolicy, uses: Iter
 
     Returns:
         Whether a page is to be written again: a memory changed its tier, or is a long one, whose place use decides.
-
-    Raises:
-        StoreError: the store cannot be written.
     """
     is_due = False
     with store.change_memories(namespace) as change:
