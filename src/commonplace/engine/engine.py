@@ -11,14 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TextIO, overload
 
 from commonplace.dates.time import moment_in_words
 from commonplace.engine.consolidation_api import ConsolidationApi
-from commonplace.engine.context_api import (
-    FEWEST_TOKENS,
-    MOST_TOKENS,
-    PROMPT_TOKENS,
-    START_TOKENS,
-    Asked,
-    ContextApi,
-)
 from commonplace.engine.erasure_api import ErasureApi
 from commonplace.engine.exchange_api import ExchangeApi
 from commonplace.engine.graph_api import Graph
@@ -26,7 +18,15 @@ from commonplace.engine.index_api import IndexApi
 from commonplace.engine.knowledge_api import KnowledgeApi
 from commonplace.engine.maintenance import artifact_index
 from commonplace.engine.memory_api import LINES, MOST_LINES, MemoryApi, PassageReader
-from commonplace.engine.search_api import SearchApi, Wishes, wishes_of
+from commonplace.engine.search_api import (
+    MAX_TOKENS,
+    MIN_TOKENS,
+    PROMPT_TOKENS,
+    START_TOKENS,
+    Asked,
+    ContextApi,
+    SearchApi,
+)
 from commonplace.engine.upgrade import EmbedderApi
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.escaping import visible
@@ -49,6 +49,7 @@ from commonplace.memory.view import Memory
 from commonplace.retention import DAY_S
 from commonplace.search.request import MAX_QUERY_CHARACTERS, chosen
 from commonplace.search.result import SearchResult
+from commonplace.search.strategy import Wishes, wishes_of
 from commonplace.types import STATUSES, TIERS, Filter, Hit, Selection
 from commonplace.types.ledger import AGENTS
 
@@ -1301,7 +1302,7 @@ def _asked(
 ) -> Asked:
     return Asked(
         task,
-        int_in("max_tokens", max_tokens, FEWEST_TOKENS, MOST_TOKENS),
+        int_in("max_tokens", max_tokens, MIN_TOKENS, MAX_TOKENS),
         wishes,
         limit,
         chosen("kinds", kinds),  # type: ignore[arg-type] # a request checks that they are kinds

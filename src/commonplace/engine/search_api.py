@@ -1,55 +1,51 @@
-"""Make requests of searches, answer them from the store and this process, and log them.
+"""Make requests of searches, answer them from the store and this process, log them, and put contexts together.
 
 A search does not log itself: only who answers a question of a person's or an agent's knows that it was one.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from commonplace.engine.runtime import Service
-from commonplace.errors import EmbedderMismatchError, IndexFaultError, NotFoundError, StoreError, UsageError
-from commonplace.memory.validate import one_of
-from commonplace.search.hits import without_copies
+from commonplace.engine.runtime import Runtime, Service
+from commonplace.errors import EmbedderMismatchError, IndexFaultError, StoreError
+from commonplace.memory.usage import injected_hits
+from commonplace.memory.validate import int_in, one_of
+from commonplace.search.explain import explain
+from commonplace.search.hits import is_likely, memory_hit, without_secrets
 from commonplace.search.rank import FIRST_FLOOR, FLOOR
 from commonplace.search.request import MAX_LIMIT, FadingRule, Request, kinds_of, phrasings
-from commonplace.search.rerank import FIRST_STAGE, RERANK, Reranking, rerank
-from commonplace.search.result import (
-    Candidate,
-    HeldBack,
-    Receipt,
-    Rejected,
-    SearchResult,
-    SignalShare,
-    merged,
-    reference,
-)
-from commonplace.settings.agents import DEFAULT_AGENT, Strategy, agent_name
+from commonplace.search.rerank import Reranking, rerank
+from commonplace.search.result import Receipt, SearchResult, merged, reference
+from commonplace.search.strategy import Wishes, about, for_part, joined
 from commonplace.settings.paths import LOGS
 from commonplace.settings.schema import SearchSettings
-from commonplace.store.contract import Store
 from commonplace.text.query import subject_of
-from commonplace.text.tokens import analyse, fields_of
 from commonplace.types import (
-    ARTIFACT_TYPES,
+    KINDS,
     RERANK_MODES,
     SEARCH_FIELDS,
     Filter,
     Hit,
+    Kind,
     Method,
+    Passage,
     RerankMode,
-    Stage,
+    Selection,
+    StoredMemory,
+    Tier,
 )
 
 if TYPE_CHECKING:
     from commonplace.logs import RetrievalLog
-    from commonplace.search.context import Context
+    from commonplace.search.context import Context, Form
     from commonplace.search.retrieval_log import RetrievalSummary
+
+_log = logging.getLogger(__name__)
 
 Used = Literal["memory", "artifact"]
 
@@ -63,169 +59,6 @@ def _name(kind: str, id_: str) -> str:
     from commonplace.logs import query_hash
 
     return f"{kind}:{query_hash(id_)}"
-
-
-MOST_CHARACTERS = 100
-"""Of an agent's name, as in the settings."""
-STAND_INS: Final[Mapping[str, tuple[str, ...]]] = {
-    "requirement": ("documentation", "code"),
-    "architecture": ("documentation", "code"),
-}
-"""Where else a project tells what it has no files of a type for, the nearest first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """What is wished of a search; None leaves it to the settings or, of a filter, restricts nothing.
-
-    Attributes:
-        agent: whose strategy it is, in the spelling of settings; "" is nobody's.
-        own: the names of the wishes that a call stated itself, which no index changes.
-        notices: what people are to know of it.
-    """
-
-    limit: int | None = None
-    min_score: float | None = None
-    types: Sequence[str] | None = None
-    phases: Sequence[str] | None = None
-    tags: Sequence[str] | None = None
-    agent: str = ""
-    own: frozenset[str] = field(default=frozenset(), compare=False)
-    notices: tuple[str, ...] = ()
-
-    def under(self, **said: Any) -> Wishes:
-        """Return these wishes with what a call says itself in their place; an empty list lifts a filter."""
-        own = {name: value for name, value in said.items() if value is not None}
-        return replace(self, own=self.own | own.keys(), **own)
-
-    def fitted(self, held: Mapping[str, bool]) -> tuple[Wishes, ...]:
-        """Return these wishes as an index can meet them, each for types of its own; the first has all notices.
-
-        A project without files of a type that is wished for tells elsewhere what they would say, and that is found in
-        their place. Tags are asked only of types of which some artifact has tags: nobody tags source code. No types are
-        all of them, and memories and knowledge.
-
-        Args:
-            held: the types of the artifacts that there are, and whether some artifact of the type has tags.
-        """
-        fit = self if "types" in self.own else self._with_stand_ins(held)
-        asked = fit.types or tuple(each for each in ARTIFACT_TYPES if each in held)
-        untagged = tuple(each for each in asked if held.get(each) is False)
-        if "tags" in self.own or not (fit.tags and untagged):
-            return (fit,)
-        told = f"no {' and no '.join(untagged)} has a tag, so agent {self.agent} finds what has none"
-        notices = (*fit.notices, told)
-        tagged = tuple(each for each in fit.types or () if each not in untagged)
-        free = replace(fit, types=untagged, tags=())
-        if fit.types and not any(each in held for each in tagged):
-            return (replace(free, types=fit.types, notices=notices),)
-        return replace(fit, types=tagged, notices=notices), free
-
-    def _with_stand_ins(self, held: Mapping[str, bool]) -> Wishes:
-        wished = tuple(self.types or ())
-        lacking = [each for each in wished if each in STAND_INS and each not in held] if held else []
-        nearest = (next((other for other in STAND_INS[each] if other in held), None) for each in lacking)
-        added = tuple(dict.fromkeys(each for each in nearest if each and each not in wished))
-        if not added:
-            return self
-        told = f"no {' and no '.join(lacking)} is indexed, so agent {self.agent} finds {' and '.join(added)} too"
-        return replace(self, types=(*wished, *added), notices=(*self.notices, told))
-
-
-def wishes_of(agent: str | None, known: Mapping[str, Strategy]) -> Wishes:
-    """Return what an agent wishes of a search; one without a strategy has that of `default`, and the notices say so.
-
-    Args:
-        agent: in either spelling, `test_engineer` or `test-engineer`; None is nobody.
-
-    Raises:
-        UsageError: it is no name, or longer than one may be.
-    """
-    if agent is None:
-        return Wishes()
-    if not isinstance(agent, str) or not agent.strip() or len(agent) > MOST_CHARACTERS:
-        raise UsageError(
-            f"agent is {agent!r:.80}", remedy=f"name one, in 1 to {MOST_CHARACTERS} characters: {', '.join(known)}"
-        )
-    name = agent_name(agent)
-    notices: tuple[str, ...] = ()
-    if name not in known:
-        notices = (
-            f"there is no strategy for agent {name!r:.80}, so {DEFAULT_AGENT!r} is used; there are: {', '.join(known)}",
-        )
-        name = DEFAULT_AGENT
-    strategy = known[name]
-    return Wishes(
-        limit=strategy.top_k,
-        min_score=strategy.threshold,
-        types=strategy.context_types,
-        phases=strategy.phase_filter,
-        tags=strategy.tag_filter,
-        agent=name,
-        notices=notices,
-    )
-
-
-def about(parts: Sequence[Wishes], hits: Sequence[object]) -> tuple[str, ...]:
-    """Return the notices of a search for these wishes that found these hits; none may be the strategy's doing."""
-    wishes = parts[0]
-    if hits or not wishes.agent:
-        return wishes.notices
-    types = _types_of(part.types or () for part in parts)
-    limits = (
-        types and f"of the types {', '.join(types)}",
-        wishes.phases and f"of the phases {', '.join(wishes.phases)} or of none",
-        wishes.tags and f"with one of the tags {', '.join(wishes.tags)}",
-        wishes.min_score and f"scored {wishes.min_score:.2f} or more",
-    )
-    told = ", ".join(str(limit) for limit in limits if limit)
-    return (*wishes.notices, f"agent {wishes.agent} finds only what is {told}") if told else wishes.notices
-
-
-def _types_of(parts: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Return the types that parts of a search have together, each once; none is all of them."""
-    found = tuple(parts)
-    return tuple(dict.fromkeys(chain.from_iterable(found))) if all(found) else ()
-
-
-def for_part(request: Request, part: Wishes) -> Request:
-    """Return a request with the types and tags of a part of the wishes behind it."""
-    return replace(request, wanted=replace(request.wanted, types=tuple(part.types or ()), tags=tuple(part.tags or ())))
-
-
-def joined(results: Sequence[SearchResult], limit: int) -> SearchResult:
-    """Return results of searches for one query as one: the best hits of all, ties by id, and what all of them took.
-
-    Of their filters the types are joined; all else is the first's.
-    """
-    if len(results) == 1:
-        return replace(results[0], hits=results[0].hits[:limit])
-    hits = without_copies(merged([each.hits for each in results]))
-    stages: dict[str, Stage] = {}
-    for stage in (stage for each in results for stage in each.stages):
-        before = stages.get(stage.name, Stage(stage.name, 0, 0.0))
-        stages[stage.name] = Stage(stage.name, before.candidates + stage.candidates, before.ms + stage.ms)
-    traces = [each.trace for each in results]
-    numbers = dict(chain.from_iterable(each.numbers.items() for each in traces))
-    return replace(
-        results[0],
-        wanted=replace(results[0].wanted, types=_types_of(each.wanted.types for each in results)),
-        trace=replace(
-            traces[0],
-            make=lambda: tuple(chain.from_iterable(each.candidates for each in traces)),
-            numbers=numbers,
-            moved=dict(chain.from_iterable(each.moved.items() for each in traces)),
-            held_back=HeldBack(
-                sum(each.held_back.owners for each in traces),
-                max((each.held_back.best for each in traces if each.held_back.best is not None), default=None),
-            ),
-        ),
-        hits=hits[:limit],
-        stages=tuple(stages.values()),
-        latency_ms=sum(each.latency_ms for each in results),
-        degraded=any(each.degraded for each in results),
-        notices=tuple(dict.fromkeys(notice for each in results for notice in each.notices)),
-    )
 
 
 _NO_FILES: Final = ("memory", "knowledge")
@@ -397,90 +230,188 @@ def _others(query: str, also: Sequence[str] | None, method: Method) -> tuple[str
     return (subject,) if subject else phrasings(query, also)
 
 
-_WORDS: Final = re.compile(r"[\w.\-]+")
-_PARTS: Final = re.compile(r"[^\W_]+")
-_HUMPS: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+MIN_TOKENS, MAX_TOKENS = 64, 1_000_000
+MAX_PASSAGES = 1_000
+PROMPT_TOKENS, START_TOKENS = 500, 2_000
+"""What a hook injects at a prompt and at the start of a session; clients cut what is beyond ten thousand characters."""
+PASSAGES = 30
+"""How many passages are in a context at most, where nobody says."""
+PASSAGES_TOGETHER = 3
+"""Of one artifact or memory, at most so many passages are in a context."""
 
 
-def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
-    """Return why a result holds a hit; see `Engine.why`."""
-    place, hit = next(((place, hit) for place, hit in enumerate(result.hits) if hit.id == hit_id), (0, None))
-    if hit is None:
-        raise NotFoundError(f"the result has no hit {hit_id!r}", remedy="take an id from result.hits")
-    number = result.trace.numbers[hit_id]
-    candidate = next(item for item in result.trace.candidates if item.number == number)
-    unfound = {name: value for name, value in candidate.standardised.items() if name not in candidate.signals}
-    held, written = _held(store, result, number), _written(" ".join((result.corrected or result.query, *result.also)))
-    matched, missing = (
-        [word for word in result.trace.terms if held.isdisjoint(word) is is_missing] for is_missing in (False, True)
-    )
-    return Receipt(
-        hit_id=hit_id,
-        reference=reference(hit),
-        query=result.query,
-        rank=place + 1 if result.reranked_by else candidate.rank,
-        score=hit.score,
-        min_score=result.trace.min_score,
-        signals=tuple(
-            SignalShare(
-                name,
-                value,
-                candidate.standardised.get(name, 0.0),
-                candidate.weights.get(name, 0.0),
-                value * candidate.evidence.get(name, 0.0),
-            )
-            for name, value in {**candidate.signals, **unfound, **_of_reranking(hit)}.items()
-        ),
-        matched_terms=_distinct(written.get(word[0], word[0]) for word in matched),
-        missing_terms=_distinct(written.get(word[0], word[0]) for word in missing),
-        rejected=_rejected(store, result),
-        first_rank=candidate.rank,
-        reranked_by=result.reranked_by,
-        probability=hit.probability,
-        confidence=hit.confidence,
-        stands_before=result.trace.moved.get(hit_id, ""),
-        superseded_by=hit.superseded_by,
-    )
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a context is for, checked.
+
+    Attributes:
+        limit: of passages; None where nobody says.
+        tags: None leaves them to the agent's strategy, none of them lifts its filter.
+    """
+
+    task: str
+    max_tokens: int
+    wishes: Wishes
+    limit: int | None
+    kinds: tuple[Kind, ...]
+    tags: tuple[str, ...] | None
+    min_trust: float
 
 
-def _of_reranking(hit: Hit) -> dict[str, float]:
-    return {name: hit.signals[name] for name in (FIRST_STAGE, RERANK) if name in hit.signals}
+class ContextApi(Service):
+    """Puts together what a model should know. Safe for threads."""
 
+    def __init__(self, runtime: Runtime, search: Callable[..., SearchResult]) -> None:
+        super().__init__(runtime)
+        self._search = search
 
-def _written(query: str) -> dict[str, str]:
-    """Return the words of a query by the terms that they give: a part of an identifier for its own, else the whole."""
-    words = _WORDS.findall(query)
-    parts = _PARTS.findall(query)
-    humps = _HUMPS.findall(query)
-    found: dict[str, str] = {}
-    for word in chain(words, parts, humps):
-        terms = analyse(word)
-        if len(terms) == 1:
-            found.setdefault(terms[0], word.strip(".-_"))
-    for word in words:
-        for term in analyse(word)[:1]:
-            if term not in word:  # a pair of characters of a script without spaces stands as it is
-                found.setdefault(term, word.strip(".-_"))
-    return found
+    def context(self, asked: Asked, weak: int | None) -> Context:
+        from commonplace.search.context import POSSIBLY_RELATED, context_of, without_old_news
 
+        wishes = asked.wishes
+        if not asked.task.strip():
+            made = self._opening(asked)
+            self._runtime.count_uses(injected_hits(made.hits))
+            return made
+        if wishes.agent:
+            result = self._found_for(asked, asked.kinds)
+        else:
+            result = self._find(asked, PASSAGES if asked.limit is None else asked.limit, asked.kinds)
+            if asked.limit is None:
+                result = replace(result, hits=without_old_news(result.hits))
+        following = self._under_headings(result)
+        count = self._runtime.tokens.count_tokens
+        few = POSSIBLY_RELATED if weak is None else int_in("weak", weak, 0, MAX_LIMIT)
+        taken = few if wishes.min_score is None and self._settings.search.min_score is None else None
+        made = context_of(
+            result, max_tokens=asked.max_tokens, count=count, form=self._form, following=following, weak=taken
+        )
+        self._runtime.count_uses(injected_hits(made.hits))
+        return made
 
-def _distinct(words: Iterable[str]) -> tuple[str, ...]:
-    """Return the words, each once, without the characters of a script without spaces that stand in a pair of them."""
-    each = dict.fromkeys(words)
-    pairs = "".join(word for word in each if len(word) > 1)
-    return tuple(word for word in each if len(word) > 1 or word.isascii() or word not in pairs)
+    def injection(self, asked: Asked, conversation: str) -> Context:
+        from commonplace.memory.injections import add_injected, injected
+        from commonplace.search.context import context_of, one_line_artifacts
 
+        known = injected(self._store, self._namespace, conversation, self._runtime.now()) if conversation else set()
+        if not asked.task.strip():
+            made = self._opening(asked, known)
+        else:
+            wishes = asked.wishes
+            kinds = asked.kinds or (("memory", "artifact") if wishes.agent else ("memory",))
+            most = PASSAGES if asked.limit is None else asked.limit
+            result = self._found_for(asked, kinds) if wishes.agent else self._find(asked, most, kinds)
+            if not (result.hits or result.degraded):
+                result = replace(result, notices=wishes.notices)  # why nothing is there, nobody asked
+            likely = {hit.id for hit in result.hits if is_likely(hit)}
+            # What may have overtaken something likely goes with it: the older alone would mislead.
+            likely |= {newer for newer, older in result.trace.moved.items() if older in likely}
+            new = [hit for hit in result.hits if hit.id in likely and hit.owner_id not in known]
+            result = replace(result, hits=one_line_artifacts(new))
+            following = self._under_headings(result)
+            count = self._runtime.tokens.count_tokens
+            made = context_of(result, max_tokens=asked.max_tokens, count=count, form=self._form, following=following)
+        self._runtime.count_uses(injected_hits(made.hits))
+        ids = {hit.owner_id for hit in made.hits}
+        if conversation and ids and not self._store.is_read_only:
+            try:
+                add_injected(self._store, self._namespace, conversation, ids, self._runtime.now())
+            except StoreError as error:  # better said twice than not at all
+                _log.warning("what was injected was not noted: %s", error)
+        return made
 
-def _held(store: Store, result: SearchResult, number: int) -> set[str]:
-    entry = store.entries(result.namespace, [number]).get(number)
-    return set() if entry is None else {term for terms in fields_of(entry).values() for term in terms}
+    def clear_injected(self, conversation: str) -> None:
+        from commonplace.memory.injections import clear_injected
 
+        if not self._store.is_read_only:
+            clear_injected(self._store, self._namespace, conversation, self._runtime.now())
 
-def _rejected(store: Store, result: SearchResult) -> tuple[Rejected, ...]:
-    left: list[Candidate] = [item for item in result.trace.candidates if item.rejected is not None]
-    owners = store.owners(result.namespace, [item.owner_number for item in left])
-    return tuple(
-        Rejected(owner.path or owner.id, item.rank, item.score, item.rejected)
-        for item in left
-        if item.rejected is not None and (owner := owners.get(item.owner_number)) is not None
-    )
+    def _find(self, asked: Asked, limit: int, kinds: Sequence[Kind], agent: str | None = None) -> SearchResult:
+        return self._search(
+            asked.task,
+            limit,
+            kinds,
+            tags=asked.tags,
+            min_score=asked.wishes.min_score,
+            min_trust=asked.min_trust,
+            per_owner=PASSAGES_TOGETHER,
+            agent=agent,
+        )
+
+    def _under_headings(self, result: SearchResult) -> dict[int, Passage]:
+        """Return what stands under the headings among the hits, by the numbers of their passages."""
+        from commonplace.search.context import unsaid
+
+        bare = unsaid(result)
+        held = self._store.passages(self._namespace, [*bare, *(number + 1 for number in bare)])
+        return {
+            number: held[number + 1]
+            for number in bare
+            if {number, number + 1} <= held.keys() and held[number].owner_number == held[number + 1].owner_number
+        }
+
+    @property
+    def _form(self) -> Form:
+        from commonplace.search.context import Form
+
+        own = self._settings.context
+        return Form(metadata=own.metadata == "on", references=own.references == "on")
+
+    def _found_for(self, asked: Asked, kinds: Sequence[Kind]) -> SearchResult:
+        """Return what an agent's strategy finds for a task, and what memories and knowledge say of it.
+
+        Types, phases and tags of a strategy are those of artifacts: what is remembered has none, and is never left out
+        for that.
+        """
+        from commonplace.search.context import distinct, in_turn, of_the_first_owners, without_old_news
+
+        wishes, limit = asked.wishes, asked.limit
+        most = wishes.limit or PASSAGES
+        # Twice as many as there is room for: some are passed over.
+        passages = min(MAX_LIMIT, 2 * most * PASSAGES_TOGETHER) if limit is None else limit
+        others = [kind for kind in kinds or KINDS if kind != "artifact"]
+        counts = self._store.counts(self._namespace)
+        if not kinds and not (counts["memories"] or counts["knowledge"] or self._runtime.has_ultra):
+            others = []
+        found = [] if kinds and "artifact" not in kinds else [self._find(asked, passages, ["artifact"], wishes.agent)]
+        standing_in = set(found[0].wanted.types).difference(wishes.types or ()) if found else set()
+        if others:
+            found.append(self._find(asked, passages, others))
+        result = joined(found, passages)
+        hits = result.hits
+        if limit is None:
+            hits = of_the_first_owners(without_old_news(in_turn(distinct(hits), standing_in)), most)
+        return replace(
+            result, hits=hits, agent=wishes.agent, notices=tuple(dict.fromkeys((*wishes.notices, *result.notices)))
+        )
+
+    def _opening(self, asked: Asked, known: Collection[str] = ()) -> Context:
+        """Return the context of a session that has no task yet."""
+        from commonplace.search.context import Context, assemble, distinct
+
+        limit = int_in("limit", PASSAGES if asked.limit is None else asked.limit, 1, MAX_PASSAGES)
+        self._runtime.before()
+        now = self._runtime.now()
+        tiers: tuple[tuple[Tier, ...], ...] = (("long",), ("short", "medium"))
+        kept = [
+            memory_hit(stored, min(1.0, self._runtime.retention.raw(stored.record, now)))
+            for each in (tiers if not asked.kinds or "memory" in asked.kinds else ())
+            for stored in self._first(each, asked.tags or (), limit)
+            if stored.record.trust >= asked.min_trust and stored.owner.id not in known
+        ]
+        found = distinct(without_secrets(kept[:limit]))
+        count = self._runtime.tokens.count_tokens
+        text, hits = assemble(found, max_tokens=asked.max_tokens, count=count, form=self._form)
+        named, left_out = tuple(reference(hit) for hit in hits), len(found) - len(hits)
+        agent, notices = asked.wishes.agent, asked.wishes.notices
+        return Context("", text, named, hits, count(text), left_out=left_out, agent=agent, notices=notices)
+
+    def _first(self, tiers: tuple[Tier, ...], tags: tuple[str, ...], limit: int) -> list[StoredMemory]:
+        """Return live memories: long ones the most present first, others the newest first."""
+        is_long = tiers == ("long",)
+        wanted = Selection(tiers=tiers, tags=tags, statuses=("active", "promoted"), limit=None if is_long else limit)
+        found = self._store.memories(self._namespace, wanted)
+        if is_long:
+            now = self._runtime.now()
+            found.sort(key=lambda each: (-self._runtime.retention.raw(each.record, now), each.owner.id))
+        return found

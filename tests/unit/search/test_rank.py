@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.contract.stores import BACKENDS
 from tests.unit.search.notebook import Notebook, model, notebook
 
-from commonplace.engine.search_api import explain
 from commonplace.ranking.fusion import fuse
+from commonplace.search.explain import explain
 from commonplace.search.rank import (
     ANSWER_SHARE,
     DENSE_WEIGHTS,
