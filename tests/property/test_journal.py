@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date
 
@@ -95,6 +96,10 @@ pages = st.lists(
 ).map("".join)
 
 
+def _by_id(entries: Iterable[Entry]) -> dict[str, Entry | None]:
+    return {entry.id: entry for entry in entries}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @given(st.data())
 def test_an_entry_is_read_as_it_was_written(kind: PageKind, data: st.DataObject) -> None:
@@ -160,10 +165,10 @@ def test_adding_and_removing_an_entry_leaves_the_other_lines_as_they_are(
     """A page is a person's file."""
     entry = replace(data.draw(entries(kind)), id="new", section="Lessons" if kind == "long" else "")
     entry = replace(entry, **({"at_minutes": 600} if kind == "day" else {"day": date(2026, 11, 21)}))
-    changed = with_changes(text, {}, [entry], title="T", kind=kind)
+    changed = with_changes(text, _by_id([entry]), title="T", kind=kind)
     found = [block.entry for block in parse_page(changed, kind).blocks if block.entry.id == "new"]
     assert found == [entry]
-    assert with_changes(changed, {}, [entry], title="T", kind=kind) == changed
+    assert with_changes(changed, _by_id([entry]), title="T", kind=kind) == changed
     without = with_changes(changed, {"new": None}, title="T", kind=kind)
     ours = {"T", "#", "##", "Lessons"}
     kept, old = (page.removeprefix("\ufeff").split() for page in (without, text))
@@ -173,7 +178,7 @@ def test_adding_and_removing_an_entry_leaves_the_other_lines_as_they_are(
 @given(st.lists(entries("day"), min_size=2, max_size=5, unique_by=lambda entry: entry.id), st.data())
 def test_two_changes_commute(written: list[Entry], data: st.DataObject) -> None:
     """Two processes that project different memories come to the same page, whoever is first."""
-    text = with_changes("", {}, written, title="T")
+    text = with_changes("", _by_id(written), title="T")
     first, second = written[:2]
     one = data.draw(st.none() | st.builds(lambda text: replace(first, text=text), texts))
     two = data.draw(st.none() | st.builds(lambda text: replace(second, text=text), texts))
@@ -190,8 +195,8 @@ def test_entries_of_different_times_come_to_one_page_in_any_order(pairs: list[tu
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     grown = ""
     for entry in shuffled:
-        grown = with_changes(grown, {}, [entry], title="2026-11-21")
-    assert grown == with_changes("", {}, written, title="2026-11-21")
+        grown = with_changes(grown, _by_id([entry]), title="2026-11-21")
+    assert grown == with_changes("", _by_id(written), title="2026-11-21")
 
 
 @pytest.mark.parametrize("kind", KINDS)

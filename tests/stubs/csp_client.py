@@ -81,7 +81,7 @@ def _is_bare_in_quotes(words: str) -> bool:
 
 def write_object(values: dict[str, Any]) -> str:
     """Return a JSON object on one line."""
-    return harmless_json(values, allow_nan=False)
+    return harmless_json(values)
 
 
 def parse_response(text: str) -> Response:

@@ -112,7 +112,8 @@ th,td{text-align:start;vertical-align:top;padding:.35rem .6rem;border-bottom:1px
 .past{opacity:.6}
 """
 _HEADS: Final = ("Fact", "From", "Relation", "To", "Since", "Until", "State")
-_MAX_SCALE = 8.0
+_SCALE: Final = 2.0
+"""Pixels of a unit of the drawing."""
 
 _BLANK: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _HIDDEN: Final = re.compile(f"[\u200b\u2060-\u2065\ufdd0-\ufdef\ufeff\ufffe\uffff]|{HIDDEN}")
@@ -174,18 +175,12 @@ def to_html(drawing: Drawing) -> str:
     )
 
 
-def to_png(drawing: Drawing, *, scale: float = 2.0) -> bytes:
+def to_png(drawing: Drawing) -> bytes:
     """Return a drawing as a PNG file, on light ground.
-
-    Args:
-        scale: how many pixels a unit of the drawing takes, above 0 and up to 8.
 
     Raises:
         MissingExtraError: resvg is not installed.
-        UsageError: two nodes have the same id, or the scale is out of its range.
     """
-    if not isinstance(scale, int | float) or isinstance(scale, bool) or not 0 < scale <= _MAX_SCALE:
-        raise UsageError(f"scale is {scale!r}, it must be a number above 0 and up to {_MAX_SCALE:g}")
     try:
         from resvg_py import svg_to_bytes
     except ImportError as error:
@@ -193,7 +188,7 @@ def to_png(drawing: Drawing, *, scale: float = 2.0) -> bytes:
             "a PNG picture needs resvg",
             remedy="install it with: pip install 'commonplace[png]', or draw an SVG instead",
         ) from error
-    return bytes(svg_to_bytes(svg_string=to_svg(drawing), zoom=float(scale)))
+    return bytes(svg_to_bytes(svg_string=to_svg(drawing), zoom=_SCALE))
 
 
 def to_dot(drawing: Drawing) -> str:

@@ -91,9 +91,9 @@ def harmless_line(text: str) -> str:
     return _IN_LINE.sub(_written, text)
 
 
-def harmless_json(value: Any, *, indent: int | None = None, ascii_only: bool = False, allow_nan: bool = True) -> str:
+def harmless_json(value: Any, *, indent: int | None = None, ascii_only: bool = False) -> str:
     """Return a JSON text of the same value, in which every control character is an escape of JSON's own."""
-    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only, allow_nan=allow_nan)
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
     return _HIDDEN.sub(lambda match: json.dumps(match.group())[1:-1], text)
 
 

@@ -156,7 +156,6 @@ class _Edits:
 def with_changes(
     text: str,
     changes: Mapping[str, Entry | None],
-    additions: Sequence[Entry] = (),
     *,
     title: str,
     kind: PageKind = "day",
@@ -164,17 +163,17 @@ def with_changes(
 ) -> str:
     """Return the page with the blocks of some memories replaced, removed (None) or added.
 
-    A block that says the same already stays as it is. An entry without a block is added, also one of `changes`; one of
-    `additions` that has a block replaces it, so that doing it twice changes nothing. In a day's page an entry is added
-    before the first that is later; in the long-term page likewise within its section, which is made if need be, and an
-    entry whose section has changed moves. Equal times keep the order given. An empty page gets `# title` first.
-    A section of ours goes with its last block, unless something else stands in it.
+    A block that says the same already stays as it is. An entry without a block is added, in a day's page before the
+    first that is later, in the long-term page likewise within its section, which is made if need be; an entry whose
+    section has changed moves. Equal times keep the order given. An empty page gets `# title` first. A section of ours
+    goes with its last block, unless something else stands in it.
 
     Args:
+        changes: by the ids of memories.
         ranks: by memory, the order among what is of one day or minute; what has none comes last.
     """
-    wanted: dict[str, Entry | None] = {**changes, **{entry.id: entry for entry in additions if entry.id}}
-    added = [entry for entry in additions if not entry.id]
+    wanted = dict(changes)
+    added: list[Entry] = []
     page = parse_page(text, kind)
     mark = BOM if text.startswith(BOM) else ""
     lines = split_lines(text[len(mark) :])
@@ -195,10 +194,12 @@ def with_changes(
         return text
     if all(is_blank(line) for line in lines):
         lines = edits.lines_of(f"# {title}\n")
-    place = _add_by_time if kind == "day" else _add_by_section
-    if kind == "long":
+    order = _Order(ranks or {}, kind)
+    if kind == "day":
+        _add(page.blocks, added, order, len(lines), edits)
+    else:
         _drop_sections(page, lines, {canonical(entry.section) for entry in added}, edits)
-    place(page, added, _Order(ranks or {}, kind), len(lines), edits)
+        _add_by_section(page, added, order, len(lines), edits)
     return mark + "".join(_applied(lines, edits))
 
 
@@ -280,10 +281,6 @@ class _Order:
     def of_new(self, entry: Entry, last: int) -> tuple[int, Rank]:
         time = self.time_of(entry)
         return (last, _LAST) if time is None else (time, self.ranks.get(entry.id, _LAST))
-
-
-def _add_by_time(page: Page, added: Iterable[Entry], order: _Order, end: int, edits: _Edits) -> None:
-    _add(page.blocks, added, order, end, edits)
 
 
 def _add_by_section(page: Page, added: Iterable[Entry], order: _Order, end: int, edits: _Edits) -> None:

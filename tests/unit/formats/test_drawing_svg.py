@@ -236,17 +236,11 @@ def test_a_png_is_what_the_converter_makes_of_the_svg(monkeypatch: pytest.Monkey
             return list(b"\x89PNG")
 
     monkeypatch.setitem(sys.modules, "resvg_py", Converter("resvg_py"))
-    assert to_png(MIRA, scale=3) == b"\x89PNG"
-    assert asked == [{"svg_string": to_svg(MIRA), "zoom": 3.0}]
+    assert to_png(MIRA) == b"\x89PNG"
+    assert asked == [{"svg_string": to_svg(MIRA), "zoom": 2.0}]
 
 
 def test_a_png_without_its_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     with pytest.raises(MissingExtraError, match=r"needs resvg; install it with: pip install 'commonplace\[png\]'"):
         to_png(MIRA)
-
-
-@pytest.mark.parametrize("scale", [0, -1, 9, float("nan"), True])
-def test_a_png_of_no_size_or_of_too_much_is_refused(scale: float) -> None:
-    with pytest.raises(UsageError, match="it must be a number above 0 and up to 8"):
-        to_png(MIRA, scale=scale)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
@@ -27,13 +28,17 @@ Tags: #x, #y
 """
 
 
+def _by_id(entries: Iterable[Entry]) -> dict[str, Entry | None]:
+    return {entry.id: entry for entry in entries}
+
+
 def test_an_empty_page_gets_its_title() -> None:
     """A day begins with its first memory."""
     entries = [Entry("b", 600, "two", "Two."), Entry("a", 570, "one", "One.")]
-    assert with_changes("", {}, entries, title="2026-11-21") == (
+    assert with_changes("", _by_id(entries), title="2026-11-21") == (
         "# 2026-11-21\n\n## 09:30 one\n\nOne.\n\n<!-- memory: a -->\n\n## 10:00 two\n\nTwo.\n\n<!-- memory: b -->\n"
     )
-    assert with_changes("", {}, [], title="2026-11-21") == ""
+    assert with_changes("", _by_id([]), title="2026-11-21") == ""
 
 
 def test_an_entry_is_replaced_in_its_place() -> None:
@@ -101,22 +106,22 @@ def test_entries_of_one_day_stand_by_their_rank() -> None:
 def test_an_entry_is_added_before_the_first_later_one() -> None:
     """A note without a time stays with what it was written below."""
     new = "## 10:15 t\n\nNew.\n\n<!-- memory: c -->\n\n"
-    changed = with_changes(PAGE, {}, [Entry("c", 615, "t", "New.")], title="")
+    changed = with_changes(PAGE, _by_id([Entry("c", 615, "t", "New.")]), title="")
     assert changed == PAGE.replace("## 11:00 two", f"\n{new}## 11:00 two")
 
 
 def test_entries_of_one_minute_keep_the_order_given() -> None:
     """A conversation is read downwards."""
-    text = with_changes("", {}, [Entry("z", 600, "t", "1"), Entry("a", 600, "t", "2")], title="T")
-    text = with_changes(text, {}, [Entry("b", 600, "t", "3")], title="T")
+    text = with_changes("", _by_id([Entry("z", 600, "t", "1"), Entry("a", 600, "t", "2")]), title="T")
+    text = with_changes(text, _by_id([Entry("b", 600, "t", "3")]), title="T")
     assert [block.entry.text for block in parse_page(text).blocks] == ["1", "2", "3"]
 
 
 def test_adding_an_entry_twice_adds_it_once() -> None:
     """A process that was killed after it wrote a page does the same again."""
     entry = Entry("c", 615, "t", "New.")
-    once = with_changes(PAGE, {}, [entry], title="")
-    assert with_changes(once, {}, [entry], title="") == once
+    once = with_changes(PAGE, _by_id([entry]), title="")
+    assert with_changes(once, _by_id([entry]), title="") == once
     assert with_changes(PAGE, {"c": entry}, title="") == once
 
 
@@ -125,7 +130,7 @@ def test_a_page_keeps_its_line_ends_its_mark_and_its_missing_last_line_end() -> 
     page = "\ufeff## 09:30 a\r\n\r\nx\r\n<!-- memory: a -->"
     replaced = with_changes(page, {"a": Entry("a", 570, "a", "y")}, title="")
     assert replaced == "\ufeff## 09:30 a\r\n\r\ny\r\n\r\n<!-- memory: a -->"
-    added = with_changes(page, {}, [Entry("b", 571, "b", "y")], title="")
+    added = with_changes(page, _by_id([Entry("b", 571, "b", "y")]), title="")
     assert added == page + "\r\n\r\n## 09:31 b\r\n\r\ny\r\n\r\n<!-- memory: b -->\r\n"
 
 
@@ -162,17 +167,19 @@ def _written(memory_id: str, day: int = 1) -> str:
 def test_sections_that_are_missing_are_made_in_their_order() -> None:
     """Decisions, Preferences, Lessons, Events; what a person calls a section stays where it is."""
     new = [_long("e", "Events"), _long("p", "Preferences"), _long("d", "Decisions")]
-    assert with_changes(MEMORY, {}, new, title="Memory", kind="long") == MEMORY.replace(
+    assert with_changes(MEMORY, _by_id(new), title="Memory", kind="long") == MEMORY.replace(
         "## Lessons\n",
         f"## Decisions\n\n{_written('d')}\n## Preferences\n\n{_written('p')}\n## Lessons\n",
     ) + (f"\n## Events\n\n{_written('e')}")
-    assert with_changes("", {}, new[2:], title="Memory", kind="long") == f"# Memory\n\n## Decisions\n\n{_written('d')}"
+    assert (
+        with_changes("", _by_id(new[2:]), title="Memory", kind="long") == f"# Memory\n\n## Decisions\n\n{_written('d')}"
+    )
 
 
 def test_an_entry_is_added_to_its_section_by_date() -> None:
     """Below the list that a person keeps there."""
     changed = with_changes(
-        MEMORY, {}, [_long("n", "Lessons"), _long("m", "Mine"), _long("d", "Decisions")], title="", kind="long"
+        MEMORY, _by_id([_long("n", "Lessons"), _long("m", "Mine"), _long("d", "Decisions")]), title="", kind="long"
     )
     assert changed == MEMORY.replace("### 2026-02-01", f"{_written('n')}\n### 2026-02-01").replace(
         "hello\n\n", f"hello\n\n{_written('m')}\n## Decisions\n\n{_written('d')}\n"
@@ -215,7 +222,7 @@ def test_a_copy_gets_an_id_in_place_of_the_one_it_repeats() -> None:
 @pytest.mark.parametrize("text", ["", "\n", "\ufeff", "\ufeff\r\n"])
 def test_a_blank_page_counts_as_empty(text: str) -> None:
     """An editor leaves a line end behind when all is deleted."""
-    assert with_changes(text, {}, [Entry("a", 0, "t", "x")], title="T").lstrip("\ufeff").startswith("# T")
+    assert with_changes(text, _by_id([Entry("a", 0, "t", "x")]), title="T").lstrip("\ufeff").startswith("# T")
 
 
 # Who is right when a page and the store differ, and what becomes of the other.
