@@ -64,9 +64,9 @@ def health(invocation: Invocation, /, golden: Path | None, html: Path | None) ->
 
 def _write(path: Path, found: Health, texts: dict[str, str]) -> None:
     from commonplace.errors import UsageError
-    from commonplace.formats.health_page import page_of
+    from commonplace.formats.html import health_page
 
-    page = page_of(found.to_dict(), texts, f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}")
+    page = health_page(found.to_dict(), texts, f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}")
     if str(path) == "-":
         sys.stdout.write(page)
         return
@@ -77,7 +77,7 @@ def _write(path: Path, found: Health, texts: dict[str, str]) -> None:
 
 
 def _rows(found: Health, texts: Mapping[str, str]) -> Rows:
-    from commonplace.formats.health_page import HEADINGS
+    from commonplace.formats.html import HEADINGS
 
     archived = found.statuses.get("archived", 0)
     apart = f", and {archived:,} archived, counted apart" if archived else ""

@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 from commonplace.dates.time import moment_of
 from commonplace.errors import MissingExtraError, UsageError
 from commonplace.formats.escaping import HIDDEN
+from commonplace.formats.html import page
 from commonplace.types.graph import ENTITY_TYPES
 
 _Point: TypeAlias = tuple[float, float]
@@ -102,15 +103,6 @@ _MIN_WIDTH: Final = 400.0
 _CENTRED: Final = 'text-anchor="middle"'
 _FONT: Final = "system-ui,'Segoe UI',Roboto,'DejaVu Sans','Noto Sans',sans-serif"
 _DARK: Final = ".ground{fill:#17171b}text.ink{fill:#f1f1f5}text.soft{fill:#adadb8}.halo{stroke:#17171b}"
-_PAGE_STYLE: Final = """
-:root{color-scheme:light dark}
-body{margin:0 auto;padding:1rem;max-width:110rem;font:15px/1.45 system-ui,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}
-figure{margin:0;overflow:auto}
-svg{display:block;max-width:100%;height:auto;margin:0 auto}
-table{border-collapse:collapse;width:100%;margin-top:1rem}
-th,td{text-align:start;vertical-align:top;padding:.35rem .6rem;border-bottom:1px solid #8884;overflow-wrap:anywhere}
-.past{opacity:.6}
-"""
 _HEADS: Final = ("Fact", "From", "Relation", "To", "Since", "Until", "State")
 _SCALE: Final = 2.0
 """Pixels of a unit of the drawing."""
@@ -166,13 +158,7 @@ def to_html(drawing: Drawing) -> str:
     rows = "".join(_table_row(edge, names[edge.source], names[edge.target]) for edge in shown.edges)
     heads = "".join(f'<th scope="col">{head}</th>' for head in _HEADS)
     table = f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n" if rows else ""
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
-        f"<title>{title}</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n<body>\n"
-        f"<figure>\n{_svg(shown)}</figure>\n{table}</body>\n</html>\n"
-    )
+    return page(title, f"<figure>\n{_svg(shown)}</figure>\n{table}")
 
 
 def to_png(drawing: Drawing) -> bytes:

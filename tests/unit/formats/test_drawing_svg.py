@@ -220,7 +220,7 @@ def test_a_page_runs_no_script_and_fetches_nothing() -> None:
     page = Page(to_html(MIRA))
     assert "script" not in page.tags
     (policy,) = [found["content"] or "" for _, found in page.attributes if "http-equiv" in found]
-    assert policy == "default-src 'none'; style-src 'unsafe-inline'"
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 def test_a_page_without_facts_has_no_table() -> None:

@@ -1,31 +1,11 @@
-"""Render the health report as a self-contained HTML page.
-
-The page loads nothing, and its content security policy forbids scripts, whatever a memory contains.
-"""
+"""Render self-contained HTML pages, and the health report as one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from html import escape
+from pathlib import Path
 from typing import Any, Final
-
-_STYLE: Final = """
-:root{color-scheme:light dark;--ground:#fff;--ink:#1b1b1f;--soft:#63636e;--rule:#dcdce2;--bar:#4c6fae;--bad:#b3261e}
-@media (prefers-color-scheme:dark){:root{--ground:#17171b;--ink:#f1f1f5;--soft:#adadb8;--rule:#3a3a43;--bar:#8fb0ee;
---bad:#f2b8b5}}
-body{margin:0 auto;padding:1.5rem;max-width:60rem;background:var(--ground);color:var(--ink);
-font:15px/1.5 system-ui,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}
-h1{font-size:1.4rem;margin:0}h2{font-size:1.05rem;margin:2rem 0 .5rem}
-p{margin:.2rem 0;color:var(--soft)}
-table{border-collapse:collapse;width:100%}
-th,td{text-align:start;vertical-align:top;padding:.3rem .6rem;border-bottom:1px solid var(--rule);
-overflow-wrap:anywhere}
-th{color:var(--soft);font-weight:600}
-td.count{text-align:end;width:5rem;font-variant-numeric:tabular-nums}
-.bar{display:block;height:.8rem;min-width:1px;background:var(--bar)}
-.bad{color:var(--bad)}
-blockquote{margin:.2rem 0 0;color:var(--soft);white-space:pre-wrap}
-"""
 
 HEADINGS: Final = {
     "duplicate": "Said more than once",
@@ -39,8 +19,20 @@ _MAX_LENGTH: Final = 300
 _MAX_LISTED: Final = 500
 
 
-def page_of(health: Mapping[str, Any], texts: Mapping[str, str], at: str) -> str:
-    """Return the page.
+def page(title: str, body: str) -> str:
+    """Return a page that loads nothing and runs no script, whatever is in it; both texts are HTML already."""
+    style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+        "base-uri 'none'; form-action 'none'\">\n"
+        '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
+        f"<title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
+    )
+
+
+def health_page(health: Mapping[str, Any], texts: Mapping[str, str], at: str) -> str:
+    """Return the health report as a page.
 
     Args:
         health: what `Health.to_dict` returns.
@@ -59,13 +51,7 @@ def page_of(health: Mapping[str, Any], texts: Mapping[str, str], at: str) -> str
         _golden(health["golden"]),
         *(_findings(heading, health["findings"], kind, texts) for kind, heading in HEADINGS.items()),
     ]
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
-        "base-uri 'none'; form-action 'none'\">\n"
-        '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
-        f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n{''.join(parts)}</body>\n</html>\n"
-    )
+    return page(title, "".join(parts))
 
 
 def _bars(heading: str, counts: Mapping[str, int]) -> str:
