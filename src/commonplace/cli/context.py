@@ -109,7 +109,6 @@ def _answer_hook(invocation: Invocation, task: tuple[str, ...], options: dict[st
 
 
 def _injection(invocation: Invocation, loaded: Settings, event: HookEvent, options: dict[str, Any]) -> str:
-    from commonplace.search.request import MAX_QUERY_CHARACTERS
     from commonplace.settings.agents import strategy_name
 
     agent = options.pop("agent") or strategy_name(event.agent, loaded.agents)
@@ -118,8 +117,7 @@ def _injection(invocation: Invocation, loaded: Settings, event: HookEvent, optio
             engine.clear_injected(event.conversation)
         if event.is_compaction:
             return ""
-        prompt = event.prompt[:MAX_QUERY_CHARACTERS]
-        made = engine.injection(prompt, agent=agent, conversation=event.conversation, **options)
+        made = engine.injection(event.prompt, agent=agent, conversation=event.conversation, **options)
         engine.log_retrieval(made, "context")
     notify(made.notices, invocation)
     return made.text

@@ -15,11 +15,11 @@ import click
 import commonplace
 from commonplace.cli import options
 from commonplace.cli.app import command
+from commonplace.cli.input import read_text
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import Line, Rows, counted, emit, notify, progress_bars
 from commonplace.cli.search import hit_rows
 from commonplace.errors import UsageError
-from commonplace.files import read_file
 from commonplace.formats.escaping import harmless_line
 from commonplace.types import Hit, IndexReport
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 HITS = 3
-_MOST_BYTES = 1024 * 1024
+_MAX_BYTES = 1024 * 1024
 
 
 @command(makes_store=True)
@@ -69,15 +69,8 @@ def _own_store() -> Path:
 def _read(file: Path | None) -> list[str]:
     from importlib.resources import files
 
-    if file is None:
-        text = files("commonplace.cli").joinpath("demo.questions").read_text(encoding="utf-8")
-    else:
-        try:
-            text = read_file(file, _MOST_BYTES).decode()
-        except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or error
-            raise UsageError(f"{file} cannot be read: {why}", remedy="give a text file in UTF-8") from error
-    lines = [line.strip() for line in text.splitlines()]
+    text = read_text((), file, _MAX_BYTES) if file else files("commonplace.cli").joinpath("demo.questions").read_text()
+    lines = [line.strip() for line in (text or "").splitlines()]
     asked = [line for line in lines if line and not line.startswith("#")]
     if not asked:
         raise UsageError(f"{file} holds no question", remedy="write one question a line")

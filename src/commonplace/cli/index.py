@@ -32,7 +32,7 @@ from commonplace.cli.output import (
     write_whole,
 )
 from commonplace.cli.watch import watch as keep_watching
-from commonplace.errors import NotFoundError, RemovalError
+from commonplace.errors import RemovalError
 from commonplace.formats.escaping import harmless_json
 from commonplace.formats.yaml import FAULT
 from commonplace.settings import Overrides, Settings, paths, save_overrides
@@ -130,6 +130,8 @@ def build(  # noqa: PLR0913 - one for each option
 
     Example: commonplace index build src --watch
     """
+    from commonplace.engine.index_api import refuse_unfit_roots
+
     if watch and len(roots) > 1:
         raise click.UsageError("--watch follows one ROOT; start another process for each of the others")
     if config is not None and no_config:
@@ -137,7 +139,7 @@ def build(  # noqa: PLR0913 - one for each option
     overrides, remote = _overrides(config, no_config=no_config)
     loaded = invocation.settings(overrides, index_include=include or None, embedder_artifacts=remote)
     places = [Path(root) for root in roots] or [loaded.project or Path.cwd()]
-    _check(places, loaded, include)
+    refuse_unfit_roots(places, loaded, include)  # before a store is made for them
     notify(own_store_notice(loaded), invocation)
 
     def indexed() -> None:
@@ -208,35 +210,6 @@ def _overrides(config: Path | None, *, no_config: bool) -> tuple[Overrides | Non
         return Overrides(values, str(config)), None
     kept = {name: value for name, value in values.items() if name != "embedder.artifacts"}
     return Overrides(kept, str(config)), embedder
-
-
-def _check(places: Sequence[Path], loaded: Settings, include: tuple[str, ...]) -> None:
-    """Refuse what cannot be indexed before a store is opened or made, so that a slip of the hand leaves nothing.
-
-    Args:
-        include: the globs of this run, each of which names something; those of the settings need not.
-    """
-    from commonplace.ingest.discover import Selection, unmatched_globs
-    from commonplace.store.filters import path_matcher
-
-    for place in places:
-        if not place.expanduser().exists():
-            raise NotFoundError(f"there is no file or directory {place}", remedy="check the ROOT")
-    if loaded.index.include:
-        path_matcher(loaded.index.include)
-    if not include:
-        return
-    limit, store = loaded.index.max_file_bytes, (Path(loaded.store.path),)
-    unmatched = unmatched_globs(
-        [Selection(loaded.project, place.expanduser().absolute(), include, limit, store) for place in places]
-    )
-    if unmatched:
-        where = ", ".join(map(str, places))
-        raise click.BadParameter(
-            f"no file below {where} that may be indexed matches {unmatched[0]!r}; correct the glob, which is relative "
-            "to that directory as in .gitignore",
-            param_hint="--include",
-        )
 
 
 @command(index)

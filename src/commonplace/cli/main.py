@@ -118,34 +118,11 @@ class Invocation:
 
         Args:
             overrides: what to take in place of the settings that the store keeps.
-
-        Raises:
-            UsageError: `--store` names a directory that holds no store; a slip of the hand must not make one.
         """
         from commonplace.settings import load
 
         dotted = {name.replace("_", ".", 1): value for name, value in flags.items()}
-        loaded = load({"store.path": self.store, "store.namespace": self.namespace, **dotted}, overrides=overrides)
-        if self.store is not None and not self.makes_store:
-            self._refuse_no_store(loaded)
-        return loaded
-
-    def _refuse_no_store(self, settings: Settings) -> None:
-        from commonplace.settings.paths import DATABASE
-        from commonplace.store.database import left_behind
-
-        directory = Path(settings.store.path)
-        # A file in its place, and a store without its database, are other mistakes, and told when it is opened.
-        if self.has_store(settings) or directory.is_file() or left_behind(directory / DATABASE):
-            return
-        from shlex import quote
-
-        from commonplace.errors import UsageError
-
-        raise UsageError(
-            f"--store names {directory}, where there is no store",
-            remedy=f"correct it, or make a store there with `commonplace init --store {quote(str(self.store))}`",
-        )
+        return load({"store.path": self.store, "store.namespace": self.namespace, **dotted}, overrides=overrides)
 
     def open(
         self,
@@ -161,32 +138,55 @@ class Invocation:
             low_memory: it is a server's, that leaves heavy work to processes of their own.
 
         Raises:
-            StoreDamagedError: the store has lost its database.
             StoreMissingError: there is no store and `create` is False; a question to nothing deserves an error.
+            UsageError: `--store` names a directory that holds no store; a slip of the hand must not make one.
         """
         from commonplace import logs
         from commonplace.engine.open import open_engine
         from commonplace.errors import StoreMissingError
-        from commonplace.settings.paths import DATABASE, LOGS
-        from commonplace.store.database import refuse_lost
+        from commonplace.settings.paths import LOGS
 
         settings = settings or self.settings()
         directory = Path(settings.store.path)
-        refuse_lost(directory / DATABASE)
-        if not create and not self.has_store(settings):
-            raise StoreMissingError(
-                f"there is no store at {directory}",
-                remedy="create one with `commonplace init` and fill it with `commonplace index build`",
+        # A file in its place is another mistake, which opening tells.
+        may_make = self.store is None or self.makes_store or directory.is_file()
+        try:
+            engine = open_engine(
+                directory,
+                settings.store.namespace,
+                None,
+                create=create and may_make,
+                settings=settings,
+                progress=progress,
+                low_memory=low_memory,
             )
-        engine = open_engine(
-            directory, settings.store.namespace, None, settings=settings, progress=progress, low_memory=low_memory
-        )
+        except StoreMissingError as error:
+            self.refuse_mistyped(settings)
+            remedy = "create one with `commonplace init` and fill it with `commonplace index build`"
+            raise StoreMissingError(error.args[0], remedy=remedy) from None
         rotation = logs.Rotation(settings.log.max_bytes, settings.log.keep)
         self.log_handlers.append(logs.attach(directory / LOGS, level=settings.log.level, rotation=rotation))
         self.log_handlers.append(logs.attached(Notices(self)))
         if self.is_verbose:
             self.log_handlers.append(logs.attached(Details(self)))
         return engine
+
+    def refuse_mistyped(self, settings: Settings) -> None:
+        """Refuse a directory that `--store` names and that holds no store, where the command makes none.
+
+        Raises:
+            UsageError: a slip of the hand must not make a store.
+        """
+        if self.store is None or self.makes_store or self.has_store(settings):
+            return
+        from shlex import quote
+
+        from commonplace.errors import UsageError
+
+        raise UsageError(
+            f"--store names {settings.store.path}, where there is no store",
+            remedy=f"correct it, or make a store there with `commonplace init --store {quote(self.store)}`",
+        )
 
     def has_store(self, settings: Settings) -> bool:
         """Return whether there is a store where the settings name one."""

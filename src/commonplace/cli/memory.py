@@ -147,15 +147,14 @@ def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None
 
     Example: commonplace remember "We chose Postgres for billing" --tag decision --source standup
     """
-    from commonplace.memory.validate import validate_memory
+    from commonplace.engine.memory_api import refuse_unfit_memory
 
     loaded = invocation.settings()
     content = read_text(text, file, loaded.memory.max_bytes)
     if content is None:
         raise click.UsageError("there is nothing to remember; give a text, a --file, or a pipe")
     given = _given(values)
-    # Before a store is made for it.
-    validate_memory({"content": content, **given}, max_bytes=loaded.memory.max_bytes, force=force, now=clock())
+    refuse_unfit_memory({"content": content, **given}, loaded, clock(), force=force)  # before a store is made for it
     store = Path(loaded.store.path)
     made = own_store_notice(loaded)
     if not made and not store.exists():

@@ -399,7 +399,7 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
         is_bare = not result.hits and not engine.list(statuses=(), limit=1)
     hidden: tuple[str, ...] = ()
     if is_bare:
-        from commonplace.cli.store import hidden_memories
+        from commonplace.engine.open import hidden_memories
 
         with suppress(CommonplaceError):  # a fault of another store is none of this answer
             hidden = hidden_memories(loaded)

@@ -32,6 +32,7 @@ def show(invocation: Invocation) -> None:
     Example: commonplace settings show
     """
     loaded = invocation.settings()
+    invocation.refuse_mistyped(loaded)
     shown = {
         key.dotted: {
             "value": loaded.value(key),

@@ -17,7 +17,19 @@ from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command
 from commonplace.cli.forget import forget_namespace, gc
 from commonplace.cli.health import health
 from commonplace.cli.main import Invocation
-from commonplace.cli.output import Line, Rows, counted, emit, local_time, notify, progress_bars, size_text, some, tally
+from commonplace.cli.output import (
+    Line,
+    Rows,
+    counted,
+    emit,
+    local_time,
+    notify,
+    progress_bars,
+    say,
+    size_text,
+    some,
+    tally,
+)
 from commonplace.formats.escaping import harmless_line
 from commonplace.types import KINDS
 
@@ -31,7 +43,6 @@ if TYPE_CHECKING:
     from commonplace.search.retrieval_log import RetrievalSummary
     from commonplace.settings import Settings
 
-MAX_LISTED_MEMORIES: Final = 10_000
 _MAX_SHOWN, _MAX_CHARACTERS = 3, 80
 _SORTS: Final = (
     ("memories", "memory", "memories"),
@@ -70,9 +81,8 @@ def init(invocation: Invocation, /, directory: Path, move_memories: bool, anew: 
 
     Example: commonplace init ~/projects/billing
     """
-    from commonplace.settings.paths import DATABASE, STORE_NAME, find_store, refuse_links
-    from commonplace.store.database import left_behind
-    from commonplace.store.store import SqliteStore
+    from commonplace.engine.open import make_anew
+    from commonplace.settings.paths import DATABASE, STORE_NAME, find_store
 
     outer = None
     if invocation.store is None:
@@ -82,10 +92,7 @@ def init(invocation: Invocation, /, directory: Path, move_memories: bool, anew: 
     loaded = invocation.settings()
     store = Path(loaded.store.path)
     existed = (store / DATABASE).is_file()
-    is_lost = anew and bool(left_behind(store / DATABASE)) and not existed
-    if is_lost:
-        refuse_links(store)
-        SqliteStore.create(store / DATABASE).close()
+    is_lost = anew and make_anew(store)
     with invocation.open(loaded, create=True) as engine:
         taken = engine.sync().added if is_lost else 0
     moved = _move_memories(invocation, loaded, is_agreed=move_memories)
@@ -108,25 +115,9 @@ def _created(done: Mapping[str, Any]) -> Rows:
         yield f"Moved {counted(done['moved'], 'memory', 'memories')} here from your own store."
 
 
-def hidden_memories(settings: Settings) -> tuple[str, ...]:
-    """Return the beginnings of the memories of the user's own store, which a project's store hides; none elsewhere.
-
-    Raises:
-        CommonplaceError: that store cannot be opened or read.
-    """
-    from commonplace.engine.open import open_engine
-    from commonplace.settings.paths import DATABASE, user_store
-
-    own = user_store()
-    if settings.project is None or own == Path(settings.store.path) or not (own / DATABASE).is_file():
-        return ()
-    with open_engine(own, settings.store.namespace, None, settings=settings) as engine:
-        return tuple(each.content[:_MAX_CHARACTERS] for each in engine.list(statuses=(), limit=MAX_LISTED_MEMORIES))
-
-
 def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool) -> int:
     """Move the memories of the user's own store here if that is agreed; return how many were moved."""
-    from commonplace.engine.open import open_engine
+    from commonplace.engine.open import hidden_memories, move_hidden_memories
     from commonplace.errors import CommonplaceError
     from commonplace.settings.paths import user_store
 
@@ -142,17 +133,13 @@ def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool)
     found = f"your own store, {user_store()}, holds {counted(len(texts), 'memory', 'memories')} not found from here"
     if not is_agreed and not invocation.as_json and sys.stdin.isatty():
         for text in texts[:_MAX_SHOWN]:
-            click.echo(f"  {harmless_line(text)}", err=True)
+            say(f"  {harmless_line(text[:_MAX_CHARACTERS])}", err=True)
         is_agreed = click.confirm(f"{found[0].upper()}{found[1:]}. Move them here?", err=True)
     if not is_agreed:
         notify((f"{found}; `commonplace init --move-memories` moves them here",), invocation)
         return 0
-    with (
-        progress_bars(invocation) as progress,
-        open_engine(user_store(), loaded.store.namespace, None, settings=loaded, progress=progress) as own,
-        invocation.open(loaded, progress=progress) as here,
-    ):
-        return own.move_memories(here)
+    with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as here:
+        return move_hidden_memories(here, loaded, progress)
 
 
 def _tally(counts: Mapping[str, int]) -> str:

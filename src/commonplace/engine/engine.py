@@ -671,7 +671,8 @@ class Engine:
         day, unless `clear_injected` is called.
 
         Args:
-            prompt: what is asked; "" at the start of a session, which gets what `context` has without a task.
+            prompt: what is asked, cut where it is longer than a query may be; "" at the start of a session, which gets
+                what `context` has without a task.
             max_tokens: as for `context`; None is 500 for a prompt, and 2,000 without one.
             conversation: any name that the client gives it; "" is one that nothing is known of.
             agent, limit, tags, min_trust: as for `context`.
@@ -680,7 +681,7 @@ class Engine:
         usual = min(PROMPT_TOKENS if prompt.strip() else START_TOKENS, self.settings.context.max_tokens)
         budget = usual if max_tokens is None else max_tokens
         wishes = wishes_of(agent, self.settings.agents)
-        asked = _asked(prompt, budget, wishes, limit, kinds, tags, min_trust)
+        asked = _asked(prompt[:MAX_QUERY_CHARACTERS], budget, wishes, limit, kinds, tags, min_trust)
         return self._context_api.injection(asked, conversation)
 
     def clear_injected(self, conversation: str) -> None:

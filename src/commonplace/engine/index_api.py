@@ -2,22 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.engine.runtime import Service
-from commonplace.errors import StoreBusyError, UsageError
+from commonplace.errors import NotFoundError, StoreBusyError, UsageError
 from commonplace.ingest.passages import index_documents
 from commonplace.locks import FileLock
 from commonplace.memory.validate import series
+from commonplace.settings import Settings
 from commonplace.settings.paths import index_watch_lock
 from commonplace.types import Document, IndexReport, Progress
 
 if TYPE_CHECKING:
     from commonplace.ingest.discover import Selection
     from commonplace.ingest.watch import Watch
+
+
+def refuse_unfit_roots(roots: Sequence[Path], settings: Settings, include: tuple[str, ...]) -> None:
+    """Refuse what cannot be indexed, so that no store need be made for it.
+
+    Args:
+        include: the globs of this run, each of which names something; those of the settings need not.
+
+    Raises:
+        NotFoundError: there is no such file or directory.
+        UsageError: a glob is malformed, or matches no file.
+    """
+    from commonplace.ingest.discover import Selection, unmatched_globs
+    from commonplace.store.filters import path_matcher
+
+    for root in roots:
+        if not root.expanduser().exists():
+            raise NotFoundError(f"there is no file or directory {root}", remedy="check the ROOT")
+    if settings.index.include:
+        path_matcher(settings.index.include)
+    if not include:
+        return
+    limit, store = settings.index.max_file_bytes, (Path(settings.store.path),)
+    unmatched = unmatched_globs(
+        [Selection(settings.project, root.expanduser().absolute(), include, limit, store) for root in roots]
+    )
+    if unmatched:
+        where = ", ".join(map(str, roots))
+        raise UsageError(
+            f"no file below {where} that may be indexed matches {unmatched[0]!r}",
+            remedy="correct the glob, which is relative to that directory as in .gitignore",
+        )
 
 
 class IndexApi(Service):

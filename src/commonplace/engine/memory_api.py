@@ -13,18 +13,26 @@ from commonplace.errors import NotFoundError, UsageError
 from commonplace.ingest.read import normalise
 from commonplace.journal.pages import PageReader
 from commonplace.memory.service import outward
-from commonplace.memory.validate import (
-    one_of,
-)
+from commonplace.memory.validate import one_of, validate_memory
 from commonplace.memory.view import MIN_TRUST_TO_PROMOTE, Memory
 from commonplace.redaction import redact
 from commonplace.retention import NEXT_TIER
+from commonplace.settings import Settings
 from commonplace.types import KINDS, TIERS, Filter, Link, Selection, StoredMemory, Tier
 
 PROJECTED_AT_ONCE = 256
 """So many memories given at once go into the index when they are stored; fewer wait for the next search or update."""
 
 LIVE: Final = ("active", "promoted")
+
+
+def refuse_unfit_memory(values: Mapping[str, Any], settings: Settings, now: float, *, force: bool) -> None:
+    """Refuse what `Engine.remember` would refuse, so that no store need be made for it.
+
+    Raises:
+        UsageError: a value is of the wrong kind, empty, too large or out of its range.
+    """
+    validate_memory(values, max_bytes=settings.memory.max_bytes, force=force, now=now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from commonplace.models.contract import Embedder
 from commonplace.models.registry import AbsentEmbedder, MixedEmbedder, embedder_name, for_kind, is_remote, open_embedder
 from commonplace.models.static import StaticEmbedder
 from commonplace.settings import Settings, load
-from commonplace.settings.paths import DATABASE, INDEX, STORE_NAME, project_of, refuse_links
-from commonplace.store.database import refuse_lost
+from commonplace.settings.paths import DATABASE, INDEX, STORE_NAME, project_of, refuse_links, user_store
+from commonplace.store.database import left_behind, refuse_lost
 from commonplace.store.store import SqliteStore
 from commonplace.store.writes import upgrade_command
 from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind, Embedding, Progress
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from commonplace.engine.worker import Worker
 
 MAX_NAMESPACE_CHARACTERS = 200
+MAX_HIDDEN = 10_000
 DEFAULT = "default"
 """Stands in the place of an embedder's name for those that the settings give to each kind of thing."""
 
@@ -93,6 +94,39 @@ def open_engine(
         worker=_worker(settings, progress) if low_memory else None,
     )
     return Engine(runtime)
+
+
+def make_anew(directory: Path) -> bool:
+    """Make an empty store where one has lost its database; return whether that was so.
+
+    Raises:
+        StoreError: a link is in the way.
+    """
+    database = directory / DATABASE
+    if database.is_file() or not left_behind(database):
+        return False
+    refuse_links(directory)
+    SqliteStore.create(database).close()
+    return True
+
+
+def hidden_memories(settings: Settings) -> tuple[str, ...]:
+    """Return the texts of the memories of the user's own store, which a project's store hides; none elsewhere.
+
+    Raises:
+        CommonplaceError: that store cannot be opened or read.
+    """
+    own = user_store()
+    if settings.project is None or own == Path(settings.store.path) or not (own / DATABASE).is_file():
+        return ()
+    with open_engine(own, settings.store.namespace, None, settings=settings) as engine:
+        return tuple(each.content for each in engine.list(statuses=(), limit=MAX_HIDDEN))
+
+
+def move_hidden_memories(to: Engine, settings: Settings, progress: Progress | None) -> int:
+    """Move the memories of the user's own store to an engine's; return how many were moved."""
+    with open_engine(user_store(), settings.store.namespace, None, settings=settings, progress=progress) as own:
+        return own.move_memories(to)
 
 
 def _worker(settings: Settings, progress: Progress | None) -> Worker:
