@@ -80,7 +80,7 @@ def test_without_a_task_it_holds_what_is_kept_long_and_then_the_newest(bare: Pro
 def test_what_is_not_relevant_is_not_said(program: Program) -> None:
     told = program.run("context", "the migration of arctic terns")
     assert told.stdout == ""
-    assert told.stderr == "Nothing that is stored is relevant to it.\n"
+    assert told.stderr == "note: nothing stored is relevant to this task\n"
 
 
 @pytest.mark.parametrize("task", [(), ("who wants short answers",)])
@@ -90,7 +90,7 @@ def test_what_has_no_room_is_not_called_irrelevant(bare: Program, task: tuple[st
     told = bare.run("context", *task, "--max-tokens", "64")
     assert (told.stdout, told.stderr) == (
         "",
-        "What is relevant has no room in so few tokens; give more --max-tokens.\n",
+        "note: nothing relevant fits in the token budget; raise --max-tokens\n",
     )
     assert bare.json("context", *task, "--max-tokens", "64")["left_out"] == 1
     assert bare.json("context", *task)["left_out"] == 0
@@ -100,7 +100,10 @@ def test_nothing_remembered_is_not_called_irrelevant_to_no_task(bare: Program) -
     bare.run("init")
     for task in ((), ("",), (" ",)):
         told = bare.run("context", *task)
-        assert (told.stdout, told.stderr) == ("", "Nothing is remembered yet; name a task to find what is indexed.\n")
+        assert (told.stdout, told.stderr) == (
+            "",
+            "note: nothing is remembered yet; name a task to find what is indexed\n",
+        )
 
 
 def test_a_task_that_is_longer_than_a_query_is_refused_by_its_name(program: Program) -> None:

@@ -158,7 +158,8 @@ def test_the_page_is_whole_and_runs_nothing(ailing: Program, tmp_path: Path) -> 
 
 
 def test_a_page_that_cannot_be_written_is_an_error(ailing: Program, tmp_path: Path) -> None:
-    error = ailing.error("health", "--html", str(tmp_path / "no" / "where.html"), code=2)
+    (tmp_path / "file").write_text("")
+    error = ailing.error("health", "--html", str(tmp_path / "file" / "where.html"), code=2)
     assert "cannot be written" in error["message"]
 
 

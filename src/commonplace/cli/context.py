@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import FAILURE, SUCCESS, command, report
+from commonplace.cli.app import FAILURE, SUCCESS, command, opened, report
 from commonplace.cli.main import Invocation
-from commonplace.cli.output import console, notify, print_json, say
+from commonplace.cli.output import notify, print_json, say
 from commonplace.errors import CommonplaceError, StoreMissingError, UsageError
 
 if TYPE_CHECKING:
     from commonplace.formats.hooks import HookEvent
-    from commonplace.search.context import Context
     from commonplace.settings import Settings
 
-
-_MOST_EVENT_BYTES = 4 * 1024 * 1024
+_MAX_EVENT_BYTES: Final = 4 * 1024 * 1024
+_NOTHING: Final = "nothing stored is relevant to this task"
+_NOTHING_YET: Final = "nothing is remembered yet; name a task to find what is indexed"
 
 
 @command()
@@ -52,31 +52,19 @@ def context(invocation: Invocation, /, task: tuple[str, ...], stdin_json: bool, 
     """
     if stdin_json:
         return _answer_hook(invocation, task, options)
-    _print(_made(invocation, invocation.settings(), " ".join(task), options), invocation)
-    return SUCCESS
-
-
-def _made(invocation: Invocation, loaded: Settings, task: str, options: dict[str, Any]) -> Context:
-
-    with invocation.open(loaded) as engine:
-        made = engine.context(task, **options)
+    with opened(invocation) as engine:
+        made = engine.context(" ".join(task), **options)
         engine.log_retrieval(made, "context")
     notify(made.notices, invocation)
-    return made
-
-
-def _print(made: Context, invocation: Invocation) -> None:
-
     if invocation.as_json:
         print_json(made.to_dict())
     elif made.text:
         say(made.text)
     elif made.left_out:
-        console(stderr=True).print("What is relevant has no room in so few tokens; give more --max-tokens.")
-    elif not made.task.strip():
-        console(stderr=True).print("Nothing is remembered yet; name a task to find what is indexed.")
+        notify(("nothing relevant fits in the token budget; raise --max-tokens",), invocation)
     else:
-        console(stderr=True).print("Nothing that is stored is relevant to it.")
+        notify((_NOTHING if made.task.strip() else _NOTHING_YET,), invocation)
+    return SUCCESS
 
 
 def _answer_hook(invocation: Invocation, task: tuple[str, ...], options: dict[str, Any]) -> int:
@@ -126,9 +114,9 @@ def _injection(invocation: Invocation, loaded: Settings, event: HookEvent, optio
 def _read() -> bytes:
     if sys.stdin.isatty():
         say("Reading the event of a hook; Ctrl-D ends it.", err=True)
-    data = sys.stdin.buffer.read(_MOST_EVENT_BYTES + 1)
-    if len(data) > _MOST_EVENT_BYTES:
-        raise UsageError(f"the event has more than {_MOST_EVENT_BYTES:,} bytes", remedy="pass the client's own event")
+    data = sys.stdin.buffer.read(_MAX_EVENT_BYTES + 1)
+    if len(data) > _MAX_EVENT_BYTES:
+        raise UsageError(f"the event has more than {_MAX_EVENT_BYTES:,} bytes", remedy="pass the client's own event")
     return data
 
 

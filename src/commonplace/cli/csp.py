@@ -16,7 +16,6 @@ from commonplace.cli.output import print_json, say
 if TYPE_CHECKING:
     from commonplace.formats.csp import Response
 
-
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
 """Room for the longest memory, even if every character of it is written as an escape of JSON."""
 

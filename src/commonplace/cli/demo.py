@@ -26,7 +26,6 @@ from commonplace.types import Hit, IndexReport
 if TYPE_CHECKING:
     from commonplace.search.result import SearchResult
 
-
 HITS = 3
 _MAX_BYTES = 1024 * 1024
 

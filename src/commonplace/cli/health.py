@@ -25,6 +25,7 @@ from commonplace.cli.output import (
     more,
     print_json,
     print_rows,
+    write_whole,
 )
 
 if TYPE_CHECKING:
@@ -63,17 +64,13 @@ def health(invocation: Invocation, /, golden: Path | None, html: Path | None) ->
 
 
 def _write(path: Path, found: Health, texts: dict[str, str]) -> None:
-    from commonplace.errors import UsageError
     from commonplace.formats.html import health_page
 
     page = health_page(found.to_dict(), texts, f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}")
     if str(path) == "-":
         sys.stdout.write(page)
         return
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}", remedy="name a file that can") from error
+    write_whole(path, page, remedy="name a file that can be written")
 
 
 def _rows(found: Health, texts: Mapping[str, str]) -> Rows:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,10 +12,6 @@ from commonplace.cli.input import refuse_unasked
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import console, print_json, say, write_whole
 from commonplace.errors import UsageError
-
-if TYPE_CHECKING:
-    from commonplace.mcp.clients import Client
-
 
 NAME = "commonplace"
 AUTO = "auto"
@@ -69,6 +64,8 @@ def _print_config(name: str, invocation: Invocation) -> int:
 
 
 def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
+    import difflib
+
     from commonplace.mcp.clients import CLIENTS, by_hand, changed
 
     client = CLIENTS[name]
@@ -83,7 +80,8 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
         return SUCCESS
     _refuse_read_only(place, by_hand(client))
     if not invocation.as_json:
-        _show(old, new, place)
+        before = str(place) if old else "nothing"
+        say("\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), before, str(place), lineterm="")))
     if not is_agreed:
         refuse_unasked(invocation, "write the file")
     if not is_agreed and not click.confirm("Write this?", default=True):
@@ -96,13 +94,8 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
         print_json({"client": name, "path": str(place), "changed": True, "backup": kept})
         return SUCCESS
     say(f"Written: {place}" + ("" if backup is None else f"\nThe old one is kept: {backup}"))
-    _tell_next(client)
-    return SUCCESS
-
-
-def _tell_next(client: Client) -> None:
-
     console(stderr=True).print(client.then, style="dim")
+    return SUCCESS
 
 
 def _command(invocation: Invocation) -> list[str]:
@@ -126,15 +119,6 @@ def _read(place: Path, by_hand: str) -> str:
         return ""
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{place} cannot be read: {error}", remedy=f"mend it, or {by_hand}") from error
-
-
-def _show(old: str, new: str, place: Path) -> None:
-    import difflib
-
-    lines = difflib.unified_diff(
-        old.splitlines(), new.splitlines(), str(place) if old else "nothing", str(place), lineterm=""
-    )
-    say("\n".join(lines))
 
 
 def _refuse_read_only(place: Path, by_hand: str) -> None:

@@ -79,6 +79,11 @@ def _outcome(memory: Memory) -> Rows:
     yield Line(f"{done}: {memory.id} ({memory.tier})", "bold")
 
 
+def _outcomes(memories: Sequence[Memory]) -> Rows:
+    for each in memories:
+        yield from _outcome(each)
+
+
 def _list(memories: Sequence[Memory], *, is_filtered: bool) -> Rows:
     if not memories:
         yield "No such memories." if is_filtered else "No memories. Keep one with `commonplace remember`."
@@ -233,21 +238,18 @@ def memory() -> None:
     """Link, review, archive and restore memories."""
 
 
-def _for_each(invocation: Invocation, ids: tuple[str, ...], act: Callable[[Engine, str], Memory]) -> None:
-    with invocation.open() as engine:
-        # Each is looked up before any is changed: a wrong id among many leaves all as they were.
-        whole = [engine.get(engine.resolve_id(id_), touch=False).id for id_ in ids]
-        done = [act(engine, id_) for id_ in whole]
-    emit(invocation, done, lambda memories: (row for memory in memories for row in _outcome(memory)))
+def _for_each(engine: Engine, ids: tuple[str, ...], act: Callable[[str], Memory]) -> list[Memory]:
+    # Each is looked up before any is changed: a wrong id among many leaves all as they were.
+    return [act(id_) for id_ in [engine.get(engine.resolve_id(id_), touch=False).id for id_ in ids]]
 
 
 _ids = click.argument("ids", nargs=-1, required=True, metavar="ID...")
 
 
-@command(memory)
+@ask(memory, _outcomes)
 @_ids
 @click.option("--reinforce", is_flag=True, help="Also raise its strength by 0.1, up to 2.")
-def touch(invocation: Invocation, /, ids: tuple[str, ...], reinforce: bool) -> None:
+def touch(engine: Engine, /, ids: tuple[str, ...], reinforce: bool) -> list[Memory]:
     """Count a use of memories.
 
     Three uses in seven days move a memory to the next tier.
@@ -255,46 +257,46 @@ def touch(invocation: Invocation, /, ids: tuple[str, ...], reinforce: bool) -> N
     Example: commonplace touch 3f2a --reinforce
     """
 
-    def act(engine: Engine, id_: str) -> Memory:
+    def act(id_: str) -> Memory:
         touched = engine.touch(id_, reinforce=reinforce)
         engine.log_use(id_)
         return touched
 
-    _for_each(invocation, ids, act)
+    return _for_each(engine, ids, act)
 
 
-@command(memory)
+@ask(memory, _outcomes)
 @_ids
-def review(invocation: Invocation, /, ids: tuple[str, ...]) -> None:
+def review(engine: Engine, /, ids: tuple[str, ...]) -> list[Memory]:
     """Confirm that memories are right.
 
     A review counts as a use. After three of them `commonplace consolidate run promote` writes a memory to the vault.
 
     Example: commonplace review 3f2a 9c41
     """
-    _for_each(invocation, ids, lambda engine, id_: engine.review(id_))
+    return _for_each(engine, ids, engine.review)
 
 
-@command(memory)
+@ask(memory, _outcomes)
 @_ids
-def archive(invocation: Invocation, /, ids: tuple[str, ...]) -> None:
+def archive(engine: Engine, /, ids: tuple[str, ...]) -> list[Memory]:
     """Hide memories from searches without deleting them.
 
     `commonplace memory restore` brings one back; `commonplace store gc` deletes those archived over 30 days ago.
 
     Example: commonplace memory archive 3f2a
     """
-    _for_each(invocation, ids, lambda engine, id_: engine.archive(id_))
+    return _for_each(engine, ids, engine.archive)
 
 
-@command(memory)
+@ask(memory, _outcomes)
 @_ids
-def restore(invocation: Invocation, /, ids: tuple[str, ...]) -> None:
+def restore(engine: Engine, /, ids: tuple[str, ...]) -> list[Memory]:
     """Bring archived memories back.
 
     Example: commonplace memory restore 3f2a
     """
-    _for_each(invocation, ids, lambda engine, id_: engine.restore_memory(id_))
+    return _for_each(engine, ids, engine.restore_memory)
 
 
 @ask(memory, _links)

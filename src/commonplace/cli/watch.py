@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from commonplace.settings import Settings
     from commonplace.types import Progress
 
-
 AGAIN_S: Final = 60.0
 """So often is asked whether another process still watches the project."""
 END_S: Final = 1.0
@@ -123,7 +122,6 @@ def watch(invocation: Invocation, loaded: Settings, place: Path, *, force: bool,
     Args:
         indexed: called after the first run that succeeds.
     """
-
     bars = _Bars()
     with (
         stopped_by_signals(),
