@@ -19,7 +19,10 @@ try:
 finally:
     print(*sys.modules, file=sys.stderr)
 """
-LIGHT = {f"commonplace.{name}" for name in "errors text text.budget formats formats.escaping formats.jsonrpc".split()}
+LIGHT = {
+    f"commonplace.{name}"
+    for name in "errors text text.budget formats formats.escaping formats.jsonrpc formats.strict_json".split()
+}
 
 
 def test_a_server_is_listed_before_anything_heavy_is_loaded() -> None:
