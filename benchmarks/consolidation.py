@@ -19,7 +19,7 @@ import commonplace
 from benchmarks.output import FILE, embedder_option, json_option, keep_option, seed_option, show
 from commonplace.benchmarks.data import DAY_S, texts
 from commonplace.benchmarks.harness import describe, open_engine, workspace
-from commonplace.consolidation.runner import Wanted, agent_of
+from commonplace.consolidation.runner import RunOptions, agent_of
 from commonplace.errors import NoRelation, NotFoundError, UsageError
 from commonplace.types import Progress
 from commonplace.types.ledger import AGENTS
@@ -74,7 +74,7 @@ def looked(directory: Path, embedder: str | None) -> dict[str, dict[str, float |
     figures: dict[str, dict[str, float | int]] = {}
     with open_engine(directory, embedder=embedder, now=END) as engine:
         for name in (each for each in AGENTS if each != "merge"):
-            figures[name] = _looked(agent_of(name, engine, Wanted(dry_run=True)))
+            figures[name] = _looked(agent_of(name, engine, RunOptions(dry_run=True)))
     return figures
 
 

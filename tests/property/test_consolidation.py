@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import commonplace
-from commonplace.consolidation.runner import RunReport, Wanted, agent_of
+from commonplace.consolidation.runner import RunOptions, RunReport, agent_of
 from commonplace.consolidation.runtime import ConfidenceConfig
 from commonplace.engine import Engine
 from commonplace.errors import CommonplaceError
@@ -219,7 +219,7 @@ def test_a_dry_run_of_one_item_or_issue_predicts_it(
             prepare(book, clock, taken, issues)
             for name in AGENTS:
                 dry, real = (
-                    agent_of(name, book, Wanted(dry_run=is_dry, rate_limit=0, confidence=confidence))
+                    agent_of(name, book, RunOptions(dry_run=is_dry, rate_limit=0, confidence=confidence))
                     for is_dry in (True, False)
                 )
                 found = real.scan()

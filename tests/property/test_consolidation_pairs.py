@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from commonplace.consolidation import pairs as pairing
 from commonplace.consolidation import pairs as shortlist
 from commonplace.consolidation.pairs import (
-    LARGEST,
     LINKED,
+    MAX_GROUP,
     Sharing,
     Waiting,
     cohesion,
@@ -52,7 +52,7 @@ def _by_cutting(vectors: NDArray[np.float32]) -> list[tuple[int, ...]]:
     done, waiting = [], _components(list(range(len(vectors))), links)
     while waiting:
         part = waiting.pop()
-        if len(part) <= LARGEST:
+        if len(part) <= MAX_GROUP:
             done.append(tuple(part))
             continue
         inside = {pair: cosine for pair, cosine in links.items() if pair[0] in part}
@@ -98,7 +98,7 @@ def test_every_group_fits_and_no_vector_is_in_two(seed: int, count: int) -> None
     found = groups(_vectors(seed, count), scale_of("static"))
     members = [row for group in found for row in group]
     assert len(members) == len(set(members))
-    assert all(2 <= len(group) <= LARGEST for group in found)
+    assert all(2 <= len(group) <= MAX_GROUP for group in found)
 
 
 @given(SEEDS, st.integers(2, 10))
@@ -188,7 +188,7 @@ def test_pairs_are_the_same_however_little_is_held_at_a_time(
     with (
         patch.object(pairing, "_ROWS_AT_ONCE", rows),
         patch.object(pairing, "_PAIRS_AT_ONCE", at_once),
-        patch.object(shortlist, "HELD", held),
+        patch.object(shortlist, "MAX_HELD", held),
         patch.object(shortlist, "MAX_PAIRS", most),
         patch.object(shortlist, "MAX_PER_ROW", per_row),
     ):

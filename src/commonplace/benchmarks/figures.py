@@ -107,7 +107,7 @@ _NEAR: Final = ", 50"
 """Ends the names of the neighbourhoods of as many entities as are asked for by default."""
 TIMEOUT_S: Final = 3_600
 COLUMNS: Final = ("what", "the contracts ask", "we aim at", "measured", "reached: contract", "aim")
-MOST_CALLS: Final = 20
+MAX_CALLS: Final = 20
 """Tools other than search are called so often at most: no figure is about them."""
 _NAME_DATA: Final = "name the directory of the labelled sets with --data or COMMONPLACE_DATA"
 _ONLY_FULL: Final = "only with --size full"
@@ -202,7 +202,7 @@ def parts(options: FigureOptions, sets: Mapping[str, Path]) -> list[Part]:
     found = [_latency(passages, sizes, seed) for passages in searched(sizes)]
     memories, calls = ("--memories", str(sizes.memories)), ("--calls", str(sizes.calls))
     found.append(_of_clone("memories", (*memories, *calls, *seed, "--json")))
-    each = ("--searches", str(sizes.searches), "--calls", str(min(sizes.calls, MOST_CALLS)))
+    each = ("--searches", str(sizes.searches), "--calls", str(min(sizes.calls, MAX_CALLS)))
     found.append(Part("mcp", ("mcp", *memories, *each, *seed)))
     numbers = map(str, (sizes.entities, sizes.relations, sizes.calls, options.seed))
     found.append(_of_clone("graph", tuple(numbers), "made_graph"))

@@ -377,7 +377,7 @@ def process(invocation: Invocation, /, issue: str) -> int:
     Example: commonplace consolidate process cortexgraph-abc
     """
     from commonplace.consolidation.base import failure_of
-    from commonplace.consolidation.runner import RunReport, Wanted
+    from commonplace.consolidation.runner import RunOptions, RunReport
 
     chosen = _choices()
     with invocation.open() as engine:
@@ -389,7 +389,7 @@ def process(invocation: Invocation, /, issue: str) -> int:
                 report(error, invocation)
                 return FAILURE
             failure = failure_of(agent, issue, error)
-            done = RunReport(Wanted().run, chosen.dry_run, {}, (failure,))
+            done = RunReport(RunOptions().run, chosen.dry_run, {}, (failure,))
             say(f"error: {failure.error}", err=True)
         texts = {} if invocation.as_json else _texts(engine, done)
     emit(invocation, done, lambda done: _run(done, texts), has_notices=True)

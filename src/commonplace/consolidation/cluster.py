@@ -80,7 +80,7 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
         """Tell whether a member is to be merged with others: it merges in one group only, the most cohesive."""
         ids = set(group.ids)
         return any(
-            ids != set(issue["memory_ids"]) and (share_told(issue["notes"], "cohesion") or 1.0) >= group.cohesion
+            ids != set(issue["memory_ids"]) and (stated_share(issue["notes"], "cohesion") or 1.0) >= group.cohesion
             for issue in self._runtime.issues.about(group.ids, "merge")
             if len(issue["memory_ids"]) > 1
         )
@@ -145,7 +145,7 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
                 self._attempt(asked["id"], partial(self._executor.close, asked["id"], reason))
 
 
-def share_told(notes: Mapping[str, Any], name: str) -> float | None:
+def stated_share(notes: Mapping[str, Any], name: str) -> float | None:
     """Return a number from 0 to 1 that the notes of an issue tell, None where they tell none."""
     value = notes.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
@@ -235,8 +235,8 @@ def _members(item: str) -> list[str]:
     ids = listed_ids(item)
     if not all(isinstance(id_, str) for id_ in ids) or not 0 < len(ids) == len({*ids}):
         return [item]
-    if len(ids) > clustering.LARGEST:
+    if len(ids) > clustering.MAX_GROUP:
         raise UsageError(
-            f"the group has {len(ids)} memories, the limit is {clustering.LARGEST}", remedy="give parts of it"
+            f"the group has {len(ids)} memories, the limit is {clustering.MAX_GROUP}", remedy="give parts of it"
         )
     return sorted(ids)

@@ -167,12 +167,12 @@ _ISSUES_OF: Final[dict[str, Agent]] = {
 def _with_like(runtime: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> dict[str, bool]:
     """Tell of each memory, by id, whether another active one is like it."""
     from commonplace.consolidation.groups import vectors_of
-    from commonplace.consolidation.pairs import least_cosine
+    from commonplace.consolidation.pairs import min_cosine
 
     active = list(runtime.memories())
     vectors = vectors_of(runtime, active)
     rows = {each.owner.id: row for row, each in enumerate(active)}
-    least = least_cosine(runtime.calibrated, LIKE)
+    least = min_cosine(runtime.calibrated, LIKE)
     alike: dict[str, bool] = {}
     for begin in range(0, len(memories), _COMPARED_AT_ONCE):
         some = [each.owner.id for each in memories[begin : begin + _COMPARED_AT_ONCE] if each.owner.id in rows]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import ClassVar, Final
 
 from commonplace.consolidation.base import Plan, PlannedAgent
-from commonplace.consolidation.cluster import share_told, why_doubtful
+from commonplace.consolidation.cluster import stated_share, why_doubtful
 from commonplace.consolidation.executor import ChangeRecorder
 from commonplace.consolidation.groups import group_of
 from commonplace.consolidation.results import MergeResult
@@ -44,7 +44,7 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         found = [issue for issue in self._runtime.issues.query(self.name, "open") if label in issue["labels"]]
         # Ids of issues are random: what was filed at one moment is ordered by what it names.
         found.sort(key=lambda each: (each["created_at"], each["memory_ids"]))
-        found.sort(key=lambda each: -(share_told(each["notes"], "cohesion") or 0.0))
+        found.sort(key=lambda each: -(stated_share(each["notes"], "cohesion") or 0.0))
         return [issue["id"] for issue in found]
 
     def plan(self, item: str) -> Plan[MergeResult]:
@@ -64,7 +64,7 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         # What an issue says of memories that were changed since is worth nothing.
         is_stale = any(memory.created_at > issue.created_at for memory in memories)
         notes = {} if is_stale else split_notes(issue.notes)[0]
-        cohesion, stated = share_told(notes, "cohesion"), share_told(notes, "confidence")
+        cohesion, stated = stated_share(notes, "cohesion"), stated_share(notes, "confidence")
         if cohesion is None:
             cohesion = group_of(self._runtime, memories).cohesion
         merged = merge(sources_of(memories), self._runtime.likeness)

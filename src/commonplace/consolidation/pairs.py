@@ -108,7 +108,7 @@ MAX_PER_ROW: Final = 5
 MAX_PAIRS: Final = 1_000
 """So many pairs are returned in all."""
 
-HELD: Final = 1_000_000
+MAX_HELD: Final = 1_000_000
 """When so many pairs are held, those are dropped that cannot be chosen any more."""
 
 
@@ -160,7 +160,7 @@ class Shortlist:
         for row, number in waiting.pairs.items():
             self._left[row] -= number
         self._held = [Ranked(np.zeros(0, np.int64), np.zeros(0, np.float64), np.zeros(0, np.bool_))]
-        self._most_held = HELD
+        self._most_held = MAX_HELD
         self._last: tuple[float, int] | None = None
 
     def add(self, more: Ranked) -> None:
@@ -203,7 +203,7 @@ class Shortlist:
             self._last = float(held.ranks[end]), int(held.codes[end])
             held = held.only(np.arange(end + 1))
         self._held = [held]
-        self._most_held = max(HELD, 2 * len(held.codes))
+        self._most_held = max(MAX_HELD, 2 * len(held.codes))
 
     def _sorted(self) -> Ranked:
         held = Ranked(*map(np.concatenate, zip(*self._held, strict=True)))
@@ -228,8 +228,8 @@ LINKED: Final = 0.40
 """The least similarity that joins, and the least cohesion of a group whose members are linked."""
 MERGED: Final = 0.75
 """The least cohesion of a group whose members are merged."""
-SMALLEST: Final = 2
-LARGEST: Final = 10
+MIN_GROUP: Final = 2
+MAX_GROUP: Final = 10
 
 CLUSTER_IDS: Final = UUID("1f3b0f0a-2c0e-5d6b-8d53-6f0f5c1e7a94")
 """Namespace of the UUIDv5 of groups; it never changes, so that a group has the same id in every run."""
@@ -257,7 +257,7 @@ def cluster_id(members: Sequence[str]) -> str:
 
 def size_factor(size: int) -> float:
     """Return by how much the size of a group makes it surer or less sure."""
-    if size <= SMALLEST:
+    if size <= MIN_GROUP:
         return 0.8
     if size <= 5:
         return 1.0
@@ -286,7 +286,7 @@ def cohesion(similarities: Sequence[Sequence[float]]) -> float:
 
 def groups(vectors: NDArray[np.float32], calibrated: Calibrated) -> list[tuple[int, ...]]:
     """Return the groups among vectors of unit length, float32, shape (n, d): ascending rows, ordered by the first."""
-    least = least_cosine(calibrated, LINKED)
+    least = min_cosine(calibrated, LINKED)
     kept = Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
     for top in range(0, len(vectors), _ROWS_AT_ONCE):
         for left, tile in _tiles(vectors, top):
@@ -297,7 +297,7 @@ def groups(vectors: NDArray[np.float32], calibrated: Calibrated) -> list[tuple[i
     return _parts(strongest_forest(kept, len(vectors)))
 
 
-def least_cosine(calibrated: Calibrated, similarity: float) -> float:
+def min_cosine(calibrated: Calibrated, similarity: float) -> float:
     """Return the least cosine with at least that similarity, above 1 where none has."""
     low, high = -1.0, 1.0
     if float(calibrated(np.array([high]))[0]) < similarity:
@@ -373,13 +373,13 @@ def _parts(forest: Pairs) -> list[tuple[int, ...]]:
             if row not in part_of:
                 part_of[row], parts[row] = row, [row]
         one, other = sorted(part_of[row] for row in pair)
-        if one in closed or other in closed or len(parts[one]) + len(parts[other]) > LARGEST:
+        if one in closed or other in closed or len(parts[one]) + len(parts[other]) > MAX_GROUP:
             closed |= {one, other}
             continue
         for row in parts[other]:
             part_of[row] = one
         parts[one] += parts.pop(other)
-    return sorted(tuple(sorted(part)) for part in parts.values() if len(part) >= SMALLEST)
+    return sorted(tuple(sorted(part)) for part in parts.values() if len(part) >= MIN_GROUP)
 
 
 MIN_CONFIDENCE: Final = 0.3
@@ -539,7 +539,7 @@ class _Alike(NamedTuple):
 
 def _alike_pairs(vectors: NDArray[np.float32], calibrated: Calibrated) -> Iterator[_Alike]:
     """Yield the pairs that are alike, those that begin with the first rows, those with the next ones, and so on."""
-    least = least_cosine(calibrated, MIN_CONFIDENCE / LIKENESS_WEIGHT)
+    least = min_cosine(calibrated, MIN_CONFIDENCE / LIKENESS_WEIGHT)
     for top in range(0, len(vectors), _ROWS_AT_ONCE):
         parts = []
         for left, tile in _tiles(vectors, top):

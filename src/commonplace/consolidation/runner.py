@@ -155,7 +155,7 @@ class RunReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RunOptions:
     """How a run was asked for; see `Engine.consolidate`."""
 
     agents: tuple[Agent, ...] = AGENTS
@@ -183,7 +183,7 @@ def agents_of(given: Sequence[str] | None) -> tuple[Agent, ...]:
     return tuple(name for name in AGENTS if name in given)
 
 
-def agent_of(name: Agent, book: Book, wanted: Wanted) -> PlannedAgent[Any]:
+def agent_of(name: Agent, book: Book, options: RunOptions) -> PlannedAgent[Any]:
     """Return an agent, ready to run."""
     from commonplace.consolidation.cluster import ClusterDetector
     from commonplace.consolidation.decay import DecayAnalyzer
@@ -198,23 +198,23 @@ def agent_of(name: Agent, book: Book, wanted: Wanted) -> PlannedAgent[Any]:
         "promote": LTMPromoter,
         "relations": RelationshipDiscovery,
     }
-    agent = kinds[name](wanted.dry_run, wanted.rate_limit, wanted.confidence, book=book)
-    agent.run_id = wanted.run
+    agent = kinds[name](options.dry_run, options.rate_limit, options.confidence, book=book)
+    agent.run_id = options.run
     return agent
 
 
-def run(book: Book, wanted: Wanted) -> RunReport:
+def run(book: Book, options: RunOptions) -> RunReport:
     """Run agents in their order; the failure of an item, or of a whole agent's scan, does not stop the others."""
     runtime = book.consolidation_runtime()
 
-    def act(runtime: ConsolidationRuntime, wanted: Wanted) -> RunReport:
+    def act(runtime: ConsolidationRuntime, options: RunOptions) -> RunReport:
         if is_tended:
-            tend(runtime.pace(wanted.rate_limit), runtime.actor, is_gone=process_is_gone)
+            tend(runtime.pace(options.rate_limit), runtime.actor, is_gone=process_is_gone)
         results: dict[Agent, tuple[Result, ...]] = {}
         errors: list[Failure] = []
         skipped = 0
-        for name in wanted.agents:
-            agent = agent_of(name, runtime, wanted)
+        for name in options.agents:
+            agent = agent_of(name, runtime, options)
             try:
                 results[name] = tuple(agent.run())
             except Exception as error:
@@ -222,13 +222,13 @@ def run(book: Book, wanted: Wanted) -> RunReport:
                 errors.append(failure_of(name, "", error))
             errors += agent.failures
             skipped += agent.skipped
-        return _report(runtime, wanted.run, results, tuple(errors), skipped)
+        return _report(runtime, options.run, results, tuple(errors), skipped)
 
     is_tended = runtime.external is None
-    return _acted(runtime, wanted, act)
+    return _acted(runtime, options, act)
 
 
-def process(book: Book, issue: str, wanted: Wanted) -> RunReport:
+def process(book: Book, issue: str, options: RunOptions) -> RunReport:
     """Do what an issue proposes, by the agent whose it is.
 
     Raises:
@@ -244,22 +244,22 @@ def process(book: Book, issue: str, wanted: Wanted) -> RunReport:
             remedy="name one that `commonplace ledger list --agent` shows",
         )
 
-    def act(runtime: ConsolidationRuntime, wanted: Wanted) -> RunReport:
-        return _report(runtime, wanted.run, {name: (agent_of(name, runtime, wanted).process_issue(issue),)})
+    def act(runtime: ConsolidationRuntime, options: RunOptions) -> RunReport:
+        return _report(runtime, options.run, {name: (agent_of(name, runtime, options).process_issue(issue),)})
 
-    return _acted(runtime, replace(wanted, agents=(name,)), act)
+    return _acted(runtime, replace(options, agents=(name,)), act)
 
 
 def _acted(
-    runtime: ConsolidationRuntime, wanted: Wanted, act: Callable[[ConsolidationRuntime, Wanted], RunReport]
+    runtime: ConsolidationRuntime, options: RunOptions, act: Callable[[ConsolidationRuntime, RunOptions], RunReport]
 ) -> RunReport:
     """Act and write that down; or act on a private copy, and report what would be done."""
-    if wanted.dry_run:
+    if options.dry_run:
         with runtime.dry_run() as copied:
-            return _predicted(runtime, copied, act(copied, replace(wanted, rate_limit=0, dry_run=False)))
+            return _predicted(runtime, copied, act(copied, replace(options, rate_limit=0, dry_run=False)))
     begun_at = runtime.now()
-    report = act(runtime, wanted)
-    remember(runtime, report, begun_at, wanted.agents)
+    report = act(runtime, options)
+    remember(runtime, report, begun_at, options.agents)
     return report
 
 

@@ -22,7 +22,7 @@ from commonplace.search.result import SearchResult
 from commonplace.types import Selection
 
 if TYPE_CHECKING:
-    from commonplace.consolidation.runner import RunReport, Wanted
+    from commonplace.consolidation.runner import RunOptions, RunReport
     from commonplace.consolidation.runtime import ConsolidationRuntime
     from commonplace.health.report import Health
     from commonplace.ledger.ledger import Ledger
@@ -46,7 +46,7 @@ class ConsolidationApi(Service):
         super().__init__(runtime)
         self._search = search
 
-    def consolidate(self, wanted: Wanted, golden: Path | None) -> RunReport:
+    def consolidate(self, options: RunOptions, golden: Path | None) -> RunReport:
         from commonplace.consolidation.runner import run
         from commonplace.consolidation.undo import undo
         from commonplace.health.report import asked, lost, read_golden
@@ -56,15 +56,15 @@ class ConsolidationApi(Service):
         self._runtime.backlog.drain(self._runtime.progress)  # what has no vector would seem like nothing
         before = asked(queries, self._found)
         try:
-            report = run(self, wanted)
+            report = run(self, options)
         except KeyboardInterrupt as stopped:
-            if self._store.ledger(self._namespace).reversals(run=wanted.run):
-                stopped.add_note(f"undo what was done by then: commonplace consolidate undo {wanted.run}")
+            if self._store.ledger(self._namespace).reversals(run=options.run):
+                stopped.add_note(f"undo what was done by then: commonplace consolidate undo {options.run}")
             raise
-        gone = lost(before, asked(queries, self._found)) if report.applied and not wanted.dry_run else ()
+        gone = lost(before, asked(queries, self._found)) if report.applied and not options.dry_run else ()
         if not gone:
             return report
-        undo(self.consolidation_runtime(), wanted.run)
+        undo(self.consolidation_runtime(), options.run)
         return replace(report, lost=gone)
 
     def health(self, golden: Path | None) -> Health:

@@ -890,10 +890,10 @@ class Engine:
         Raises:
             KeyboardInterrupt: it was stopped; a note on it tells how to undo what was done by then.
         """
-        from commonplace.consolidation.runner import Wanted, agents_of
+        from commonplace.consolidation.runner import RunOptions, agents_of
 
-        wanted = Wanted(agents_of(agents), boolean("dry_run", dry_run), self._rate(rate_limit), confidence)
-        return self._consolidation_api.consolidate(wanted, None if golden is None else path_value("golden", golden))
+        options = RunOptions(agents_of(agents), boolean("dry_run", dry_run), self._rate(rate_limit), confidence)
+        return self._consolidation_api.consolidate(options, None if golden is None else path_value("golden", golden))
 
     def process_issue(self, issue: str, dry_run: bool = False, *, rate_limit: int | None = None) -> RunReport:
         """Do what an issue of an agent proposes, whatever the confidence, and close it.
@@ -904,12 +904,12 @@ class Engine:
             NotFoundError: there is no such issue, it is not open, or a memory of it is not there any more.
             UsageError: it is of no agent, or asks for nothing that an agent does.
         """
-        from commonplace.consolidation.runner import Wanted, process
+        from commonplace.consolidation.runner import RunOptions, process
 
         reject_invalid_id(issue)
-        wanted = Wanted(dry_run=boolean("dry_run", dry_run), rate_limit=self._rate(rate_limit))
+        options = RunOptions(dry_run=boolean("dry_run", dry_run), rate_limit=self._rate(rate_limit))
         self._runtime.before()
-        return process(self, issue, wanted)
+        return process(self, issue, options)
 
     def undo_consolidation(self, id: str) -> Undone:  # noqa: A002 - the name of the field
         """Undo what an issue changed, or everything that still stands of a run, in one transaction.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-VECTORS_CACHE: Final = Bounds(most=16, most_bytes=64 << 20, ttl_s=5 * 60)
+VECTORS_CACHE: Final = Bounds(max_entries=16, max_bytes=64 << 20, ttl_s=5 * 60)
 MAX_CONTENT_CHARACTERS: Final = 4_000
 """A longer text would drown the prompt that it is put into; a re-ranker reads no more of it either."""
 _AGENTS_NAMED: Final = 10

@@ -16,8 +16,8 @@ Value = TypeVar("Value")
 class Bounds:
     """How much a cache keeps, and for how long: by number, by bytes as its user counts them, and by age."""
 
-    most: int
-    most_bytes: int
+    max_entries: int
+    max_bytes: int
     ttl_s: float
 
 
@@ -56,11 +56,11 @@ class AgingCache(Generic[Value]):
         with self._lock:
             if key in self._entries:
                 self._drop(key)
-            if self._bounds.most <= 0 or size_bytes > self._bounds.most_bytes:
+            if self._bounds.max_entries <= 0 or size_bytes > self._bounds.max_bytes:
                 return
             self._entries[key] = (self._clock(), size_bytes, value)
             self.size_bytes += size_bytes
-            while len(self._entries) > self._bounds.most or self.size_bytes > self._bounds.most_bytes:
+            while len(self._entries) > self._bounds.max_entries or self.size_bytes > self._bounds.max_bytes:
                 self._drop(next(iter(self._entries)))
 
     def clear(self) -> None:

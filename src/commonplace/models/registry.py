@@ -88,7 +88,7 @@ def open_embedder(
         return _client(found, settings or ModelSettings(), environ, budget)
 
     chosen = settings or ModelSettings()
-    cache = replace(CACHED_QUERIES, most=chosen.embedding_cache, ttl_s=chosen.embedding_cache_minutes * 60)
+    cache = replace(CACHED_QUERIES, max_entries=chosen.embedding_cache, ttl_s=chosen.embedding_cache_minutes * 60)
     if stored is not None and stored.name == str(found):
         return RemoteEmbedder(found, connect, stored.dimensions, cache, chosen.batch_size)
     client = connect()

@@ -38,7 +38,7 @@ MAX_TOKENS: Final = 6_000
 ALONE_S: Final = 15.0
 """Seconds for a single text: somebody waits for the answer to a query, and can have one by words."""
 MAX_BYTES: Final = 64 << 20
-CACHED_QUERIES: Final = Bounds(most=5_000, most_bytes=64 << 20, ttl_s=30 * 60)
+CACHED_QUERIES: Final = Bounds(max_entries=5_000, max_bytes=64 << 20, ttl_s=30 * 60)
 """As the auto-retrieval contract has it."""
 
 

@@ -26,7 +26,7 @@ MEANT = 50
 """The meaning of so many texts at most is judged by a transformer, which takes milliseconds for each."""
 MEANT_TOKENS = 508
 """So many tokens of a text are read for its meaning, two windows of the transformer; its words are all looked at."""
-MEANINGS_CACHE = Bounds(most=1_000, most_bytes=4 << 20, ttl_s=5 * 60)
+MEANINGS_CACHE = Bounds(max_entries=1_000, max_bytes=4 << 20, ttl_s=5 * 60)
 """Whoever asks several questions of the same texts waits for their vectors once."""
 UNRELATED = 0.2
 """A cosine below this says nothing: nine in ten pairs of unrelated sentences of STS-B have less than 0.17."""

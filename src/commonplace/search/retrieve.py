@@ -92,9 +92,9 @@ def _retention(record: MemoryRecord, rule: FadingRule, half_lives: dict[str, flo
     return retention(record.use_count, age(record.last_used, now), record.strength, rule.curve, half_life)
 
 
-QUERY_CACHE = Bounds(most=5_000, most_bytes=1 << 18, ttl_s=30 * 60)
-RANKING_CACHE = Bounds(most=1_000, most_bytes=1 << 18, ttl_s=5 * 60)
-OWNERS_CACHE = Bounds(most=16, most_bytes=8 << 20, ttl_s=5 * 60)
+QUERY_CACHE = Bounds(max_entries=5_000, max_bytes=1 << 18, ttl_s=30 * 60)
+RANKING_CACHE = Bounds(max_entries=1_000, max_bytes=1 << 18, ttl_s=5 * 60)
+OWNERS_CACHE = Bounds(max_entries=16, max_bytes=8 << 20, ttl_s=5 * 60)
 POOL_OWNERS = 10
 """Recall goes on until it has passages of so many owners; what a larger limit needs besides stands behind these."""
 

@@ -12,7 +12,7 @@ import commonplace
 from commonplace.consolidation.base import ConsolidationAgent, Plan, PlannedAgent
 from commonplace.consolidation.executor import ChangeRecorder
 from commonplace.consolidation.results import DecayResult, Result
-from commonplace.consolidation.runner import Wanted, run
+from commonplace.consolidation.runner import RunOptions, run
 from commonplace.consolidation.runtime import ConfidenceConfig
 from commonplace.consolidation.undo import undo
 from commonplace.engine import Engine
@@ -266,13 +266,13 @@ def test_what_a_run_tends_counts_and_waits(three: Engine, shelf: Shelf, clock: C
     for id_ in "abc":
         three.ledger.create("decay", [id_], "gc", "low")
     clock.now += 8 * 86_400
-    run(shelf, Wanted(("promote",), rate_limit=1))
+    run(shelf, RunOptions(("promote",), rate_limit=1))
     assert (clock.waited, three.consolidation_status(rate_limit=5).rate_limit_remaining) == ([], 4)
     clock.now += 8 * 86_400
     Unsure(rate_limit=0, book=shelf)._executor.close(issues(three)[0].id, "enough")
-    run(shelf, Wanted(("promote",), dry_run=True, rate_limit=1))
+    run(shelf, RunOptions(("promote",), dry_run=True, rate_limit=1))
     assert clock.waited == []
-    run(shelf, Wanted(("promote",), rate_limit=1))
+    run(shelf, RunOptions(("promote",), rate_limit=1))
     assert clock.waited == [60.0]
 
 

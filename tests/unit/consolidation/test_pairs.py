@@ -24,7 +24,7 @@ from commonplace.consolidation.pairs import (
     groups,
     hubs,
     jaccard,
-    least_cosine,
+    min_cosine,
     pairs,
     similarities,
     size_factor,
@@ -139,7 +139,7 @@ def test_the_strongest_forest_holds_no_ring_and_the_strongest_pairs() -> None:
 
 @pytest.mark.parametrize("name", sorted(BY_EMBEDDER))
 def test_the_least_cosine_of_a_similarity_is_where_the_scale_reaches_it(name: str) -> None:
-    least = least_cosine(scale_of(name), 0.4)
+    least = min_cosine(scale_of(name), 0.4)
     below, at = scale_of(name)(np.array([least - 1e-4, least + 1e-6], np.float32))
     assert below < 0.4 <= at + 1e-6
 
@@ -148,12 +148,12 @@ def test_a_scale_that_never_reaches_a_similarity_joins_nothing() -> None:
     def never(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
         return np.zeros_like(cosines)
 
-    assert least_cosine(never, 0.4) > 1
+    assert min_cosine(never, 0.4) > 1
     assert groups(np.ones((3, 1), np.float32), never) == []
 
 
 def test_a_scale_that_is_always_above_a_similarity_joins_everything() -> None:
-    assert least_cosine(np.ones_like, 0.4) == -1.0
+    assert min_cosine(np.ones_like, 0.4) == -1.0
 
 
 def test_the_id_of_a_group_is_the_uuid_of_its_sorted_members() -> None:
@@ -269,7 +269,7 @@ def test_nothing_has_no_pairs() -> None:
 
 def test_a_pair_that_comes_late_can_make_room_for_one_that_was_far_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """It keeps two others out: so twice as many are held as are wanted."""
-    monkeypatch.setattr(shortlist, "HELD", 2)
+    monkeypatch.setattr(shortlist, "MAX_HELD", 2)
     monkeypatch.setattr(shortlist, "MAX_PAIRS", 2)
     monkeypatch.setattr(shortlist, "MAX_PER_ROW", 1)
     found = shortlist.Shortlist(10)

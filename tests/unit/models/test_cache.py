@@ -78,8 +78,8 @@ def test_what_a_searcher_keeps_stays_within_its_bytes_and_goes_when_the_store_ch
         kept, prepared = book._runtime.searcher._rankings, book._runtime.searcher._queries
         for number in range(250):
             book.search(f"which thing has number {number}")
-            assert 0 < kept.size_bytes <= RANKING_CACHE.most_bytes
-            assert 0 < prepared.size_bytes <= QUERY_CACHE.most_bytes
+            assert 0 < kept.size_bytes <= RANKING_CACHE.max_bytes
+            assert 0 < prepared.size_bytes <= QUERY_CACHE.max_bytes
         assert len(kept) < 250
         book.remember("Something else altogether")
         book.search("which thing is else")
