@@ -34,7 +34,7 @@ def test_what_is_decided_about_pairs_is_compared_with_what_people_say(judged: Pa
     decided = figures["decisions"]
     assert decided["merge"] == {"pairs": 2, "precision": 0.5, "nearly_same": 1.0, "recall": 0.5}
     assert decided["merge_without_contradiction"] == {"pairs": 1, "precision": 1.0, "nearly_same": 1.0, "recall": 0.5}
-    assert decided["merge unasked"] == decided["merge_without_contradiction"]
+    assert decided["merge_unasked"] == decided["merge_without_contradiction"]
     assert decided["link"]["pairs"] == 2
 
 
