@@ -25,7 +25,7 @@ def test_every_call_is_measured_and_the_stores_are_as_large_as_asked(tmp_path: P
         *(f"{where}, {limit}" for where in ("entity", "end of a fact", "hub") for limit in (50, 500)),
     }
     assert set(result["baselines"]) == {"sql", "dict"}
-    assert set(result["calls"]) == {"first search", "search_edges", "search_entities", "add episode", "bare_commit"}
+    assert set(result["calls"]) == {"first search", "search_edges", "search_entities", "add_episode", "bare_commit"}
     assert all(row["p50_ms"] > 0 for row in result["calls"].values())
     assert result["facts"]["facts"] >= 12
     json.dumps(result)
