@@ -16,7 +16,7 @@ from typing import Any, Final
 from commonplace.benchmarks.harness import latency, open_engine, workspace
 from commonplace.graph.names import normal
 from commonplace.settings.paths import DATABASE
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import Progress
 from commonplace.types.graph import RELATION_TYPES, Alias, Entity, Episode, Mention, Relation
 
@@ -90,7 +90,7 @@ def write_graph(path: Path, entities: int, relations: int, seed: int, progress: 
     sources = draw.choices(range(entities), cum_weights=weights, k=relations)
     # Never the source itself: some places further on, around the end.
     edges = tuple((source, (source + draw.randrange(1, entities)) % entities) for source in sources)
-    store = SqliteStore.create(path)
+    store = Store.create(path)
     try:
         for begin in range(0, entities, _BATCH):
             _write_entities(store, ids, range(begin, min(begin + _BATCH, entities)))
@@ -103,7 +103,7 @@ def write_graph(path: Path, entities: int, relations: int, seed: int, progress: 
     return MadeGraph(ids, edges)
 
 
-def _write_entities(store: SqliteStore, ids: tuple[str, ...], places: range) -> None:
+def _write_entities(store: Store, ids: tuple[str, ...], places: range) -> None:
     with store.change_memories("default") as change:
         for place in places:
             name, at = f"part {place}x", _BEGAN + place
@@ -112,7 +112,7 @@ def _write_entities(store: SqliteStore, ids: tuple[str, ...], places: range) -> 
 
 
 def _write_relations(
-    store: SqliteStore, ids: tuple[str, ...], edges: tuple[tuple[int, int], ...], places: range, draw: random.Random
+    store: Store, ids: tuple[str, ...], edges: tuple[tuple[int, int], ...], places: range, draw: random.Random
 ) -> None:
     with store.change_memories("default") as change:
         graph, episode, mentions = change.graph, "", []

@@ -45,7 +45,7 @@ PARTS: Final = {
     "meaning: sign bits": (("commonplace.index.dense", "ChunkedDenseIndex._candidates"),),
     "meaning: int8": (("commonplace.index.dense", "ChunkedDenseIndex.search"),),
     "read the candidates": (
-        ("commonplace.store.store", "SqliteStore.tokens"),
+        ("commonplace.store.store", "Store.tokens"),
         ("commonplace.search.signals", "token_rows"),
     ),
     "late interaction": (("commonplace.search.signals", "TokenWeights.shares"),),

@@ -26,7 +26,7 @@ from commonplace.graph.names import is_known_type
 from commonplace.graph.runtime import GraphRuntime, Texts
 from commonplace.ingest.passages import Destination
 from commonplace.models.contract import TokenizedText
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import Progress
 from commonplace.types.graph import Episode
 
@@ -126,7 +126,7 @@ Name = tuple[str, str]
 
 def _joined(things: Sequence[Thing], embedder: StaticEmbedder) -> set[tuple[Name, Name]]:
     """Return the pairs of names that a graph takes for names of one thing, each in the order of the file."""
-    store = SqliteStore.in_memory()
+    store = Store.in_memory()
     store.set_embedding(embedder.stamp)
 
     def similarity(one: str, other: str) -> float:

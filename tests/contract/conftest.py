@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.contract.stores import BACKENDS
 
-from commonplace.store.contract import Store
+from commonplace.store.store import Store
 
 
 @pytest.fixture(params=sorted(BACKENDS))

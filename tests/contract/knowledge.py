@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.contract.stores import UUID, passage
 
-from commonplace.store.contract import Store
+from commonplace.store.store import Store
 from commonplace.types import Owner
 from commonplace.types.knowledge import KnowledgeRecord, KnowledgeWrite
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.contract.stores import UUID, passage
 
-from commonplace.store.contract import Store
+from commonplace.store.store import Store
 from commonplace.types import KINDS, Filter, MemoryRecord, MemoryWrite, Owner, Selection, StoredMemory
 
 FULL_MEMORY_OWNER = Owner(

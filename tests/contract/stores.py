@@ -10,14 +10,13 @@ from pathlib import Path
 
 from tests.reference_store.store import MemoryStore
 
-from commonplace.store.contract import Store
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import Chunk, FileStamp, NewPassage, Owner, OwnerWrite
 
 BACKENDS: dict[str, Callable[[Path], Store]] = {
     "memory": lambda directory: MemoryStore(),
-    "sqlite in memory": lambda directory: SqliteStore.in_memory(),
-    "sqlite": lambda directory: SqliteStore.create(directory / "store.db"),
+    "sqlite in memory": lambda directory: Store.in_memory(),
+    "sqlite": lambda directory: Store.create(directory / "store.db"),
 }
 
 STAMP = FileStamp("ab" * 32, 10, 1_700_000_000_123_456_789, "1/512/50")

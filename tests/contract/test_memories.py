@@ -20,9 +20,20 @@ from tests.contract.memories import (
 )
 from tests.contract.stores import FULL_OWNER, NOTHING, UUID, memory, passage
 
-from commonplace.store.contract import MirroredBlock, MirroredPage, Note, Store
-from commonplace.store.store import SqliteStore
-from commonplace.types import Filter, Link, MemoryRecord, MemoryWrite, Owner, OwnerWrite, Selection, StoredMemory
+from commonplace.store.store import Store
+from commonplace.types import (
+    Filter,
+    Link,
+    MemoryRecord,
+    MemoryWrite,
+    MirroredBlock,
+    MirroredPage,
+    Note,
+    Owner,
+    OwnerWrite,
+    Selection,
+    StoredMemory,
+)
 
 HOSTILE = (
     "",
@@ -435,7 +446,7 @@ def test_a_backup_holds_all_that_is_known_of_memories(store: Store, tmp_path: Pa
         change.put_note(Note("receipt", "r", 1.0, "{}"))
         change.settle_due(["b"])
     store.backup(tmp_path / "copy.db")
-    copy = SqliteStore.open(tmp_path / "copy.db", create=False)
+    copy = Store.open(tmp_path / "copy.db", create=False)
     ids = ["a", "b", "c", UUID]
     assert everything(copy, "n", ids, ["s"]) == everything(store, "n", ids, ["s"])
     assert copy.notes("n", "receipt") == store.notes("n", "receipt")

@@ -11,8 +11,8 @@ from tests.contract.memories import FULL_RECORD, add, everything, expire, latest
 from tests.contract.stores import FULL_OWNER, NOTHING, UUID, file, memory
 
 from commonplace.errors import StoreError, UsageError
-from commonplace.store.contract import MirroredBlock, MirroredPage, Note, Store
-from commonplace.types import Filter, Link, MemoryRecord, OwnerWrite, Selection
+from commonplace.store.store import Store
+from commonplace.types import Filter, Link, MemoryRecord, MirroredBlock, MirroredPage, Note, OwnerWrite, Selection
 
 
 class TestOneChange:

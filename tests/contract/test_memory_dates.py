@@ -7,7 +7,7 @@ from math import inf
 from tests.contract.memories import add, expire, written
 from tests.contract.stores import file, memory
 
-from commonplace.store.contract import Store
+from commonplace.store.store import Store
 from commonplace.types import Owner, OwnerWrite
 
 

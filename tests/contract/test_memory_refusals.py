@@ -11,8 +11,8 @@ from tests.contract.memories import FULL_RECORD, add, expire, latest, update, wr
 from tests.contract.stores import STAMP, file, memory
 
 from commonplace.errors import StoreError, UsageError
-from commonplace.store.contract import MirroredPage, Note, Store
-from commonplace.types import Embedding, Link, MemoryRecord, Selection
+from commonplace.store.store import Store
+from commonplace.types import Embedding, Link, MemoryRecord, MirroredPage, Note, Selection
 
 
 class TestOwnersThatAreMemories:

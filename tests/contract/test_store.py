@@ -8,7 +8,7 @@ import pytest
 from tests.contract.stores import FULL_OWNER, NOTHING, file, memory, passage
 
 from commonplace.errors import StoreError
-from commonplace.store.contract import Store
+from commonplace.store.store import Store
 from commonplace.types import Embedding, Filter, Link, Owner, OwnerWrite
 
 

@@ -24,9 +24,8 @@ from tests.contract.graphs import (
 from tests.contract.memories import add, written
 from tests.contract.stores import UUID, passage
 
-from commonplace.store.contract import Store
-from commonplace.store.graph_contract import is_reserved, namespace_of, texts_of
-from commonplace.store.store import SqliteStore
+from commonplace.store.graph_rules import is_reserved, namespace_of, texts_of
+from commonplace.store.store import Store
 from commonplace.types import GRAPH_KINDS, Owner, OwnerWrite
 from commonplace.types.graph import Alias, Entity, GraphCounts, GraphFilter, Happening, Mention
 
@@ -91,7 +90,7 @@ class TestValues:
         """With the texts by which it is found."""
         fill(store)
         store.backup(tmp_path / "copy.db")
-        copy = SqliteStore.open(tmp_path / "copy.db", create=False)
+        copy = Store.open(tmp_path / "copy.db", create=False)
         assert whole(copy.graph("n"), ASKED) == whole(store.graph("n"), ASKED)
         assert texts(copy) == texts(store) == {"entity": ["An other", "one"], "relation": []}
         assert (copy.change(), copy.counts()) == (store.change(), store.counts())

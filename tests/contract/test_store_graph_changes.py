@@ -24,8 +24,9 @@ from tests.contract.memories import add, latest, written
 from tests.contract.stores import NOTHING, passage
 
 from commonplace.errors import StoreError, UsageError
-from commonplace.store.contract import Store
-from commonplace.store.graph_contract import GraphChange, texts_of
+from commonplace.store.graph import GraphChange
+from commonplace.store.graph_rules import texts_of
+from commonplace.store.store import Store
 from commonplace.types import Embedding, Filter, NewPassage
 from commonplace.types.graph import Alias, GraphCounts, Happening, Mention
 

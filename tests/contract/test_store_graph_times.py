@@ -10,7 +10,7 @@ from tests.contract.graphs import EVER, NOW, entity, episode, ids, put, relation
 from tests.contract.stores import UUID
 
 from commonplace.errors import UsageError
-from commonplace.store.contract import Store
+from commonplace.store.store import Store
 from commonplace.types.graph import GraphFilter, Relation
 
 # Known from 10 on, true from 1 on; what was learnt of them at 20 is told by their names.

@@ -11,8 +11,7 @@ from tests.contract.knowledge import FULL, contents, item, put
 from tests.contract.stores import NOTHING, STAMP, UUID, memory
 
 from commonplace.errors import StoreError, UsageError
-from commonplace.store.contract import Store
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import Embedding, Filter, Owner
 from commonplace.types.knowledge import AgentCounts, ContextRecord, KnowledgeWrite, StoredKnowledge
 
@@ -245,7 +244,7 @@ def test_a_backup_holds_items_and_contexts(store: Store, tmp_path: Path) -> None
         change.knowledge.expire([2], 20.0)
         change.knowledge.put_context(ContextRecord("a", 7, '{"x":1}', 1.0))
     store.backup(tmp_path / "copy.db")
-    copy = SqliteStore.open(tmp_path / "copy.db", create=False)
+    copy = Store.open(tmp_path / "copy.db", create=False)
     for deleted in (False, True):
         assert copy.knowledge("n").items(deleted=deleted) == store.knowledge("n").items(deleted=deleted)
     assert copy.knowledge("n").contexts() == store.knowledge("n").contexts()

@@ -12,8 +12,7 @@ import pytest
 from tests.contract.stores import UUID, memory
 
 from commonplace.errors import StoreError, UsageError
-from commonplace.store.contract import Store
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types.ledger import Issue, IssueEvent, IssueSelection, Reversal, RunChanges
 
 FULL = Issue(
@@ -343,7 +342,7 @@ def test_a_backup_holds_the_ledger(store: Store, tmp_path: Path) -> None:
         change.ledger.put_reversal(replace(UNDO, number=5))
         change.ledger.add_operations(3.0, 2, keep_since=0.0)
     store.backup(tmp_path / "copy.db")
-    copy = SqliteStore.open(tmp_path / "copy.db", create=False)
+    copy = Store.open(tmp_path / "copy.db", create=False)
     ours, theirs = store.ledger("n"), copy.ledger("n")
     assert theirs.issues(IssueSelection()) == ours.issues(IssueSelection())
     assert (theirs.events(), theirs.reversals()) == (ours.events(), ours.reversals())
@@ -355,7 +354,7 @@ def test_a_backup_holds_the_ledger(store: Store, tmp_path: Path) -> None:
 
 def test_a_check_finds_names_that_lead_to_no_issue(tmp_path: Path) -> None:
     """The names of memories stand beside the issues, and could come apart from them."""
-    store = SqliteStore.create(tmp_path / "store.db")
+    store = Store.create(tmp_path / "store.db")
     put(store, FULL)
     with closing(sqlite3.connect(tmp_path / "store.db")) as db:
         db.execute("DELETE FROM issues")

@@ -9,7 +9,7 @@ from tests.contract.memories import add, expire, written
 from tests.contract.stores import file
 
 from commonplace.errors import EmbedderMismatchError, StoreError
-from commonplace.store.contract import Store
+from commonplace.store.store import Store
 from commonplace.types import Embedding, MemoryWrite, OwnerWrite
 
 FILES = Embedding("files", "1", 6)

@@ -8,7 +8,7 @@ import pytest
 from tests.contract.stores import FULL_OWNER, STAMP, UUID, file, memory, passage
 
 from commonplace.errors import UsageError
-from commonplace.store.contract import Store
+from commonplace.store.store import Store
 from commonplace.types import Chunk, FileStamp, Filter, Owner, OwnerWrite
 
 

@@ -14,9 +14,8 @@ from tests.contract.memories import add, written
 from tests.contract.stores import file, memory
 
 from commonplace.errors import EmbedderMismatchError, StoreError
-from commonplace.store.contract import Reembedding, Store
-from commonplace.store.store import SqliteStore
-from commonplace.types import Embedding, Filter
+from commonplace.store.store import Store
+from commonplace.types import Embedding, Filter, Reembedding
 
 OLD = Embedding("old", "1", 4)
 NEW = Embedding("new", "2", 6)
@@ -225,7 +224,7 @@ class TestChangingTheEmbedder:
         filled.begin_reembedding(NEW)
         reembed(filled, 3)
         filled.backup(tmp_path / "copy.db")
-        copy = SqliteStore.open(tmp_path / "copy.db", create=False)
+        copy = Store.open(tmp_path / "copy.db", create=False)
         assert copy.reembedding() == Reembedding(NEW, 3, 4)
         assert reembed(copy) == [4]
         assert copy.finish_reembedding(NEW)

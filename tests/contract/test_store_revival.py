@@ -10,7 +10,7 @@ from tests.contract.memories import FULL_MEMORY_OWNER, FULL_RECORD, add, expire,
 from tests.contract.stores import UUID, memory, passage
 
 from commonplace.errors import StoreError, UsageError
-from commonplace.store.contract import Store
+from commonplace.store.store import Store
 from commonplace.types import Filter, Link, MemoryRecord, MemoryWrite
 
 WRITE = MemoryWrite(

@@ -9,8 +9,7 @@ import pytest
 from tests.contract.stores import FULL_OWNER, NOTHING, UUID, memory, passage
 
 from commonplace.errors import StoreError, UsageError
-from commonplace.store.contract import Store
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import (
     Chunk,
     Embedding,
@@ -138,7 +137,7 @@ class TestBackup:
         store.put_owners("n", [memory("b", "five")])
         store.delete_owners("m", [3])
         store.backup(tmp_path / "copy.db")
-        copy = SqliteStore.open(tmp_path / "copy.db", create=False)
+        copy = Store.open(tmp_path / "copy.db", create=False)
         numbers = range(1, 10)
         for ask in (
             lambda s: (s.id, s.change(), s.embedding(), s.namespaces(), s.counts(), s.check()),

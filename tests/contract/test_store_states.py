@@ -9,8 +9,7 @@ import pytest
 from tests.contract.stores import STAMP, file, memory
 
 from commonplace.errors import StoreError
-from commonplace.store.contract import Store
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import Embedding
 
 
@@ -35,7 +34,7 @@ class TestTokens:
         store.put_owners("n", [memory("a", "one")])
         store.backup(tmp_path / "copy.db")
         store.put_owners("n", [memory("a", "two")])
-        copy = SqliteStore.open(tmp_path / "copy.db", create=False)
+        copy = Store.open(tmp_path / "copy.db", create=False)
         assert copy.put_owners("n", [memory("a", "three")]) == store.change()
         assert copy.token(1) == store.token(1)
         assert copy.token(2) != store.token(2)
@@ -112,7 +111,7 @@ class TestSnapshots:
             writer.start()
             store.backup(tmp_path / "copy.db")
         writer.join()
-        copy = SqliteStore.open(tmp_path / "copy.db", create=False)
+        copy = Store.open(tmp_path / "copy.db", create=False)
         assert (copy.change(), store.change()) == (1, 2)
         copy.close()
 

@@ -8,7 +8,7 @@ import pytest
 from tests.contract.stores import memory
 
 from commonplace.errors import StoreError
-from commonplace.store.contract import Store
+from commonplace.store.store import Store
 
 
 class TestThreadsAndClosing:

@@ -13,7 +13,7 @@ from typing import Any
 
 import commonplace
 from commonplace.models.hashing import HashingEmbedder
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 
 MEMORIES = 70
 
@@ -28,7 +28,7 @@ def main() -> None:
     """Remember some things, in one call."""
     path, last = sys.argv[1], int(sys.argv[2])
     moments = 0
-    fill = SqliteStore.fill_vectors
+    fill = Store.fill_vectors
 
     def moment() -> None:
         nonlocal moments
@@ -42,7 +42,7 @@ def main() -> None:
         moment()
         return result
 
-    SqliteStore.fill_vectors = watched  # type: ignore[method-assign]
+    Store.fill_vectors = watched  # type: ignore[method-assign]
     with commonplace.open(path, embedder=Slow()) as book:
         book.remember_many([{"content": f"ship number {number}", "id": f"m{number}"} for number in range(MEMORIES)])
     print(moments)

@@ -18,7 +18,7 @@ import pytest
 import commonplace
 from commonplace.engine import Engine
 from commonplace.logs import RetrievalLog
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.text.tokens import analyse
 from commonplace.types import Document, Filter
 from commonplace.types.graph import GraphFilter
@@ -203,9 +203,9 @@ def test_many_forgettings_that_wait_for_one_reader_keep_nobody_once_for_each(
     """A second for each of those before made every next one slower."""
     filled = fill(tmp_path / "store")
     tried: list[bool] = []
-    compact = SqliteStore.compact
+    compact = Store.compact
 
-    def counted(self: SqliteStore, *, thorough: bool) -> bool:
+    def counted(self: Store, *, thorough: bool) -> bool:
         tried.append(thorough)
         return compact(self, thorough=thorough)
 
@@ -213,7 +213,7 @@ def test_many_forgettings_that_wait_for_one_reader_keep_nobody_once_for_each(
         assert int(said(reader)) > 0
         for id_ in ("secret", *list(KETTLES)[:3]):
             assert not book.forget(id_).verified
-        monkeypatch.setattr(SqliteStore, "compact", counted)
+        monkeypatch.setattr(Store, "compact", counted)
         assert forgetting_findings(book) == [False] * 4
         assert tried == [True]
         tell(reader)

@@ -14,13 +14,13 @@ from typing import Any
 
 import commonplace
 from commonplace.index.generations import Index
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 
 STEPS = (
-    (SqliteStore, "begin_reembedding"),
-    (SqliteStore, "put_reembedded"),
-    (SqliteStore, "finish_reembedding"),
-    (SqliteStore, "settle_reembedding"),
+    (Store, "begin_reembedding"),
+    (Store, "put_reembedded"),
+    (Store, "finish_reembedding"),
+    (Store, "settle_reembedding"),
 )
 
 

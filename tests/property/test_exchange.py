@@ -18,8 +18,7 @@ from commonplace.errors import CommonplaceError, UsageError
 from commonplace.exchange.codec import decoded, encoded
 from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem, owner_item, version_of
 from commonplace.exchange.read import read_export
-from commonplace.store.contract import Store
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import KINDS, ORIGINS, TIERS, Chunk, FileStamp, Link, MemoryRecord, Owner
 
 letters = st.characters(exclude_categories=["Cs"], exclude_characters="\0") | st.sampled_from(
@@ -124,7 +123,7 @@ def plain(item: object) -> object:
 def two_stores() -> Iterator[tuple[Store, Store, Path]]:
     """The reference and a store on disk, and where files may go."""
     with tempfile.TemporaryDirectory() as directory:
-        first, second = MemoryStore(), SqliteStore.create(Path(directory, "store.db"))
+        first, second = MemoryStore(), Store.create(Path(directory, "store.db"))
         try:
             yield first, second, Path(directory, "e.jsonl")
         finally:

@@ -17,9 +17,8 @@ from tests.property.graph_records import Drawn
 from tests.property.test_memory_store import outcome
 from tests.reference_store.store import MemoryStore
 
-from commonplace.store.contract import Store
-from commonplace.store.graph_contract import texts_of
-from commonplace.store.store import SqliteStore
+from commonplace.store.graph_rules import texts_of
+from commonplace.store.store import Store
 from commonplace.types import GRAPH_KINDS, Chunk, NewPassage
 from commonplace.types.graph import (
     Alias,
@@ -127,7 +126,7 @@ class GraphsAgree(RuleBasedStateMachine):
     def create(self) -> None:
         self.directory = tempfile.TemporaryDirectory()
         self.sqlite_path = Path(self.directory.name) / "store.db"
-        self.sqlite = SqliteStore.create(self.sqlite_path)
+        self.sqlite = Store.create(self.sqlite_path)
         self.memory = MemoryStore()
 
     @rule(name=names, taken=steps, is_given_up=st.sampled_from([False, False, False, True]))
@@ -158,7 +157,7 @@ class GraphsAgree(RuleBasedStateMachine):
     def back_up(self, is_of_memory: bool) -> None:
         copy_path = Path(self.directory.name) / "copy.db"
         (self.memory if is_of_memory else self.sqlite).backup(copy_path)
-        copy = SqliteStore.open(copy_path, create=False)
+        copy = Store.open(copy_path, create=False)
         try:
             assert copy.deleted_since(0, 99) == self.memory.deleted_since(0, 99)
             for name in NAMES:

@@ -20,7 +20,7 @@ from commonplace.formats.journal import Entry, is_page_name, parse_page
 from commonplace.formats.journal_edit import digest
 from commonplace.journal.baseline import content_of, decode
 from commonplace.journal.pages import kind_of
-from commonplace.store.contract import Note
+from commonplace.types import Note
 
 DAY = 86_400.0
 WORD = re.compile(r"w[0-9]{4}w")

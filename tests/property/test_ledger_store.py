@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from tests.property.test_memory_store import Step, outcome, step
 from tests.reference_store.store import MemoryStore
 
-from commonplace.store.contract import Store
-from commonplace.store.graph_contract import LedgerReading
-from commonplace.store.store import SqliteStore
+from commonplace.store.ledger import LedgerReading
+from commonplace.store.store import Store
 from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, Issue, IssueEvent, IssueSelection, Reversal
 
 NAMES = ("default", "Ünï\ue000")
@@ -117,12 +116,12 @@ def take(store: Store, name: str, taken: list[Step]) -> list[object]:
 def test_both_stores_answer_alike(changes: list[tuple[str, list[Step]]], questions: list[Step]) -> None:
     """The reference looks at all there is; indexes and tables beside must give the same."""
     with tempfile.TemporaryDirectory() as directory:
-        reference, sqlite = MemoryStore(), SqliteStore.create(Path(directory) / "store.db")
+        reference, sqlite = MemoryStore(), Store.create(Path(directory) / "store.db")
         try:
             for name, taken in changes:
                 assert take(sqlite, name, taken) == take(reference, name, taken)
             reference.backup(Path(directory) / "copy.db")
-            copy = SqliteStore.open(Path(directory) / "copy.db", create=False)
+            copy = Store.open(Path(directory) / "copy.db", create=False)
             for name in NAMES:
                 expected = everything(reference.ledger(name))
                 assert everything(sqlite.ledger(name)) == everything(copy.ledger(name)) == expected

@@ -16,8 +16,7 @@ from tests.contract.memories import everything
 from tests.reference_store.store import MemoryStore
 
 from commonplace.errors import CommonplaceError
-from commonplace.store.contract import MirroredBlock, MirroredPage, Note, Store
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import (
     KINDS,
     ORIGINS,
@@ -28,7 +27,10 @@ from commonplace.types import (
     Link,
     MemoryRecord,
     MemoryWrite,
+    MirroredBlock,
+    MirroredPage,
     NewPassage,
+    Note,
     Owner,
     OwnerWrite,
     Selection,
@@ -211,7 +213,7 @@ class MemoriesAgree(RuleBasedStateMachine):
     @initialize()
     def create(self) -> None:
         self.directory = tempfile.TemporaryDirectory()
-        self.sqlite = SqliteStore.create(self.sqlite_path)
+        self.sqlite = Store.create(self.sqlite_path)
         self.memory = MemoryStore()
 
     @rule(name=names, taken=steps, is_given_up=st.sampled_from([False, False, False, True]))
@@ -259,13 +261,13 @@ class MemoriesAgree(RuleBasedStateMachine):
     def reopen(self, thorough: bool) -> None:
         assert self.sqlite.compact(thorough=thorough) is self.memory.compact(thorough=thorough) is True
         self.sqlite.close()
-        self.sqlite = SqliteStore.open(self.sqlite_path, create=False)
+        self.sqlite = Store.open(self.sqlite_path, create=False)
 
     @rule(is_of_memory=st.booleans())
     def back_up(self, is_of_memory: bool) -> None:
         copy_path = Path(self.directory.name) / "copy.db"
         (self.memory if is_of_memory else self.sqlite).backup(copy_path)
-        copy = SqliteStore.open(copy_path, create=False)
+        copy = Store.open(copy_path, create=False)
         try:
             assert copy.check() == []
             assert copy.deleted_since(0, 99) == self.memory.deleted_since(0, 99)

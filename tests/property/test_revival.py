@@ -16,8 +16,7 @@ from tests.unit.clock import Clock
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.store.contract import Store
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.text.similarity import signature
 from commonplace.types import Filter, MemoryRecord, MemoryWrite, Selection, TokenEntry
 
@@ -77,7 +76,7 @@ def test_a_store_answers_as_before(
 ) -> None:
     """Whatever versions there are, before it and beside it."""
     with tempfile.TemporaryDirectory() as directory:
-        store: Store = SqliteStore.create(Path(directory) / "store.db") if is_sqlite else MemoryStore()
+        store: Store = Store.create(Path(directory) / "store.db") if is_sqlite else MemoryStore()
         latest: dict[str, MemoryWrite] = {}
         with store.change_memories("n") as change:
             for number, (write, record) in enumerate(given_writes):

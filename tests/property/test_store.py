@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.reference_store.store import MemoryStore
 
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import KINDS, Chunk, FileStamp, Filter, Kind, NewPassage, Owner, OwnerWrite
 
 names = st.sampled_from(["default", "other", "Ünï\ue000"])
@@ -67,7 +67,7 @@ class StoresAgree(RuleBasedStateMachine):
     @initialize()
     def create(self) -> None:
         self.directory = tempfile.TemporaryDirectory()
-        self.sqlite = SqliteStore.create(Path(self.directory.name) / "store.db")
+        self.sqlite = Store.create(Path(self.directory.name) / "store.db")
         self.memory = MemoryStore()
 
     @rule(name=names, batch=writes)
@@ -113,13 +113,13 @@ class StoresAgree(RuleBasedStateMachine):
     @rule()
     def reopen(self) -> None:
         self.sqlite.close()
-        self.sqlite = SqliteStore.open(self.sqlite_path, create=False)
+        self.sqlite = Store.open(self.sqlite_path, create=False)
 
     @rule()
     def back_up(self) -> None:
         copy_path = Path(self.directory.name) / "copy.db"
         self.memory.backup(copy_path)
-        copy = SqliteStore.open(copy_path, create=False)
+        copy = Store.open(copy_path, create=False)
         try:
             assert copy.id == self.memory.id
             assert copy.check() == []

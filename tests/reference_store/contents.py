@@ -10,14 +10,14 @@ from tests.reference_store.graph import GraphState
 from tests.reference_store.ledger import LedgerState
 from tests.reference_store.state import KnowledgeRow, Space, State
 
-from commonplace.store.contract import MirroredBlock, MirroredPage, Note
 from commonplace.store.database import build, refuse_existing
-from commonplace.store.graph_contract import GraphChange, LedgerChange
+from commonplace.store.graph import GraphChange
 from commonplace.store.knowledge import insert_item
-from commonplace.store.memories import SqliteMemoryChange, insert_version
+from commonplace.store.ledger import LedgerChange
+from commonplace.store.memories import MemoryChange, insert_version
 from commonplace.store.transaction import Transaction
 from commonplace.store.writes import NEXT, Change, create_namespace, set_embedding
-from commonplace.types import Embedding, Link, MemoryWrite, OwnerWrite
+from commonplace.types import Embedding, Link, MemoryWrite, MirroredBlock, MirroredPage, Note, OwnerWrite
 from commonplace.types.knowledge import ContextRecord, KnowledgeWrite
 
 
@@ -179,7 +179,7 @@ def _fill(db: sqlite3.Connection, contents: Contents) -> None:
 
 def _fill_beside(db: sqlite3.Connection, entries: StoredEntries) -> None:
     space = create_namespace(db, entries.namespace)
-    change = SqliteMemoryChange(Transaction(db, entries.namespace))
+    change = MemoryChange(Transaction(db, entries.namespace))
     for link in entries.links:
         change.link(link)
     for block in entries.blocks:

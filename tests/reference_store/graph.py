@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from commonplace.store.graph_contract import texts_of
 from commonplace.store.graph_rules import (
     check_filter,
     in_groups,
     is_live,
     is_meant,
     text_owner,
+    texts_of,
 )
 from commonplace.store.rows import checked
 from commonplace.store.writes import check_write

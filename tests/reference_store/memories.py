@@ -24,18 +24,10 @@ from tests.reference_store.state import (
 )
 
 from commonplace.errors import StoreError
-from commonplace.store import contract
-from commonplace.store.contract import MirroredBlock, MirroredPage, Note, Reembedding
-from commonplace.store.graph_contract import (
-    GraphChange,
-    GraphReading,
-    KnowledgeChange,
-    KnowledgeReading,
-    LedgerChange,
-    LedgerReading,
-    texts_of,
-)
-from commonplace.store.knowledge import check_item
+from commonplace.store.graph import GraphChange, GraphReading
+from commonplace.store.graph_rules import texts_of
+from commonplace.store.knowledge import KnowledgeChange, KnowledgeReading, check_item
+from commonplace.store.ledger import LedgerChange, LedgerReading
 from commonplace.store.rows import check_times, checked, refuse_wide
 from commonplace.store.writes import (
     change_is_under_way,
@@ -54,6 +46,10 @@ from commonplace.types import (
     Link,
     MemoryRecord,
     MemoryWrite,
+    MirroredBlock,
+    MirroredPage,
+    Note,
+    Reembedding,
     Selection,
     StoredMemory,
     TokenEntry,
@@ -493,7 +489,7 @@ class ReferenceMemories(ReferenceReembedding):
         self._state = State()
 
     @contextmanager
-    def change_memories(self, namespace: str, *, made_by: Embedding | None = None) -> Iterator[contract.MemoryChange]:
+    def change_memories(self, namespace: str, *, made_by: Embedding | None = None) -> Iterator[ReferenceMemoryChange]:
         """Begin a write transaction over the memories of a namespace: on a copy, that takes its place at the end."""
         with self._writing():
             refuse_other_maker(self._state.embedding, made_by)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from tests.reference_store.graph import GraphState
 from tests.reference_store.ledger import LedgerState
 
-from commonplace.store.contract import MirroredBlock, MirroredPage, Note
 from commonplace.store.filters import path_matcher
 from commonplace.store.rows import refuse_unstorable
 from commonplace.store.writes import change_is_over, new_token
@@ -20,7 +19,10 @@ from commonplace.types import (
     IndexEntry,
     Link,
     MemoryWrite,
+    MirroredBlock,
+    MirroredPage,
     NewPassage,
+    Note,
     Owner,
     StoredMemory,
     TokenEntry,

@@ -13,8 +13,18 @@ from uuid import uuid4
 from tests.reference_store.memories import ReferenceMemories
 from tests.reference_store.state import Row, Space, index_entry, matching_owners
 
-from commonplace.store.graph_contract import is_reserved, namespace_of
-from commonplace.store.graph_rules import ENDS, EPISODES, HAPPENED, MENTIONED, MERGED, NAMES, TEXTS, sentences
+from commonplace.store.graph_rules import (
+    ENDS,
+    EPISODES,
+    HAPPENED,
+    MENTIONED,
+    MERGED,
+    NAMES,
+    TEXTS,
+    is_reserved,
+    namespace_of,
+    sentences,
+)
 from commonplace.store.rows import check_times
 from commonplace.store.writes import refuse_other_maker, refuse_reembedding, settle
 from commonplace.types import Embedding, FileStamp, Filter, IndexEntry, Kind, Owner, OwnerWrite, Passage, TokenEntry

@@ -18,7 +18,7 @@ from commonplace.ingest.projection import bring_up_to_date
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.settings import Settings, load
 from commonplace.settings.paths import DATABASE
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import Document, Embedding
 from commonplace.types.graph import Mention
 
@@ -46,7 +46,7 @@ def found(book: Engine, query: str, **options: object) -> list[str]:
 def test_a_restored_backup_is_not_answered_from_a_newer_index(book: Engine, directory: Path, tmp_path: Path) -> None:
     """Change numbers are used again after a restore; the index must notice that they mean other changes."""
     book.index_documents(animals("heron", 5))
-    store = SqliteStore.open(directory / DATABASE, create=False)
+    store = Store.open(directory / DATABASE, create=False)
     store.backup(tmp_path / "backup.db")
     store.close()
     book.index_documents(animals("walrus", 5))
@@ -93,7 +93,7 @@ def test_a_document_that_is_rewritten_all_the_time_is_always_found(directory: Pa
 def test_deleted_passages_take_no_place_in_the_first_stage(book: Engine, directory: Path, method: str) -> None:
     """Between a deletion and the next projection the index still holds what is gone."""
     book.index_documents(animals("heron", 400))
-    store = SqliteStore.open(directory / DATABASE, create=False)
+    store = Store.open(directory / DATABASE, create=False)
     kept = {"heron7", "heron300", "heron399"}
     owners = store.owners("default", list(range(1, 401)))
     store.delete_owners("default", [number for number, owner in owners.items() if owner.id not in kept])
@@ -137,7 +137,7 @@ def test_a_store_restored_under_an_open_engine_is_read_anew(
     """What was analysed of the lost history must not be taken for what stands there now."""
     monkeypatch.setattr(maintenance, "bring_up_to_date", lambda *_arguments, **_options: None)
     book.index_documents([Document("a", "The herons nest by the lake.")])
-    store = SqliteStore.open(directory / DATABASE, create=False)
+    store = Store.open(directory / DATABASE, create=False)
     store.backup(tmp_path / "backup.db")
     book.index_documents([Document("b", "Printing invoices needs the large tray.")])
     assert found(book, "printing invoices", method="bm25") == ["b"]

@@ -25,7 +25,7 @@ from commonplace.types.ledger import Agent, IssueEvent, IssueSelection, Reversal
 if TYPE_CHECKING:
     from commonplace.consolidation.results import Result
     from commonplace.consolidation.runtime import ConsolidationRuntime, Issues
-    from commonplace.store.contract import MemoryChange
+    from commonplace.store.memories import MemoryChange
 
 REVIVE: Final = "revive"
 REVISE: Final = "revise"

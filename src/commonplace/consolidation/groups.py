@@ -31,7 +31,7 @@ from commonplace.types.graph import GraphFilter
 
 if TYPE_CHECKING:
     from commonplace.consolidation.runtime import ConsolidationRuntime
-    from commonplace.store.contract import Store
+    from commonplace.store.store import Store
 
 _IDS_AT_ONCE: Final = 500
 

@@ -23,8 +23,8 @@ from commonplace.types.ledger import Agent
 
 if TYPE_CHECKING:
     from commonplace.consolidation.vault import Page, Vault
-    from commonplace.store.contract import MemoryChange
-    from commonplace.store.graph_contract import LedgerChange
+    from commonplace.store.ledger import LedgerChange
+    from commonplace.store.memories import MemoryChange
 
 SCORE: Final = 0.65
 """Retention, before it is clamped to 1, that is worth keeping for good …"""

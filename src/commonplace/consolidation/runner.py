@@ -17,7 +17,7 @@ from commonplace.dates.time import iso, moment_of
 from commonplace.errors import UsageError
 from commonplace.ledger import rate_limit as window
 from commonplace.ledger.ledger import process_is_gone, tend
-from commonplace.store.contract import Note
+from commonplace.types import Note
 from commonplace.types.ledger import AGENTS, Agent, IssueSelection
 
 NOTE: Final = "consolidation run"

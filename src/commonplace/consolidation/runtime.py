@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from commonplace.consolidation.text_merge import Likeness
     from commonplace.consolidation.vault import Vault
     from commonplace.memory.view import RetentionPolicy
-    from commonplace.store.contract import Store
+    from commonplace.store.store import Store
 
 _READ_AT_ONCE: Final = 10_000
 

@@ -20,7 +20,7 @@ from commonplace.consolidation.runner import is_run
 from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.ledger.rules import ERASE
-from commonplace.store.contract import MemoryChange
+from commonplace.store.memories import MemoryChange
 from commonplace.text.similarity import signature
 from commonplace.types import Link, StoredMemory
 from commonplace.types.ledger import IssueEvent, Reversal

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.engine.runtime import Service
 from commonplace.errors import UsageError
 from commonplace.memory.validate import reject_invalid_id, series
-from commonplace.store.contract import MemoryChange
+from commonplace.store.memories import MemoryChange
 from commonplace.types import Selection, StoredMemory
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from commonplace.locks import FileLock
 from commonplace.search.request import Request
 from commonplace.search.result import SearchResult
 from commonplace.settings.schema import GraphSettings
-from commonplace.store.contract import Store
+from commonplace.store.store import Store
 
 if TYPE_CHECKING:
     from commonplace.graph.graphiti.backend import Backend, Left

@@ -98,9 +98,9 @@ class KnowledgeApi(Service):
         """Return a ground over a store that is in no file and has no index."""
         from dataclasses import replace
 
-        from commonplace.store.store import SqliteStore
+        from commonplace.store.store import Store
 
-        store, embedder = SqliteStore.in_memory(), self._runtime.embedder
+        store, embedder = Store.in_memory(), self._runtime.embedder
         store.set_embedding(embedder.stamp)
         searcher = self._runtime.searcher_over(store)
         # It lives as long as this service, and keeps its embedder whatever becomes of that of the engine's store.

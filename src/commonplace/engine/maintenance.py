@@ -26,10 +26,10 @@ from commonplace.journal.folder import DEFAULT
 from commonplace.locks import FileLock
 from commonplace.models.static import verify_data
 from commonplace.settings.paths import DATABASE, INDEX, INDEXING_LOCK, project_of
-from commonplace.store.contract import Note, Reembedding, Store
+from commonplace.store.store import Store
 from commonplace.text.similarity import digest as digest_of_text
 from commonplace.text.tokens import clear_cache
-from commonplace.types import Chunk, Filter, Owner, Progress
+from commonplace.types import Chunk, Filter, Note, Owner, Progress, Reembedding
 from commonplace.types.graph import GraphCounts
 
 if TYPE_CHECKING:

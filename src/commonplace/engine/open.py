@@ -21,7 +21,7 @@ from commonplace.models.static import StaticEmbedder
 from commonplace.settings import Settings, load
 from commonplace.settings.paths import DATABASE, INDEX, STORE_NAME, project_of, refuse_links, user_store
 from commonplace.store.database import left_behind, refuse_lost
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.store.writes import upgrade_command
 from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind, Embedding, Progress
 
@@ -68,7 +68,7 @@ def open_engine(
     # One that cannot be had leaves no empty store behind.
     first = None if (directory / DATABASE).exists() else _embedder(embedder, settings, None, tokens, budget)
     _make_directory(directory)
-    store = SqliteStore.open(directory / DATABASE, create=True)
+    store = Store.open(directory / DATABASE, create=True)
     try:
         stored = store.embedding()
         usable = None if stored is not None else first
@@ -106,7 +106,7 @@ def make_anew(directory: Path) -> bool:
     if database.is_file() or not left_behind(database):
         return False
     refuse_links(directory)
-    SqliteStore.create(database).close()
+    Store.create(database).close()
     return True
 
 

@@ -29,7 +29,7 @@ from commonplace.retention import DAY_S
 from commonplace.search.retrieve import Caches, Searcher
 from commonplace.settings import ModelSettings, Settings
 from commonplace.settings.paths import EMBEDDING_LOCK, INDEX
-from commonplace.store.contract import Store
+from commonplace.store.store import Store
 from commonplace.text.tokens import clear_cache
 from commonplace.types import Embedding, Progress, RerankMode, StoredMemory
 

@@ -39,8 +39,8 @@ from commonplace.ledger.erase import forget as forget_in_ledger
 from commonplace.ledger.rules import Doer
 from commonplace.locks import FileLock
 from commonplace.memory.injections import erase_injected
-from commonplace.store.contract import MemoryChange
 from commonplace.store.drafts import clear_drafts
+from commonplace.store.memories import MemoryChange
 from commonplace.text.similarity import signature
 from commonplace.types import StoredMemory
 

@@ -14,9 +14,11 @@ from commonplace.graph.fact_keys import FactKeys, facts_of
 from commonplace.graph.runtime import GraphRuntime, Texts
 from commonplace.graph.service import facts_about, families, remove_entities, remove_facts
 from commonplace.ledger.erase import Naming, naming
-from commonplace.store.contract import MemoryChange, Store
-from commonplace.store.graph_contract import GraphChange, texts_of
+from commonplace.store.graph import GraphChange
+from commonplace.store.graph_rules import texts_of
+from commonplace.store.memories import MemoryChange
 from commonplace.store.schema import SCHEMA, Table, table_of
+from commonplace.store.store import Store
 from commonplace.text.similarity import digest
 from commonplace.types import GRAPH_KINDS, Filter, StoredMemory
 from commonplace.types.graph import GraphFilter, Subject

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from commonplace.dates.time import iso
-from commonplace.store.contract import Note
+from commonplace.types import Note
 
 RECEIPT = "receipt"
 """The kind of the notes that receipts are kept in."""

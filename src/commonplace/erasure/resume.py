@@ -21,11 +21,12 @@ from commonplace.formats.vault import memory_id_of
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.locks import FileLock
 from commonplace.logs import blank_lines
-from commonplace.store.contract import MemoryChange, Note, Store
 from commonplace.store.drafts import clear_drafts
+from commonplace.store.memories import MemoryChange
+from commonplace.store.store import Store
 from commonplace.text.languages import natural_language
 from commonplace.text.tokens import analyse
-from commonplace.types import Progress
+from commonplace.types import Note, Progress
 
 if TYPE_CHECKING:
     from commonplace.graph.runtime import GraphRuntime

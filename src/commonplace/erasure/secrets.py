@@ -60,17 +60,18 @@ from commonplace.memory.content import writes_of
 from commonplace.models.contract import TokenizedText
 from commonplace.redaction import Secret, find_secrets, with_placeholders
 from commonplace.redaction.patterns import is_disordered
-from commonplace.store.contract import MemoryChange, Note, Store
-from commonplace.store.graph_contract import namespace_of, texts_of
+from commonplace.store.graph_rules import namespace_of, texts_of
+from commonplace.store.memories import MemoryChange
 from commonplace.store.records import cleaned, names_of
 from commonplace.store.schema import SCHEMA
-from commonplace.types import GRAPH_KINDS, Chunk, Filter, Link, Owner, Selection, StoredMemory
+from commonplace.store.store import Store
+from commonplace.types import GRAPH_KINDS, Chunk, Filter, Link, Note, Owner, Selection, StoredMemory
 from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation, Subject
 from commonplace.types.knowledge import ContextRecord, KnowledgeRecord, KnowledgeWrite, StoredKnowledge
 from commonplace.types.ledger import Issue, IssueEvent, IssueSelection
 
 if TYPE_CHECKING:
-    from commonplace.store.graph_contract import GraphChange, GraphReading
+    from commonplace.store.graph import GraphChange, GraphReading
 
 
 class Known:

@@ -22,8 +22,8 @@ from typing import Final
 
 from commonplace.errors import NotFoundError
 from commonplace.graph.service import families
-from commonplace.store.contract import Store
-from commonplace.store.graph_contract import GraphReading
+from commonplace.store.graph import GraphReading
+from commonplace.store.store import Store
 from commonplace.types import Filter, Owner, Selection
 from commonplace.types.knowledge import StoredKnowledge
 

@@ -34,9 +34,8 @@ from commonplace.index.contract import Scope
 from commonplace.index.generations import Generation, Index
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.settings import Settings
-from commonplace.store.contract import Store
 from commonplace.store.schema import TABLES
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.text.tokens import fields_of
 from commonplace.types import Chunk, Embedding, Filter, NewPassage, Owner, OwnerWrite
 
@@ -202,7 +201,7 @@ def _on_pages() -> list[str]:
 
 def _files_of_a_store(directory: Path) -> list[bytes]:
     """Return the files of a store with one passage that has no word, and with the notes of a forgetting."""
-    store = SqliteStore.create(directory / "store.db")
+    store = Store.create(directory / "store.db")
     try:
         store.set_embedding(_EMBEDDING)
         chunk = Chunk(_NOTHING, 1, 1)

@@ -26,9 +26,8 @@ from typing import IO, Any, Final
 from commonplace.dates.time import iso
 from commonplace.errors import NotFoundError, StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
 from commonplace.files import open_file
-from commonplace.store.contract import Note
-from commonplace.store.store import SqliteStore
-from commonplace.types import Progress
+from commonplace.store.store import Store
+from commonplace.types import Note, Progress
 
 FORMAT: Final = "commonplace-backup"
 VERSION: Final = 1
@@ -385,7 +384,7 @@ def replaced_note(path: Path, at: datetime) -> Note:
 def noted_in(database: Path) -> list[Note]:
     """Return the notes of a store that is about to be replaced, none where it cannot be read."""
     with suppress(StoreError):
-        store = SqliteStore.open(database, create=False)
+        store = Store.open(database, create=False)
         try:
             return store.notes(None, NOTE)
         finally:
@@ -395,7 +394,7 @@ def noted_in(database: Path) -> list[Note]:
 
 def put_notes(database: Path, notes: Iterable[Note]) -> None:
     """Write notes into a store that nobody else has open."""
-    store = SqliteStore.open(database, create=False)
+    store = Store.open(database, create=False)
     try:
         with store.change_memories(SPACE) as change:
             for note in notes:

@@ -32,9 +32,8 @@ from commonplace.exchange.archive import (
     write_archive,
 )
 from commonplace.files import sync
-from commonplace.store.contract import Store
 from commonplace.store.drafts import clear_drafts, draft
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import Progress
 
 
@@ -130,7 +129,7 @@ def _manifest(store: str, change: int, created_at: str, members: tuple[Member, .
 
 def _examined(database: Path) -> tuple[str, int]:
     """Return id and change of the copied database, which is whole."""
-    copy = SqliteStore.open(database, create=False)
+    copy = Store.open(database, create=False)
     try:
         problems = copy.check()
         if problems:

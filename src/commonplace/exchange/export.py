@@ -16,9 +16,11 @@ from commonplace.errors import StoreDamagedError, StoreError
 from commonplace.exchange.archive import counter, file_errors
 from commonplace.exchange.codec import FORMAT, VERSION, NotAnObjectError, encoded
 from commonplace.files import sync
-from commonplace.store.contract import Store
 from commonplace.store.drafts import clear_drafts, draft
-from commonplace.store.graph_contract import GraphReading, KnowledgeReading, LedgerReading
+from commonplace.store.graph import GraphReading
+from commonplace.store.knowledge import KnowledgeReading
+from commonplace.store.ledger import LedgerReading
+from commonplace.store.store import Store
 from commonplace.types import KINDS, Chunk, Filter, Progress, Selection
 from commonplace.types.graph import Alias, Entity, GraphCounts, GraphFilter, Relation, Subject
 from commonplace.types.ledger import Issue, IssueEvent, IssueSelection

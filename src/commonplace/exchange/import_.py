@@ -42,9 +42,9 @@ from commonplace.ledger.erase import rewrite
 from commonplace.memory.admission import replaced
 from commonplace.memory.content import BATCH_CHARACTERS, writes_of
 from commonplace.models.contract import TokenizedText
-from commonplace.store.contract import MemoryChange, Store
-from commonplace.store.graph_contract import GraphChange
-from commonplace.store.store import SqliteStore
+from commonplace.store.graph import GraphChange
+from commonplace.store.memories import MemoryChange
+from commonplace.store.store import Store
 from commonplace.types import MemoryWrite, Progress
 from commonplace.types.knowledge import KnowledgeRecord, KnowledgeWrite
 
@@ -427,7 +427,7 @@ def refuse_unfit(source: Source, rules: Rules) -> None:
     Raises:
         UsageError: something cannot be kept, and the rules do not say to go on.
     """
-    _surveyed(source, Known(SqliteStore.in_memory(), ""), rules)
+    _surveyed(source, Known(Store.in_memory(), ""), rules)
 
 
 @dataclass(slots=True)

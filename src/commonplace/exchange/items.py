@@ -36,10 +36,12 @@ from commonplace.memory.validate import (
 )
 from commonplace.redaction import Secret, cleaned_json, find_secrets, redact
 from commonplace.retention import MAX_STRENGTH, RECENT_USES
-from commonplace.store.contract import Store
-from commonplace.store.graph_contract import GraphReading, KnowledgeReading, LedgerReading
+from commonplace.store.graph import GraphReading
+from commonplace.store.knowledge import KnowledgeReading
+from commonplace.store.ledger import LedgerReading
 from commonplace.store.records import cleaned
 from commonplace.store.schema import table_of
+from commonplace.store.store import Store
 from commonplace.types import KINDS, Chunk, Filter, Kind, Link, MemoryRecord, Owner, StoredMemory
 from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation, Subject
 from commonplace.types.knowledge import ContextRecord, KnowledgeRecord, StoredKnowledge

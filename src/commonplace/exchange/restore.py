@@ -43,7 +43,7 @@ from commonplace.settings import load
 from commonplace.settings.paths import STORE_FILE, STORE_NAME, refuse_links
 from commonplace.store.database import connect, driver_errors, left_behind, lock_path
 from commonplace.store.drafts import clear_drafts, restore_draft, take_over_notes
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import Progress
 
 _HERE = -100
@@ -266,7 +266,7 @@ def _unpack_into(new: Path, archive: ZipFile, member: Member, count: Callable[[i
 
 def _examine(new: Path, manifest: Manifest) -> None:
     """Refuse a database that is not whole, or not the one that the manifest speaks of."""
-    store = SqliteStore.open(new / DATABASE, create=False)
+    store = Store.open(new / DATABASE, create=False)
     try:
         problems = store.check()
         if problems:

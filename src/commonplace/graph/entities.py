@@ -24,7 +24,7 @@ from commonplace.types.graph import Alias, Entity, Episode, Happening
 
 if TYPE_CHECKING:
     from commonplace.graph.runtime import GraphRuntime, Texts
-    from commonplace.store.graph_contract import GraphChange, GraphReading
+    from commonplace.store.graph import GraphChange, GraphReading
 
 MAX_ALIASES: Final = 200
 """An entity has no more names; further ones are understood but not kept."""

@@ -26,8 +26,8 @@ from commonplace.types.graph import Alias, Entity, Episode, EpisodeSource, Menti
 
 if TYPE_CHECKING:
     from commonplace.graph.views import AdditionOutcome
-    from commonplace.store.contract import MemoryChange
-    from commonplace.store.graph_contract import GraphChange, GraphReading
+    from commonplace.store.graph import GraphChange, GraphReading
+    from commonplace.store.memories import MemoryChange
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from commonplace.types.graph import Entity, Episode, GraphFilter, Happening, Men
 
 if TYPE_CHECKING:
     from commonplace.graph.runtime import GraphRuntime, Texts
-    from commonplace.store.graph_contract import GraphChange, GraphReading
+    from commonplace.store.graph import GraphChange, GraphReading
 
 MAX_KEYS: Final = 1_000
 """So many slots are kept at hand while an episode is taken in."""

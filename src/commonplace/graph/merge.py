@@ -19,7 +19,7 @@ from commonplace.types.graph import Alias, Entity, GraphFilter, Happening, Menti
 
 if TYPE_CHECKING:
     from commonplace.graph.runtime import GraphRuntime, Texts
-    from commonplace.store.graph_contract import GraphChange
+    from commonplace.store.graph import GraphChange
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ from commonplace.redaction import redact
 from commonplace.types.graph import Alias, Episode, GraphFilter, Happening, Mention, Relation
 
 if TYPE_CHECKING:
-    from commonplace.store.graph_contract import GraphChange, GraphReading
+    from commonplace.store.graph import GraphChange, GraphReading
 
 FORMAT: Final = "graphiti"
 EPISODES, ENTITIES, RELATIONS, MENTIONS = "episodic_nodes", "entity_nodes", "entity_edges", "episodic_edges"

@@ -41,7 +41,8 @@ from commonplace.graph.views import (
     TimelineEntry,
     Times,
 )
-from commonplace.store.graph_contract import GraphReading, texts_of
+from commonplace.store.graph import GraphReading
+from commonplace.store.graph_rules import texts_of
 from commonplace.text.languages import STOP_WORDS
 from commonplace.text.tokens import analyse
 from commonplace.types.graph import Edge, Entity, GraphFilter, Relation, Subject

@@ -17,7 +17,7 @@ from commonplace.types import Chunk, NewPassage, Owner
 from commonplace.types.graph import Alias, Entity, Relation
 
 if TYPE_CHECKING:
-    from commonplace.store.graph_contract import GraphReading
+    from commonplace.store.graph import GraphReading
 
 MAX_NAMES: Final = 12
 """By so many of its names an entity is found by words and meaning; by all of them where one is given exactly."""

@@ -34,8 +34,8 @@ from commonplace.types.graph import Entity, Episode, GraphFilter, Relation
 
 if TYPE_CHECKING:
     from commonplace.graph.model_extraction import Understood
-    from commonplace.store.contract import MemoryChange
-    from commonplace.store.graph_contract import GraphChange, GraphReading
+    from commonplace.store.graph import GraphChange, GraphReading
+    from commonplace.store.memories import MemoryChange
 
 _MAX_NAMED = 5
 

@@ -20,7 +20,7 @@ from commonplace.types import Origin
 from commonplace.types.graph import Edge, Entity, Episode, EpisodeSource, GraphFilter, Relation, Subject
 
 if TYPE_CHECKING:
-    from commonplace.store.graph_contract import GraphReading
+    from commonplace.store.graph import GraphReading
 
 AdditionOutcome = Literal["added", "replaced", "unchanged"]
 Item = TypeVar("Item")

@@ -16,7 +16,7 @@ from commonplace.types import STATUSES, TIERS, Selection, StoredMemory
 
 if TYPE_CHECKING:
     from commonplace.memory.view import RetentionPolicy
-    from commonplace.store.contract import Store
+    from commonplace.store.store import Store
 
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _SAID: Final = re.compile(r"[\w']+(?:/\w+)*")

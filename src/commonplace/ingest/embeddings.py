@@ -21,7 +21,7 @@ from commonplace.ranking.arrays import quantise
 from commonplace.types import Embedding, IndexEntry, Progress
 
 if TYPE_CHECKING:
-    from commonplace.store.contract import Store
+    from commonplace.store.store import Store
 
 BATCH: Final = 256
 """So many passages are embedded between two transactions; a process that is killed loses no more."""

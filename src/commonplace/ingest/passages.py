@@ -23,7 +23,7 @@ from commonplace.text.similarity import sha1
 from commonplace.types import Chunk, Document, IndexReport, Kind, NewPassage, Owner, OwnerWrite, Progress
 
 if TYPE_CHECKING:
-    from commonplace.store.contract import Store
+    from commonplace.store.store import Store
 
 PASSAGE_IDS: Final = uuid.UUID("6f1d0c0e-3a57-5d0b-9a36-1c8f2a7f5e21")
 """Namespace of the UUIDv5 of passages; it never changes, so that a rebuild gives the same ids."""

@@ -13,7 +13,7 @@ from commonplace.types import Progress
 
 if TYPE_CHECKING:
     from commonplace.index.generations import Generation, Index
-    from commonplace.store.contract import Store
+    from commonplace.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from commonplace.journal.folder import Folder, Stamp
 from commonplace.types import StoredMemory
 
 if TYPE_CHECKING:
-    from commonplace.store.contract import Store
+    from commonplace.store.store import Store
 
 _GAP = "\n\n"
 

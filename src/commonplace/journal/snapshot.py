@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from commonplace.journal.report import Tally
     from commonplace.memory.service import MemoryService
     from commonplace.memory.view import RetentionPolicy
-    from commonplace.store.contract import Store
+    from commonplace.store.store import Store
 
 RECEIPT: Final = "receipt"
 """The kind of the notes that name what was forgotten."""

@@ -26,8 +26,7 @@ from commonplace.journal.report import SyncReport, Tally
 from commonplace.journal.snapshot import JournalRuntime, Snapshot, read_links, read_memories
 from commonplace.journal.write_pages import PageWriter, drop_all, forget, with_room
 from commonplace.locks import FileLock
-from commonplace.store.contract import MirroredBlock, MirroredPage
-from commonplace.types import StoredMemory
+from commonplace.types import MirroredBlock, MirroredPage, StoredMemory
 
 LOOK_EVERY_S: Final = 1.0
 FLUSH_AFTER_S: Final = 2.0

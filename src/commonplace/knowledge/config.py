@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from commonplace.models import contract
     from commonplace.search.request import Request
     from commonplace.search.result import SearchResult
-    from commonplace.store.contract import Store
+    from commonplace.store.store import Store
 
 MAX_TOP_K: Final = 1000
 MAX_FACTOR: Final = 100

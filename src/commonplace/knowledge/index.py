@@ -23,7 +23,7 @@ from commonplace.types import NewPassage, Owner
 from commonplace.types.knowledge import KnowledgeRecord, KnowledgeWrite, StoredKnowledge
 
 if TYPE_CHECKING:
-    from commonplace.store.graph_contract import KnowledgeChange
+    from commonplace.store.knowledge import KnowledgeChange
 
 _AT_ONCE: Final = 256
 LEXICAL: Final = "no vectors are made, for vectorEnabled is false: the knowledge is found by its words alone"

@@ -18,7 +18,7 @@ from commonplace.ledger.rules import Doer
 from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal
 
 if TYPE_CHECKING:
-    from commonplace.store.graph_contract import LedgerChange, LedgerReading
+    from commonplace.store.ledger import LedgerChange, LedgerReading
 
 FORGOTTEN = "a memory of it was forgotten"
 _IDS_AT_ONCE = 500

@@ -22,8 +22,8 @@ from commonplace.ledger.rules import Doer, ImportedIssues, take_in, without_secr
 from commonplace.types.ledger import UNFINISHED, URGENCIES, Issue, IssueEvent, IssueSelection
 
 if TYPE_CHECKING:
-    from commonplace.store.contract import MemoryChange, MemoryStore
-    from commonplace.store.graph_contract import LedgerChange
+    from commonplace.store.ledger import LedgerChange
+    from commonplace.store.memories import MemoryChange, MemoryStore
 
 ESCALATED_AFTER_S: Final = 7 * 86400.0
 

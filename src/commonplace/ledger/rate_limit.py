@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from commonplace.errors import UsageError
 
 if TYPE_CHECKING:
-    from commonplace.store.contract import MemoryChange, MemoryStore
-    from commonplace.store.graph_contract import LedgerChange, LedgerReading
+    from commonplace.store.ledger import LedgerChange, LedgerReading
+    from commonplace.store.memories import MemoryChange, MemoryStore
 
 T = TypeVar("T")
 

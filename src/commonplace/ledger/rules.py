@@ -29,7 +29,7 @@ from commonplace.types.ledger import (
 )
 
 if TYPE_CHECKING:
-    from commonplace.store.graph_contract import LedgerChange, LedgerReading
+    from commonplace.store.ledger import LedgerChange, LedgerReading
 
 _MAX_LINE_LENGTH: Final = 2000
 _OURS: Final = ("memory_ids", "agent", "action")

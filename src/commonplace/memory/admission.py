@@ -17,7 +17,8 @@ from commonplace.types import TIERS, Filter, MemoryRecord, MemoryWrite, Owner, S
 if TYPE_CHECKING:
     from commonplace.memory.view import Outcome, RetentionPolicy
     from commonplace.search.retrieve import Searcher
-    from commonplace.store.contract import MemoryChange, Store
+    from commonplace.store.memories import MemoryChange
+    from commonplace.store.store import Store
 
 _NUMBERS = re.compile(r"\d+")
 _MAX_COMPARED = 32

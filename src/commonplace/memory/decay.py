@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import UsageError
 from commonplace.retention import ARCHIVE_AFTER_S, age, may_archive
-from commonplace.store.contract import Note, Store
-from commonplace.types import MemoryRecord, Selection, StoredMemory, Tier
+from commonplace.store.store import Store
+from commonplace.types import MemoryRecord, Note, Selection, StoredMemory, Tier
 
 if TYPE_CHECKING:
     from commonplace.graph.episodes import MemoryFeed

@@ -13,7 +13,9 @@ from commonplace.retention import DAY_S
 from commonplace.text.similarity import blake2b
 
 if TYPE_CHECKING:
-    from commonplace.store.contract import MemoryChange, Note, Store
+    from commonplace.store.memories import MemoryChange
+    from commonplace.store.store import Store
+    from commonplace.types import Note
 
 INJECTED: Final = "injected"
 """The kind of these notes."""
@@ -60,7 +62,7 @@ def _held(store: Store, namespace: str, now: float) -> dict[str, dict[str, float
 
 
 def _write(store: Store, namespace: str, change: MemoryChange, held: Mapping[str, Mapping[str, float]]) -> None:
-    from commonplace.store.contract import Note
+    from commonplace.types import Note
 
     written = {note.id: note for note in store.notes(namespace, INJECTED)}
     for name in written.keys() - {name for name, ids in held.items() if ids}:

@@ -39,7 +39,7 @@ from commonplace.types import TIERS, Link, MemoryRecord, MemoryWrite, Owner, Sto
 
 if TYPE_CHECKING:
     from commonplace.graph.episodes import MemoryFeed, Readings
-    from commonplace.store.contract import MemoryChange
+    from commonplace.store.memories import MemoryChange
 
 _SAID = frozenset({"content", "at", "source"})  # what the graph takes of a memory
 _T = TypeVar("_T")

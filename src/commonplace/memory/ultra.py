@@ -13,8 +13,7 @@ from commonplace.memory.usage import Use, write_uses
 from commonplace.memory.view import Memory, RetentionPolicy
 from commonplace.search.request import Request
 from commonplace.search.result import SearchResult
-from commonplace.store.contract import Store
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import Selection, StoredMemory
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class Ultra:
             count_tokens: of a text, for the bound.
         """
         self._count_tokens = count_tokens
-        self.store = SqliteStore.in_memory()
+        self.store = Store.in_memory()
         self._destination = replace(destination, store=self.store, later_above=None)
         self._namespace = destination.namespace
         self._fading = fading

@@ -13,7 +13,7 @@ from commonplace.types import Hit
 
 if TYPE_CHECKING:
     from commonplace.memory.view import RetentionPolicy
-    from commonplace.store.contract import Store
+    from commonplace.store.store import Store
 
 COUNTED_HITS: Final = 3
 """Of an answer, so many hits at most count as used."""

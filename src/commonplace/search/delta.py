@@ -20,7 +20,7 @@ from commonplace.text.tokens import FIELDS, fields_of, passage_language
 from commonplace.types import IndexEntry
 
 if TYPE_CHECKING:
-    from commonplace.store.contract import Store
+    from commonplace.store.store import Store
 
 _NAMES = tuple(FIELDS)
 _FIELD_BITS, _COUNT_BITS = 4, 12

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from commonplace.dates.time import moment_of
 from commonplace.search.request import kinds_of
-from commonplace.store.contract import Store
 from commonplace.store.filters import path_matcher
+from commonplace.store.store import Store
 from commonplace.types import Filter, Selection
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Final
 from commonplace.errors import NotFoundError
 from commonplace.search.rerank import FIRST_STAGE, RERANK
 from commonplace.search.result import Candidate, Receipt, Rejected, SearchResult, SignalShare, reference
-from commonplace.store.contract import Store
+from commonplace.store.store import Store
 from commonplace.text.tokens import analyse, fields_of
 from commonplace.types import Hit
 

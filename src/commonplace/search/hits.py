@@ -25,7 +25,7 @@ from commonplace.types import Hit, Owner, Passage, StoredMemory
 from commonplace.types.knowledge import StoredKnowledge
 
 if TYPE_CHECKING:
-    from commonplace.store.contract import Store
+    from commonplace.store.store import Store
 
 _APART = "\n\n"
 

@@ -11,7 +11,7 @@ from unicodedata import normalize
 
 from commonplace.errors import EmbedderMismatchError, MissingExtraError, ModelError, ProviderError, UsageError
 from commonplace.retention import CURVES, DEFAULT_HALF_LIVES, Curve
-from commonplace.store.graph_contract import is_reserved
+from commonplace.store.graph_rules import is_reserved
 from commonplace.types import ARTIFACT_TYPES, GRAPH_KINDS, KINDS, METHODS, SEARCH_FIELDS, Filter, Method
 
 if TYPE_CHECKING:

@@ -59,7 +59,7 @@ from commonplace.search.time import (
     dated_owners,
     passages_worth_recalling,
 )
-from commonplace.store.graph_contract import is_reserved
+from commonplace.store.graph_rules import is_reserved
 from commonplace.text.query import analyse_query, respelled, slips
 from commonplace.text.tokens import fields_of
 from commonplace.types import GRAPH_KINDS, KINDS, Filter, IndexEntry, MemoryRecord, Stage, TokenEntry
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from commonplace.index.generations import Generation, Index
     from commonplace.models.contract import Embedder
     from commonplace.models.static import StaticEmbedder
-    from commonplace.store.contract import Store
+    from commonplace.store.store import Store
 
 
 def retentions(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from commonplace.index.generations import Generation
     from commonplace.models.contract import Similarities
     from commonplace.models.static import StaticEmbedder
-    from commonplace.store.contract import Store
+    from commonplace.store.store import Store
 
 LEXICAL, DENSE, LATE = "lexical", "dense", "late"
 COVERAGE, WORDS, TIME = "coverage", "words", "time"

@@ -19,7 +19,7 @@ from commonplace.text.languages import STOP_WORDS
 
 if TYPE_CHECKING:
     from commonplace.search.request import Request
-    from commonplace.store.contract import Store
+    from commonplace.store.store import Store
 
 OPEN_S = 10 * 365.25 * 86_400.0
 """What has an open end counts as lasting ten years: what is so since 2015 says little about a day in 2021."""

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from commonplace.store import owners
-from commonplace.store.contract import Reembedding
 from commonplace.store.writes import (
     NEXT,
     STAMP_KEYS,
@@ -20,7 +19,7 @@ from commonplace.store.writes import (
     refuse_unfit_vectors,
     set_embedding,
 )
-from commonplace.types import Embedding, IndexEntry
+from commonplace.types import Embedding, IndexEntry, Reembedding
 
 if TYPE_CHECKING:
     from commonplace.store.connection import Connections
@@ -114,8 +113,8 @@ _SETTLE = (
 _SETTLED_AT_ONCE: Final = 2_000
 
 
-class SqliteReembedding:
-    """Vectors that come later, in a SQLite database."""
+class ReembeddingStore:
+    """The part of a store that takes vectors later, and changes its embedder."""
 
     _connections: Connections
 
@@ -130,7 +129,15 @@ class SqliteReembedding:
             return [owners.build_entry(row) for row in db.execute(_PENDING_ENTRIES, {"limit": limit})]
 
     def fill_vectors(self, embedding: Embedding, vectors: Sequence[tuple[int, bytes]]) -> int:
-        """Give passages without a vector theirs, as one change, and return its number."""
+        """Give passages without a vector theirs, by passage number, as one change, and return its number.
+
+        All passages of live owners get new numbers, so that whatever follows the sequence sees them. Passages that
+        are gone or have a vector are passed over; where all are, the current number is returned.
+
+        Raises:
+            EmbedderMismatchError: the store's vectors are another's.
+            StoreError: a vector has another length.
+        """
         refuse_unfit_vectors(embedding, [vector for _, vector in vectors])
         with self._connections.writing() as db:
             refuse_other_maker(read_embedding(db), embedding)
@@ -170,7 +177,13 @@ class SqliteReembedding:
         return Reembedding(embedding, done, total)
 
     def begin_reembedding(self, embedding: Embedding) -> None:
-        """Begin to change the embedder, or go on with that."""
+        """Begin to change the embedder, or go on with that; what was made for another one is dropped.
+
+        One process at a time does so: whoever calls sees to that.
+
+        Raises:
+            StoreError: the store's vectors are of that embedder.
+        """
         self._settle_all()
         with self._connections.writing() as db:
             refuse_same_embedding(read_embedding(db), embedding)
@@ -179,13 +192,16 @@ class SqliteReembedding:
                 set_embedding(db, embedding, NEXT)
 
     def drop_reembedding(self) -> None:
-        """Give up the change of embedder under way, if there is one."""
+        """Give up the change of embedder under way, if there is one, with all that was made for it."""
         self._settle_all()
         with self._connections.writing() as db:
             _drop(db)
 
     def unembedded(self, limit: int) -> list[IndexEntry]:
-        """Return passages that have no new vector yet, by number ascending."""
+        """Return passages of any namespace, live and past, that have no new vector yet, by number ascending.
+
+        Each has its old vector. Without a change of embedder under way there are none.
+        """
         with self._connections.reading() as db:
             if read_embedding(db, NEXT) is None:
                 return []
@@ -197,14 +213,28 @@ class SqliteReembedding:
         return [owners.build_entry(row) for row in found]
 
     def put_reembedded(self, embedding: Embedding, vectors: Sequence[tuple[int, bytes]]) -> None:
-        """Keep new vectors, by passage number."""
+        """Keep new vectors, by passage number; passages that are gone are passed over. It takes no change number.
+
+        Raises:
+            StoreError: another change of embedder is under way, or none, or a vector has another length.
+        """
         refuse_unfit_vectors(embedding, [vector for _, vector in vectors])
         with self._connections.writing() as db:
             refuse_other_reembedding(read_embedding(db, NEXT), embedding)
             db.executemany(_KEEP, [{"number": number, "vector": vector} for number, vector in vectors])
 
     def finish_reembedding(self, embedding: Embedding) -> bool:
-        """Let all new vectors count in the place of the old ones and stamp the store, as one change."""
+        """Let all new vectors count in the place of the old ones and stamp the store, as one change.
+
+        It writes a few rows, however many passages there are: nobody who writes waits for it. What is to be done
+        besides is for `settle_reembedding`.
+
+        Returns:
+            False, and nothing is changed, where a passage has no new vector yet.
+
+        Raises:
+            StoreError: another change of embedder is under way, or none.
+        """
         with self._connections.reading() as db:
             # Before anybody has to wait: what has its vector keeps it, and what comes meanwhile has a higher number.
             refuse_other_reembedding(read_embedding(db, NEXT), embedding)
@@ -227,7 +257,15 @@ class SqliteReembedding:
         return True
 
     def settle_reembedding(self, limit: int) -> bool:
-        """Put some of what a finished change left to be done where it belongs, in one short transaction."""
+        """Put some of what a finished change left to be done where it belongs, in one short transaction.
+
+        New vectors go to where the old ones are, at most `limit` of them; so many recipes of files and records of
+        knowledge that name the old embedder's stamp name the new one's, each. Nothing that is read changes by it, and
+        it takes no change number. The next change of embedder does it first, where nobody did.
+
+        Returns:
+            False where nothing is left.
+        """
         if self._connections.is_read_only:
             return False
         with self._connections.reading() as db:

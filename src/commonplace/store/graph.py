@@ -8,7 +8,6 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from commonplace.store.dialect import among, listed, listed_or_none
-from commonplace.store.graph_contract import texts_of
 from commonplace.store.graph_rules import (
     MEANT,
     PAST,
@@ -19,6 +18,7 @@ from commonplace.store.graph_rules import (
     reaches_past,
     stage_of,
     text_owner,
+    texts_of,
     times_of,
 )
 from commonplace.store.rows import Row, Values, add_rows, checked, form_of
@@ -239,15 +239,23 @@ _PAIRS_A_READ = 5000
 Value = TypeVar("Value")
 
 
-class SqliteGraphReading(SpaceReading):
-    """What can be read of the graph of one namespace, through whatever connection `reading` gives."""
+class GraphReading(SpaceReading):
+    """The graph of one namespace, as it is when each call is made.
+
+    What is not there is absent from answers, and so is what an answer by id would have nothing for. Ids and names are
+    ordered by code points. Which facts a filter means is told by `graph_rules`; of episodes its `known_at` alone
+    counts, of entities `with_past` too.
+
+    Raises:
+        UsageError: a time of a filter is not a number.
+    """
 
     def episodes(self, ids: Sequence[str]) -> dict[str, Episode]:
         """Return episodes by id."""
         return self._by_id(EPISODE, ids, _EPISODES.build)
 
     def reference_times(self, episodes: Sequence[str]) -> dict[str, float]:
-        """Return when episodes were said or happened, by id."""
+        """Return when episodes were said or happened, by id; their words, of which there may be many, are not read."""
         return self._by_id(REFERENCE_TIMES, episodes, itemgetter(0))
 
     def episodes_of_memory(self, memory: str) -> list[Episode]:
@@ -266,7 +274,11 @@ class SqliteGraphReading(SpaceReading):
         return self._by_id(ENTITY, ids, _ENTITIES.build)
 
     def named(self, normals: Sequence[str], *, limit: int | None = None) -> dict[str, list[Entity]]:
-        """Return the live entities that have one of these normal names, by name, each list by id."""
+        """Return the live entities that have one of these normal names, by name, each list by id.
+
+        Args:
+            limit: how many of each name at most; what it costs does not grow with those beyond.
+        """
         found = {}
         with self.reading() as at:
             for normal in dict.fromkeys(normals):
@@ -276,7 +288,11 @@ class SqliteGraphReading(SpaceReading):
         return found
 
     def list_entities(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Entity]:
-        """Return the entities of some types and groups, live at `known_at` or now, by name, ties by id."""
+        """Return the entities of some types and groups, live at `known_at` or now, by name, ties by id.
+
+        With `with_past`, where no time is given, those that were merged into others are listed too. An entity is of a
+        group where it was named first in it or any episode of the group mentions it.
+        """
         values = {**_values(wanted), "limit": _limit(limit), "offset": offset}
         with self.reading() as at:
             return [_ENTITIES.build(row) for row in rows_of(at, ENTITIES, **values)]
@@ -292,7 +308,14 @@ class SqliteGraphReading(SpaceReading):
     def relations_of(
         self, entities: Sequence[str], wanted: GraphFilter, *, limit: int | None = None
     ) -> dict[str, list[Relation]]:
-        """Return the relations that start or end at each entity: newest knowledge first, ties by id."""
+        """Return the relations that start or end at each entity: newest knowledge first, ties by id.
+
+        A relation of an entity with itself comes once.
+
+        Args:
+            limit: how many of each entity at most; what it costs does not grow with those beyond, nor, where only what
+                holds is meant, with those that have ended.
+        """
         values = {**_values(wanted), "limit": _limit(limit)}
         asked = (*RELATIONS_FROM.parts(wanted), *RELATIONS_TO.parts(wanted))
         found = {}
@@ -305,7 +328,11 @@ class SqliteGraphReading(SpaceReading):
         return found
 
     def facts(self, source: str, type_: str, target: str | None = None) -> list[Relation]:
-        """Return all relations of one source and type, to one target where it is given, oldest first, ties by id."""
+        """Return all relations of one source and type, to one target where it is given, oldest first, ties by id.
+
+        Those that have ended or were retracted are among them. What it costs does not grow with the other relations of
+        source and target.
+        """
         values = {"source": source, "type": type_}
         if target is not None:
             values["target"] = target
@@ -321,7 +348,12 @@ class SqliteGraphReading(SpaceReading):
         limit: int | None = None,
         among: Collection[str] | None = None,
     ) -> dict[str, list[Edge]]:
-        """Return of what `relations_of` returns as much as it takes to follow it, in the same order."""
+        """Return of what `relations_of` returns as much as it takes to follow it, in the same order.
+
+        Args:
+            limit: how many of each entity at most, those counted that do not lead to one `among` these.
+            among: only edges whose other end is one of these; None: all.
+        """
         asked, values = EDGES.parts(wanted), {**_values(wanted), "limit": _limit(limit)}
         beside = None if among is None else set(among)
         found = {}
@@ -366,7 +398,10 @@ class SqliteGraphReading(SpaceReading):
             return [_HAPPENINGS.build(row) for row in rows_of(at, HAPPENINGS, kind=kind, id=id_)]
 
     def pairs(self, wanted: GraphFilter) -> Iterator[tuple[str, str, str]]:
-        """Yield (relation, source, target) of every relation that is meant, some thousands from one state."""
+        """Yield (relation, source, target) of every relation that is meant, in no order.
+
+        Some thousands at a time are of one state; inside a snapshot of the store, all are.
+        """
         stages = STAGES if reaches_past(wanted) else PAST
         values = {**_values(wanted), "limit": _PAIRS_A_READ, "stages": stages}
         after: int | None = 0
@@ -378,7 +413,7 @@ class SqliteGraphReading(SpaceReading):
             after = rows[-1][0] if len(rows) == _PAIRS_A_READ else None
 
     def counts(self) -> GraphCounts:
-        """Return how much there is."""
+        """Return how much there is: relations that have ended or were retracted count."""
         with self.reading() as at:
             return GraphCounts(*rows_of(at, COUNTS)[0])
 
@@ -399,7 +434,7 @@ class SqliteGraphReading(SpaceReading):
         return {id_: found[id_] for id_ in asked if id_ in found}
 
 
-class SqliteGraph(StoredSpace, SqliteGraphReading):
+class GraphReader(StoredSpace, GraphReading):
     """The graph of one namespace as it is when each call is made: a `GraphReading`."""
 
 
@@ -451,21 +486,40 @@ def _stray(table: str) -> str:
 _STRAY: Mapping[str, str] = {kind: _stray(table) for kind, table in TABLE_OF_KIND.items()}
 
 
-class SqliteGraphChange(ChangingSpace, SqliteGraphReading):
-    """Reads and writes the graph of one namespace; whatever is written or deleted takes a change number."""
+class GraphChange(ChangingSpace, GraphReading):
+    """The graph of one namespace inside one write transaction; it reads its own writes.
+
+    Whatever is written or deleted takes a change number, that of all that is done in the transaction. What cannot be
+    written is refused before anything of it is. Ids are not followed: a relation may be written before its ends, and
+    what is erased may be named by others; `Store.check` tells where an id leads nowhere.
+
+    Raises:
+        StoreError: it is used after its block has ended, or a vector is not of the store's embedder.
+        UsageError: a number does not fit a store.
+    """
 
     def put_episode(self, episode: Episode) -> None:
         """Write an episode in the place of the one with its id."""
         self._put(episode)
 
     def put_entity(self, entity: Entity, passages: Sequence[NewPassage] | None = None) -> None:
-        """Write an entity in the place of the one with its id."""
+        """Write an entity in the place of the one with its id.
+
+        Args:
+            passages: the texts by which it is found; none makes it unfindable by words; None leaves them as they are.
+                They belong to an owner of the kind "entity" with its id, its name as title, its type, its group as a
+                tag, and its `created_at`, as they are now.
+        """
         texts = self._texts(entity, passages)
         self._put(entity)
         self._put_texts("entity", texts, entity.created_at)
 
     def put_relation(self, relation: Relation, passages: Sequence[NewPassage] | None = None) -> None:
-        """Write a relation in the place of the one with its id."""
+        """Write a relation in the place of the one with its id.
+
+        Args:
+            passages: as for an entity; the owner has the kind "relation", no title, and `valid_from` as its time.
+        """
         texts = self._texts(relation, passages)
         self._put(relation, stage=stage_of(relation))
         self._put_texts("relation", texts, relation.created_at)
@@ -526,7 +580,10 @@ class SqliteGraphChange(ChangingSpace, SqliteGraphReading):
         self._drop("happenings", kind=kind, subject=id_)
 
     def drop_loose_ends(self) -> int:
-        """Delete what hangs on nothing: names, mentions, happenings and texts of what is gone; return how many went."""
+        """Delete what hangs on nothing: names, mentions, happenings and texts of what is gone; return how many went.
+
+        Mentions in episodes that are gone are among them; relations with an end that is no entity are not.
+        """
         change, db = self._transaction.known(), self._transaction.db
         if change is None:
             return 0

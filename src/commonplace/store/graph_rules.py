@@ -8,6 +8,9 @@ Let *known* be the time of which it is asked what was known, or the end of time.
 `valid_at`, the facts are meant that were true then, those that expired among them. With `open_at`, those are meant
 that do not end by then, those that expired among them. Without both, those are meant that had not expired.
 `with_past` means all facts there are, where no time is given.
+
+The texts by which entities and facts are found are owners with passages, in two reserved namespaces that belong to the
+graph's own (`texts_of`): searches in that one never return them, and the index follows them like all others.
 """
 
 from __future__ import annotations
@@ -16,10 +19,27 @@ import math
 import sqlite3
 from collections.abc import Iterable
 
-from commonplace.store.graph_contract import namespace_of
 from commonplace.store.rows import check_times
 from commonplace.types import Owner
-from commonplace.types.graph import Entity, Episode, GraphFilter, Relation
+from commonplace.types.graph import Entity, Episode, GraphFilter, Relation, Subject
+
+_RESERVED = "\x1f"
+
+
+def texts_of(namespace: str, kind: Subject) -> str:
+    """Return the namespace that holds the texts of a namespace's entities or relations; no user can name it."""
+    return f"{_RESERVED}{kind}{_RESERVED}{namespace}"
+
+
+def namespace_of(texts: str) -> str:
+    """Return the namespace whose texts a reserved one holds; any other is its own."""
+    return texts.split(_RESERVED, 2)[2] if is_reserved(texts) else texts
+
+
+def is_reserved(namespace: str) -> bool:
+    """Tell whether a namespace holds the texts of a graph, and so belongs to another one."""
+    return namespace.startswith(_RESERVED)
+
 
 MEANT = """
     r.created_at <= :known_at AND (

@@ -83,11 +83,15 @@ def check_item(write: KnowledgeWrite, embedding: Embedding | None, *times: float
     return KnowledgeWrite(owned.owner, owned.passages, checked(write.record, name))
 
 
-class SqliteKnowledgeReading(SpaceReading):
-    """What can be read of the knowledge of one namespace, through whatever connection `reading` gives."""
+class KnowledgeReading(SpaceReading):
+    """The knowledge of one namespace, as it is when each call is made."""
 
     def items(self, agent: str | None = None, *, deleted: bool = False) -> list[StoredKnowledge]:
-        """Return the items of an agent, or of all, by number."""
+        """Return the items of an agent, or of all, by number.
+
+        Args:
+            deleted: those that were deleted, in place of the others.
+        """
         if agent is None:
             return [build_item(row) for row in self._rows(OF_ALL, deleted=int(deleted))]
         found = self._rows(OF_AGENT, agent=agent, deleted=int(deleted))
@@ -112,12 +116,20 @@ class SqliteKnowledgeReading(SpaceReading):
         return sorted(map(_CONTEXT.build, self._rows(CONTEXTS)), key=lambda context: context.name)
 
 
-class SqliteKnowledge(StoredSpace, SqliteKnowledgeReading):
+class KnowledgeReader(StoredSpace, KnowledgeReading):
     """The knowledge of one namespace as it is when each call is made."""
 
 
-class SqliteKnowledgeChange(ChangingSpace, SqliteKnowledgeReading):
-    """Reads and writes the knowledge of one namespace inside a transaction."""
+class KnowledgeChange(ChangingSpace, KnowledgeReading):
+    """The knowledge of one namespace inside one write transaction; it reads its own writes.
+
+    What comes, goes or is deleted takes a change number; a context takes none. What cannot be written is refused before
+    anything of it is.
+
+    Raises:
+        StoreError: it is used after its block has ended, or a vector is not of the store's embedder.
+        UsageError: a number does not fit a store, or an owner is of another kind or of a file.
+    """
 
     @contextmanager
     def reading(self) -> Iterator[At]:
@@ -131,7 +143,10 @@ class SqliteKnowledgeChange(ChangingSpace, SqliteKnowledgeReading):
     def put(
         self, write: KnowledgeWrite, *, created_at: float, updated_at: float, deleted_at: float | None = None
     ) -> int:
-        """Write an item in the place of the live owner of that kind with its id, and return its number."""
+        """Write an item in the place of the live owner of that kind with its id, and return its number.
+
+        With `deleted_at` it is past from the start and takes nobody's place.
+        """
         db = self._transaction.db
         kept = check_item(write, read_embedding(db), created_at, updated_at, deleted_at)
         change = self._transaction.begin()

@@ -131,8 +131,8 @@ def _is_chosen(issue: Issue, wanted: IssueSelection) -> bool:
     )
 
 
-class SqliteLedgerReading(SpaceReading):
-    """What can be read of the ledger of one namespace, through whatever connection `reading` gives."""
+class LedgerReading(SpaceReading):
+    """The ledger of one namespace, as it is when each call is made."""
 
     def issue(self, id_: str) -> Issue | None:
         """Return an issue."""
@@ -145,7 +145,10 @@ class SqliteLedgerReading(SpaceReading):
             return chosen(map(_ISSUES.build, _candidates(at, selection)), selection)
 
     def bodies(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Return (id, its notes, dependencies, comments and rest) of every issue, by id."""
+        """Return (id, its notes, dependencies, comments and rest) of every issue, by id.
+
+        It reads less than `issues` does, where those texts alone are looked through.
+        """
         return sorted((id_, tuple(texts)) for id_, *texts in self._rows(BODIES))
 
     def counts(self) -> dict[tuple[str, str], int]:
@@ -201,17 +204,25 @@ class SqliteLedgerReading(SpaceReading):
         return sorted(found, key=lambda each: (-each.at, each.run))
 
     def operations_since(self, at: float) -> list[tuple[float, int]]:
-        """Return (time, how many) of the operations of the whole store at or after a time, by time."""
+        """Return (time, how many) of the operations of the whole store at or after a time, by time.
+
+        They are of no namespace: a rate limits all that work on a store.
+        """
         with self.reading() as (db, _):
             return db.execute(OPERATIONS, {"at": at}).fetchall()
 
 
-class SqliteLedger(StoredSpace, SqliteLedgerReading):
+class LedgerReader(StoredSpace, LedgerReading):
     """The ledger of one namespace as it is when each call is made."""
 
 
-class SqliteLedgerChange(ChangingSpace, SqliteLedgerReading):
-    """Reads and writes the ledger of one namespace inside a transaction."""
+class LedgerChange(ChangingSpace, LedgerReading):
+    """The ledger of one namespace inside one write transaction; it reads its own writes. It takes no change number.
+
+    Raises:
+        StoreError: it is used after its block has ended.
+        UsageError: a number or a text does not fit a store.
+    """
 
     def put_issue(self, issue: Issue) -> None:
         """Write an issue in the place of the one with its id."""
@@ -219,7 +230,10 @@ class SqliteLedgerChange(ChangingSpace, SqliteLedgerReading):
         self._name_memories("issue_memories", issue.id, issue.memory_ids)
 
     def drop_issue(self, id_: str) -> bool:
-        """Delete an issue with its events and what undoes it; return whether there was one."""
+        """Delete an issue with its events and what undoes it; return whether there was one.
+
+        Events and what undoes a change go also where the issue itself is kept by another program.
+        """
         self._transaction.drop("issue_memories", issue=id_)
         self._transaction.drop("issue_events", issue=id_)
         self.drop_reversal(id_)
@@ -230,7 +244,10 @@ class SqliteLedgerChange(ChangingSpace, SqliteLedgerReading):
         self._transaction.put(event)
 
     def put_reversal(self, reversal: Reversal) -> None:
-        """Write what undoes the change of an issue, in the place of what the issue had."""
+        """Write what undoes the change of an issue, in the place of what the issue had.
+
+        One without a number gets the next; one with a number keeps it.
+        """
         reversal = check_reversal(reversal)
         taken = self._rows(HOLDER, number=reversal.number)
         refuse_taken(reversal, taken[0][0] if taken else None)

@@ -9,17 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from commonplace.store import owners
-from commonplace.store.contract import MemoryChange, MirroredBlock, MirroredPage, Note
 from commonplace.store.dialect import among, each, listed, listed_numbers, listed_or_none
-from commonplace.store.graph_contract import (
-    GraphChange,
-    GraphReading,
-    KnowledgeChange,
-    KnowledgeReading,
-    LedgerChange,
-    LedgerReading,
-    texts_of,
-)
+from commonplace.store.graph import GraphChange, GraphReading
+from commonplace.store.graph_rules import texts_of
+from commonplace.store.knowledge import KnowledgeChange, KnowledgeReading
+from commonplace.store.ledger import LedgerChange, LedgerReading
 from commonplace.store.records import read_rows
 from commonplace.store.rows import Row, Values, add_rows, check_times, checked, drop, form_of, put, refuse_wide
 from commonplace.store.schema import SCHEMA, TABLES, Table
@@ -40,7 +34,10 @@ from commonplace.types import (
     Link,
     MemoryRecord,
     MemoryWrite,
+    MirroredBlock,
+    MirroredPage,
     NewPassage,
+    Note,
     Owner,
     Selection,
     StoredMemory,
@@ -247,8 +244,19 @@ _SEARCHED = ("tier", "trust", "source")
 """What a filter of a search asks of a record."""
 
 
-class SqliteMemoryChange:
-    """Reads and writes the memories of one namespace inside a transaction."""
+class MemoryChange:
+    """Memories of one namespace inside one write transaction; it reads its own writes.
+
+    It is committed as one change when its block ends and rolled back when that raises; nothing that is read in it can
+    be changed by others meanwhile. Whatever adds, replaces, revises or expires a memory makes its Markdown due; a link
+    does so for the memory where it starts, when it comes and when it goes. Numbers that are no version here are passed
+    over. What cannot be written is refused before anything of it is, and the change may go on without it.
+
+    Raises:
+        StoreError: it is used after its block has ended.
+        UsageError: a number does not fit a store (a time that is not a number, an integer beyond 64 bits), or an owner
+            is of another kind or of a file.
+    """
 
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
@@ -258,26 +266,26 @@ class SqliteMemoryChange:
     @property
     def graph(self) -> GraphChange:
         """The graph of the same namespace, in the same transaction."""
-        from commonplace.store.graph import SqliteGraphChange
+        from commonplace.store.graph import GraphChange
 
-        return SqliteGraphChange(self._transaction)
+        return GraphChange(self._transaction)
 
     @property
     def knowledge(self) -> KnowledgeChange:
         """The knowledge of the agents of the same namespace, in the same transaction."""
-        from commonplace.store.knowledge import SqliteKnowledgeChange
+        from commonplace.store.knowledge import KnowledgeChange
 
-        return SqliteKnowledgeChange(self._transaction)
+        return KnowledgeChange(self._transaction)
 
     @property
     def ledger(self) -> LedgerChange:
         """The ledger of the same namespace, in the same transaction."""
-        from commonplace.store.ledger import SqliteLedgerChange
+        from commonplace.store.ledger import LedgerChange
 
-        return SqliteLedgerChange(self._transaction)
+        return LedgerChange(self._transaction)
 
     def table_rows(self, table: Table, **among: Sequence[Any]) -> Iterator[Values]:
-        """Yield the rows of a table in this namespace, as written so far; see `read_rows`."""
+        """Yield the rows of a table in this namespace whose columns have one of the given values."""
         self._rows("SELECT 1")  # writes out what was collected
         return read_rows(self._transaction.db, table, self._transaction.namespace, **among)
 
@@ -296,7 +304,14 @@ class SqliteMemoryChange:
         return sorted(found, key=lambda link: (link.source, link.target, link.type))
 
     def add(self, write: MemoryWrite, *, created_at: float, expired_at: float | None = None) -> int:
-        """Write a new version of a memory and return its number."""
+        """Write a new version of a memory and return its number; what was the latest version before is that no longer.
+
+        With `expired_at` the version is past from the start. An older version that is still live must have been expired
+        before: the live version is always the latest.
+
+        Raises:
+            StoreError: a live version of that id exists, or a vector is not of the store's embedder.
+        """
         owner = write.owner
         if owner.session and not write.is_placed:
             write = replace(write, owner=replace(owner, position=self._next_position(owner.session)))
@@ -311,7 +326,11 @@ class SqliteMemoryChange:
         return number
 
     def revise(self, number: int, record: MemoryRecord, *, is_shown: bool = True) -> None:
-        """Set the record of a version; its text, tags and passages stay as they are."""
+        """Set the record of a version; its text, tags and passages stay as they are.
+
+        Args:
+            is_shown: False where its Markdown is as it was, and not due.
+        """
         old = self._version(number)
         if old is not None:
             self._db.execute(REVISE, {"owner": number, **_RECORD.pack(record, f"memory {old.owner.id!r}")})
@@ -321,7 +340,7 @@ class SqliteMemoryChange:
                 self._mark(old.owner.id)
 
     def expire(self, number: int, record: MemoryRecord, at: float) -> None:
-        """Make a live version past from `at` on, with this record."""
+        """Make a live version past from `at` on, with this record; nothing happens to one that is past already."""
         old = self._version(number)
         if old is not None:
             check_times(f"memory {old.owner.id!r}", at)
@@ -332,7 +351,17 @@ class SqliteMemoryChange:
                 self.revise(number, record)
 
     def revive(self, number: int, record: MemoryRecord, *, bands: Sequence[int] = ()) -> int:
-        """Make the latest version of a memory, which is past, live again, and return its new number."""
+        """Make the latest version of a memory live again, as if it had never been past, with this record.
+
+        Its time of creation, words, tags, passages and dates stay; it and its passages get new numbers, since the index
+        has let go of the old ones. Return the new number, or the same where the version is live.
+
+        Args:
+            bands: those of its text, which a past version has not kept.
+
+        Raises:
+            StoreError: it is not the latest version of a memory here, or an owner without a record has its id.
+        """
         old = self._version(number)
         latest = None if old is None else self.find(old.owner.id)
         if old is None or latest is None or latest.number != old.number:
@@ -354,7 +383,10 @@ class SqliteMemoryChange:
         return revived
 
     def erase(self, ids: Sequence[str]) -> int:
-        """Delete memories with all that hangs on them; return how many versions went."""
+        """Delete memories with every version, passage, link, date and Markdown mark; return how many versions went.
+
+        Links and marks go also where nothing but them has that id.
+        """
         gone = 0
         for id_ in dict.fromkeys(ids):
             for row in self._rows(VERSIONS, id=id_):
@@ -450,19 +482,30 @@ def read_version(db: sqlite3.Connection, stored: StoredMemory) -> MemoryWrite:
     return MemoryWrite(stored.owner, passages, stored.record, digest, (), tuple(dates), is_placed=True)
 
 
-class SqliteMemories:
-    """Memories in a SQLite database."""
+class MemoryStore:
+    """The part of a store that holds memories."""
 
     _connections: Connections
 
     @contextmanager
     def change_memories(self, namespace: str, *, made_by: Embedding | None = None) -> Iterator[MemoryChange]:
-        """Begin a write transaction over the memories of a namespace."""
+        """Begin a write transaction over the memories of a namespace, which is created where something is written.
+
+        It takes a change number only where versions came or went, or where a record's tier, trust or source changed:
+        where a search might answer otherwise. Reads of the store itself do not see it before it is committed.
+
+        Args:
+            made_by: the embedder of the vectors that will be written, where any will.
+
+        Raises:
+            EmbedderMismatchError: the store's vectors are another's, as the block begins.
+            StoreError: this thread writes to the store in another way inside the block.
+        """
         with self._connections.writing() as db:
             refuse_other_maker(read_embedding(db), made_by)
             transaction = Transaction(db, namespace)
             try:
-                yield SqliteMemoryChange(transaction)
+                yield MemoryChange(transaction)
                 transaction.finish()
             finally:
                 transaction.is_over = True
@@ -493,11 +536,11 @@ class SqliteMemories:
         return [build_memory(row) for row in self._read(VERSIONS, namespace, id=id_)]
 
     def memory_digests(self, namespace: str) -> list[tuple[int, str, str]]:
-        """Return (number, id, digest) of the latest versions, by number."""
+        """Return (number, id, digest) of the latest versions, by number; the digest is what they were written with."""
         return self._read(DIGESTS, namespace)
 
     def memory_records(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, StoredMemory]:
-        """Return the versions with these numbers, live or past."""
+        """Return the versions with these numbers, live or past; others, and owners that are no memory, are absent."""
         found = self._read(OF_NUMBERS, namespace, numbers=listed_numbers(owner_numbers))
         return {row[0]: build_memory(row) for row in found}
 
@@ -511,7 +554,14 @@ class SqliteMemories:
     def dated(
         self, namespace: str, since: float, until: float, *, as_of: float | None = None
     ) -> list[tuple[int, float, float]]:
-        """Return (owner number, since, until) of the dates in live memories that overlap an interval, sorted."""
+        """Return (owner number, since, until) of the dates in live memories that overlap an interval, sorted.
+
+        Each `at` of an owner of the kind memory counts as the interval from it to it, which overlaps where
+        since <= at < until.
+
+        Args:
+            as_of: take the versions that were live at this time instead.
+        """
         found = self._read(DATED, namespace, since=since, until=until, as_of=as_of)
         if as_of is None:
             return found
@@ -519,7 +569,12 @@ class SqliteMemories:
         return sorted([*found, *past])
 
     def past(self, namespace: str, as_of: float | None, valid_at: float | None = None) -> list[TokenEntry]:
-        """Return the passages of past versions that were live, or true in the world, at a time, by number."""
+        """Return the passages of past versions live at a time, by number: created_at <= as_of < expired_at.
+
+        Args:
+            as_of: None is now, when no past version is live.
+            valid_at: add those of the versions before these that a filter with this `valid_at` finds in their place.
+        """
         found = set() if as_of is None else {*self._read(PAST, namespace, as_of=as_of)}
         if valid_at is not None:
             found |= {*self._read(PAST_EARLIER, namespace, as_of=as_of, valid_at=valid_at)}
@@ -548,7 +603,11 @@ class SqliteMemories:
         return sorted(map(_NOTE.build, found), key=lambda note: (note.at, note.id, note.body))
 
     def erase_namespace(self, namespace: str) -> int:
-        """Delete everything that a namespace holds, and its name, as one change; return how many owners went."""
+        """Delete everything that a namespace holds, its graph too, and its name; return how many owners went.
+
+        It is one change. Past versions count, the texts of the graph do not. A namespace that is not there takes no
+        change number.
+        """
         with self._connections.writing() as db:
             space = namespace_number(db, namespace)
             if space is None:
@@ -570,28 +629,34 @@ class SqliteMemories:
 
     def graph(self, namespace: str) -> GraphReading:
         """Return the graph of a namespace; one that is not there is empty."""
-        from commonplace.store.graph import SqliteGraph
+        from commonplace.store.graph import GraphReader
 
-        return SqliteGraph(self._connections, namespace)
+        return GraphReader(self._connections, namespace)
 
     def knowledge(self, namespace: str) -> KnowledgeReading:
         """Return the knowledge of the agents of a namespace; of one that is not there nothing."""
-        from commonplace.store.knowledge import SqliteKnowledge
+        from commonplace.store.knowledge import KnowledgeReader
 
-        return SqliteKnowledge(self._connections, namespace)
+        return KnowledgeReader(self._connections, namespace)
 
     def ledger(self, namespace: str) -> LedgerReading:
         """Return the ledger of a namespace; of one that is not there an empty one."""
-        from commonplace.store.ledger import SqliteLedger
+        from commonplace.store.ledger import LedgerReader
 
-        return SqliteLedger(self._connections, namespace)
+        return LedgerReader(self._connections, namespace)
 
     def compact(self, *, thorough: bool = False) -> bool:
-        """Let nothing that was deleted be left in the store's files; return whether that is so now."""
+        """Let nothing that was deleted be left in the store's files; return whether that is so now.
+
+        False means that another process still reads the state before: try again when it has gone on.
+
+        Args:
+            thorough: rewrite the whole file, where overwriting on deletion is not enough.
+        """
         return self._connections.compact(thorough=thorough)
 
     def files(self) -> list[str]:
-        """Return the absolute paths of the files that the store's data stand in."""
+        """Return the absolute paths of the files that the store's data stand in; none for one in memory."""
         database = self._connections.path.absolute()
         beside = [database.with_name(database.name + suffix) for suffix in ("", "-wal", "-shm", "-journal")]
         return [str(path) for path in beside if path.exists()]

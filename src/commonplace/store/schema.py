@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Final, Literal
 
-from commonplace.store.contract import MirroredBlock, MirroredPage, Note
-from commonplace.types import Chunk, FileStamp, Link, MemoryRecord, Owner
+from commonplace.types import Chunk, FileStamp, Link, MemoryRecord, MirroredBlock, MirroredPage, Note, Owner
 from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
 from commonplace.types.knowledge import ContextRecord, KnowledgeRecord
 from commonplace.types.ledger import Issue, IssueEvent, Reversal

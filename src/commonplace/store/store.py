@@ -1,4 +1,15 @@
-"""The SQLite store: WAL, durable commits, any number of processes."""
+"""The store: owners, passages, embeddings and memories by namespace, along one change sequence.
+
+A SQLite database in WAL mode, with durable commits, for any number of processes. Vectors and token ids are bytes here.
+Driver errors are raised as `StoreError` or a subclass. Every method may be called from several threads at once.
+
+A passage without a vector is found by its words until it gets one. When the embedder changes, new vectors are written
+beside the old ones, which answer until all are replaced at once; a change survives the process that began it.
+
+A memory is an owner of the kind "memory" with a `MemoryRecord`. Each version is an owner row of its own, with its own
+number and passages. Only the current version is live: listed among owners, counted, and followed by the index. A
+replaced or archived version is past: readable by number, by `versions` and by `past`, until it is erased.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +23,10 @@ from commonplace.store import owners as queries
 from commonplace.store.connection import Connections, PrivateConnections
 from commonplace.store.database import copy, make, refuse_unreadable, stands_at
 from commonplace.store.dialect import listed, listed_numbers
-from commonplace.store.embeddings import SqliteReembedding
+from commonplace.store.embeddings import ReembeddingStore
 from commonplace.store.filters import matching_owners
-from commonplace.store.graph_contract import is_reserved
-from commonplace.store.memories import SqliteMemories
+from commonplace.store.graph_rules import is_reserved
+from commonplace.store.memories import MemoryStore
 from commonplace.store.records import hanging_rows, read_rows
 from commonplace.store.rows import Row, Values, check_times
 from commonplace.store.schema import Table
@@ -46,8 +57,13 @@ from commonplace.types import (
 _ENTRIES_A_READ = 500
 
 
-class SqliteStore(SqliteMemories, SqliteReembedding):
-    """A `Store` in a SQLite database. Use `open` or `create`; close it when done."""
+class Store(MemoryStore, ReembeddingStore):
+    """One durable collection of namespaces. Use `open` or `create`; close it when done.
+
+    Writes are transactions: all or nothing, durable when the call returns, visible to every later read of any
+    process. Each write that changes something takes the next number of the change sequence, returns it, and
+    stamps with it what it wrote; a write that changes nothing returns the current number.
+    """
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -55,12 +71,12 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
             self._id = str(db.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()[0])
 
     @classmethod
-    def create(cls, path: Path, *, timeout_s: float = 10.0) -> SqliteStore:
+    def create(cls, path: Path, *, timeout_s: float = 10.0) -> Store:
         """Create a store, or open the one that is already there."""
         return cls.open(path, create=True, timeout_s=timeout_s)
 
     @classmethod
-    def open(cls, path: Path, *, create: bool, timeout_s: float = 10.0) -> SqliteStore:
+    def open(cls, path: Path, *, create: bool, timeout_s: float = 10.0) -> Store:
         """Open a store.
 
         Args:
@@ -91,7 +107,7 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
             raise
 
     @classmethod
-    def in_memory(cls) -> SqliteStore:
+    def in_memory(cls) -> Store:
         """Make a store of this process alone, of which nothing is written to disk."""
         return cls(PrivateConnections.in_memory())
 
@@ -111,7 +127,10 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
             return current_change(db)
 
     def token(self, change: int) -> str:
-        """Return the random token that the given change got when it was written, "" for 0 or a change that is not."""
+        """Return the random token that the given change got when it was written, "" for 0 or a change that is not.
+
+        Two histories that share a number (one of them a restored backup) differ in its token.
+        """
         with self._connections.reading() as db:
             if not 0 < change <= current_change(db):
                 return ""
@@ -128,11 +147,17 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
             yield from hanging_rows(db, table, numbers)
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Let every read of this thread inside the `with` block see the store as it was when the block began."""
+        """Let every read of this thread inside the `with` block see the store as it was when the block began.
+
+        Blocks may stand inside one another: the outermost one's state counts.
+
+        Raises:
+            StoreError: this thread writes inside the block.
+        """
         return self._connections.snapshot()
 
     def close(self) -> None:
-        """Release every connection; calling twice is harmless."""
+        """Release every resource; calling twice is harmless."""
         self._connections.close()
 
     def embedding(self) -> Embedding | None:
@@ -141,7 +166,11 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
             return read_embedding(db)
 
     def set_embedding(self, embedding: Embedding) -> None:
-        """Record which embedder makes this store's vectors; refuse another one than made the stored ones."""
+        """Record which embedder makes this store's vectors.
+
+        Raises:
+            StoreError: the store holds passages made by another embedder.
+        """
         with self._connections.writing() as db:
             passages = db.execute("SELECT count(*) FROM passage_vectors").fetchone()[0]
             refuse_reembedding(read_embedding(db), embedding, passages)
@@ -150,7 +179,18 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
     def put_owners(
         self, namespace: str, writes: Sequence[OwnerWrite], *, at: float = 0.0, made_by: Embedding | None = None
     ) -> int:
-        """Write owners with their passages in one transaction and return its change number."""
+        """Write owners with their passages in one transaction and return its change number.
+
+        An owner replaces the one with the same kind and id, or (for a non-empty path) the same kind and path;
+        its old passages go and the new ones get new numbers, in the order given. Creates the namespace.
+
+        Args:
+            at: from when on they count for a filter's `as_of`, seconds since the epoch.
+            made_by: the embedder of their vectors, where that is known.
+
+        Raises:
+            EmbedderMismatchError: the store's vectors are another's.
+        """
         with self._connections.writing() as db:
             embedding = read_embedding(db)
             refuse_other_maker(embedding, made_by)
@@ -164,7 +204,7 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
             return change.finish()
 
     def restamp_artifacts(self, namespace: str, stamps: Sequence[tuple[str, str, FileStamp]]) -> None:
-        """Set root and file stamp of artifacts, by (path, root, stamp); no number is taken."""
+        """Set root and file stamp of artifacts, by (path, root, stamp); their text is the same, no number is taken."""
         with self._connections.writing() as db:
             space = namespace_number(db, namespace)
             if space is not None:
@@ -181,7 +221,11 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
             return change.finish() if any(removed) else current_change(db)
 
     def namespaces(self, *, with_texts: bool = False) -> list[str]:
-        """Return the names, sorted; with those that hold the texts of graphs, or without."""
+        """Return the names, sorted.
+
+        Args:
+            with_texts: also those that hold the texts of graphs, which no user can name; see `graph_rules`.
+        """
         with self._connections.reading() as db:
             names = [name for (name,) in db.execute("SELECT name FROM namespaces")]
         return sorted(name for name in names if with_texts or not is_reserved(name))
@@ -209,11 +253,14 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
         return {row[0]: queries.build_passage(row) for row in self._of_numbers(queries.PASSAGES, namespace, numbers)}
 
     def passages_of(self, namespace: str, owner_numbers: Sequence[int]) -> list[int]:
-        """Return the numbers of the passages of owners, live or past, ascending."""
+        """Return the numbers of the passages of owners, live or past, ascending; unknown owners have none."""
         return sorted({number for (number,) in self._of_numbers(queries.PASSAGES_OF, namespace, owner_numbers)})
 
     def repeated_headings(self, namespace: str, numbers: Sequence[int]) -> set[int]:
-        """Return those of the passages whose heading does not name one section of their owner."""
+        """Return those of the passages whose heading does not name one section of their owner.
+
+        A section that was cut gives all its pieces its heading, but only the first holds it.
+        """
         return {number for (number,) in self._of_numbers(queries.REPEATED_HEADINGS, namespace, numbers)}
 
     def tokens(self, namespace: str, numbers: Sequence[int]) -> dict[int, TokenEntry]:
@@ -225,7 +272,11 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
         return {row[0]: queries.build_entry(row) for row in self._of_numbers(queries.ENTRIES, namespace, numbers)}
 
     def neighbours(self, namespace: str, numbers: Sequence[int]) -> list[tuple[int, int]]:
-        """Return (number, neighbour's number) for passages whose owners stand next to each other in a session."""
+        """Return (number, neighbour's number) for passages whose owners stand next to each other in a session.
+
+        Neighbours are the owners with the nearest lower and the nearest higher position in the same session.
+        Sorted; passages outside a session have none.
+        """
         with self._connections.reading() as db:
             # Most namespaces hold no conversation, and asking so costs a hundredth of looking at every passage.
             (has_sessions,) = db.execute(queries.HAS_SESSIONS, {"namespace": namespace}).fetchone()
@@ -252,13 +303,16 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
             return matching_owners(db, namespace, wanted)
 
     def counts(self, namespace: str | None = None) -> dict[str, int]:
-        """Return `owners`, `passages`, `text_bytes`, `artifacts`, `memories`, `knowledge`; None counts everything."""
+        """Return `owners`, `passages`, `text_bytes`, `artifacts`, `memories`, `knowledge`.
+
+        None counts everything; the first three then hold the texts of graphs too.
+        """
         with self._connections.reading() as db:
             row = db.execute(queries.COUNTS, {"namespace": namespace}).fetchone()
         return dict(zip(("owners", "passages", "text_bytes", "artifacts", "memories", "knowledge"), row, strict=True))
 
     def entries_since(self, change: int, upto: int) -> Iterator[IndexEntry]:
-        """Yield the passages written in change numbers (change, upto], by number, some hundreds from one state."""
+        """Yield the passages that exist now and were written in change numbers (change, upto], by number ascending."""
         with self._connections.reading() as db:
             bounds = {"change": change, "upto": upto}
             first, end = db.execute(queries.NUMBERS_OF_CHANGES, bounds).fetchone()
@@ -279,7 +333,10 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
         return [TokenEntry(*row) for row in found]
 
     def pending(self, namespace: str, change: int) -> tuple[int, int]:
-        """Return how many passages of a namespace were written, and how many of all were deleted, after `change`."""
+        """Return how many passages were written to a namespace, and how many were deleted in all, after `change`.
+
+        Counts without reading them; passages that are gone again may be counted.
+        """
         with self._connections.reading() as db:
             written, deleted = db.execute(queries.PENDING, {"namespace": namespace, "change": change}).fetchone()
         return written, deleted
@@ -297,17 +354,24 @@ class SqliteStore(SqliteMemories, SqliteReembedding):
             return problems(db)
 
     def backup(self, target: Path) -> None:
-        """Write a complete copy to a new file while others read and write."""
+        """Write a complete copy to a new file while others read and write.
+
+        Raises:
+            StoreError: the target exists or cannot be written.
+        """
         with self._connections.reading() as db:
             copy(db, target)
 
     @contextmanager
-    def scratch_copy(self) -> Iterator[SqliteStore]:
-        """Give a private copy of the store as it is now, which is deleted when the block ends."""
+    def scratch_copy(self) -> Iterator[Store]:
+        """Give a private copy of the store as it is now: nobody else sees what is written to it, and none of it stays.
+
+        Others read and write the store meanwhile. It leaves no file behind, however the process ends.
+        """
         with self._connections.reading() as db:
             connections = PrivateConnections.copy_of(db, self._connections.path)
         try:
-            yield SqliteStore(connections)
+            yield Store(connections)
         finally:
             connections.close()
 

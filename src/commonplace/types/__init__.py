@@ -216,6 +216,39 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class MirroredBlock:
+    """The block of one memory in Markdown: the page it stands on and the digest of what both sides last agreed on."""
+
+    id: str
+    page: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class MirroredPage:
+    """A Markdown page as it was when it was last written or read: unchanged while size and time are."""
+
+    page: str
+    size: int
+    mtime_ns: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A small record that the store keeps about itself: a receipt, a backup that was made.
+
+    Attributes:
+        body: a JSON object as text.
+    """
+
+    kind: str
+    id: str
+    at: float
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
     """Which memories a list holds. Empty means no restriction; values of one field are alternatives, fields add up.
 
@@ -369,6 +402,15 @@ class Embedding:
     def spaces(self) -> tuple[Embedding, ...]:
         """The different stamps, the one of most kinds first: vectors of one of them can be compared."""
         return tuple(dict.fromkeys(self.of(kind) for kind in EMBEDDED_KIND_OF))
+
+
+@dataclass(frozen=True, slots=True)
+class Reembedding:
+    """A change of embedder under way: `done` of `total` passages, past versions included, have their new vector."""
+
+    embedding: Embedding
+    done: int
+    total: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from commonplace.errors import CommonplaceError, StoreDamagedError, StoreError
 from commonplace.index.generations import Index
 from commonplace.journal.folder import Folder, PageFile
 from commonplace.store import database
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import Embedding, Owner, OwnerWrite
 
 LOST = r"the store at .*store\.db was deleted or replaced while it was open; open it again"
@@ -39,7 +39,7 @@ def delete_and_make_the_directory_anew(path: Path) -> None:
 def replace(path: Path) -> None:
     """Put the store of another process in its place; the old file stays, so that its number is not given again."""
     path.parent.rename(path.parent.with_name("old"))
-    SqliteStore.create(path).close()
+    Store.create(path).close()
 
 
 @pytest.mark.parametrize("lose", [delete, delete_and_make_the_directory_anew, replace])
@@ -47,8 +47,8 @@ def replace(path: Path) -> None:
 def test_a_store_that_is_gone_takes_nothing(tmp_path: Path, lose: Callable[[Path], None], has_written: bool) -> None:
     """A write to the deleted file would be acknowledged and lost; one to another store would mix the two."""
     path = tmp_path / "store" / "store.db"
-    SqliteStore.create(path).close()
-    store = SqliteStore.open(path, create=False)
+    Store.create(path).close()
+    store = Store.open(path, create=False)
     if has_written:
         store.put_owners("n", one("a"))
     lose(path)
@@ -66,7 +66,7 @@ def test_a_store_replaced_while_the_lock_is_waited_for_takes_nothing(
 ) -> None:
     """Restoring a backup holds the lock, and then changes the places of the two."""
     path = tmp_path / "store" / "store.db"
-    store = SqliteStore.create(path)
+    store = Store.create(path)
     store.put_owners("n", one("a"))
     acquire = store._connections._open_pool()._lock.acquire
 
@@ -82,7 +82,7 @@ def test_a_store_replaced_while_the_lock_is_waited_for_takes_nothing(
 
 def test_a_store_that_was_moved_away_and_back_is_written_on(tmp_path: Path) -> None:
     path = tmp_path / "store" / "store.db"
-    store = SqliteStore.create(path)
+    store = Store.create(path)
     path.parent.rename(tmp_path / "aside")
     with pytest.raises(StoreError, match=LOST):
         store.put_owners("n", one("a"))
@@ -93,7 +93,7 @@ def test_a_store_that_was_moved_away_and_back_is_written_on(tmp_path: Path) -> N
 
 def test_a_closed_store_that_was_deleted_is_closed(tmp_path: Path) -> None:
     path = tmp_path / "store" / "store.db"
-    store = SqliteStore.create(path)
+    store = Store.create(path)
     store.close()
     delete(path)
     with pytest.raises(StoreError, match=r"is closed; open it again"):
@@ -103,7 +103,7 @@ def test_a_closed_store_that_was_deleted_is_closed(tmp_path: Path) -> None:
 def test_a_place_that_may_not_be_looked_into_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody can tell then whether the store is still there."""
     path = tmp_path / "store.db"
-    store = SqliteStore.create(path)
+    store = Store.create(path)
 
     def refuse(_: Path, **__: bool) -> os.stat_result:
         raise PermissionError(13, "Permission denied")

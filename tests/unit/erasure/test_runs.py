@@ -22,8 +22,7 @@ from commonplace.erasure.receipt import RECEIPT, STORE_SPACE, ForgetReceipt
 from commonplace.erasure.resume import FORGETTING, STEPS, Pending, finish_waiting
 from commonplace.erasure.select import Wanted
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
-from commonplace.store.contract import MirroredBlock, Note
-from commonplace.types import Document
+from commonplace.types import Document, MirroredBlock, Note
 
 
 @pytest.fixture

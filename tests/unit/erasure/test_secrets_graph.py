@@ -18,7 +18,7 @@ from commonplace.engine import Engine
 from commonplace.graph.facts import assertion_of
 from commonplace.graph.names import KEY, normal
 from commonplace.graph.runtime import Texts
-from commonplace.store.graph_contract import GraphChange
+from commonplace.store.graph import GraphChange
 from commonplace.types.graph import Alias, Happening, Mention
 
 KIND = "holds a secret of the kind github token"

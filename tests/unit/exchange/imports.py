@@ -21,7 +21,7 @@ from commonplace.graph.runtime import GraphRuntime
 from commonplace.ingest.passages import Destination
 from commonplace.memory.validate import MAX_CONTENT_BYTES
 from commonplace.models.hashing import HashingEmbedder
-from commonplace.store.contract import Store
+from commonplace.store.store import Store
 
 NAMESPACE = "n"
 NOW = 1_772_355_600.0  # 2026-03-01T09:00:00Z

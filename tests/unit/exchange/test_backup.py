@@ -21,9 +21,8 @@ from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError
 from commonplace.exchange import restore as swapping
 from commonplace.exchange.backup import BackupReport, back_up
 from commonplace.exchange.restore import restore
-from commonplace.store.contract import MirroredBlock, MirroredPage, Note
-from commonplace.store.store import SqliteStore
-from commonplace.types import Link, MemoryWrite
+from commonplace.store.store import Store
+from commonplace.types import Link, MemoryWrite, MirroredBlock, MirroredPage, Note
 from commonplace.types.graph import Alias, Happening, Mention
 
 NOW = 1_772_355_600.0  # 2026-03-01T09:00:00Z
@@ -33,7 +32,7 @@ PAGES = {"memory/2026-03-01.md": "## 09:00 Café\n", "memory/n/MEMORY.md": "# De
 
 def fill(directory: Path) -> None:
     """Make a store with everything that one can hold, and Markdown beside it."""
-    store = SqliteStore.create(directory / "store.db")
+    store = Store.create(directory / "store.db")
     add(store, written("a", "one", tags=("t",), dates=((1.0, 2.0),)), written("b", "two", session="s"), at=10.0)
     update(store, written("a", "one", "more", version=2), 20.0)
     expire(store, "b", 25.0)
@@ -60,7 +59,7 @@ def fill(directory: Path) -> None:
 
 def readable(directory: Path) -> dict[str, object]:
     """Return all that a store tells and the Markdown beside it."""
-    store = SqliteStore.open(directory / "store.db", create=False)
+    store = Store.open(directory / "store.db", create=False)
     try:
         told: dict[str, object] = {name: everything(store, name, IDS, ("s",)) for name in store.namespaces() if name}
         told |= {f"graph of {name}": whole(store.graph(name), (*IDS, "e", "r")) for name in store.namespaces() if name}
@@ -75,7 +74,7 @@ def readable(directory: Path) -> dict[str, object]:
 
 
 def back_up_from(directory: Path, target: Path) -> BackupReport:
-    store = SqliteStore.open(directory / "store.db", create=False)
+    store = Store.open(directory / "store.db", create=False)
     try:
         return back_up(store, directory, target, namespace="n", now=NOW)
     finally:
@@ -129,7 +128,7 @@ def test_the_manifest_names_every_member_with_its_sum(archive: Path, place: Path
         for member in members:
             data = packed.read(member["path"])
             assert (member["size"], member["sha256"]) == (len(data), sha256(data).hexdigest())
-    store = SqliteStore.open(place / "store.db", create=False)
+    store = Store.open(place / "store.db", create=False)
     assert manifest == {
         "format": "commonplace-backup",
         "version": 1,
@@ -143,7 +142,7 @@ def test_the_manifest_names_every_member_with_its_sum(archive: Path, place: Path
 
 def test_the_store_remembers_where_its_backups_are(archive: Path, place: Path) -> None:
     """What is forgotten later is still in them, and whoever forgets must be told."""
-    store = SqliteStore.open(place / "store.db", create=False)
+    store = Store.open(place / "store.db", create=False)
     body = f'{{"path": "{archive}", "at": "2026-03-01T09:00:00Z"}}'
     assert store.notes(None, "backup") == [Note("backup", str(archive), NOW, body)]
     store.close()
@@ -163,7 +162,7 @@ def test_a_backup_that_gets_no_name_is_not_remembered(
     with pytest.raises(StoreError, match="No space left"):
         back_up_from(place, tmp_path / "b.zip")
     assert names(tmp_path) == {"store"}
-    store = SqliteStore.open(place / "store.db", create=False)
+    store = Store.open(place / "store.db", create=False)
     assert store.notes(None, "backup") == []
     store.close()
 
@@ -220,7 +219,7 @@ def test_what_is_replaced_is_kept_beside(
         monkeypatch.setattr(swapping.ctypes, "CDLL", lambda *_, **__: object())
     backed_up = readable(place)
     (place / "settings.json").write_text("{}")
-    add(open_store := SqliteStore.open(place / "store.db", create=False), written("late", "later"))
+    add(open_store := Store.open(place / "store.db", create=False), written("late", "later"))
     open_store.close()
     replaced = readable(place)
     report = restore(archive, place, replace=True, clock=lambda: NOW)
@@ -243,7 +242,7 @@ def test_a_damaged_store_can_be_replaced(archive: Path, place: Path) -> None:
 
 def test_a_store_that_is_open_is_not_replaced(archive: Path, place: Path, tmp_path: Path) -> None:
     """What its holder acknowledged afterwards would go to a store that nobody reads."""
-    holder = SqliteStore.open(place / "store.db", create=False)
+    holder = Store.open(place / "store.db", create=False)
     with pytest.raises(StoreBusyError, match=r"another program has the store .* open; close every program"):
         restore(archive, place, replace=True)
     add(holder, written("late", "later"))

@@ -16,7 +16,7 @@ import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import StoreDamagedError, StoreError
 from commonplace.exchange import archive, restore
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 
 HEX = re.compile(r"[0-9a-f]{32}")
 
@@ -78,10 +78,10 @@ def full() -> StoreError:
 def test_a_disk_that_is_full_when_the_database_is_copied_is_told_as_the_backup_s(
     book: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def backup(_: SqliteStore, target: Path) -> None:
+    def backup(_: Store, target: Path) -> None:
         raise full()
 
-    monkeypatch.setattr(SqliteStore, "backup", backup)
+    monkeypatch.setattr(Store, "backup", backup)
     error = refused(lambda: book.backup(tmp_path / "b.zip"))
     assert error.args[0] == f"cannot write {tmp_path / 'b.zip'}: database or disk is full"
     assert error.remedy == "make room, or name another place"
@@ -106,10 +106,10 @@ def test_a_disk_that_is_full_when_the_restored_database_is_opened_is_told_as_the
 def test_what_is_wrong_with_the_store_is_said_of_the_store(
     book: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def backup(_: SqliteStore, target: Path) -> None:
+    def backup(_: Store, target: Path) -> None:
         raise StoreDamagedError(f"the store {target} is damaged: malformed", remedy="run `commonplace doctor`")
 
-    monkeypatch.setattr(SqliteStore, "backup", backup)
+    monkeypatch.setattr(Store, "backup", backup)
     error = refused(lambda: book.backup(tmp_path / "b.zip"))
     assert isinstance(error, StoreDamagedError)
     assert error.args[0] == f"the store {tmp_path / 'store' / 'store.db'} is damaged: malformed"

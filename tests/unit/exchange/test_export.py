@@ -15,7 +15,7 @@ from tests.contract.stores import BACKENDS, file
 import commonplace
 from commonplace.errors import StoreDamagedError, StoreError
 from commonplace.exchange.export import ExportReport, export
-from commonplace.store.contract import Store
+from commonplace.store.store import Store
 from commonplace.types import Chunk, Kind, Link, NewPassage, Owner, OwnerWrite
 
 

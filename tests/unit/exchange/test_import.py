@@ -31,7 +31,7 @@ from commonplace.exchange.items import Item, Problem, Source
 from commonplace.exchange.read import source_of
 from commonplace.formats.foreign.reader import Foreign, ForeignLink, ForeignMemory
 from commonplace.graph.kinds import Kinds
-from commonplace.store.contract import Store
+from commonplace.store.store import Store
 from commonplace.types import FileProblem, Link, MemoryRecord, Owner, Selection
 
 WEEK = (

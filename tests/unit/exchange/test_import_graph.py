@@ -99,7 +99,7 @@ def test_a_relation_is_known_again_without_a_look_at_the_others_of_its_ends(
     given = tmp_path / "m.json"
     given.write_text(json.dumps({"results": [{"id": "1", "memory": "x"}], "relations": relations}))
     book.import_(given)
-    monkeypatch.setattr("commonplace.store.graph.SqliteGraphReading.relations_of", all_of_them)
+    monkeypatch.setattr("commonplace.store.graph.GraphReading.relations_of", all_of_them)
     assert book.import_(given).relations.unchanged == 2
 
 

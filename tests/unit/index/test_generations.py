@@ -20,8 +20,7 @@ from commonplace.index.contract import Scope
 from commonplace.index.files import MISSING, OpenFiles
 from commonplace.index.generations import Index
 from commonplace.ingest.projection import bring_up_to_date
-from commonplace.store.contract import Store
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import Chunk, Embedding, Filter, IndexEntry, NewPassage, Owner, OwnerWrite
 
 EMBEDDING = Embedding("test", "1", 8)
@@ -374,14 +373,14 @@ def test_an_index_ahead_of_its_store_is_rebuilt(tmp_path: Path) -> None:
 
 def test_an_index_of_another_history_is_rebuilt(tmp_path: Path) -> None:
     """A backup that was put back and written to reaches the numbers of what was lost, with other passages."""
-    with closing(SqliteStore.create(tmp_path / "lost.db")) as lost:
+    with closing(Store.create(tmp_path / "lost.db")) as lost:
         put(lost, "a", "apple")
         lost.backup(tmp_path / "store.db")
         put(lost, "b", "pear")
         index = make(tmp_path, lost.id)
         bring_up_to_date(lost, index)
         assert (index.reader().change, index.reader().token) == (2, lost.token(2))
-    with closing(SqliteStore.open(tmp_path / "store.db", create=False)) as store:
+    with closing(Store.open(tmp_path / "store.db", create=False)) as store:
         for number, text in enumerate(["plum", "cherry"], 2):
             put(store, text, text)
             report = bring_up_to_date(store, index)
@@ -393,7 +392,7 @@ def test_an_index_of_another_history_is_rebuilt(tmp_path: Path) -> None:
 
 def test_a_projection_goes_up_to_one_change_of_its_store(tmp_path: Path) -> None:
     """A passage that is replaced while the projection runs must not be missed under a number that is already past."""
-    with closing(SqliteStore.create(tmp_path / "store.db")) as store:
+    with closing(Store.create(tmp_path / "store.db")) as store:
         put(store, "a", *["apple"] * 1_500)
         index = make(tmp_path, store.id)
 
@@ -415,7 +414,7 @@ def test_a_projection_goes_up_to_one_change_of_its_store(tmp_path: Path) -> None
 
 def test_a_projection_does_not_keep_the_write_ahead_log_growing(tmp_path: Path) -> None:
     """A snapshot held for minutes stopped every checkpoint: the log grew by all that was written meanwhile."""
-    with closing(SqliteStore.create(tmp_path / "store.db")) as store:
+    with closing(Store.create(tmp_path / "store.db")) as store:
         put(store, "a", *["apple"] * 1_500)
         index = make(tmp_path, store.id)
         moved: list[tuple[int, int, int]] = []

@@ -23,7 +23,7 @@ from commonplace.memory.service import MemoryService
 from commonplace.memory.view import Memory, RetentionPolicy
 from commonplace.models.hashing import HashingEmbedder
 from commonplace.models.static import StaticEmbedder
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import Selection, StoredMemory
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC).timestamp()
@@ -78,7 +78,7 @@ class Book:
 
     def __post_init__(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.store = SqliteStore.open(self.directory / "store.db", create=True)
+        self.store = Store.open(self.directory / "store.db", create=True)
         embedder = HashingEmbedder()
         if not self.store.is_read_only:
             self.store.set_embedding(embedder.stamp)

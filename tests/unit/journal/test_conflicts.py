@@ -396,7 +396,7 @@ def test_two_mirrors_on_one_store_double_nothing(tmp_path: Path) -> None:
 
 def test_an_agreement_of_another_form_is_no_agreement(book: Book) -> None:
     """A store that a later version wrote is read with care: nothing is archived or doubled."""
-    from commonplace.store.contract import MirroredBlock
+    from commonplace.types import MirroredBlock
 
     memory = book.remember("The door is blue.", at=NOON)
     book.sync()

@@ -12,7 +12,7 @@ from tests.unit.journal.book import LONG, NOON, TODAY, Book, zone
 from commonplace.errors import StoreBusyError, StoreError
 from commonplace.formats.journal import parse_page
 from commonplace.journal.folder import directory_name
-from commonplace.store.contract import Note
+from commonplace.types import Note
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.beads import split_notes
 from commonplace.ledger import rules
 from commonplace.ledger.rules import Doer, Draft
-from commonplace.store.graph_contract import LedgerChange
+from commonplace.store.ledger import LedgerChange
 from commonplace.types.ledger import Issue, IssueEvent, Reversal
 
 ANNA = Doer("anna", 1000.0)

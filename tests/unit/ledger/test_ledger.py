@@ -14,7 +14,7 @@ import commonplace
 from commonplace.errors import NotFoundError, StoreError, UsageError
 from commonplace.ledger.ledger import Ledger, Tended
 from commonplace.ledger.rules import ImportedIssues
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import MemoryRecord, MemoryWrite, Owner
 from commonplace.types.ledger import Issue
 
@@ -32,8 +32,8 @@ class Time:
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> MemoryStore | SqliteStore:
-    made = MemoryStore() if request.param == "memory" else SqliteStore.create(tmp_path / "store.db")
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> MemoryStore | Store:
+    made = MemoryStore() if request.param == "memory" else Store.create(tmp_path / "store.db")
     with made.change_memories("n") as change:
         for id_ in "abc":
             change.add(MemoryWrite(Owner(id_, "memory"), (), MemoryRecord(id_)), created_at=1.0)
@@ -230,13 +230,13 @@ def store_of(*ids: str) -> MemoryStore:
 
 def test_two_workers_never_claim_one_issue(tmp_path: Path) -> None:
     """Each has its own connection, as processes have."""
-    stores = [SqliteStore.create(tmp_path / "store.db") for _ in range(4)]
+    stores = [Store.create(tmp_path / "store.db") for _ in range(4)]
     with stores[0].change_memories("n") as change:
         for number in range(20):
             change.ledger.put_issue(Issue(f"i{number}", "t", created_at=float(number)))
     claimed: list[str] = []
 
-    def work(store: SqliteStore, name: str) -> None:
+    def work(store: Store, name: str) -> None:
         mine = Ledger(store, "n", lambda: NOW, name)
         claimed.extend(f"i{number}" for number in range(20) if mine.claim(f"i{number}"))
 
@@ -252,13 +252,13 @@ def test_two_workers_never_claim_one_issue(tmp_path: Path) -> None:
 
 def test_workers_that_file_the_same_at_once_file_it_once(tmp_path: Path) -> None:
     """Looking for a double and filing are one transaction."""
-    stores = [SqliteStore.create(tmp_path / "store.db") for _ in range(4)]
+    stores = [Store.create(tmp_path / "store.db") for _ in range(4)]
     with stores[0].change_memories("n") as change:
         for id_ in "ab":
             change.add(MemoryWrite(Owner(id_, "memory"), (), MemoryRecord(id_)), created_at=1.0)
     made: set[str] = set()
 
-    def work(store: SqliteStore, name: str) -> None:
+    def work(store: Store, name: str) -> None:
         mine = Ledger(store, "n", lambda: NOW, name)
         made.update(mine.create("merge", ["a", "b"], "merge") for _ in range(5))
 

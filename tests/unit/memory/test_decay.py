@@ -12,7 +12,7 @@ from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.memory.decay import decay
 from commonplace.memory.view import RetentionPolicy
-from commonplace.store.contract import MemoryChange
+from commonplace.store.memories import MemoryChange
 
 
 def test_a_memory_below_the_threshold_goes_when_its_tier_lets_it(book: Engine, clock: Clock) -> None:

@@ -18,7 +18,7 @@ from commonplace.search.rank import FIRST_FLOOR, FLOOR
 from commonplace.search.request import Request
 from commonplace.search.result import SearchResult
 from commonplace.search.retrieve import Searcher
-from commonplace.store.contract import Store
+from commonplace.store.store import Store
 from commonplace.types import Document, Filter, MemoryRecord, MemoryWrite, Owner
 
 NAMESPACE = "tests"

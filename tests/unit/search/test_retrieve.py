@@ -12,8 +12,7 @@ from tests.unit.search.notebook import NAMESPACE, Notebook, model, notebook
 from commonplace.errors import UsageError
 from commonplace.ingest.passages import Destination, PassageMaker
 from commonplace.search.request import Request
-from commonplace.store.graph_contract import texts_of
-from commonplace.store.graph_rules import text_owner
+from commonplace.store.graph_rules import text_owner, texts_of
 from commonplace.types import Filter, Hit, NewPassage
 from commonplace.types.graph import Entity, Relation, Subject
 

@@ -12,7 +12,7 @@ from tests.contract.knowledge import item
 from tests.contract.knowledge import put as put_knowledge
 from tests.contract.stores import file
 
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import Embedding
 
 OLD, NEW = Embedding("old", "1", 4), Embedding("new", "2", 6)
@@ -24,9 +24,9 @@ def passages(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def store(tmp_path: Path, passages: int) -> Iterator[SqliteStore]:
+def store(tmp_path: Path, passages: int) -> Iterator[Store]:
     """A store of files and knowledge whose new vectors are all made."""
-    store = SqliteStore.open(tmp_path / "store.db", create=True)
+    store = Store.open(tmp_path / "store.db", create=True)
     store.set_embedding(OLD)
     store.put_owners("n", [file(f"f{n}", f"{n}.py", f"text {n}") for n in range(passages // 2)])
     put_knowledge(store, *(item(f"k{n}", embedder=str(OLD)) for n in range(passages // 2)))
@@ -38,7 +38,7 @@ def store(tmp_path: Path, passages: int) -> Iterator[SqliteStore]:
     store.close()
 
 
-def written_rows(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def written_rows(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list that grows by the rows that each transaction writes."""
     rows: list[int] = []
     writing = store._connections.writing
@@ -55,7 +55,7 @@ def written_rows(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> list[in
 
 
 def test_the_switch_writes_as_few_rows_of_a_large_store_as_of_a_small_one(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It had copied every vector while everybody who wrote was waiting."""
     rows = written_rows(store, monkeypatch)
@@ -65,7 +65,7 @@ def test_the_switch_writes_as_few_rows_of_a_large_store_as_of_a_small_one(
 
 
 def test_what_is_left_is_done_in_transactions_of_a_bounded_size(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, passages: int
+    store: Store, monkeypatch: pytest.MonkeyPatch, passages: int
 ) -> None:
     store.finish_reembedding(NEW)
     rows = written_rows(store, monkeypatch)
@@ -77,7 +77,7 @@ def test_what_is_left_is_done_in_transactions_of_a_bounded_size(
     assert store.check() == []
 
 
-def test_nothing_left_takes_no_turn_from_whoever_writes(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_left_takes_no_turn_from_whoever_writes(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = written_rows(store, monkeypatch)
     assert not store.settle_reembedding(20)
     assert rows == []

@@ -10,7 +10,7 @@ import pytest
 
 from commonplace.store import graph
 from commonplace.store.database import connect
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 
 BY_ID = {
     "EPISODE": "id",
@@ -37,7 +37,7 @@ TABLES = "(e|x|a|r|episodes|entities|aliases|relations|mentions|happenings)"
 
 def plan_of(directory: Path, sql: str) -> list[str]:
     """Return how each table is read, one line each."""
-    SqliteStore.create(directory / "store.db").close()
+    Store.create(directory / "store.db").close()
     values = dict.fromkeys(re.findall(r":(\w+)", sql), 1)
     with closing(connect(directory / "store.db", 5.0)) as db:
         plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {sql}", values)]

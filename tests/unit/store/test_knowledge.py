@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.contract.knowledge import FULL, item, put
 
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 
 COLUMNS = ["id", "created_at", "updated_at", "deleted_at", "agent_name", "content", "metadata", "embedding"]
 
@@ -26,7 +26,7 @@ def rows(path: Path, sql: str = "SELECT * FROM knowledge ORDER BY id") -> list[d
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """A store with an item with its own vector, one with the store's, one found by words alone, and a deleted one."""
-    store = SqliteStore.create(tmp_path / "store.db")
+    store = Store.create(tmp_path / "store.db")
     put(store, replace(item("own"), record=FULL))
     put(store, item("store's", content="abc", embedder="static@1/4"), item("words", metadata='{"a":1}'))
     put(store, item("gone"), at=1e9, until=1e9 + 0.25)
@@ -65,7 +65,7 @@ def test_an_embedding_is_a_json_array(path: Path) -> None:
 
 def test_every_byte_of_a_vector_is_read_as_the_number_that_it_is(tmp_path: Path) -> None:
     """SQLite cannot read one; the view spells it."""
-    store = SqliteStore.create(tmp_path / "store.db")
+    store = Store.create(tmp_path / "store.db")
     values = np.arange(-127, 128, dtype=np.int8)
     put(store, replace(item(), record=replace(FULL, vector=values.tobytes())))
     store.close()

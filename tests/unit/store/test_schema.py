@@ -13,7 +13,7 @@ import pytest
 from commonplace.errors import StoreVersionError
 from commonplace.store.database import begin_store
 from commonplace.store.schema import KINDS, SCHEMA, TABLE_OF_KIND, TABLES, VERSION, Column, Table, texts_to_erase
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import Owner
 
 ROLES = {
@@ -103,8 +103,8 @@ def test_a_secret_is_replaced_in_words_and_reported_in_names() -> None:
 def test_a_store_of_another_schema_is_refused(tmp_path: Path, version: int, remedy: str) -> None:
     """No program writes what it does not understand, and an older store is not taken for a damaged one."""
     path = tmp_path / "store.db"
-    SqliteStore.create(path).close()
+    Store.create(path).close()
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE schema_versions SET version = ?", (version,))
     with pytest.raises(StoreVersionError, match=f"has schema version {version}, .*{VERSION}; {remedy}"):
-        SqliteStore.open(path, create=False)
+        Store.open(path, create=False)

@@ -22,15 +22,15 @@ from commonplace.errors import (
 )
 from commonplace.store.database import connect, driver_errors, lock_path
 from commonplace.store.schema import VERSION
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import Chunk, NewPassage, Owner, OwnerWrite
 
 WRITER = """
 import sys
 from pathlib import Path
-from commonplace.store.store import SqliteStore
+from commonplace.store.store import Store
 from commonplace.types import Chunk, NewPassage, Owner, OwnerWrite
-store = SqliteStore.create(Path(sys.argv[1]))
+store = Store.create(Path(sys.argv[1]))
 sys.stdin.readline()
 for number in range(int(sys.argv[3])):
     passage = NewPassage("p", Chunk("text", 1, 1), b"", b"")
@@ -60,7 +60,7 @@ def run_sql(path: Path, *statements: str) -> None:
 
 
 def make_store(path: Path) -> Path:
-    store = SqliteStore.create(path)
+    store = Store.create(path)
     store.put_owners("n", [memory("a", "one", "two"), memory("b", "three")])
     store.close()
     return path
@@ -70,13 +70,13 @@ class TestFiles:
     def test_a_missing_store_is_not_made_by_opening_it(self, tmp_path: Path) -> None:
         """A mistyped path must not become an empty store."""
         with pytest.raises(StoreMissingError, match=r"there is no store at .*; create one with `commonplace init`"):
-            SqliteStore.open(tmp_path / "store.db", create=False)
+            Store.open(tmp_path / "store.db", create=False)
         assert list(tmp_path.iterdir()) == []
 
     def test_creating_makes_the_directories_and_keeps_a_store_that_is_there(self, tmp_path: Path) -> None:
         """`init` twice is harmless."""
         path = make_store(tmp_path / "deep" / "er" / "store.db")
-        store = SqliteStore.create(path)
+        store = Store.create(path)
         assert store.counts()["passages"] == 3
         store.close()
 
@@ -93,13 +93,13 @@ class TestFiles:
     def test_the_log_of_a_removed_store_does_not_enter_a_new_one(self, tmp_path: Path) -> None:
         """SQLite would replay it into the new database."""
         path = tmp_path / "store.db"
-        store = SqliteStore.create(path)
+        store = Store.create(path)
         store.put_owners("n", [memory("a", "one")])
         shutil.copy(tmp_path / "store.db-wal", tmp_path / "kept")
         store.close()
         path.unlink()
         (tmp_path / "kept").rename(tmp_path / "store.db-wal")
-        store = SqliteStore.create(path)
+        store = Store.create(path)
         assert (store.change(), store.check()) == (0, [])
         store.close()
 
@@ -107,12 +107,12 @@ class TestFiles:
         """Permission and disk errors are for the user to act on."""
         (tmp_path / "file").write_text("")
         with pytest.raises(StoreError, match=r"cannot write .*; make its directory writable"):
-            SqliteStore.create(tmp_path / "file" / "store.db")
+            Store.create(tmp_path / "file" / "store.db")
 
     def test_a_full_disk_is_told_and_changes_nothing(self, tmp_path: Path) -> None:
         """The limit on pages is SQLite's own stand-in for a full disk."""
         path = make_store(tmp_path / "store.db")
-        store = SqliteStore.open(path, create=False)
+        store = Store.open(path, create=False)
         with store._connections.writing() as db:
             pages = db.execute("PRAGMA page_count").fetchone()[0]
             db.execute(f"PRAGMA max_page_count = {pages}")
@@ -142,12 +142,12 @@ class TestVersions:
         run_sql(path, f"INSERT INTO schema_versions VALUES ({VERSION + 1}, 'later')")
         message = f"has schema version {VERSION + 1}, this Commonplace knows versions up to {VERSION}; upgrade"
         with pytest.raises(StoreVersionError, match=message):
-            SqliteStore.open(path, create=False)
+            Store.open(path, create=False)
 
     def test_a_store_migrated_while_it_is_open_is_not_written(self, tmp_path: Path) -> None:
         """The newer program may start while the older one still runs."""
         path = make_store(tmp_path / "store.db")
-        store = SqliteStore.open(path, create=False)
+        store = Store.open(path, create=False)
         run_sql(path, f"INSERT INTO schema_versions VALUES ({VERSION + 1}, 'later')")
         with pytest.raises(StoreVersionError):
             store.put_owners("n", [memory("c", "x")])
@@ -161,7 +161,7 @@ class TestVersions:
         changes = [int(change) for w in writers for change in w.communicate("\n")[0].split()]
         assert [writer.returncode for writer in writers] == [0] * 4
         assert sorted(changes) == list(range(1, 41))
-        store = SqliteStore.open(path, create=False)
+        store = Store.open(path, create=False)
         assert store.counts()["passages"] == 40
         assert store.check() == []
         store.close()
@@ -174,14 +174,14 @@ class TestDamage:
         path = tmp_path / "store.db"
         path.write_bytes(content)
         with pytest.raises(StoreDamagedError, match="is not a Commonplace store; restore a backup"):
-            SqliteStore.create(path)
+            Store.create(path)
         assert path.read_bytes() == content
 
     def test_a_database_of_another_program_is_refused(self, tmp_path: Path) -> None:
         """Its tables are none of our business."""
         run_sql(tmp_path / "store.db", "CREATE TABLE owners (number)")
         with pytest.raises(StoreDamagedError, match="is not a Commonplace store"):
-            SqliteStore.open(tmp_path / "store.db", create=True)
+            Store.open(tmp_path / "store.db", create=True)
 
     def test_a_damaged_page_is_told_by_check_and_by_reading(self, tmp_path: Path) -> None:
         """Neither may pass wrong data on, nor show a driver's error."""
@@ -190,7 +190,7 @@ class TestDamage:
         data[8192:] = b"\xa5" * (len(data) - 8192)
         path.write_bytes(data)
         with pytest.raises(StoreDamagedError, match=r"is damaged: .*; run `commonplace doctor`"):
-            SqliteStore.open(path, create=False).passages("n", [1])
+            Store.open(path, create=False).passages("n", [1])
 
     @pytest.mark.parametrize(
         ("statement", "problem"),
@@ -222,7 +222,7 @@ class TestDamage:
         """`doctor` can mend only what it is told."""
         path = make_store(tmp_path / "store.db")
         run_sql(path, statement)
-        store = SqliteStore.open(path, create=False)
+        store = Store.open(path, create=False)
         assert any(found.startswith(problem) for found in store.check())
         store.close()
 
@@ -230,8 +230,8 @@ class TestDamage:
 class TestSnapshots:
     def test_the_state_is_that_of_the_beginning_of_the_block(self, tmp_path: Path) -> None:
         """A transaction in SQLite begins with its first read, which may come late."""
-        store = SqliteStore.open(make_store(tmp_path / "store.db"), create=False)
-        other = SqliteStore.open(tmp_path / "store.db", create=False)
+        store = Store.open(make_store(tmp_path / "store.db"), create=False)
+        other = Store.open(tmp_path / "store.db", create=False)
         with store.snapshot():
             other.put_owners("n", [memory("c", "four")])
             assert store.change() == 1
@@ -242,7 +242,7 @@ class TestSnapshots:
 
     def test_other_threads_read_and_write_as_ever(self, tmp_path: Path) -> None:
         """A search holds up nobody."""
-        store = SqliteStore.open(make_store(tmp_path / "store.db"), create=False)
+        store = Store.open(make_store(tmp_path / "store.db"), create=False)
         seen: list[int] = []
 
         def work() -> None:
@@ -260,7 +260,7 @@ class TestSnapshots:
 
     def test_a_block_gives_its_connection_back(self, tmp_path: Path) -> None:
         """Also when it ends by an error, and when the store was closed in it."""
-        store = SqliteStore.create(tmp_path / "store.db")
+        store = Store.create(tmp_path / "store.db")
         for _ in range(20):
             with pytest.raises(KeyError), store.snapshot():
                 store.change()
@@ -272,7 +272,7 @@ class TestSnapshots:
 
     def test_a_process_forked_inside_the_block_leaves_it_to_its_parent(self, tmp_path: Path) -> None:
         """It must not roll back, or close, what its parent reads by."""
-        store = SqliteStore.open(make_store(tmp_path / "store.db"), create=False)
+        store = Store.open(make_store(tmp_path / "store.db"), create=False)
         child = -1
         with store.snapshot():
             child = os.fork()
@@ -299,7 +299,7 @@ class TestProcessesAndThreads:
         acknowledged = [int(writer.stdout.readline()) for _ in range(5)]
         writer.kill()
         acknowledged += [int(line) for line in writer.communicate()[0].split()]
-        store = SqliteStore.open(path, create=False)
+        store = Store.open(path, create=False)
         assert store.change() >= acknowledged[-1]
         assert store.counts()["owners"] == store.change() + 1
         assert store.check() == []
@@ -309,8 +309,8 @@ class TestProcessesAndThreads:
     def test_a_store_that_is_held_too_long_is_busy(self, tmp_path: Path) -> None:
         """Every wait has a timeout; first the file lock's, then SQLite's own."""
         path = make_store(tmp_path / "store.db")
-        store = SqliteStore.open(path, create=False, timeout_s=0.01)
-        other = SqliteStore.open(path, create=False)
+        store = Store.open(path, create=False, timeout_s=0.01)
+        other = Store.open(path, create=False)
         with (
             other._connections.writing(),
             pytest.raises(StoreBusyError, match=r"held by another process for longer than 0.01 s; try again"),
@@ -327,7 +327,7 @@ class TestProcessesAndThreads:
     def test_readers_do_not_wait_for_a_writer(self, tmp_path: Path) -> None:
         """A search must not stand behind a bulk import."""
         path = make_store(tmp_path / "store.db")
-        store = SqliteStore.open(path, create=False, timeout_s=0)
+        store = Store.open(path, create=False, timeout_s=0)
         with store._connections.writing() as db:
             db.execute("DELETE FROM deletions")
             assert store.change() == 1
@@ -335,7 +335,7 @@ class TestProcessesAndThreads:
 
     def test_threads_that_end_leave_no_connection_behind(self, tmp_path: Path) -> None:
         """Servers start and end threads for years."""
-        store = SqliteStore.create(tmp_path / "store.db")
+        store = Store.create(tmp_path / "store.db")
         for _ in range(50):
             thread = threading.Thread(target=store.change)
             thread.start()
@@ -348,7 +348,7 @@ class TestProcessesAndThreads:
         """A process that serves a thousand namespaces must not run out of file descriptors."""
         path = make_store(tmp_path / "store.db")
         before = len(list(Path("/proc/self/fd").iterdir()))
-        stores = [SqliteStore.open(path, create=False) for _ in range(50)]
+        stores = [Store.open(path, create=False) for _ in range(50)]
         for number, store in enumerate(stores):
             store.put_owners(f"n{number}", [memory("c", "x")])
         assert len(list(Path("/proc/self/fd").iterdir())) - before <= 6
@@ -363,7 +363,7 @@ class TestProcessesAndThreads:
     def test_whoever_opens_a_store_while_its_last_user_closes_it_gets_open_connections(self, tmp_path: Path) -> None:
         """The pool of the last user can still be had while its connections are being closed."""
         path = make_store(tmp_path / "store.db")
-        first, opened = SqliteStore.open(path, create=False), list[SqliteStore]()
+        first, opened = Store.open(path, create=False), list[Store]()
         first.put_owners("n", [memory("a", "one")])
 
         class Closing:
@@ -374,7 +374,7 @@ class TestProcessesAndThreads:
 
             def close(self) -> None:
                 self.db.close()
-                opened.append(SqliteStore.open(path, create=False))
+                opened.append(Store.open(path, create=False))
 
             def __getattr__(self, name: str) -> object:
                 return getattr(self.db, name)
@@ -392,7 +392,7 @@ class TestProcessesAndThreads:
 
     def test_an_interrupted_write_is_rolled_back(self, tmp_path: Path) -> None:
         """Ctrl-C in the middle must leave nothing, and the store usable."""
-        store = SqliteStore.create(tmp_path / "store.db")
+        store = Store.create(tmp_path / "store.db")
         with pytest.raises(KeyboardInterrupt), store._connections.writing() as db:
             db.execute("INSERT INTO changes VALUES (1, 9, 9, x'0011223344556677')")
             raise KeyboardInterrupt
@@ -402,18 +402,18 @@ class TestProcessesAndThreads:
 
     def test_a_store_closed_while_it_is_written_ends_its_write_first(self, tmp_path: Path) -> None:
         """Closing is a wish for later calls, not a way to lose the present one."""
-        store = SqliteStore.create(tmp_path / "store.db")
+        store = Store.create(tmp_path / "store.db")
         with store._connections.writing() as db:
             store.close()
             db.execute("INSERT INTO changes VALUES (1, 1, 1, x'0011223344556677')")
         assert sorted(path.name for path in tmp_path.iterdir()) == ["store.db", "store.db.lock"]
-        store = SqliteStore.open(tmp_path / "store.db", create=False)
+        store = Store.open(tmp_path / "store.db", create=False)
         assert store.change() == 1
         store.close()
 
     def test_a_forked_child_opens_the_store_again(self, tmp_path: Path) -> None:
         """SQLite's connections do not survive a fork; using them corrupts databases."""
-        store = SqliteStore.create(tmp_path / "store.db")
+        store = Store.create(tmp_path / "store.db")
         store.put_owners("n", [memory("a", "one")])
         inherited = list(store._connections._open_pool()._idle)
         child = os.fork()
@@ -421,7 +421,7 @@ class TestProcessesAndThreads:
             with pytest.raises(StoreError, match="was opened before this process forked; open it again"):
                 store.put_owners("n", [memory("b", "two")])
             store.close()
-            again = SqliteStore.open(tmp_path / "store.db", create=False)
+            again = Store.open(tmp_path / "store.db", create=False)
             is_right = again.put_owners("n", [memory("b", "two")]) == 2 and again.change() == 2
             is_right = is_right and not set(map(id, inherited)) & set(map(id, again._connections._open_pool()._idle))
             again.close()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from commonplace.graph.graphiti.delivery import Courier, Delivery
     from commonplace.graph.graphiti.outbox import Errand, Outbox
     from commonplace.settings.schema import GraphSettings
-    from commonplace.store.graph_contract import GraphReading
+    from commonplace.store.graph import GraphReading
 
 NAME: Final = "graphiti-mcp"
 PASSWORD: Final = "COMMONPLACE_GRAPH_PASSWORD"  # noqa: S105 - the name of a variable

@@ -19,7 +19,7 @@ from commonplace.types.graph import Episode
 if TYPE_CHECKING:
     from commonplace.graph.graphiti.outbox import Errand, Outbox
     from commonplace.locks import FileLock
-    from commonplace.store.graph_contract import GraphReading
+    from commonplace.store.graph import GraphReading
 
 GRACE_S: Final = 600.0
 """So long after it was sent something is not sent again unasked, though it is not there: Graphiti may be at it."""

@@ -11,7 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from commonplace.store.contract import MemoryChange, Note, Store
+from commonplace.store.memories import MemoryChange
+from commonplace.store.store import Store
+from commonplace.types import Note
 
 if TYPE_CHECKING:
     from commonplace.graph.episodes import Added
