@@ -32,7 +32,6 @@ VECTOR: Final = "its vector"
 TOKENS: Final = "its token ids"
 DIGEST: Final = "a checksum of it"
 ID: Final = "its id"
-PACKED_ID: Final = "its id, as the database packs it"
 
 MIN_LENGTH: Final = 8
 """Bytes of the shortest needle; shorter ones stand in every large file by chance."""
@@ -44,7 +43,6 @@ _MIN_VALUES = 5
 """A vector or list of token ids with fewer distinct bytes is no mark of one text."""
 
 _PARTS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+|(?<=[.!?。！？])\s+")
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SLOTS_PER_NEEDLE = 64
 _MIN_BITS, _MAX_BITS = 16, 24
@@ -62,7 +60,7 @@ def texts_in(column: Column, value: Any) -> Iterator[str]:
     """Yield the texts in a value of a column, those in JSON too."""
     if isinstance(value, tuple):
         yield from value
-    else:
+    elif value:
         yield value
         if value.startswith(_KEY):
             yield value.removeprefix(_KEY)
@@ -76,11 +74,6 @@ def parts(text: str) -> list[str]:
     """Return the lines and sentences of a text that are long enough to tell it from others."""
     found = (part.strip() for part in _PARTS.split(text))
     return [part for part in found if len(part.encode("utf-8", "surrogatepass")) >= MIN_PART_LENGTH]
-
-
-def packed(id_: str) -> bytes | None:
-    """Return an id as the database packs it; none where it stores it as text."""
-    return bytes.fromhex(id_.replace("-", "")) if _UUID.fullmatch(id_) else None
 
 
 _KEY: Final = "\x1f"
@@ -110,7 +103,7 @@ class Collector:
         Of names only the thing's own id and its session count: the others are of what may stay.
         """
         for column in columns:
-            if column.is_erased and column.name not in _KINDS_OF_THINGS:
+            if column.is_erased and row[column.name] and column.name not in _KINDS_OF_THINGS:
                 self._add_value(column, row[column.name])
 
     def _add_value(self, column: Column, value: Any) -> None:
@@ -162,12 +155,9 @@ class Collector:
         self._add(digits.encode(), DIGEST)
 
     def add_id(self, id_: str) -> None:
-        """Take an id as text, and as the database packs it."""
+        """Take an id."""
         for form in forms(id_):
             self._add(form, ID)
-        short = packed(id_)
-        if short is not None:
-            self._add(short, PACKED_ID)
 
     def needles(self) -> Needles:
         """Return what was collected."""

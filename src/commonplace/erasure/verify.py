@@ -25,7 +25,7 @@ from commonplace.erasure.resume import (
     blank,
     blank_questions,
 )
-from commonplace.erasure.scan import ID, LABEL, Needles, Scan, files_below, forms, packed, scan, texts_in
+from commonplace.erasure.scan import ID, LABEL, Needles, Scan, files_below, forms, scan, texts_in
 from commonplace.errors import StoreError
 from commonplace.formats.journal import LONG_TERM_PAGE, SECTIONS, Entry
 from commonplace.formats.journal_edit import conflict_copy
@@ -245,7 +245,7 @@ def _held(store: Store) -> Iterator[bytes]:
             for row in store.table_rows(table):
                 for column in columns:
                     value = row[column.name]
-                    yield from [value] if column.role == "bytes" else _forms(texts_in(column, value))
+                    yield from [value or b""] if column.role == "bytes" else _forms(texts_in(column, value))
 
 
 def _namespaces_of_receipts(store: Store) -> Iterator[bytes]:
@@ -262,12 +262,7 @@ def _noted(store: Store) -> Iterator[bytes]:
 
 
 def _forms(texts: Iterable[str]) -> Iterator[bytes]:
-    for text in texts:
-        if text:
-            yield from forms(text)
-            short = packed(text)
-            if short is not None:
-                yield short
+    return (form for text in texts for form in forms(text))
 
 
 def _batches(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -1,16 +1,14 @@
 """Encode and decode records as lines of an export, by the schema.
 
-A line is one JSON object in ASCII with exact numbers, so that every text and time round-trips. Three values have a
-special form: an infinite time is "inf" or "-inf"; a JSON text of a user's (metadata, attributes, details) is an object;
-and a text with two halves of a surrogate pair as two code points, which JSON would join, is {"parts": [...]}, to be
-concatenated. What is derived, and what the line tells in which a record stands, is left out.
+A line is one JSON object in ASCII with exact numbers, so that every text and time round-trips. Two values have a
+special form: an infinite time is "inf" or "-inf", and a JSON text of a user's (metadata, attributes, details) is an
+object. What is derived, and what the line tells in which a record stands, is left out.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -45,7 +43,6 @@ LINES: Final[Mapping[str, tuple[str, ...]]] = {
 _STAMP: Final = "stamp"
 """The field of an owner that has a table of its own, and stands in the line of the owner."""
 _INT64 = 2**63
-_split_pair = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")
 
 T = TypeVar("T")
 
@@ -171,8 +168,6 @@ def _object(name: str, text: str) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """Return a value as JSON has it."""
-    if isinstance(value, str):
-        return value if value.isascii() or not _split_pair.search(value) else {"parts": _split_pair.split(value)}
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if is_dataclass(value):
@@ -185,8 +180,6 @@ def _plain(value: Any) -> Any:
 
 
 def _text(name: str, given: object) -> str:
-    if isinstance(given, dict) and given.keys() == {"parts"}:
-        return "".join(_text(name, part) for part in _list(name, given["parts"]))
     if not isinstance(given, str):
         raise UsageError(f"{name} is {given!r:.80}", remedy="give a text")
     return given

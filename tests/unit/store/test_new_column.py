@@ -1,0 +1,87 @@
+"""A column that is added to the schema is exported, erased, looked for and cleaned without another line."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+import commonplace
+from commonplace.erasure import verify
+from commonplace.erasure.plan import make_plan
+from commonplace.erasure.scan import Collector
+from commonplace.erasure.select import Chosen
+from commonplace.erasure.verify import still_stored
+from commonplace.exchange.codec import built, decoded, encoded
+from commonplace.redaction import redact
+from commonplace.store import dialect, memories, schema
+from commonplace.store.records import cleaned
+from commonplace.store.schema import SCHEMA, Column, Table
+from commonplace.types import Link
+
+TOKEN = "ghp" + "_" + "Zk3Qw9Rt5Yb1Nc7Vx2Mp8Ls4Hd6Jf0GgTuEa"
+NOTE = "Quillfeather is the name of the buyer"
+
+Use = Callable[[Table], None]
+
+
+@dataclass(frozen=True, slots=True)
+class NotedLink(Link):
+    """A link of which somebody said something."""
+
+    note: str = ""
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Use:
+    """Put a table in the place of the one of its name, wherever the list of tables is read."""
+
+    def put(table: Table) -> None:
+        tables = tuple(table if each.name == table.name else each for each in schema.TABLES)
+        monkeypatch.setitem(SCHEMA, table.name, table)  # type: ignore[arg-type] # a dict
+        for module in (schema, dialect, memories, verify):
+            monkeypatch.setattr(module, "TABLES", tables)
+
+    return put
+
+
+def with_column(name: str, column: Column) -> Table:
+    return replace(SCHEMA[name], columns=(*SCHEMA[name].columns, column))
+
+
+def test_it_is_exported_and_read_again(use: Use) -> None:
+    use(replace(with_column("links", Column("note", "text")), record=NotedLink))
+    link = NotedLink("a", "b", note=NOTE)
+    line = decoded(encoded({"type": "link", "link": link}))
+    assert line["link"]["note"] == NOTE
+    assert built(NotedLink, line["link"]) == link
+
+
+@pytest.mark.parametrize(("role", "is_replaced"), [("text", True), ("label", True), ("id", False), ("word", False)])
+def test_a_secret_in_it_is_replaced_where_it_holds_words(use: Use, role: schema.Role, is_replaced: bool) -> None:
+    use(replace(with_column("links", Column("note", role)), record=NotedLink))
+    link = cleaned(NotedLink("a", "b", note=f"It is {TOKEN}"), lambda text: redact(text).text, lambda value: value)
+    assert (TOKEN not in link.note) == is_replaced
+
+
+def test_what_it_held_is_erased_and_looked_for(use: Use, tmp_path: Path) -> None:
+    use(with_column("memories", Column("note", "text", is_optional=True)))
+    with commonplace.open(tmp_path / "store", embedder="hashing") as book:
+        for id_ in ("sold", "kept"):
+            book.remember(f"The house was {id_}", id=id_)
+        with closing(sqlite3.connect(tmp_path / "store" / "store.db")) as db, db:
+            db.execute("UPDATE memories SET note = ? WHERE id = 'sold'", (NOTE,))
+        store = book._runtime.store
+        patterns = Collector()
+        patterns.add_content(NOTE)
+        assert still_stored(store, patterns.needles()) >= {NOTE.encode()}
+        assert NOTE.encode() in set(make_plan(store, "default", Chosen(memories=("sold",))).needles)
+        (tmp_path / "store" / "left.txt").write_text(NOTE)
+        receipt = book.forget("sold")
+        assert ("left.txt", "words of it") in receipt.found
+        assert still_stored(store, patterns.needles()) == set()
+        assert NOTE.encode() not in (tmp_path / "store" / "store.db").read_bytes()
