@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,10 @@ from typing import Any
 import click
 
 from commonplace.cli.app import FAILURE, SUCCESS, WRONG_USE, Group, command
+from commonplace.cli.input import read_bytes
 from commonplace.cli.main import Invocation
 from commonplace.cli.output import counted, print_json, say
-from commonplace.files import read_file
+from commonplace.errors import CommonplaceError
 from commonplace.formats.escaping import harmless_line
 from commonplace.formats.yaml import fault_of
 
@@ -121,20 +121,16 @@ def _input(given: str) -> dict[str, Any]:
     return value
 
 
-def _read(name: str) -> str:
+def _read(file: str) -> str:
     try:
-        if name == "-":
-            data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
-            if len(data) > MAX_INPUT_BYTES:
-                raise _refused(f"standard input has more than {MAX_INPUT_BYTES:,} bytes, the limit")
-        else:
-            data = read_file(Path(name), MAX_INPUT_BYTES)
+        name, data = read_bytes(file, MAX_INPUT_BYTES)
+        if data is None:
+            raise _refused(f"{name} has more than {MAX_INPUT_BYTES:,} bytes, the limit")
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise _refused(f"{name} is not UTF-8: {error.reason} at byte {error.start}") from None
-    except (OSError, ValueError) as error:
-        told = getattr(error, "strerror", None) or error
-        raise _refused(f"{name!r:.200} is neither a JSON object nor a file that can be read: {told}") from None
+    except (CommonplaceError, ValueError) as error:
+        raise _refused(f"{file!r:.200} is neither a JSON object nor a file that can be read: {error.args[0]}") from None
 
 
 def _refused(message: str) -> click.BadParameter:
