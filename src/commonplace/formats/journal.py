@@ -42,6 +42,7 @@ _ALWAYS: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 _IN_ID: Final = " \t\n<>"
 _IN_LINE: Final = "\n"
 _EDGES: Final = " \t"
+_OUTER_BLANKS: Final = re.compile(rf"\A[{_EDGES}]+|[{_EDGES}]+\Z")
 
 _TAG: Final = r"#((?:\\.|[^\\ \t,])++)"
 _LINK: Final = r"\[\[((?:\\.|[^\\\[\]])++)\]\]"
@@ -170,11 +171,9 @@ def read_body(lines: Sequence[str], deepest: int) -> Body:
 
 def write_topic(topic: str) -> str:
     """Return a topic as it can end a heading: one line, its outer blanks written out."""
-    bare = topic.strip(_EDGES)
-    before = len(topic) - len(topic.lstrip(_EDGES))
-    outer = (topic[:before], topic[before + len(bare) :])
-    left, right = ("".join(f"&#{ord(character)};" for character in part) for part in outer)
-    return left + write_characters(bare, _IN_LINE, _EDGES) + right
+    return _OUTER_BLANKS.sub(
+        lambda blanks: "".join(f"&#{ord(each)};" for each in blanks[0]), write_characters(topic, _IN_LINE, _EDGES)
+    )
 
 
 def read_topic(written: str) -> str:

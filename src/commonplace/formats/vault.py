@@ -45,6 +45,7 @@ from commonplace.dates.time import iso
 from commonplace.formats.escaping import HIDDEN, visible
 from commonplace.formats.journal import paired_fences, read_characters, split_lines, topic_of, write_characters
 from commonplace.formats.yaml import load_yaml
+from commonplace.text.markdown import front_matter_end
 from commonplace.text.similarity import sha256
 
 EXTENSION: Final = ".md"
@@ -208,7 +209,6 @@ _KEYS: Final = {
 }
 """The keys of the front matter in their order, with the attributes of a note."""
 _KEY: Final = re.compile(r"""(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s\-#'"&*!|>%@`\[\]{},?:][^:#]*?))[ ]*:(?=[ \n]|\Z)""")
-_CLOSING: Final = re.compile(r"---[ \t]*(?:\n|\Z)")
 _UNSEEN: Final = re.compile(f"[\ufeff\ufffe\uffff]|{HIDDEN}")
 _MEMORY_ID: Final = re.compile(r"[\"']?memory_id[\"']?[ \t]*:(.*)")
 
@@ -387,19 +387,17 @@ def _page(text: str) -> _Page | None:
     text = text.removeprefix("\ufeff")
     if re.match(r"---[ \t]*\r\n", text):
         text = text.replace("\r\n", "\n")
-    lines = text.splitlines(keepends=True) if "\n" not in text else re.findall(r"[^\n]*\n|[^\n]+\Z", text)
-    if not lines or not _CLOSING.fullmatch(lines[0]):
+    lines = split_lines(text)
+    end = front_matter_end(lines)
+    if not end or not text.startswith("---"):
         return None
-    end = next((number for number in range(1, len(lines)) if _CLOSING.fullmatch(lines[number])), None)
-    if end is None:
-        return None
-    values, fault = load_yaml("".join(lines[1:end]))
-    blocks = _blocks(lines[1:end])
+    values, fault = load_yaml("".join(lines[1 : end - 1]))
+    blocks = _blocks(lines[1 : end - 1])
     if fault or not isinstance(values, dict) or not values.get("memory_id"):
         return None
     if [key for key, _ in blocks if key] != list(values):
         return None  # written in a way in which keys cannot be told apart by lines
-    return _Page(values, blocks, "".join(lines[end + 1 :]))
+    return _Page(values, blocks, "".join(lines[end:]))
 
 
 def _blocks(lines: Iterable[str]) -> list[tuple[str, str]]:

@@ -47,7 +47,7 @@ class EditImport:
         refused: ids whose edit the store refused: their block stays as it is.
         dropped: ids whose block a person removed.
         reheaded: ids whose heading was the beginning of a text that is another one now.
-        overlooked: ids whose block is missing, though nobody has removed it.
+        missing: ids whose block is missing, though nobody has removed it.
         forgotten: ids on pages that were forgotten, or that undoing took away: their blocks go.
         written: ids of the memories that this has changed in the store.
     """
@@ -60,7 +60,7 @@ class EditImport:
         self.refused: set[str] = set()
         self.dropped: set[str] = set()
         self.reheaded: set[str] = set()
-        self.overlooked: set[str] = set()
+        self.missing: set[str] = set()
         self.forgotten: set[str] = set()
         self.written: set[str] = set()
 
@@ -103,22 +103,22 @@ class EditImport:
             self._keep(items)
         return True
 
-    def take_edits(self, ids: Collection[str], with_room: Collection[str]) -> None:
+    def take_edits(self, ids: Collection[str], within_budget: Collection[str]) -> None:
         """Decide who is right about memories, and let the store follow where it is the page.
 
         Args:
             ids: of memories that the store has.
-            with_room: the ids of the long-term memories that the long-term page has room for.
+            within_budget: the ids of the long-term memories that the long-term page has room for.
         """
         known = sorted(id_ for id_ in ids if id_ not in self.agreed and self._at.memory(id_) is not None)
         for id_ in known:
             if id_ in self._at.blocks:
                 self._take_block(id_, self._at.blocks[id_], self._at.agreed.get(id_))
-        self.overlooked = missing_memories(self._at)
+        self.missing = missing_memories(self._at)
         for id_ in known:
             agreed = self._at.agreed.get(id_)
             if id_ not in self._at.blocks and agreed is not None and agreed.page in self._at.seen:
-                self._take_removal(id_, agreed, with_room)
+                self._take_removal(id_, agreed, within_budget)
 
     def _unknown(self) -> list[Found]:
         """Return the blocks of memories that the store does not know, but for those that were deleted there."""
@@ -223,20 +223,20 @@ class EditImport:
             return "take store"
         return "conflict" if what else verdict
 
-    def _take_removal(self, id_: str, agreed: Baseline, with_room: Collection[str]) -> None:
+    def _take_removal(self, id_: str, agreed: Baseline, within_budget: Collection[str]) -> None:
         """Archive a memory whose block is gone, unless the store had it go, or the whole page was lost."""
         seen, stored = self._at.seen[agreed.page], self._at.memory(id_)
         assert stored is not None
         if seen.is_lost or not seen.is_news or stored.expired_at is not None:
             return
-        if id_ in self.overlooked:
+        if id_ in self.missing:
             is_sure = agreed.page in self._at.read_before
             advice = "open the page anew before you remove it" if is_sure else "remove it once more to archive it"
             what = "was saved without a memory that had come to it meanwhile; that was put back"
             self._at.notice(agreed.page, f"{what}: {advice}")
             return
         belongs = self._at.likely_page(stored, agreed) == agreed.page
-        has_room = stored.record.tier != "long" or id_ in with_room
+        has_room = stored.record.tier != "long" or id_ in within_budget
         verdict = judge(agreed, None, meant_by_store(stored, self._at.links(id_)))
         if belongs and has_room and verdict == "take file":
             self.verdicts[id_] = verdict

@@ -24,7 +24,7 @@ from commonplace.journal.folder import NUL, Folder
 from commonplace.journal.import_edits import EditImport
 from commonplace.journal.report import SyncReport, Tally
 from commonplace.journal.snapshot import JournalRuntime, Snapshot, read_links, read_memories
-from commonplace.journal.write_pages import PageWriter, drop_all, forget, with_room
+from commonplace.journal.write_pages import PageWriter, drop_all, forget, within_budget
 from commonplace.locks import FileLock
 from commonplace.types import MirroredBlock, MirroredPage, StoredMemory
 
@@ -62,7 +62,7 @@ class JournalSync:
         self._wall_ns = wall_ns
         self._folder = Folder(runtime.directory, runtime.namespace)
         self._lock = FileLock(runtime.directory / PAGES_LOCK)
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._pending = 0
         self._looked: float | None = None
         self._flushed = stopwatch()
@@ -109,12 +109,12 @@ class JournalSync:
         if self._runtime.store.is_read_only:
             tally.notice("the store is read-only; pages and memories were left as they are")
             return tally.report()
-        with self._lock.hold(_SYNC_WAIT_S), _faults_told():
+        with self._lock.hold(_SYNC_WAIT_S), _store_errors():
             if accept is None:
                 self._run(tally, thorough=True, is_patient=False)
             else:
                 self._accept(accept, tally)
-        return self._told_of(tally)
+        return self._report(tally)
 
     def _accept(self, path: str | Path, tally: Tally) -> None:
         """Take in a page as a person left it, however much is missing from it; one that was kept is put back first."""
@@ -149,7 +149,7 @@ class JournalSync:
             StoreBusyError: another process was writing pages for longer than a minute, or a page goes on changing.
             StoreError: a page cannot be written.
         """
-        with self._lock.hold(_SYNC_WAIT_S), _faults_told():
+        with self._lock.hold(_SYNC_WAIT_S), _store_errors():
             return forget(Folder(self._runtime.directory, namespace), ids)
 
     def drop_all(self, namespace: str) -> int:
@@ -159,7 +159,7 @@ class JournalSync:
             StoreBusyError: another process was writing pages for longer than a minute, or a page goes on changing.
             StoreError: a page cannot be written.
         """
-        with self._lock.hold(_SYNC_WAIT_S), _faults_told():
+        with self._lock.hold(_SYNC_WAIT_S), _store_errors():
             return drop_all(Folder(self._runtime.directory, namespace))
 
     def _is_time(self, now: float) -> bool:
@@ -187,7 +187,7 @@ class JournalSync:
                     self._lock.release()
         except CommonplaceError as error:
             tally.notice(f"pages and memories could not be brought together: {error}")
-        self._told_of(tally)
+        self._report(tally)
 
     def _run(self, tally: Tally, *, thorough: bool, is_patient: bool, believed: Collection[str] = ()) -> None:
 
@@ -214,12 +214,12 @@ class JournalSync:
             self._flushed = self._stopwatch()
             self._rests_until = self._flushed + _REST * (self._flushed - began)
 
-    def _told_of(self, tally: Tally) -> SyncReport:
+    def _report(self, tally: Tally) -> SyncReport:
         """Log each notice once, and return the report."""
         report = tally.report()
         for notice in report.notices:
-            if notice not in self._told:
-                self._told.add(notice)
+            if notice not in self._reported:
+                self._reported.add(notice)
                 _log.warning("%s", notice)
         return report
 
@@ -229,7 +229,7 @@ def _pages_there(shown: Sequence[str]) -> str:
 
 
 @contextmanager
-def _faults_told() -> Iterator[None]:
+def _store_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -270,16 +270,16 @@ def run(
         return False
     ids = _concerned(at) | imported.forgotten
     at.load(ids)
-    imported.take_edits(ids, with_room(at) if LONG_TERM_PAGE in at.seen else ())
-    if tally.changes or imported.overlooked:
+    imported.take_edits(ids, within_budget(at) if LONG_TERM_PAGE in at.seen else ())
+    if tally.changes or imported.missing:
         # What was taken in is agreed on, whatever becomes of the pages.
         dropped: dict[str, Baseline | None] = dict.fromkeys(imported.dropped)
-        # What else was new on a page is none any more: so it could not be told again who has overlooked what.
-        overlooked = {
+        # What else was new on a page is none any more: so it could not be told again who has missing what.
+        missing = {
             id_: replace(at.agreed[id_], page="", standing=replace(at.agreed[id_].standing, is_seen=True))
-            for id_ in imported.overlooked
+            for id_ in imported.missing
         }
-        _record(at, {**imported.agreed, **dropped, **overlooked}, due=imported.overlooked)
+        _record(at, {**imported.agreed, **dropped, **missing}, due=imported.missing)
     writer = PageWriter(at, imported)
     writer.place(ids)
     if tally.counts["pages_written"]:

@@ -34,7 +34,7 @@ _MIN_TOKENS: Final = 12
 """An entry with its heading and the comment that carries its id has more."""
 
 
-def with_room(at: Snapshot, rewritten: Collection[str] = ()) -> set[str]:
+def within_budget(at: Snapshot, rewritten: Collection[str] = ()) -> set[str]:
     """Return the ids of the long-term memories that are to stand on the long-term page; ties by id.
 
     Args:
@@ -105,7 +105,7 @@ class PageWriter:
         outdated |= self._imported.reheaded
         room: set[str] = set()
         if LONG_TERM_PAGE in self._at.seen or any(self._is_long(id_) for id_ in listed):
-            room = with_room(self._at, outdated)
+            room = within_budget(self._at, outdated)
             listed |= room | {id_ for id_, found in self._at.blocks.items() if found.page == LONG_TERM_PAGE}
         for id_ in sorted(listed - self._imported.refused, key=self._order):
             self._plan(id_, room, is_outdated=id_ in outdated)
@@ -170,7 +170,7 @@ class PageWriter:
         if copy:
             self._tally.conflicts[self._at.folder.shown(copy)] = None
         if seen.is_lost and written.data is not None:
-            self._at.notice(name, _told_of_loss(seen, self._at.folder.shown(copy) if copy else ""))
+            self._at.notice(name, _loss_notice(seen, self._at.folder.shown(copy) if copy else ""))
 
     def _changed(self, seen: Seen, changes: _Changes) -> str:
         """Return the new text of a page; what would make it too large for a page stays in the store alone."""
@@ -220,8 +220,8 @@ class PageWriter:
         """Return how a block stands on a page, now that it was written there from what the store says."""
         at, now = self._at, self._at.runtime.now()
         before = agreed.standing if agreed and agreed.page in (target, "") else UNSEEN
-        if id_ in self._imported.overlooked or agreed is None or agreed.page != target:
-            return replace(before, since=now, changed=now, is_seen=before.is_seen or id_ in self._imported.overlooked)
+        if id_ in self._imported.missing or agreed is None or agreed.page != target:
+            return replace(before, since=now, changed=now, is_seen=before.is_seen or id_ in self._imported.missing)
         found = at.blocks.get(id_)
         is_saved = found is not None and found.page == target and target in at.changed_pages()
         stored = at.memory(id_)
@@ -243,7 +243,7 @@ class PageWriter:
         )
 
 
-def _told_of_loss(seen: Seen, copy: str) -> str:
+def _loss_notice(seen: Seen, copy: str) -> str:
     """Return what people are told of a page that was not believed, words that continue its name."""
     if not seen.damage:
         return "was deleted or emptied; it was written again from the store"

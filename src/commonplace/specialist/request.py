@@ -16,7 +16,7 @@ MEMORY, EPISODE, ENTITY, FACT = "mem", "episode", "entity", "fact"
 _REFERENCE: Final = re.compile(rf"(?:{MEMORY}|{EPISODE}|{ENTITY}|{FACT}):")
 
 
-class Asked:
+class Parts:
     """The parts of one request that are not taken yet. Nothing is done before `finish` found nothing left.
 
     Each method takes one part, and raises a UsageError that says how to write what is missing or wrong.

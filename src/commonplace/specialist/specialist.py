@@ -16,7 +16,7 @@ from commonplace.errors import (
     UsageError,
 )
 from commonplace.formats.csp import CspError, Request, Response, format_response, parse_request
-from commonplace.specialist.request import Asked
+from commonplace.specialist.request import Parts
 from commonplace.specialist.response import fits
 from commonplace.specialist.verbs import (
     decay,
@@ -36,7 +36,7 @@ from commonplace.text.snippet import snippet
 if TYPE_CHECKING:
     from commonplace.engine import Engine
 
-Verb = Callable[["Engine", Asked], Response]
+Verb = Callable[["Engine", Parts], Response]
 
 VERBS: Final[Mapping[str, Verb]] = {
     "recall": recall,
@@ -93,7 +93,7 @@ class Specialist:
         """
         try:
             request = parse_request(text)
-            response = _verb(request)(self._engine, Asked(request, is_last=is_last))
+            response = _verb(request)(self._engine, Parts(request, is_last=is_last))
             return self._bounded(_shortened(response))
         except NotFoundError as error:
             error.advise("recall, query_graph and stats tell what there is")

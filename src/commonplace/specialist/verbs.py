@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from commonplace.engine import Engine
     from commonplace.memory.view import Memory
     from commonplace.search.result import SearchResult
-    from commonplace.specialist.request import Asked
+    from commonplace.specialist.request import Parts
 
 MAX_RESULTS: Final = 5
 MIN_RELEVANCE: Final = 0.3
@@ -73,28 +73,28 @@ class Found:
     confidence: str = NONE
 
 
-def recall(engine: Engine, asked: Asked) -> Response:
+def recall(engine: Engine, parts: Parts) -> Response:
     """Find the memories that answer a topic."""
-    topic, limit, floor = _asked(asked)
-    also = asked.values("also").get("also")
-    asked.finish()
+    topic, limit, floor = _search_parts(parts)
+    also = parts.values("also").get("also")
+    parts.finish()
     result = engine.recall(topic, limit, as_of=None, min_score=floor, also=also)
     engine.log_retrieval(result, "recall")
     facts = facts_of(engine, topic, MAX_LINKS, floor)
     return _told(engine, [_memory(engine, hit, topic, None) for hit in result.hits], result, facts)
 
 
-def temporal_query(engine: Engine, asked: Asked) -> Response:
+def temporal_query(engine: Engine, parts: Parts) -> Response:
     """Find what was known of a topic, or true in the world, at a time."""
-    as_of, valid_at = asked.moment("as_of"), asked.moment("valid_at")
+    as_of, valid_at = parts.moment("as_of"), parts.moment("valid_at")
     if as_of is None and valid_at is None:
         raise UsageError(
             "temporal_query needs a time",
             remedy='add PARAMS {"as_of": "2026-01-29"} for what was known then, or "valid_at" for what was true then',
         )
-    topic, limit, floor = _asked(asked)
-    also = asked.values("also").get("also")
-    asked.finish()
+    topic, limit, floor = _search_parts(parts)
+    also = parts.values("also").get("also")
+    parts.finish()
     result = engine.recall(topic, limit, as_of=as_of, valid_at=valid_at, min_score=floor, also=also)
     engine.log_retrieval(result, "recall")
     facts = facts_of(engine, topic, limit, floor, as_of=as_of, valid_at=valid_at)
@@ -125,8 +125,8 @@ def rationale_of(notices: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(notices)) or "a part of the search could not be used"
 
 
-def _asked(asked: Asked) -> tuple[str, int, float]:
-    return asked.topic(), asked.most_results(MAX_RESULTS), asked.share("min_relevance", MIN_RELEVANCE)
+def _search_parts(parts: Parts) -> tuple[str, int, float]:
+    return parts.topic(), parts.most_results(MAX_RESULTS), parts.share("min_relevance", MIN_RELEVANCE)
 
 
 def _memory(engine: Engine, hit: Hit, topic: str, as_of: float | None) -> Found:
@@ -240,12 +240,12 @@ class _Shown:
         )
 
 
-def get(engine: Engine, asked: Asked) -> Response:
+def get(engine: Engine, parts: Parts) -> Response:
     """Show one memory, episode, entity or fact, as much of its text as there is room for."""
-    reference = asked.reference(EPISODE, ENTITY, FACT)
-    as_of = asked.moment("as_of")
-    offset = asked.whole("offset", 0, 0, MAX_OFFSET)
-    asked.finish()
+    reference = parts.reference(EPISODE, ENTITY, FACT)
+    as_of = parts.moment("as_of")
+    offset = parts.whole("offset", 0, 0, MAX_OFFSET)
+    parts.finish()
     shown = _SHOW[reference.kind](engine, reference.id, as_of)
     rest = len(shown.content) - offset
     if offset and rest <= 0:
@@ -260,9 +260,9 @@ def get(engine: Engine, asked: Asked) -> Response:
     return shown.response(offset, max(1, size), has_head=size > 0)
 
 
-def stats(engine: Engine, asked: Asked) -> Response:
+def stats(engine: Engine, parts: Parts) -> Response:
     """Count what is stored."""
-    asked.finish()
+    parts.finish()
     counts, graph = engine.memory_counts(), engine.graph.counts()
     live = {"ULTRA": counts.ultra, "SHORT": counts.short, "MEDIUM": counts.medium, "LONG": counts.long}
     memories = {"ENTRIES": sum(live.values()), **live, "ARCHIVED": counts.archived, "MEMORY_LINKS": counts.links}
@@ -345,14 +345,14 @@ THRESHOLD: Final = 0.3
 SCOPE: Final = "short"
 
 
-def store(engine: Engine, asked: Asked) -> Response:
+def store(engine: Engine, parts: Parts) -> Response:
     """Remember a text in a tier."""
-    content = asked.text("CONTENT")
-    tier = asked.text_or_none("TIER")
-    tags = asked.tags()
-    more = asked.values("category", "source", "entities", "at", "metadata")
-    asked.finish()
-    if tier == "ultra" and asked.is_last:
+    content = parts.text("CONTENT")
+    tier = parts.text_or_none("TIER")
+    tags = parts.tags()
+    more = parts.values("category", "source", "entities", "at", "metadata")
+    parts.finish()
+    if tier == "ultra" and parts.is_last:
         raise UsageError(
             "a memory of the tier ultra ends with its process, and this one ends with the request",
             remedy="give short, medium or long, or send requests on standard input",
@@ -360,11 +360,11 @@ def store(engine: Engine, asked: Asked) -> Response:
     return _kept(engine.remember(content, TIER if tier is None else tier, tags, **more))
 
 
-def link(engine: Engine, asked: Asked) -> Response:
+def link(engine: Engine, parts: Parts) -> Response:
     """Keep how two entities hang together: an episode that states it, and what its words say beside."""
-    given = asked.text("ENTITY1"), asked.text("ENTITY2")
-    context = asked.text("CONTEXT")
-    asked.finish()
+    given = parts.text("ENTITY1"), parts.text("ENTITY2")
+    context = parts.text("CONTEXT")
+    parts.finish()
     stated = statement(*given, context, called=("ENTITY1", "ENTITY2", "CONTEXT"))
     name = f"{stated['source']} → {stated['target']}"[:MAX_NAME_CHARACTERS]
     added = engine.graph.add_episode(stated, name=name, source="json", source_description="link")
@@ -377,30 +377,30 @@ def link(engine: Engine, asked: Asked) -> Response:
     )
 
 
-def decay(engine: Engine, asked: Asked) -> Response:
+def decay(engine: Engine, parts: Parts) -> Response:
     """Lower the scores of a tier, and archive what fell too low."""
-    threshold = asked.share("threshold", THRESHOLD)
-    scope = asked.values("scope").get("scope", SCOPE)
-    asked.finish()
+    threshold = parts.share("threshold", THRESHOLD)
+    scope = parts.values("scope").get("scope", SCOPE)
+    parts.finish()
     report = engine.decay(scope, threshold)
     return Response(
         facts=(("ENTRIES_DECAYED", str(report.lowered)), ("ENTRIES_DELETED", str(len(report.archived)))),
     )
 
 
-def promote(engine: Engine, asked: Asked) -> Response:
+def promote(engine: Engine, parts: Parts) -> Response:
     """Move a memory to a higher tier."""
-    reference = asked.reference()
-    tier = asked.text_or_none("TIER")
-    asked.finish()
+    reference = parts.reference()
+    tier = parts.text_or_none("TIER")
+    parts.finish()
     return _kept(engine.raise_tier(reference.id, tier))
 
 
-def forget(engine: Engine, asked: Asked) -> Response:
+def forget(engine: Engine, parts: Parts) -> Response:
     """Delete a memory with every copy of it."""
-    reference = asked.reference(EPISODE)
-    dry_run = asked.flag("dry_run")
-    asked.finish()
+    reference = parts.reference(EPISODE)
+    dry_run = parts.flag("dry_run")
+    parts.finish()
     if reference.kind == EPISODE:
         engine.graph.episode(reference.id)
     else:
@@ -452,12 +452,12 @@ class _Told:
     is_disputed: bool = False
 
 
-def query_graph(engine: Engine, asked: Asked) -> Response:
+def query_graph(engine: Engine, parts: Parts) -> Response:
     """Find entities and how they hang together."""
-    query = asked.topic()
-    limit = asked.most_results(MAX_EDGES)
-    floor = asked.share("min_relevance", MIN_RELEVANCE)
-    asked.finish()
+    query = parts.topic()
+    limit = parts.most_results(MAX_EDGES)
+    floor = parts.share("min_relevance", MIN_RELEVANCE)
+    parts.finish()
     wanted = frozenset(analyse(query))
     result = engine.search(query, _MEMORIES, ("memory",), min_score=0.0)
     memories = list(_first(engine, result, wanted, floor))
