@@ -246,17 +246,8 @@ class _Run:
     def _prepare(self, file: FoundFile, text: str, language: Language, owner: Owner) -> PreparedOwner | None:
         """Describe and cut one text; a fault of ours in it costs this file alone."""
         try:
-            about = describe(text, file.path, language, self._known)
-            owner = replace(
-                owner,
-                id=artifact_id(self._destination.namespace, file.path),
-                title=about.title,
-                summary=about.summary,
-                tags=about.tags,
-                type=about.type,
-                phase=about.phase,
-                references=about.references,
-            )
+            owner = replace(owner, id=artifact_id(self._destination.namespace, file.path))
+            owner, faults = describe(owner, text, language, self._known)
             prepared = self.writer.prepare(owner, text, language)
         except CommonplaceError:
             raise
@@ -265,7 +256,7 @@ class _Run:
             self.found.skipped["failed"] += 1
             self._report(file, f"cannot be indexed: {type(error).__name__}: {error}; please report this")
             return None
-        for fault in about.faults:
+        for fault in faults:
             self._report(file, fault)
         return prepared
 

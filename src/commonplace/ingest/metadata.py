@@ -12,13 +12,13 @@ import posixpath
 import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Final
 
 from commonplace.formats.yaml import FAULT, FrontMatter, parse_front_matter
 from commonplace.text.languages import PROSE, Language, language_of
 from commonplace.text.markdown import plain_heading
-from commonplace.types import ARTIFACT_TYPES, PHASES
+from commonplace.types import ARTIFACT_TYPES, PHASES, Owner
 
 MAX_RESULTS: Final = 100
 """References kept of one text, the first ones."""
@@ -195,32 +195,16 @@ _INLINE_LINK: Final = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\n]*\)")
 _ROLE_LINE: Final = re.compile(r":[a-z:]{2,20}:`([^`<\n]*?)(?: ?<[^`\n]*>)?`")
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
-    """What is known of an artifact besides its text.
-
-    Attributes:
-        faults: what in the front matter was not usable, one sentence each.
-    """
-
-    title: str
-    summary: str
-    tags: tuple[str, ...]
-    type: str
-    phase: str
-    references: tuple[str, ...]
-    faults: tuple[str, ...] = ()
-
-
-def describe(text: str, path: str, language: Language, known: Collection[str] = ()) -> Description:
-    """Describe an artifact.
+def describe(owner: Owner, text: str, language: Language, known: Collection[str] = ()) -> tuple[Owner, tuple[str, ...]]:
+    """Return an artifact with what its text and path tell, and a sentence for each unusable value of its front matter.
 
     Args:
+        owner: with its path, posix and relative to the project.
         text: all of it, with newlines only.
-        path: posix, relative to the project.
         language: as `language_of` says, or "text".
         known: the artifact paths that references may be resolved to.
     """
+    path = owner.path
     front = parse_front_matter(text) if language in PROSE else FrontMatter()
     faults = [front.fault] if front.fault else []
     values = front.values
@@ -231,15 +215,16 @@ def describe(text: str, path: str, language: Language, known: Collection[str] = 
     kind = _choice(values, "type", ARTIFACT_TYPES, faults) or _type(path, language, title, head)
     phase = _choice(values, "phase", PHASES, faults) or _phase(path)
     summary = _line(values.get("summary")) or _line(values.get("description")) or _first_paragraph(head, language)
-    return Description(
+    described = replace(
+        owner,
         title=title[:MAX_TITLE_LENGTH],
         summary=shorten(summary, MAX_SUMMARY_LENGTH),
         tags=_tags(values),
         type=kind,
         phase=phase,
         references=find_references(text, path, language, known),
-        faults=tuple(faults),
     )
+    return described, tuple(faults)
 
 
 def shorten(text: str, limit: int) -> str:

@@ -262,7 +262,6 @@ class PassageWriter:
         to.store.put_owners(to.namespace, self._maker.complete(pending), at=to.at, made_by=to.embedder.stamp)
 
 
-_TEXTS = ("id", "text", "title", "session")
 DOCUMENT_KINDS: tuple[Kind, ...] = ("artifact", "knowledge")
 
 
@@ -290,7 +289,15 @@ def index_documents(
     done = 0
     for document in documents:
         _refuse_unfit(document, done + 1)
-        owner = _owner(document, places.of(document) if document.session else 0)
+        owner = Owner(
+            id=document.id,
+            kind=document.kind,
+            title=" ".join(document.title.split()),
+            tags=tuple(document.tags),
+            session=document.session,
+            position=places.of(document) if document.session else 0,
+            at=document.at,
+        )
         writer.add(writer.prepare(owner, normalise(document.text), "markdown"))
         done += 1
         if progress and done % 256 == 0:
@@ -332,7 +339,7 @@ class _Places:
 
 
 def _refuse_unfit(document: Document, count: int) -> None:
-    for name in _TEXTS:
+    for name in ("id", "text", "title", "session"):
         value = getattr(document, name)
         if not isinstance(value, str):
             raise UsageError(
@@ -348,15 +355,3 @@ def _refuse_unfit(document: Document, count: int) -> None:
     tags: object = document.tags
     if not isinstance(tags, list | tuple) or not all(isinstance(tag, str) for tag in tags):
         raise UsageError(f"the tags of document {document.id!r} are {tags!r}", remedy="give a tuple of texts")
-
-
-def _owner(document: Document, position: int) -> Owner:
-    return Owner(
-        id=document.id,
-        kind=document.kind,
-        title=" ".join(document.title.split()),
-        tags=tuple(document.tags),
-        session=document.session,
-        position=position,
-        at=document.at,
-    )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from commonplace.errors import IndexFaultError
@@ -34,15 +33,6 @@ class ProjectionReport:
     rebuilt: bool
     fault: str
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Goal:
-    """The change to be reached, its token, and whether to begin with nothing."""
-
-    upto: int
-    token: str
-    rebuild: bool
 
 
 def bring_up_to_date(
@@ -80,19 +70,30 @@ def _project(store: Store, index: Index, rebuild: bool, progress: Progress | Non
         fault = generation.fault or _disagreement(store, generation)
     # What follows reads outside the snapshot, which would keep SQLite's write-ahead log growing for minutes. Nothing is
     # ever added to changes up to `upto`: a passage that is deleted meanwhile is absent, and its deletion comes later.
-    goal = _Goal(upto, token, rebuild or bool(fault) or generation.is_wasteful)
+    rebuild = rebuild or bool(fault) or generation.is_wasteful
     added = deleted = 0
-    if goal.rebuild or before < upto:
+
+    def write() -> tuple[int, int]:
+        total = store.counts()["passages"] if rebuild and progress else 0
+        return index.update(
+            store.entries_since(0 if rebuild else before, upto),
+            [] if rebuild else store.deleted_since(before, upto),
+            upto=upto,
+            token=token,
+            rebuild=rebuild,
+            progress=lambda done: progress("indexing passages", done, total) if progress else None,
+        )
+
+    if rebuild or before < upto:
         try:
-            added, deleted = _write(store, index, before, goal, progress)
+            added, deleted = write()
         except IndexFaultError as error:
-            if goal.rebuild:
+            if rebuild:
                 raise
-            goal, fault = replace(goal, rebuild=True), str(error)
-            added, deleted = _write(store, index, before, goal, progress)
+            rebuild, fault = True, str(error)
+            added, deleted = write()
         _give_back_memory()
-    seconds = time.monotonic() - started
-    return ProjectionReport(before, upto, added, deleted, goal.rebuild and upto > 0, fault, seconds)
+    return ProjectionReport(before, upto, added, deleted, rebuild and upto > 0, fault, time.monotonic() - started)
 
 
 def _disagreement(store: Store, generation: Generation) -> str:
@@ -102,24 +103,6 @@ def _disagreement(store: Store, generation: Generation) -> str:
     if generation.token != store.token(generation.change):
         return "belongs to another history of its store"
     return ""
-
-
-def _write(store: Store, index: Index, base: int, goal: _Goal, progress: Progress | None) -> tuple[int, int]:
-    return index.update(
-        store.entries_since(0 if goal.rebuild else base, goal.upto),
-        [] if goal.rebuild else store.deleted_since(base, goal.upto),
-        upto=goal.upto,
-        token=goal.token,
-        rebuild=goal.rebuild,
-        progress=_tell(store, goal.rebuild, progress),
-    )
-
-
-def _tell(store: Store, rebuild: bool, progress: Progress | None) -> Callable[[int], None]:
-    if progress is None:
-        return lambda _done: None
-    total = store.counts()["passages"] if rebuild else 0
-    return lambda done: progress("indexing passages", done, total)
 
 
 def _give_back_memory() -> None:

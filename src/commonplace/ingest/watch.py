@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Self
 
 from commonplace.errors import CommonplaceError, NotFoundError
 from commonplace.ingest.discover import SKIPPED_DIRECTORIES, Look
@@ -34,20 +34,6 @@ LOOKING_SHARE: Final = 0.05
 
 class Stopped(Exception):  # noqa: N818 - it is no error
     """Raised through a run that is to end before it is done."""
-
-
-class Waiting(Protocol):
-    """How time passes for a watch; see `noticing.Alarm`."""
-
-    @property
-    def is_stopped(self) -> bool: ...
-    @property
-    def is_told(self) -> bool: ...
-    def arm(self) -> None: ...
-    def wait(self, most_s: float) -> None: ...
-    def rest(self, seconds: float) -> None: ...
-    def stop(self) -> None: ...
-    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +58,7 @@ class Means:
 
     look: Callable[[], Look]
     index: Callable[[bool], IndexReport]
-    waiting: Waiting
+    waiting: Alarm
     release: Callable[[], None]
     clock: Callable[[], float] = time.monotonic
 
@@ -268,7 +254,7 @@ class Alarm:
     @property
     def is_told(self) -> bool:
         """Whether the system tells of changes now."""
-        return self._listening is not None and self._listening.is_alive
+        return self._listening is not None and self._listening.is_alive()
 
     def arm(self) -> None:
         """Have the system tell of changes at the root as it is now; where it cannot, waits just end."""
@@ -329,7 +315,6 @@ class _Listening:
         self._thread = threading.Thread(target=self._run, name="commonplace-watch", daemon=True)
         self._thread.start()
 
-    @property
     def is_alive(self) -> bool:
         return self._thread.is_alive()
 

@@ -17,7 +17,7 @@ import threading
 import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final
 
@@ -56,52 +56,15 @@ _FUNCTION: Final = re.compile(
 )
 _METHOD: Final = re.compile(r"(?:[\w$<>\[\],.?*&:~]+\s+)*[*&]*([\w$~:#]+)\s*(?:<[^<>()]*>)?\(")
 _NOT_METHODS: Final = frozenset(
-    {
-        "if",
-        "for",
-        "foreach",
-        "while",
-        "switch",
-        "catch",
-        "return",
-        "else",
-        "do",
-        "sizeof",
-        "typeof",
-        "await",
-        "new",
-        "throw",
-        "super",
-        "assert",
-        "elif",
-        "match",
-        "when",
-        "until",
-        "unless",
-        "require",
-        "include",
-        "import",
-        "print",
-        "using",
-        "lock",
-        "with",
-        "yield",
-        "case",
-    }
+    (
+        "if for foreach while switch catch return else do sizeof typeof await new throw super assert elif "
+        "match when until unless require include import print using lock with yield case"
+    ).split()
 )
 _COMMENT: Final = ("//", "/*", "*", "#", "--", ";", "@", "[", "%")
 _CLOSER: Final = re.compile(r"[}\])({]|end\b|else\b|elif\b|except\b|finally\b|catch\b|rescue\b|begin\b|then\b|do\b")
 _MAX_SIGNATURE_LENGTH: Final = 300
 _FILTERING: Final = threading.Lock()
-
-
-def code_sections(text: str, lines: Sequence[str], *, is_python: bool) -> list[Section]:
-    """Return the sections of a source text; a heading is the qualified name, as `LoginService.login`."""
-    if is_python:
-        tree = _parse(text)
-        if tree is not None:
-            return sections_between(_ascending(_python_starts(tree.body, "", 0, lines)), lines)
-    return sections_between(_ascending(_layout_starts(lines)), lines)
 
 
 def _ascending(starts: Iterator[Start]) -> Iterator[Start]:
@@ -261,7 +224,9 @@ def _sections(text: str, lines: Sequence[str], language: Language) -> list[Secti
         case "config":
             return config_sections(lines)
         case "python" | "code":
-            return code_sections(text, lines, is_python=language == "python")
+            tree = _parse(text) if language == "python" else None
+            starts = _layout_starts(lines) if tree is None else _python_starts(tree.body, "", 0, lines)
+            return sections_between(_ascending(starts), lines)
         case "text":
             return sections_between((), lines)
 
@@ -318,29 +283,21 @@ class _Atom:
     seam: int
 
 
+@dataclass(frozen=True, slots=True)
 class _Cutter:
     """Measures and cuts the sections of one text."""
 
-    def __init__(
-        self,
-        text: str,
-        lines: Sequence[str],
-        language: Language,
-        max_tokens: int,
-        overlap: int,
-        count_tokens: CountTokens,
-    ) -> None:
-        self._text = text
-        self._lines = lines
-        self._language = language
-        self._max_tokens = max_tokens
-        self._overlap = overlap
-        self._count_tokens = count_tokens
-        self._offsets: list[int] = []
+    text: str
+    lines: Sequence[str]
+    language: Language
+    max_tokens: int
+    overlap: int
+    count_tokens: CountTokens
+    offsets: list[int] = field(default_factory=list)
 
     def measure(self, section: Section) -> _Part:
         """Return the section without blank lines at its ends, with its cost."""
-        first, last, lines = section.first, section.last, self._lines
+        first, last, lines = section.first, section.last, self.lines
         while first < last and not lines[first].strip():
             first += 1
         while last > first and not lines[last - 1].strip():
@@ -350,45 +307,45 @@ class _Cutter:
 
     def cut(self, part: _Part) -> Iterator[Chunk]:
         """Yield chunks that fit, from a part that does not."""
-        if not self._offsets:
-            self._offsets = [0, *accumulate(len(line) + 1 for line in self._lines)]
+        if not self.offsets:
+            self.offsets.extend((0, *accumulate(len(line) + 1 for line in self.lines)))
         atoms = list(self._atoms(part))
         begin, start = 0, atoms[0].start
         while begin < len(atoms):
-            end = self._end(atoms, begin, self._max_tokens - self._cost(self._text[start : atoms[begin].start]))
+            end = self._end(atoms, begin, self.max_tokens - self._cost(self.text[start : atoms[begin].start]))
             if end == begin:  # the overlap left no room
                 start = atoms[begin].start
-                end = self._end(atoms, begin, max(self._max_tokens, atoms[begin].cost))
+                end = self._end(atoms, begin, max(self.max_tokens, atoms[begin].cost))
             stop = atoms[end - 1].end
-            first, last = (bisect_right(self._offsets, offset) for offset in (start, stop - 1))
-            yield Chunk(self._text[start:stop], first, last, part.heading)
+            first, last = (bisect_right(self.offsets, offset) for offset in (start, stop - 1))
+            yield Chunk(self.text[start:stop], first, last, part.heading)
             start = self._overlap_start(atoms, begin, end)
             begin = end
 
     def _cost(self, text: str) -> int:
-        return max(self._count_tokens(text), -(-len(text) // CHARACTERS_PER_TOKEN)) if text else 0
+        return max(self.count_tokens(text), -(-len(text) // CHARACTERS_PER_TOKEN)) if text else 0
 
     def _atoms(self, part: _Part) -> Iterator[_Atom]:
-        blocks = fenced_blocks(self._lines, part.first, part.last) if self._language == "markdown" else []
+        blocks = fenced_blocks(self.lines, part.first, part.last) if self.language == "markdown" else []
         fenced = dict(blocks)
         number, is_blank = part.first, False
         while number < part.last:
-            start = self._offsets[number]
+            start = self.offsets[number]
             block_last = fenced.get(number, number + 1)
-            end = self._offsets[block_last] - 1
-            cost = self._cost(self._text[start:end])
-            if cost > self._max_tokens and block_last > number + 1:
+            end = self.offsets[block_last] - 1
+            cost = self._cost(self.text[start:end])
+            if cost > self.max_tokens and block_last > number + 1:
                 del fenced[number]
                 continue
-            if self._lines[number].strip():
+            if self.lines[number].strip():
                 seam = 2 if is_blank else 1
-                yield from [_Atom(start, end, cost, seam)] if cost <= self._max_tokens else self._pieces(start, end)
-            is_blank = not self._lines[number].strip()
+                yield from [_Atom(start, end, cost, seam)] if cost <= self.max_tokens else self._pieces(start, end)
+            is_blank = not self.lines[number].strip()
             number = block_last
 
     def _pieces(self, start: int, end: int) -> Iterator[_Atom]:
         """Yield the parts of a line that is over the limit, cut after a sentence, else a word, else anywhere."""
-        text, seam = self._text, 1
+        text, seam = self.text, 1
         while start < end:
             stop = min(end, start + _PIECE_CHARACTERS)
             if stop < end:
@@ -396,7 +353,7 @@ class _Cutter:
                 if stop == min(end, start + _PIECE_CHARACTERS):
                     stop = text.rfind(" ", start + 1, stop) + 1 or stop
             cost = self._cost(text[start:stop])
-            while cost > self._max_tokens and stop > start + 1:
+            while cost > self.max_tokens and stop > start + 1:
                 stop = start + (stop - start) // 2
                 cost = self._cost(text[start:stop])
             if text[start:stop].strip():
@@ -418,22 +375,22 @@ class _Cutter:
 
     def _overlap_start(self, atoms: Sequence[_Atom], begin: int, end: int) -> int:
         """Return from which character the chunk after `end` repeats the one before it."""
-        room, index = self._overlap, end
+        room, index = self.overlap, end
         while index > begin and atoms[index - 1].cost <= room:
             index -= 1
             room -= atoms[index].cost
         if index < end:
             return atoms[index].start
         atom = atoms[end - 1]
-        if self._language in {"python", "code", "config"} or "\n" in self._text[atom.start : atom.end]:
+        if self.language in {"python", "code", "config"} or "\n" in self.text[atom.start : atom.end]:
             return atoms[end].start if end < len(atoms) else atom.end
-        characters = self._overlap * 4
+        characters = self.overlap * 4
         while characters > 0:
             start = max(atom.start, atom.end - characters)
-            start = self._text.find(" ", start, atom.end) + 1
+            start = self.text.find(" ", start, atom.end) + 1
             if start == 0:
                 break
-            if 0 < self._cost(self._text[start : atom.end].strip()) <= self._overlap:
+            if 0 < self._cost(self.text[start : atom.end].strip()) <= self.overlap:
                 return start
             characters //= 2
         return atoms[end].start if end < len(atoms) else atom.end

@@ -42,27 +42,15 @@ _SUFFIXES: Final[dict[Language, str]] = {
         "adb ads cu cuh glsl wgsl"
     ),
 }
-_NAMES: Final[dict[str, Language]] = {
-    "makefile": "config",
-    "gnumakefile": "config",
-    "dockerfile": "config",
-    "containerfile": "config",
-    "justfile": "config",
-    "procfile": "config",
-    "jenkinsfile": "code",
-    "vagrantfile": "code",
-    "rakefile": "code",
-    "gemfile": "code",
-    "cmakelists.txt": "config",
-    "readme": "text",
-    "changelog": "text",
-    "contributing": "text",
-    "authors": "text",
-    "package.json": "config",
-    "tsconfig.json": "config",
-    "composer.json": "config",
-    "deno.json": "config",
+_NAMES: Final[dict[Language, str]] = {
+    "config": (
+        "makefile gnumakefile dockerfile containerfile justfile procfile cmakelists.txt package.json tsconfig.json "
+        "composer.json deno.json"
+    ),
+    "code": "jenkinsfile vagrantfile rakefile gemfile",
+    "text": "readme changelog contributing authors",
 }
+_BY_NAME: Final = {name: language for language, names in _NAMES.items() for name in names.split()}
 
 BY_SUFFIX: Final[dict[str, Language]] = {
     suffix: language for language, suffixes in _SUFFIXES.items() for suffix in suffixes.split()
@@ -73,11 +61,8 @@ BY_SUFFIX: Final[dict[str, Language]] = {
 def language_of(name: str) -> Language | None:
     """Return the language of a file by its name (no directories), or None for a kind that is not indexed unasked."""
     lowered = name.lower()
-    by_name = _NAMES.get(lowered)
-    if by_name is not None:
-        return by_name
     stem, dot, suffix = lowered.rpartition(".")
-    return BY_SUFFIX.get(suffix) if dot and stem else None
+    return _BY_NAME.get(lowered) or (BY_SUFFIX.get(suffix) if dot and stem else None)
 
 
 _PROGRAMMING: Final[dict[str, str]] = {

@@ -15,11 +15,11 @@ import re
 import struct
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.text.tokens import analyse, without_unspaced
 
@@ -300,30 +300,22 @@ def _is_slip(mine: str, other: str) -> bool:
     return short[at + 1 :] == long[at + 1 :] and {short[at], long[at]} <= _VOWELS
 
 
-class Hash(Protocol):
-    """A digest in the making."""
-
-    def digest(self) -> bytes:
-        """Return the digest."""
-        ...
-
-    def hexdigest(self) -> str:
-        """Return the digest in hexadecimal digits."""
-        ...
-
-
-def _own(name: str, *modules: str) -> Callable[..., Hash]:
+def _own(name: str, *modules: str) -> Any:
     """Return a constructor from the first of the interpreter's modules that is there, else from `hashlib`."""
     for module in (*modules, "hashlib"):
         with suppress(ImportError):
-            found: Callable[..., Hash] = getattr(import_module(module), name)
-            return found
+            return getattr(import_module(module), name)
     raise ImportError(f"this Python has no {name}")
 
 
-sha1: Final = _own("sha1", "_sha1")
-sha256: Final = _own("sha256", "_sha2", "_sha256")  # since Python 3.12, and before
-blake2b: Final = _own("blake2b", "_blake2")
+if TYPE_CHECKING:
+    import hashlib
+
+    sha1, sha256, blake2b = hashlib.sha1, hashlib.sha256, hashlib.blake2b
+else:
+    sha1 = _own("sha1", "_sha1")
+    sha256 = _own("sha256", "_sha2", "_sha256")  # since Python 3.12, and before
+    blake2b = _own("blake2b", "_blake2")
 
 
 # 15 minima in bands of 3 (Broder 1997; Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets", 3.4): sets with a

@@ -161,11 +161,8 @@ def written_words(text: str) -> list[str]:
 
 def passage_language(entry: IndexEntry) -> str:
     """Return the language in which a passage is stemmed; see `natural_language`."""
-    return _language_of(entry.title, entry.heading, entry.text)
-
-
-def _language_of(title: str, heading: str, text: str) -> str:
-    return natural_language(f"{title} {heading} {text}" if title not in text else text)
+    text, title = entry.text, entry.title
+    return natural_language(f"{title} {entry.heading} {text}" if title not in text else text)
 
 
 def possible_terms(text: str) -> set[str]:
@@ -174,40 +171,25 @@ def possible_terms(text: str) -> set[str]:
 
 
 def fields_of(entry: IndexEntry, language: str = "") -> dict[str, list[str]]:
-    """Return the terms of a passage by field, for every field of `FIELDS`; see `terms_by_field`.
-
-    Args:
-        language: its `passage_language`, where that is known.
-    """
-    return terms_by_field(
-        language=language,
-        title=entry.title,
-        heading=entry.heading,
-        path=entry.path,
-        text=entry.text,
-        tags=entry.tags,
-        summary=entry.summary,
-    )
-
-
-def terms_by_field(
-    *, title: str, heading: str, path: str, text: str, tags: Iterable[str], summary: str, language: str = ""
-) -> dict[str, list[str]]:
-    """Return the terms under which a passage can be found, by field.
+    """Return the terms under which a passage can be found, by field, for every field of `FIELDS`.
 
     The title field holds the distinct words of title, heading and path, so that a file named after its title does not
     count twice. A summary that the text itself contains is left out. Besides the pairs that `analyse` gives, each
     character of a script without spaces is a term here, so that a query of one character finds it. All fields but the
     path are stemmed in the language of title, heading and text. The name of the programming language stands among the
     tags: who asks for a Python function is answered by every one in Python.
+
+    Args:
+        language: its `passage_language`, where that is known.
     """
-    language = language or _language_of(title, heading, text)
-    named = dict.fromkeys(chain(_indexed(title, language), _indexed(heading, language), _indexed(path, ENGLISH)))
+    language = language or passage_language(entry)
+    named = (*_indexed(entry.title, language), *_indexed(entry.heading, language), *_indexed(entry.path, ENGLISH))
+    programming = _indexed(programming_language(entry.path, entry.text), ENGLISH)
     return {
-        "title": list(named),
-        "content": _indexed(text, language),
-        "tags": [*_indexed(" ".join(tags), language), *_indexed(programming_language(path, text), ENGLISH)],
-        "summary": _indexed(summary, language) if summary and summary not in text else [],
+        "title": list(dict.fromkeys(named)),
+        "content": _indexed(entry.text, language),
+        "tags": [*_indexed(" ".join(entry.tags), language), *programming],
+        "summary": _indexed(entry.summary, language) if entry.summary and entry.summary not in entry.text else [],
     }
 
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.ingest.metadata import Description, describe, find_references, shorten
+from commonplace.ingest.metadata import describe, find_references, shorten
 from commonplace.text.languages import language_of
+from commonplace.types import Owner
 
 
-def about(path: str, text: str = "", known: tuple[str, ...] = ()) -> Description:
-    return describe(text, path, language_of(path.rpartition("/")[2]) or "text", frozenset(known))
+def described(path: str, text: str, known: tuple[str, ...] = ()) -> tuple[Owner, tuple[str, ...]]:
+    owner = Owner(id="a", kind="artifact", path=path)
+    return describe(owner, text, language_of(path.rpartition("/")[2]) or "text", frozenset(known))
+
+
+def about(path: str, text: str = "", known: tuple[str, ...] = ()) -> Owner:
+    return described(path, text, known)[0]
 
 
 @pytest.mark.parametrize(
@@ -65,9 +71,9 @@ def test_front_matter_type_wins() -> None:
 
 def test_an_unknown_front_matter_type_is_reported_and_ignored() -> None:
     """Site generators use the same key for other things."""
-    description = about("docs/a.md", "---\ntype: post\nphase: soon\n---\n")
+    description, faults = described("docs/a.md", "---\ntype: post\nphase: soon\n---\n")
     assert (description.type, description.phase) == ("documentation", "")
-    assert [fault.partition(";")[0] for fault in description.faults] == [
+    assert [fault.partition(";")[0] for fault in faults] == [
         "front matter type 'post' is not one of requirement, architecture, test, code, documentation, research",
         "front matter phase 'soon' is not one of inception, elaboration, construction, transition",
     ]
@@ -166,9 +172,9 @@ def test_a_summary_is_cut_after_a_word_at_500_characters() -> None:
 
 def test_broken_front_matter_is_a_fault_and_the_text_is_described_all_the_same() -> None:
     """A typing mistake must not hide a document."""
-    description = about("docs/a.md", "---\ntitle: [x\n---\n# Heading\n\nText.\n")
+    description, faults = described("docs/a.md", "---\ntitle: [x\n---\n# Heading\n\nText.\n")
     assert (description.title, description.summary) == ("Heading", "Text.")
-    assert description.faults[0].startswith("front matter cannot be read")
+    assert faults[0].startswith("front matter cannot be read")
 
 
 def test_mentions_and_links_become_paths_of_the_project() -> None:

@@ -9,7 +9,8 @@ import pytest
 from commonplace.text import tokens
 from commonplace.text.languages import natural_language
 from commonplace.text.query import analyse_query
-from commonplace.text.tokens import FIELDS, MAX_TERM_LENGTH, analyse, clear_cache, many_words, terms_by_field
+from commonplace.text.tokens import FIELDS, MAX_TERM_LENGTH, analyse, clear_cache, fields_of, many_words
+from commonplace.types import IndexEntry
 
 
 @pytest.mark.parametrize(
@@ -104,9 +105,14 @@ def test_analysis_is_the_same_before_and_after_the_cache_was_cleared_and_in_ever
     assert results == [expected] * 20
 
 
+def entry(
+    *, title: str = "", heading: str = "", path: str = "", text: str = "", summary: str = "", tags: tuple[str, ...] = ()
+) -> IndexEntry:
+    return IndexEntry(1, 1, "n", "artifact", "", "", tags, title, path, heading, summary, text, b"", b"")
+
+
 def fields(**values: str) -> dict[str, list[str]]:
-    given = {"title": "", "heading": "", "path": "", "text": "", "summary": ""} | values
-    return terms_by_field(**given, tags=("Red Tape", "x"))
+    return fields_of(entry(tags=("Red Tape", "x"), **values))
 
 
 def test_fields_are_exactly_those_with_weights() -> None:
@@ -166,7 +172,7 @@ def test_few_words_are_kept_except_while_many_are_to_come() -> None:
 )
 def test_code_is_found_by_the_name_of_its_language(path: str, text: str, names: list[str]) -> None:
     """Who asks for a Python function is answered by one that does not say "Python"."""
-    assert terms_by_field(title="", heading="", path=path, text=text, tags=(), summary="")["tags"] == names
+    assert fields_of(entry(path=path, text=text))["tags"] == names
 
 
 @pytest.mark.parametrize(
