@@ -18,6 +18,7 @@ import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 
@@ -178,7 +179,7 @@ def decoded(part: str) -> bytes:
 _WORD: Final = "[A-Za-z0-9_-]"
 _ALNUM: Final = "[A-Za-z0-9]"
 _HEX: Final = "[0-9a-f]"
-_UUID: Final = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
+
 _FREE: Final = "(?<![A-Za-z0-9].)"
 _APART: Final = "(?<![A-Za-z0-9_-].)"
 """What may not stand before a token, looked for behind its first character."""
@@ -186,76 +187,9 @@ _SNOWFLAKE: Final = "[MNO][DTjz][AEIMQUYcgk][w-z0-5]"
 """Three digits in base64, as which a Discord bot's token begins with its number."""
 _BOT: Final = rf"(?:{_SNOWFLAKE}){{4,5}}[A-Za-z0-9]{{0,4}}\.{_WORD}{{6,7}}\.{_WORD}{{27,40}}+"
 
-VENDORS: Final = (
-    ("Adafruit", ("aio_",), f"{_ALNUM}{{28}}"),
-    ("Airtable", ("pat",), rf"{_ALNUM}{{14}}\.{_HEX}{{64}}"),
-    ("Alibaba Cloud", ("LTAI",), f"{_ALNUM}{{16,26}}"),
-    ("Atlassian", ("ATATT3", "ATCTT3"), f"{_WORD}{{40,}}+(?:=[0-9A-F]{{8}})?"),
-    ("Bitbucket", ("ATBB",), f"{_ALNUM}{{32}}"),
-    ("Brevo", ("xkeysib-", "xsmtpsib-"), f"{_HEX}{{64}}-{_ALNUM}{{16}}"),
-    ("Buildkite", ("bkua_",), f"{_HEX}{{40}}"),
-    ("Cerebras", ("csk-",), f"{_ALNUM}{{40,}}+"),
-    ("CircleCI", ("CCIPAT_", "CCIPRJ_"), f"{_ALNUM}{{20,24}}_{_HEX}{{40}}"),
-    ("Clojars", ("CLOJARS_",), "[a-z0-9]{60}"),
-    ("Cloudflare", ("cfk_", "cfut_", "cfat_", "v1.0-"), f"{_ALNUM}{{40,}}+|{_HEX}{{24}}-{_HEX}{{140,}}+"),
-    ("Contentful", ("CFPAT-",), f"{_WORD}{{40,}}+"),
-    ("Databricks", ("dapi",), f"{_HEX}{{32}}(?:-[0-9]{{1,2}})?"),
-    ("DigitalOcean", ("dop_v1_", "doo_v1_", "dor_v1_"), f"{_HEX}{{64}}"),
-    ("Docker", ("dckr_pat_", "dckr_oat_"), f"{_WORD}{{27,}}+"),
-    ("Doppler", ("dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim."), rf"(?:{_WORD}{{1,40}}\.)?{_ALNUM}{{40,}}+"),
-    ("Duffel", ("duffel_live_", "duffel_test_"), f"{_WORD}{{40,}}+"),
-    ("Dynatrace", ("dt0c01.", "dt0s01."), r"[A-Z2-7]{8,24}\.[A-Z2-7]{64}"),
-    ("E2B", ("e2b_",), f"{_HEX}{{40}}"),
-    ("EasyPost", ("EZAK", "EZTK"), f"{_ALNUM}{{54}}"),
-    ("Figma", ("figd_",), f"{_WORD}{{40,}}+"),
-    ("Fireworks", ("fw_",), f"{_ALNUM}{{22,24}}"),
-    ("Flutterwave", ("FLWSECK-", "FLWSECK_TEST-"), f"{_ALNUM}{{32}}-X|{_ALNUM}{{32}}"),
-    ("Fly", ("fo1_",), f"{_WORD}{{43}}"),
-    ("Grafana", ("glsa_", "glc_"), f"{_ALNUM}{{32}}_[0-9A-Fa-f]{{8}}|[A-Za-z0-9+/]{{32,}}+={{0,2}}"),
-    ("Groq", ("gsk_",), f"{_ALNUM}{{40,}}+"),
-    ("HashiCorp Vault", ("hvs.", "hvb.", "hvr."), f"{_WORD}{{24,}}+"),
-    ("Heroku", ("HRKU-",), f"{_WORD}{{36,}}+"),
-    ("HubSpot", ("pat-na1-", "pat-na2-", "pat-eu1-", "pat-ap1-"), _UUID),
-    ("Jina", ("jina_",), f"{_WORD}{{50,}}+"),
-    ("JFrog", ("AKCp",), f"{_ALNUM}{{69,}}+"),
-    ("LangSmith", ("lsv2_pt_", "lsv2_sk_"), f"{_HEX}{{32}}_{_HEX}{{10}}"),
-    ("Linear", ("lin_api_", "lin_oauth_"), f"{_ALNUM}{{32,}}+"),
-    ("Mailgun", ("key-",), f"{_HEX}{{32}}"),
-    ("MailerSend", ("mlsn.",), f"{_HEX}{{64}}"),
-    ("Mapbox", ("sk.eyJ",), rf"{_WORD}{{20,}}+\.{_WORD}{{20,}}+"),
-    ("Neon", ("napi_",), f"{_ALNUM}{{40,}}+"),
-    ("Netlify", ("nfp_",), f"{_ALNUM}{{36}}"),
-    ("New Relic", ("NRAK-", "NRII-"), f"{_WORD}{{27,32}}+"),
-    ("Notion", ("ntn_", "secret_"), f"{_ALNUM}{{40,}}+"),
-    ("NuGet", ("oy2",), "[a-z0-9]{43}"),
-    ("NVIDIA", ("nvapi-",), f"{_WORD}{{60,}}+"),
-    ("1Password", ("ops_eyJ",), "[A-Za-z0-9+/]{100,}+={0,2}"),
-    ("Perplexity", ("pplx-",), f"{_ALNUM}{{40,}}+"),
-    ("Pinecone", ("pcsk_",), "[A-Za-z0-9_]{50,}+"),
-    ("PlanetScale", ("pscale_tkn_", "pscale_pw_", "pscale_oauth_"), "[A-Za-z0-9_.=-]{32,64}+"),
-    ("PostHog", ("phx_",), f"{_ALNUM}{{40,}}+"),
-    ("Postman", ("PMAK-",), f"{_HEX}{{24}}-{_HEX}{{34}}"),
-    ("Prefect", ("pnu_",), f"{_ALNUM}{{36}}"),
-    ("Pulumi", ("pul-",), f"{_HEX}{{40}}"),
-    ("Razorpay", ("rzp_live_", "rzp_test_"), f"{_ALNUM}{{14}}"),
-    ("ReadMe", ("rdme_",), "[a-z0-9]{70}"),
-    ("Replicate", ("r8_",), f"{_ALNUM}{{37}}"),
-    ("Resend", ("re_",), f"{_ALNUM}{{8}}_{_ALNUM}{{20,24}}"),
-    ("RubyGems", ("rubygems_",), f"{_HEX}{{48}}"),
-    ("Sentry", ("sntryu_", "sntrys_"), f"{_HEX}{{64}}|eyJ[A-Za-z0-9+/]{{20,}}+={{0,2}}_[A-Za-z0-9+/]{{43}}"),
-    ("Shippo", ("shippo_live_", "shippo_test_"), f"{_HEX}{{40}}"),
-    ("Shopify", ("shpat_", "shpca_", "shppa_", "shpss_"), "[0-9a-fA-F]{32}"),
-    ("SonarQube", ("squ_", "sqp_", "sqa_"), f"{_HEX}{{40}}"),
-    ("Sourcegraph", ("sgp_",), f"(?:{_HEX}{{16}}_|local_)?{_HEX}{{40}}"),
-    ("Square", ("sq0atp-", "sq0csp-"), f"{_WORD}{{22,43}}+"),
-    ("Supabase", ("sbp_", "sb_secret_"), f"{_HEX}{{40}}|{_WORD}{{20,}}+"),
-    ("Tailscale", ("tskey-",), f"[a-z]{{3,8}}-{_ALNUM}{{8,24}}-{_ALNUM}{{16,}}+"),
-    ("Tavily", ("tvly-",), f"(?:dev-|prod-)?{_WORD}{{28,}}+"),
-    ("Together", ("tgp_v1_",), f"{_WORD}{{40,}}+"),
-    ("Typeform", ("tfp_",), f"{_WORD}{{40,}}+"),
-    ("Vercel", ("vcp_", "vci_", "vca_", "vcr_", "vck_"), f"{_WORD}{{40,}}+"),
-    ("WakaTime", ("waka_",), _UUID),
-    ("xAI", ("xai-",), f"{_ALNUM}{{60,}}+"),
+_LINES: Final = Path(__file__).with_name("vendors.txt").read_text(encoding="utf-8").splitlines()[1:]
+VENDORS: Final = tuple(
+    (name, tuple(prefixes.split()), rest) for name, prefixes, rest in (line.split("\t") for line in _LINES)
 )
 """Vendors of which the keys have prefixes of their own: name, prefixes, and what follows them."""
 

@@ -20,7 +20,7 @@ from commonplace.ingest.passages import Destination, Limits
 from commonplace.ingest.read import Refusal
 from commonplace.logs import attach, detach
 from commonplace.models.hashing import HashingEmbedder
-from commonplace.types import FileStamp, OwnerWrite
+from commonplace.types import FileStamp, Owner, OwnerWrite
 
 
 def test_a_file_becomes_an_artifact_with_its_metadata_and_passages(project: Project) -> None:
@@ -345,10 +345,10 @@ def test_a_file_that_breaks_our_own_code_is_reported_with_a_traceback(
     project.write("b.md")
     real = artifacts.describe
 
-    def describe(text: str, *rest: object) -> object:
+    def describe(owner: Owner, text: str, *rest: object) -> object:
         if "poison" in text:
             raise ZeroDivisionError("division by zero")
-        return real(text, *rest)  # type: ignore[arg-type]
+        return real(owner, text, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(artifacts, "describe", describe)
     handler = attach(tmp_path / "logs", level="error")
@@ -422,10 +422,10 @@ def test_an_interruption_leaves_whole_files_and_the_next_run_completes(
     project.limits = Limits(batch_owners=2)
     real = artifacts.describe
 
-    def describe(text: str, path: str, *rest: object) -> object:
-        if path == "5.md":
+    def describe(owner: Owner, *rest: object) -> object:
+        if owner.path == "5.md":
             raise KeyboardInterrupt
-        return real(text, path, *rest)  # type: ignore[arg-type]
+        return real(owner, *rest)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(artifacts, "describe", describe)

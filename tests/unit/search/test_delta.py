@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.contract.stores import BACKENDS
+from tests.reference_store.bm25 import score
 from tests.unit.search.notebook import NAMESPACE, Notebook, notebook
 
 from commonplace.index.contract import LexicalStatistics
-from commonplace.ranking.bm25 import score
 from commonplace.search.delta import TailTerms
 from commonplace.text.tokens import FIELDS, fields_of
 from commonplace.types import Document, Filter, IndexEntry

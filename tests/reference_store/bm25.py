@@ -1,0 +1,49 @@
+"""BM25 of one text, written out: what the index and the tail must agree with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+
+from commonplace.ranking.bm25 import K1, B, rarity
+
+
+def saturation(count: int, length: int, mean_length: float, *, k1: float = K1, b: float = B) -> float:
+    """Return what `count` occurrences in a field of `length` terms are worth, from 0 up to k1 + 1.
+
+    A mean length of 0 (nothing indexed yet) leaves the length out of account.
+    """
+    relative_length = length / mean_length if mean_length > 0 else 1.0
+    return count * (k1 + 1.0) / (count + k1 * (1.0 - b + b * relative_length))
+
+
+def score(
+    terms: Collection[str],
+    fields: Mapping[str, Sequence[str]],
+    *,
+    weights: Mapping[str, float],
+    documents: int,
+    mean_lengths: Mapping[str, float],
+    frequencies: Mapping[str, Mapping[str, int]],
+) -> float:
+    """Return the BM25 score of one text: 0.0 when it holds none of the terms.
+
+    Args:
+        terms: analysed query terms; one that appears twice counts twice.
+        fields: the text's analysed terms by field.
+        weights: by field; fields without a weight do not count.
+        documents: number of texts that the statistics speak of.
+        mean_lengths: mean number of terms by field.
+        frequencies: by field, how many texts hold a term; a term that is absent is held by none.
+    """
+    wanted = Counter(terms)
+    rarities = {term: rarity(term, documents, frequencies) for term in wanted}
+    total = 0.0
+    for field, weight in weights.items():
+        held = fields.get(field, ())
+        counts = Counter(held)
+        mean_length = mean_lengths.get(field, 0.0)
+        for term, times in wanted.items():
+            if counts[term]:
+                total += times * weight * rarities[term] * saturation(counts[term], len(held), mean_length)
+    return total
