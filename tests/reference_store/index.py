@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.reference_store import bm25
 
 from commonplace.index.contract import LexicalStatistics, Scope, Scored
 from commonplace.index.dense import best
 from commonplace.index.lexical import MAX_TERMS
-from commonplace.ranking import bm25
 from commonplace.ranking.arrays import within
 from commonplace.text.languages import ENGLISH
 from commonplace.text.query import edits

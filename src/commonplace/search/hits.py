@@ -21,8 +21,7 @@ from commonplace.search.result import Candidate, HeldBack, Reason, Trace, refere
 from commonplace.search.signals import COVERAGE, DENSE, LATE, LEXICAL, WORDS, Candidates
 from commonplace.text.languages import PROSE, language_of
 from commonplace.text.markdown import heading_slug
-from commonplace.types import Hit, Owner, Passage, StoredMemory
-from commonplace.types.knowledge import StoredKnowledge
+from commonplace.types import Hit, Owner, StoredMemory
 
 if TYPE_CHECKING:
     from commonplace.store.store import Store
@@ -30,32 +29,18 @@ if TYPE_CHECKING:
 _APART = "\n\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """What the store holds of some passages, by number: `memories` and `knowledge` have the numbers of their owners.
+class _Held:
+    """What the store holds of some passages and owners, by number."""
 
-    `unnamed` are the passages whose heading does not name one section.
-    """
-
-    passages: Mapping[int, Passage]
-    owners: Mapping[int, Owner]
-    memories: Mapping[int, StoredMemory]
-    knowledge: Mapping[int, StoredKnowledge]
-    unnamed: Collection[int] = ()
-
-
-def read(store: Store, namespace: str, passages: Sequence[int], owners: Sequence[int]) -> Held:
-    """Return what hits are made of."""
-    found = store.owners(namespace, owners)
-    memories = [number for number, owner in found.items() if owner.kind == "memory"]
-    items = [number for number, owner in found.items() if owner.kind == "knowledge"]
-    return Held(
-        store.passages(namespace, passages),
-        found,
-        store.memory_records(namespace, memories) if memories else {},
-        store.knowledge(namespace).of_numbers(items) if items else {},
-        store.repeated_headings(namespace, passages) if any(map(_is_prose, found.values())) else (),
-    )
+    def __init__(self, store: Store, namespace: str, passages: Sequence[int], owners: Sequence[int]) -> None:
+        self.passages = store.passages(namespace, passages)
+        self.owners = store.owners(namespace, owners)
+        memories, items = ([n for n, o in self.owners.items() if o.kind == kind] for kind in ("memory", "knowledge"))
+        self.memories = store.memory_records(namespace, memories) if memories else {}
+        self.knowledge = store.knowledge(namespace).of_numbers(items) if items else {}
+        has_prose = any(map(_is_prose, self.owners.values()))
+        # Passages whose heading does not name one section.
+        self.unnamed = store.repeated_headings(namespace, passages) if has_prose else ()
 
 
 def _is_prose(owner: Owner) -> bool:
@@ -63,7 +48,7 @@ def _is_prose(owner: Owner) -> bool:
 
 
 def _hit(
-    held: Held, number: int, owner_number: int, score: float, probability: float, signals: Mapping[str, float]
+    held: _Held, number: int, owner_number: int, score: float, probability: float, signals: Mapping[str, float]
 ) -> Hit | None:
     """Return the hit of a passage, None where the store does not have it any more."""
     passage, owner, memory = held.passages.get(number), held.owners.get(owner_number), held.memories.get(owner_number)
@@ -224,7 +209,7 @@ def _made(
     numbers, owners = ranking.candidates.numbers, ranking.candidates.owners
     newest = {place: newer[0] for place in places.values() if (newer := ranking.newer.get(place))}
     named = distinct(owners[[*places.values(), *newest.values()]])
-    held = read(store, request.namespace, numbers[list(places.values())].tolist(), named.tolist())
+    held = _Held(store, request.namespace, numbers[list(places.values())].tolist(), named.tolist())
     made: dict[int, Hit] = {}
     for rank, place in places.items():
         signals = _raw(ranking, place)

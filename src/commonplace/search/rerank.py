@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -43,13 +43,12 @@ def rerank(result: SearchResult, reranking: Reranking) -> SearchResult:
     except ProviderError as error:
         notice = f"the hits stand in the order of the first stages, for {reranking.name} did not re-rank them: {error}"
         return replace(_cut(result, hits[:limit], begun), degraded=True, notices=(*result.notices, notice))
-    ordered = [_rescored(hits[each.index], each.score) for each in order]
-    return replace(_cut(result, tuple(ordered[:limit]), begun), reranked_by=reranking.name)
-
-
-def _rescored(hit: Hit, score: float) -> Hit:
-    signals: Mapping[str, float] = {**hit.signals, FIRST_STAGE: hit.score, RERANK: score}
-    return replace(hit, score=score, signals=signals)
+    ordered = []
+    for each in order[:limit]:
+        hit = hits[each.index]
+        signals = {**hit.signals, FIRST_STAGE: hit.score, RERANK: each.score}
+        ordered.append(replace(hit, score=each.score, signals=signals))
+    return replace(_cut(result, tuple(ordered), begun), reranked_by=reranking.name)
 
 
 def _cut(result: SearchResult, hits: tuple[Hit, ...], begun: float) -> SearchResult:

@@ -75,15 +75,16 @@ class SearchResult:
     @property
     def held_back(self) -> int:
         """How many memories, artifacts and knowledge items were ranked but lie below the floor."""
-        others = () if self.in_process is None else (self.in_process,)
-        return sum(each.trace.held_back.owners for each in (self, *others))
+        return sum(each.owners for each in self._held_back)
 
     @property
     def best_held_back(self) -> float | None:
         """The best score among what is held back, None where nothing is."""
-        others = () if self.in_process is None else (self.in_process,)
-        best = [each.trace.held_back.best for each in (self, *others)]
-        return max((score for score in best if score is not None), default=None)
+        return max((each.best for each in self._held_back if each.best is not None), default=None)
+
+    @property
+    def _held_back(self) -> list[HeldBack]:
+        return [each.trace.held_back for each in (self, self.in_process) if each is not None]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; `agent_type` and `phase` are null where unused."""

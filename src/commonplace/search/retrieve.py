@@ -34,7 +34,7 @@ from commonplace.search.rank import (
     order,
     together,
 )
-from commonplace.search.request import FadingRule, PreparedQuery, Request, prepare
+from commonplace.search.request import PreparedQuery, Request, prepare
 from commonplace.search.result import SearchResult
 from commonplace.search.signals import (
     DENSE,
@@ -62,34 +62,13 @@ from commonplace.search.time import (
 from commonplace.store.graph_rules import is_reserved
 from commonplace.text.query import analyse_query, respelled, slips
 from commonplace.text.tokens import fields_of
-from commonplace.types import GRAPH_KINDS, KINDS, Filter, IndexEntry, MemoryRecord, Stage, TokenEntry
+from commonplace.types import GRAPH_KINDS, KINDS, Filter, IndexEntry, Stage, TokenEntry
 
 if TYPE_CHECKING:
     from commonplace.index.generations import Generation, Index
     from commonplace.models.contract import Embedder
     from commonplace.models.static import StaticEmbedder
     from commonplace.store.store import Store
-
-
-def retentions(
-    store: Store, namespace: str, owners: NDArray[np.int64], rule: FadingRule, now: float
-) -> NDArray[np.float32]:
-    """Return the retention of each candidate's owner, 0–1, float32, the shape of `owners`.
-
-    What is no memory does not fade and is neither favoured nor held back: it gets the mean of the memories.
-    """
-    memories = store.memory_records(namespace, distinct(owners).tolist())
-    half_lives = dict(rule.half_lives)
-    known = {number: _retention(memory.record, rule, half_lives, now) for number, memory in memories.items()}
-    mean = sum(known.values()) / max(1, len(known))
-    return np.array([known.get(number, mean) for number in owners.tolist()], dtype=np.float32)
-
-
-def _retention(record: MemoryRecord, rule: FadingRule, half_lives: dict[str, float], now: float) -> float:
-    if record.tier == "long":
-        return 1.0
-    half_life = half_lives.get(record.category)
-    return retention(record.use_count, age(record.last_used, now), record.strength, rule.curve, half_life)
 
 
 QUERY_CACHE = Bounds(max_entries=5_000, max_bytes=1 << 18, ttl_s=30 * 60)
@@ -122,7 +101,7 @@ class _Clock:
     """Collects the stages of one search."""
 
     started: float = field(default_factory=time.perf_counter)
-    stages: list[Stage] = field(default_factory=list)
+    stages: dict[str, Stage] = field(default_factory=dict)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[list[int]]:
@@ -130,16 +109,9 @@ class _Clock:
         counted: list[int] = []
         begun = time.perf_counter()
         yield counted
-        stage = Stage(name, sum(counted), (time.perf_counter() - begun) * 1000)
-        for place, earlier in enumerate(self.stages):
-            if earlier.name == name:
-                self.stages[place] = Stage(name, earlier.candidates + stage.candidates, earlier.ms + stage.ms)
-                return
-        self.stages.append(stage)
-
-    @property
-    def total_ms(self) -> int:
-        return round((time.perf_counter() - self.started) * 1000)
+        before = self.stages.get(name, Stage(name, 0, 0.0))
+        spent_ms = (time.perf_counter() - begun) * 1000
+        self.stages[name] = Stage(name, before.candidates + sum(counted), before.ms + spent_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +191,8 @@ class Searcher:
             method=request.method,
             wanted=request.wanted,
             hits=hits,
-            stages=tuple(clock.stages),
-            latency_ms=clock.total_ms,
+            stages=tuple(clock.stages.values()),
+            latency_ms=round((time.perf_counter() - clock.started) * 1000),
             degraded=degraded or bool(ranking.fault),
             notices=(*notices, *([_BY_WORDS.format(ranking.fault)] if ranking.fault else [])),
             trace=trace,
@@ -416,9 +388,21 @@ class Searcher:
         return dated, passages
 
     def _retention(self, request: Request, candidates: Candidates) -> NDArray[np.float32] | None:
-        if not request.retention_weight or request.now is None or request.method != "two-stage":
+        """Return the retention of each candidate's owner, 0–1, float32, shape (n,); None where it has no weight.
+
+        What is no memory does not fade and is neither favoured nor held back: it gets the mean of the memories.
+        """
+        now, rule, half_lives = request.now, request.fading, dict(request.fading.half_lives)
+        if not request.retention_weight or now is None or request.method != "two-stage":
             return None
-        return retentions(self._store, request.namespace, candidates.owners, request.fading, request.now)
+        known: dict[int, float] = {}
+        memories = self._store.memory_records(request.namespace, distinct(candidates.owners).tolist())
+        for number, record in ((number, memory.record) for number, memory in memories.items()):
+            elapsed, half_life = age(record.last_used, now), half_lives.get(record.category)
+            kept = retention(record.use_count, elapsed, record.strength, rule.curve, half_life)
+            known[number] = 1.0 if record.tier == "long" else kept
+        mean = sum(known.values()) / max(1, len(known))
+        return np.array([known.get(number, mean) for number in candidates.owners.tolist()], dtype=np.float32)
 
     def _recall(self, run: _Run, phrasing: Phrasing, spaces: Sequence[int]) -> None:
         """Find in the index what lexical and dense recall bring."""
