@@ -12,7 +12,7 @@ from tests.reference_store.index import ExactDenseIndex, ExactLexicalIndex
 
 from commonplace.index.contract import Scope
 from commonplace.index.generations import Index
-from commonplace.text.tokens import analyse, fields_of
+from commonplace.text.tokens import analyse, fields_of, passage_language
 from commonplace.types import Embedding, Filter, IndexEntry
 
 WORDS = ["apple", "pear", "plum", "loginService", "猫", "黑猫", "the", "\ud800", ""]
@@ -81,6 +81,6 @@ def test_terms_of_any_text_hold_no_whitespace_and_can_be_encoded(text: str) -> N
 
 @given(st.text(st.characters(categories=["L", "N", "M", "P", "Z"]), max_size=100))
 def test_whatever_a_text_is_asked_for_by_its_own_words_is_indexed(text: str) -> None:
-    """A query made of the text itself must find it."""
-    fields = fields_of(IndexEntry(1, 1, "n", "memory", "", "", (), "", "", "", "", text, b"", b""))
-    assert set(analyse(text)) <= set(fields["content"])
+    """A query made of the text itself must find it, analysed in the language of what is searched."""
+    entry = IndexEntry(1, 1, "n", "memory", "", "", (), "", "", "", "", text, b"", b"")
+    assert set(analyse(text, passage_language(entry))) <= set(fields_of(entry)["content"])
