@@ -70,15 +70,11 @@ def index_root(
     at.
 
     Args:
-        destination: where the passages go.
-        selection: which files.
-        force: read, cut and embed every file, changed or not.
         spares_all: where no file is chosen any more, do not take that for the deletion of all that were indexed.
         keep_most: refuse to remove more than half of what is indexed below the root.
         progress: called with a phrase, the files done and the files found.
         stored: called with how many of the files found the store holds or does not want, and how many were found:
             before many new ones, after each transaction, and when the run is interrupted.
-        clock: nanoseconds since the epoch.
 
     Returns:
         A report. A file that cannot be used is counted in `skipped` or named in `problems`; none is fatal.

@@ -58,7 +58,6 @@ class Selection:
             it is None.
         root: the directory to walk, or one file.
         include: globs relative to `root`, as in .gitignore; None means the usual kinds of text in a project.
-        max_file_bytes: larger files are passed over.
         excluded: directories that are never entered, such as the store's own; they need not exist. A root in one is an
             error.
     """
@@ -86,8 +85,6 @@ class Discovery:
 
     Attributes:
         root: the selection's root in the form of an artifact path; "." is the project itself.
-        files: sorted by path.
-        skipped: how many files were passed over, by reason.
         refused: artifact paths of files and directories that no indexing from above takes, whatever its globs.
         unseen: artifact paths of files and directories that could not be looked at: unknown, not gone.
         unmatched: globs that no file matched which may be indexed.
@@ -309,9 +306,6 @@ class Look:
     """What was chosen at one time; equal looks are the same files.
 
     Attributes:
-        files: how many.
-        digest: of their paths, sizes and times.
-        devices: the file systems that hold them.
         root: device and inode of the root.
         seconds: how long it took; it is not compared.
     """
@@ -324,12 +318,7 @@ class Look:
 
 
 def look(selection: Selection, clock: Callable[[], float] = time.perf_counter) -> Look:
-    """Look at the files of a selection.
-
-    Raises:
-        NotFoundError: there is nothing at its root.
-        UsageError: a glob is not valid, or the root is never indexed.
-    """
+    """Look at the files of a selection."""
     begun = clock()
     found = discover(selection)
     digest, directories = 0, set()

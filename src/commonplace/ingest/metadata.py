@@ -44,14 +44,7 @@ _PYTHON_ROOTS: Final = ("src", "lib")
 
 
 def find_references(text: str, path: str, language: Language, known: Collection[str]) -> tuple[str, ...]:
-    """Return the references of a text in order of appearance, each once.
-
-    Args:
-        text: all of it.
-        path: the artifact's own path; it is never its own reference.
-        language: decides what is looked for.
-        known: artifact paths that exist, fast to ask for membership.
-    """
+    """Return the references of a text in order of appearance, each once."""
     found: dict[str, None] = {}
     for reference in _all(text, path, language, known):
         if reference and reference != path:
@@ -200,8 +193,6 @@ def describe(owner: Owner, text: str, language: Language, known: Collection[str]
 
     Args:
         owner: with its path, posix and relative to the project.
-        text: all of it, with newlines only.
-        language: as `language_of` says, or "text".
         known: the artifact paths that references may be resolved to.
     """
     path = owner.path

@@ -52,7 +52,6 @@ class Destination:
 
     Attributes:
         store: its embedding stamp must be the embedder's already.
-        after_batch: called after each transaction.
         tokenize: the WordPiece ids of a text, uint16, shape (n,); those of two lines are the two lines' ids.
         at: from when on what is written counts as known, seconds since the epoch.
         renew: returns the destination anew, with the store's embedder of now.
@@ -208,11 +207,7 @@ class PassageMaker:
 
 
 class PassageWriter:
-    """Collects owners and writes them when a batch is full; call `flush` at the end. Secrets are replaced on the way.
-
-    Attributes:
-        passages: how many were written so far.
-    """
+    """Collects owners and writes them when a batch is full; call `flush` at the end. Secrets are replaced on the way."""
 
     def __init__(self, destination: Destination) -> None:
         self._destination = destination

@@ -20,8 +20,6 @@ class ProjectionReport:
     """What was done to the index.
 
     Attributes:
-        before, after: the change numbers it held and holds.
-        added, deleted: numbers of passages.
         rebuilt: it was made anew from a store that held something.
         fault: why it was rebuilt, a clause that continues "the index …", or "".
     """
@@ -46,9 +44,6 @@ def bring_up_to_date(
 
     Returns:
         What was done, or None if another process holds the index.
-
-    Raises:
-        StoreError: the store cannot be read or the index cannot be written.
     """
     if not index.claim(timeout_s):
         return None

@@ -37,11 +37,7 @@ class Refusal:
 
 
 def read_bytes(location: str, limit: int) -> tuple[bytes, FileStamp] | Refusal:
-    """Read a file and stamp it; the stamp's size and time are from before the reading, its hash is of what was read.
-
-    Raises:
-        OSError: the file cannot be opened or read.
-    """
+    """Read a file and stamp it; the stamp's size and time are from before the reading, its hash is of what was read."""
     # A file may have become a pipe since it was found; O_NONBLOCK keeps the open from waiting for its writer.
     descriptor = os.open(location, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:

@@ -102,8 +102,6 @@ class Ranking:
         weights: what each part weighs, by name; float32, shape (n,).
         odds: log-odds of relevance; float32, shape (n,).
         evidence: what each signal weighs in them, by name; float32, shape (n,).
-        passages: how many there are to choose from.
-        asked: the times that the query names.
         fault: why meaning had no part in it; "" where it had.
         newer: of candidates that are memories, by index, those that may have overtaken them, newest first.
     """
@@ -160,7 +158,6 @@ class Context:
     """What orders candidates besides their own signals.
 
     Attributes:
-        beside: which passages are next to each other in a session.
         dated: the memories of the times that the query names; None where it names none.
         retention: of each candidate, 0–1, float32, shape (n,); None where it has no weight.
         passages: how many there are to choose from.
@@ -509,12 +506,7 @@ def competitors(dated: Dated) -> dict[int, tuple[int, ...]]:
 
 
 def placed(order: Sequence[int], newer: Mapping[int, Sequence[int]]) -> list[tuple[int, int | None]]:
-    """Return the candidates of an order, each after what is newer than it, with the older one it was moved before.
-
-    Args:
-        order: indices of candidates, best first.
-        newer: of some of them, the indices of their newer competitors, newest first.
-    """
+    """Return the candidates of an order, each after what is newer than it, with the older one it was moved before."""
     known, done = set(order), set()
     result: list[tuple[int, int | None]] = []
     for place in order:

@@ -42,7 +42,6 @@ class SearchResult:
 
     Attributes:
         hits: at most as many as asked for; empty when nothing is relevant.
-        stages: recall and ranking, in the order in which they ran.
         degraded: True when a part of the search could not be used; `notices` says which.
         notices: one sentence each, for people.
         trace: the candidates behind the hits, for `why`.
@@ -51,7 +50,6 @@ class SearchResult:
         agent: whose strategy chose, "" where nobody's did.
         calibrated: False where an embedder made the vectors that nothing was fitted for: probabilities then rest on
             words and late interaction alone.
-        also: the further phrasings that were searched for.
         corrected: the query that was searched for instead, since of its own words none was known; "" where none was.
     """
 
@@ -279,10 +277,8 @@ class Trace:
     Attributes:
         make: returns `candidates`; most searches are never explained.
         terms: the words of the query as the lexical index reads them, the terms of each; the first is the English one.
-        min_score: the cut that applied.
         numbers: passage number of each hit, by hit id.
         times: the times that the query names, as they were understood.
-        passages: how many there were to choose from.
         moved: of hits that stand before an older one which they may have overtaken, the id of that one, by their ids.
     """
 
@@ -338,10 +334,7 @@ class Receipt:
         reranked_by: who re-ranked the hits, "" where nobody did; `score` is then theirs.
         matched_terms: the words of the query that the passage holds, as they stand in the query; of an identifier its
             parts too.
-        missing_terms: those that it does not.
-        rejected: what else was considered, best first.
         probability: how likely the hit is relevant, 0–1.
-        confidence: the word for it.
         stands_before: the id of the older hit before which this newer one was moved, "" where it was not.
         superseded_by: the id of the newer memory that may have overtaken it; None without any.
     """

@@ -40,8 +40,6 @@ class RetrievalSummary:
         first, last: when the first and last of the searches ran, seconds since the epoch; None without any.
         nothing: the share of searches that found nothing, 0–1; 0 without searches.
         degraded: the share of searches of which a part could not be used.
-        agents: how many searches went by the strategy of which agent.
-        methods: by name.
         most_found: paths of artifacts and how many searches found them, most first, ties by path.
         uses: how often something was opened or touched that a search had found before.
         followed: the share of the searches that found something of which something was used later.

@@ -119,9 +119,7 @@ class _Run:
     """What all steps of one search share.
 
     Attributes:
-        asked: the times that the query names.
         rows: what the index lacks: the tail, or with `as_of` and `valid_at` what was live or true then.
-        languages: of the passages that are searched.
     """
 
     request: Request

@@ -181,7 +181,6 @@ def chunk(
 
     Args:
         text: with "\n" as its only line end.
-        language: decides where sections begin.
         max_tokens: no chunk has more, by `count_tokens` and by its characters (8 make a token).
         overlap: at most so many tokens are repeated where a section had to be cut.
         count_tokens: the number of tokens of a text; that of two lines is at most the sum of theirs.
