@@ -207,7 +207,7 @@ class PassageMaker:
 
 
 class PassageWriter:
-    """Collects owners and writes them when a batch is full; call `flush` at the end. Secrets are replaced on the way."""
+    """Collect owners, replace secrets in them, and write them when a batch is full; call `flush` at the end."""
 
     def __init__(self, destination: Destination) -> None:
         self._destination = destination

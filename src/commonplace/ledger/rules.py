@@ -8,7 +8,7 @@ for a value that is none, or what the status of an issue does not allow.
 from __future__ import annotations
 
 import json
-import secrets
+import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -166,7 +166,7 @@ def issue_of(draft: Draft, now: float) -> Issue:
 
 def new_id() -> str:
     """Return an id that nobody has."""
-    return f"commonplace-{secrets.token_hex(4)}"
+    return f"commonplace-{os.urandom(4).hex()}"
 
 
 def title_of(action: str, count: int) -> str:
