@@ -84,27 +84,23 @@ def made_vectors(entries: Sequence[IndexEntry], embedder: Embedder) -> dict[int,
     made: dict[int, bytes] = {}
     for own in by_space(embedder):
         some = [entry for entry in entries if embedder.stamp.of(entry.kind) == own.stamp]
-        made |= zip((entry.number for entry in some), _embedded(some, own), strict=True)
+        texts = [
+            TokenizedText(passage_text(each.title, each.heading, each.text), np.frombuffer(each.token_ids, "<u2"))
+            for each in some
+        ]
+        if not texts:
+            continue
+        found = np.asarray(own.embed(texts))
+        if found.shape != (len(texts), own.stamp.dimensions) or not np.isfinite(found).all():
+            raise ProviderError(
+                f"the embedder {own.stamp} returned something other than a vector for each of {len(texts)} texts"
+            )
+        made |= zip((entry.number for entry in some), (row.tobytes() for row in quantise(found)), strict=True)
     return made
 
 
-def _embedded(entries: Sequence[IndexEntry], embedder: Embedder) -> list[bytes]:
-    if not entries:
-        return []
-    found = np.asarray(embedder.embed([_tokenized(entry) for entry in entries]))
-    if found.shape != (len(entries), embedder.stamp.dimensions) or not np.isfinite(found).all():
-        raise ProviderError(
-            f"the embedder {embedder.stamp} returned something other than a vector for each of {len(entries)} texts"
-        )
-    return [row.tobytes() for row in quantise(found)]
-
-
-def _tokenized(entry: IndexEntry) -> TokenizedText:
-    text = passage_text(entry.title, entry.heading, entry.text)
-    return TokenizedText(text, np.frombuffer(entry.token_ids, "<u2"))
-
-
 _log = logging.getLogger(__name__)
+_WAITING: Final = "passages wait for their vectors, and are found by their words: %s"
 
 SLICE: Final = 32
 """So many passages are embedded between two transactions; a process that is killed repeats no more."""
@@ -164,16 +160,13 @@ class EmbeddingBacklog:
         if not total or self._store.is_read_only:
             return
         try:
-            self._drain(progress, total)
+            while self._slice():
+                if progress is not None:
+                    left = self._store.count_pending()
+                    total = max(total, left)
+                    progress("embedding passages", total - left, total)
         except CommonplaceError as error:
-            _log.warning("passages wait for their vectors, and are found by their words: %s", error)
-
-    def _drain(self, progress: Progress | None, total: int) -> None:
-        while self._slice():
-            if progress is not None:
-                left = self._store.count_pending()
-                total = max(total, left)
-                progress("embedding passages", total - left, total)
+            _log.warning(_WAITING, error)
 
     def start(self) -> None:
         """Embed in a thread what waits; it ends when nothing does."""
@@ -201,7 +194,7 @@ class EmbeddingBacklog:
                     time.sleep(YIELD_S)
                 is_faulty = False
             except CommonplaceError as error:
-                _log.warning("passages wait for their vectors, and are found by their words: %s", error)
+                _log.warning(_WAITING, error)
                 is_faulty = True
             with self._starting:
                 # Whoever stored something since the last look has seen this thread, and started none.
