@@ -9,9 +9,10 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from commonplace.errors import StoreError
@@ -31,6 +32,8 @@ from commonplace.store.database import (
 )
 from commonplace.store.writes import change_is_under_way, snapshot_is_written
 
+T = TypeVar("T")
+
 _IDLE_READERS = 8
 _COMPACT_WAIT_MS = 1_000
 
@@ -40,7 +43,7 @@ _left_to_parent: list[sqlite3.Connection] = []
 class Connections:
     """One user's way to the connections of a file, open until `close`.
 
-    A thread inside `snapshot` reads through one connection, in one transaction.
+    A thread inside `snapshot` reads through one connection, in one transaction, and asks once for what `known` holds.
 
     Attributes:
         is_read_only: writing is refused.
@@ -51,10 +54,15 @@ class Connections:
         self._pool: _Pool | None = _pool_of(path, timeout_s)
         self.is_read_only = self._pool.is_read_only
         self._snapshots: dict[int, sqlite3.Connection] = {}
+        self._known: dict[int, dict[object, Any]] = {}
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """Give a connection inside a read transaction: all its statements see one state, that of `snapshot` in it."""
+    def reading(self, *, once: bool = False) -> Iterator[sqlite3.Connection]:
+        """Give a connection inside a read transaction: all its statements see one state, that of `snapshot` in it.
+
+        Args:
+            once: one statement is run, which sees one state by itself.
+        """
         with driver_errors(self.path):
             if threading.get_ident() in self._snapshots:
                 yield self._snapshot_reader()
@@ -62,10 +70,26 @@ class Connections:
             pool = self._open_pool()
             db = pool.take_reader()
             try:
-                db.execute("BEGIN")
+                if not once:
+                    db.execute("BEGIN")
                 yield db
             finally:
                 pool.give_back(db)
+
+    def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[Any]:
+        """Return the rows that one statement finds."""
+        with self.reading(once=True) as db:
+            return db.execute(sql, values or {}).fetchall()
+
+    def known(self, key: object, read: Callable[[], T]) -> T:
+        """Return what `read` gives, which inside a snapshot is asked for once."""
+        known = self._known.get(threading.get_ident())
+        if known is None:
+            return read()
+        if key not in known:
+            known[key] = read()
+        found: T = known[key]
+        return found
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -83,10 +107,11 @@ class Connections:
             except BaseException:
                 pool.give_back(db)
                 raise
-        self._snapshots[thread] = db
+        self._snapshots[thread], self._known[thread] = db, {}
         try:
             yield
         finally:
+            del self._known[thread]
             pool.give_back(self._snapshots.pop(thread))
 
     @contextmanager
@@ -335,6 +360,7 @@ class PrivateConnections(Connections):
         self.is_read_only = False
         self._mutex = threading.RLock()
         self._depth = 0
+        self._known = {}
         self._is_writing = False
         self._is_closed = False
         self._db = db
@@ -367,7 +393,7 @@ class PrivateConnections(Connections):
             raise
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def reading(self, *, once: bool = False) -> Iterator[sqlite3.Connection]:  # noqa: ARG002
         """Give a connection: all its statements see one state."""
         with self._mutex, driver_errors(self.path):
             self._refuse_closed()

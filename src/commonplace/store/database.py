@@ -145,15 +145,14 @@ def _primary_code(error: sqlite3.Error) -> int | None:
     return None if code is None else code & 0xFF
 
 
-def version_of(db: sqlite3.Connection, path: Path) -> int:
-    """Return the schema version of a database.
+def refuse_foreign(db: sqlite3.Connection, path: Path) -> None:
+    """Refuse a database of another program, or an empty one.
 
     Raises:
-        StoreDamagedError: it is a database of another program, or an empty one.
+        StoreDamagedError: it is no store.
     """
     if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise StoreDamagedError(f"{path} is not a Commonplace store", remedy="restore a backup, or name another store")
-    return int(db.execute("SELECT max(version) FROM schema_versions").fetchone()[0])
 
 
 def refuse_other_version(db: sqlite3.Connection, path: Path) -> None:
@@ -162,7 +161,7 @@ def refuse_other_version(db: sqlite3.Connection, path: Path) -> None:
     Raises:
         StoreVersionError: naming the version found and the one known here.
     """
-    version = version_of(db, path)
+    version = int(db.execute("SELECT max(version) FROM schema_versions").fetchone()[0])
     if version > VERSION:
         raise StoreVersionError(
             f"the store {path} has schema version {version}, this Commonplace knows versions up to {VERSION}",
@@ -295,6 +294,7 @@ def refuse_unreadable(path: Path, timeout_s: float) -> None:
     """
     open_ = connect if can_be_written(path) else connect_read_only
     with driver_errors(path), closing(open_(path, timeout_s)) as db:
+        refuse_foreign(db, path)
         refuse_other_version(db, path)
 
 

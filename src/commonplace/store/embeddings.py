@@ -120,13 +120,11 @@ class ReembeddingStore:
 
     def count_pending(self) -> int:
         """Return how many passages of all namespaces, live and past, have no vector yet."""
-        with self._connections.reading() as db:
-            return int(db.execute(f"SELECT count(*) {_PENDING}").fetchone()[0])
+        return int(self._connections.rows(f"SELECT count(*) {_PENDING}")[0][0])
 
     def pending_vectors(self, limit: int) -> list[IndexEntry]:
         """Return passages of any namespace, live and past, that have no vector yet, by number ascending."""
-        with self._connections.reading() as db:
-            return [owners.build_entry(row) for row in db.execute(_PENDING_ENTRIES, {"limit": limit})]
+        return [owners.build_entry(row) for row in self._connections.rows(_PENDING_ENTRIES, {"limit": limit})]
 
     def fill_vectors(self, embedding: Embedding, vectors: Sequence[tuple[int, bytes]]) -> int:
         """Give passages without a vector theirs, by passage number, as one change, and return its number.

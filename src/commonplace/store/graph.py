@@ -18,13 +18,12 @@ from commonplace.store.graph_rules import (
     reaches_past,
     stage_of,
     text_owner,
-    texts_of,
     times_of,
 )
 from commonplace.store.rows import Row, Values, add_rows, checked, form_of
 from commonplace.store.schema import TABLE_OF_KIND
 from commonplace.store.transaction import ChangingSpace, SpaceReading, StoredSpace, rows_of
-from commonplace.store.writes import check_write, create_namespace, namespace_number, read_embedding
+from commonplace.store.writes import check_write
 from commonplace.types import GRAPH_KINDS, NewPassage, OwnerWrite
 from commonplace.types.graph import (
     Alias,
@@ -589,7 +588,7 @@ class GraphChange(ChangingSpace, GraphReading):
             return 0
         gone = sum(db.execute(sql, {"space": change.space}).rowcount for sql in _LOOSE)
         for kind in GRAPH_KINDS:
-            texts = namespace_number(db, texts_of(self._transaction.namespace, kind))
+            texts = self._transaction.texts_number(kind)
             stray = db.execute(_STRAY[kind], {"texts": texts, "kind": kind, "space": change.space}).fetchall()
             for (id_,) in stray:
                 self._drop_texts(kind, id_)
@@ -606,23 +605,25 @@ class GraphChange(ChangingSpace, GraphReading):
         """Return the texts by which an entity or relation is found; None where those that are there stay."""
         if passages is None:
             return None
-        embedding = read_embedding(self._transaction.db)
-        return check_write(OwnerWrite(text_owner(checked(what)), tuple(passages)), embedding)
+        write = OwnerWrite(text_owner(checked(what)), tuple(passages))
+        return check_write(write, self._transaction.embedding)
 
     def _put_texts(self, kind: Subject, write: OwnerWrite | None, at: float) -> None:
         if write is None:
             return
-        change, db = self._transaction.begin(), self._transaction.db
+        change = self._transaction.begin()
         if write.passages:
             change.flush()  # what it replaces may have been written in this transaction
-            with change.inside(create_namespace(db, texts_of(self._transaction.namespace, kind))):
+            texts = self._transaction.texts_number(kind, create=True)
+            assert texts is not None
+            with change.inside(texts):
                 change.put(write, at)
         else:
             self._drop_texts(kind, write.owner.id)
 
     def _drop_texts(self, kind: Subject, id_: str) -> None:
         change = self._transaction.known()
-        space = namespace_number(self._transaction.db, texts_of(self._transaction.namespace, kind))
+        space = self._transaction.texts_number(kind)
         if change is not None and space is not None:
             change.flush()
             with change.inside(space):

@@ -10,7 +10,7 @@ from commonplace.store.dialect import each, listed_numbers
 from commonplace.store.owners import LIVE_STAMP
 from commonplace.store.rows import Row, check_times, checked, form_of, put
 from commonplace.store.transaction import At, ChangingSpace, SpaceReading, StoredSpace
-from commonplace.store.writes import Change, check_write, read_embedding, refuse_other_kind
+from commonplace.store.writes import Change, check_write, refuse_other_kind
 from commonplace.types import Embedding, Owner, OwnerWrite
 from commonplace.types.knowledge import AgentCounts, ContextRecord, KnowledgeRecord, KnowledgeWrite, StoredKnowledge
 
@@ -147,8 +147,7 @@ class KnowledgeChange(ChangingSpace, KnowledgeReading):
 
         With `deleted_at` it is past from the start and takes nobody's place.
         """
-        db = self._transaction.db
-        kept = check_item(write, read_embedding(db), created_at, updated_at, deleted_at)
+        kept = check_item(write, self._transaction.embedding, created_at, updated_at, deleted_at)
         change = self._transaction.begin()
         if deleted_at is None:
             number = change.put(OwnerWrite(kept.owner, kept.passages), created_at)

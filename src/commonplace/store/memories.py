@@ -24,7 +24,6 @@ from commonplace.store.writes import (
     live_version_exists,
     namespace_number,
     not_latest,
-    read_embedding,
     refuse_other_maker,
 )
 from commonplace.types import (
@@ -315,7 +314,7 @@ class MemoryChange:
         owner = write.owner
         if owner.session and not write.is_placed:
             write = replace(write, owner=replace(owner, position=self._next_position(owner.session)))
-        write = check_memory(write, read_embedding(self._db), created_at, expired_at)
+        write = check_memory(write, self._transaction.embedding, created_at, expired_at)
         if self._rows(owners.LIVE, kind="memory", ids=listed([owner.id])):
             raise live_version_exists(owner.id)
         change = self._begin()
@@ -502,8 +501,9 @@ class MemoryStore:
             StoreError: this thread writes to the store in another way inside the block.
         """
         with self._connections.writing() as db:
-            refuse_other_maker(read_embedding(db), made_by)
             transaction = Transaction(db, namespace)
+            if made_by is not None:
+                refuse_other_maker(transaction.embedding, made_by)
             try:
                 yield MemoryChange(transaction)
                 transaction.finish()
@@ -677,8 +677,7 @@ class MemoryStore:
         )
 
     def _read(self, sql: str, namespace: str | None, **values: str | bytes | float | None) -> list[Row]:
-        with self._connections.reading() as db:
-            return db.execute(sql, {"namespace": namespace, **values}).fetchall()
+        return self._connections.rows(sql, {"namespace": namespace, **values})
 
 
 def _remove_all(change: Change) -> int:

@@ -31,6 +31,7 @@ from commonplace.store.records import hanging_rows, read_rows
 from commonplace.store.rows import Row, Values, check_times
 from commonplace.store.schema import Table
 from commonplace.store.writes import (
+    CURRENT_CHANGE,
     Change,
     create_namespace,
     current_change,
@@ -123,18 +124,18 @@ class Store(MemoryStore, ReembeddingStore):
 
     def change(self) -> int:
         """Return the last number of the change sequence, 0 for a fresh store."""
-        with self._connections.reading() as db:
-            return current_change(db)
+        return int(self._connections.known("change", lambda: self._one(CURRENT_CHANGE)[0]))
 
     def token(self, change: int) -> str:
         """Return the random token that the given change got when it was written, "" for 0 or a change that is not.
 
         Two histories that share a number (one of them a restored backup) differ in its token.
         """
-        with self._connections.reading() as db:
-            if not 0 < change <= current_change(db):
-                return ""
-            return str(db.execute("SELECT hex(token) FROM changes WHERE number = ?", (change,)).fetchone()[0]).lower()
+        if not 0 < change < 2**63:
+            return ""
+        sql = "SELECT token FROM changes WHERE number = :change"
+        found = self._connections.known(("token", change), lambda: self._connections.rows(sql, {"change": change}))
+        return found[0][0].hex() if found else ""
 
     def table_rows(self, table: Table, namespace: str | None = None, **among: Sequence[Any]) -> Iterator[Values]:
         """Yield the rows of a table; see `read_rows`."""
@@ -162,8 +163,7 @@ class Store(MemoryStore, ReembeddingStore):
 
     def embedding(self) -> Embedding | None:
         """Return the stamp of the vectors in this store, None before the first was set."""
-        with self._connections.reading() as db:
-            return read_embedding(db)
+        return self._connections.known("embedding", self._embedding)
 
     def set_embedding(self, embedding: Embedding) -> None:
         """Record which embedder makes this store's vectors.
@@ -226,20 +226,17 @@ class Store(MemoryStore, ReembeddingStore):
         Args:
             with_texts: also those that hold the texts of graphs, which no user can name; see `graph_rules`.
         """
-        with self._connections.reading() as db:
-            names = [name for (name,) in db.execute("SELECT name FROM namespaces")]
-        return sorted(name for name in names if with_texts or not is_reserved(name))
+        names = self._connections.rows("SELECT name FROM namespaces")
+        return sorted(name for (name,) in names if with_texts or not is_reserved(name))
 
     def artifacts(self, namespace: str) -> list[tuple[int, Owner]]:
         """Return (owner number, owner) of every artifact that came from a file, by path."""
-        with self._connections.reading() as db:
-            found = db.execute(queries.ARTIFACTS, {"namespace": namespace}).fetchall()
+        found = self._connections.rows(queries.ARTIFACTS, {"namespace": namespace})
         return sorted(((row[0], queries.build_owner(row[1:])) for row in found), key=lambda item: item[1].path)
 
     def artifact_types(self, namespace: str) -> dict[str, bool]:
         """Return of what types the artifacts are, and whether some artifact of the type has tags."""
-        with self._connections.reading() as db:
-            found = db.execute(queries.ARTIFACT_TYPES, {"namespace": namespace}).fetchall()
+        found = self._connections.rows(queries.ARTIFACT_TYPES, {"namespace": namespace})
         return {type_: bool(has_tags) for type_, has_tags in found}
 
     def owners(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, Owner]:
@@ -277,10 +274,7 @@ class Store(MemoryStore, ReembeddingStore):
         Neighbours are the owners with the nearest lower and the nearest higher position in the same session.
         Sorted; passages outside a session have none.
         """
-        with self._connections.reading() as db:
-            # Most namespaces hold no conversation, and asking so costs a hundredth of looking at every passage.
-            (has_sessions,) = db.execute(queries.HAS_SESSIONS, {"namespace": namespace}).fetchone()
-        return self._of_numbers(queries.NEIGHBOURS, namespace, numbers) if has_sessions else []
+        return self._of_numbers(queries.NEIGHBOURS, namespace, numbers)
 
     def places(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
         """Return session and position of the owners of one kind that exist in this namespace, by id."""
@@ -292,9 +286,7 @@ class Store(MemoryStore, ReembeddingStore):
 
     def last_position(self, namespace: str, session: str) -> int:
         """Return the highest position in a session, -1 when the namespace has no such session; "" is none."""
-        with self._connections.reading() as db:
-            wanted = {"namespace": namespace, "session": session}
-            (position,) = db.execute(queries.LAST_POSITION, wanted).fetchone()
+        (position,) = self._one(queries.LAST_POSITION, namespace=namespace, session=session)
         return -1 if position is None else int(position)
 
     def matching_owners(self, namespace: str, wanted: Filter) -> list[int]:
@@ -307,29 +299,24 @@ class Store(MemoryStore, ReembeddingStore):
 
         None counts everything; the first three then hold the texts of graphs too.
         """
-        with self._connections.reading() as db:
-            row = db.execute(queries.COUNTS, {"namespace": namespace}).fetchone()
+        row = self._one(queries.COUNTS, namespace=namespace)
         return dict(zip(("owners", "passages", "text_bytes", "artifacts", "memories", "knowledge"), row, strict=True))
 
     def entries_since(self, change: int, upto: int) -> Iterator[IndexEntry]:
         """Yield the passages that exist now and were written in change numbers (change, upto], by number ascending."""
-        with self._connections.reading() as db:
-            bounds = {"change": change, "upto": upto}
-            first, end = db.execute(queries.NUMBERS_OF_CHANGES, bounds).fetchone()
+        first, end = self._one(queries.NUMBERS_OF_CHANGES, change=change, upto=upto)
         return self._entries_between(first, end)
 
     def _entries_between(self, first: int, end: int) -> Iterator[IndexEntry]:
         while first < end:
-            with self._connections.reading() as db:
-                bounds = {"first": first, "end": end, "limit": _ENTRIES_A_READ}
-                found = db.execute(queries.ENTRIES_BETWEEN, bounds).fetchall()
+            bounds = {"first": first, "end": end, "limit": _ENTRIES_A_READ}
+            found = self._connections.rows(queries.ENTRIES_BETWEEN, bounds)
             yield from map(queries.build_entry, found)
             first = found[-1][0] + 1 if len(found) == _ENTRIES_A_READ else end
 
     def tail(self, namespace: str, change: int) -> list[TokenEntry]:
         """Return the passages of a namespace written after `change`, by number ascending."""
-        with self._connections.reading() as db:
-            found = db.execute(queries.TAIL, {"namespace": namespace, "change": change}).fetchall()
+        found = self._connections.rows(queries.TAIL, {"namespace": namespace, "change": change})
         return [TokenEntry(*row) for row in found]
 
     def pending(self, namespace: str, change: int) -> tuple[int, int]:
@@ -337,14 +324,13 @@ class Store(MemoryStore, ReembeddingStore):
 
         Counts without reading them; passages that are gone again may be counted.
         """
-        with self._connections.reading() as db:
-            written, deleted = db.execute(queries.PENDING, {"namespace": namespace, "change": change}).fetchone()
+        written, deleted = self._one(queries.PENDING, namespace=namespace, change=change)
         return written, deleted
 
     def deleted_since(self, change: int, upto: int) -> list[int]:
         """Return the numbers of passages deleted in change numbers (change, upto], ascending."""
-        with self._connections.reading() as db:
-            return [number for (number,) in db.execute(queries.DELETED, {"change": change, "upto": upto})]
+        found = self._connections.rows(queries.DELETED, {"change": change, "upto": upto})
+        return [number for (number,) in found]
 
     def check(self) -> list[str]:
         """Return what is wrong with the stored data, one sentence each; empty when all is well."""
@@ -376,10 +362,15 @@ class Store(MemoryStore, ReembeddingStore):
             connections.close()
 
     def _live(self, namespace: str, kind: Kind, ids: Sequence[str]) -> list[Row]:
-        with self._connections.reading() as db:
-            return db.execute(queries.LIVE, {"namespace": namespace, "kind": kind, "ids": listed(ids)}).fetchall()
+        return self._connections.rows(queries.LIVE, {"namespace": namespace, "kind": kind, "ids": listed(ids)})
 
     def _of_numbers(self, sql: str, namespace: str, numbers: Sequence[int]) -> list[Row]:
-        with self._connections.reading() as db:
-            values = {"namespace": namespace, "numbers": listed_numbers(numbers)}
-            return db.execute(sql, values).fetchall()
+        return self._connections.rows(sql, {"namespace": namespace, "numbers": listed_numbers(numbers)})
+
+    def _one(self, sql: str, **values: Any) -> Row:
+        found: Row = self._connections.rows(sql, values)[0]
+        return found
+
+    def _embedding(self) -> Embedding | None:
+        with self._connections.reading(once=True) as db:
+            return read_embedding(db)

@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from commonplace.store.graph_rules import texts_of
 from commonplace.store.rows import Row, checked, drop, put
-from commonplace.store.writes import Change, change_is_over, create_namespace, namespace_number
+from commonplace.store.writes import Change, change_is_over, create_namespace, namespace_number, read_embedding
+from commonplace.types import Embedding
+from commonplace.types.graph import Subject
 
 if TYPE_CHECKING:
     from commonplace.store.connection import Connections
@@ -27,6 +30,8 @@ class Transaction:
         self._writer = db
         self._namespace = namespace
         self._change: Change | None = None
+        self._embedding: tuple[Embedding | None] | None = None
+        self._texts: dict[Subject, int] = {}
 
     @property
     def db(self) -> sqlite3.Connection:
@@ -43,6 +48,23 @@ class Transaction:
     def namespace(self) -> str:
         """The name of the namespace, whether it is there yet or not."""
         return self._namespace
+
+    @property
+    def embedding(self) -> Embedding | None:
+        """The stamp of the stored vectors, which stays while this transaction writes."""
+        if self._embedding is None:
+            self._embedding = (read_embedding(self.db),)
+        return self._embedding[0]
+
+    def texts_number(self, kind: Subject, *, create: bool = False) -> int | None:
+        """Return the number of the namespace with the texts of entities or relations, None where there is none."""
+        number = self._texts.get(kind)
+        if number is None:
+            name = texts_of(self._namespace, kind)
+            number = create_namespace(self.db, name) if create else namespace_number(self.db, name)
+            if number is not None:
+                self._texts[kind] = number
+        return number
 
     def known(self) -> Change | None:
         """Return the change under way, None where there is no namespace to change."""

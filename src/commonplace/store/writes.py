@@ -211,9 +211,12 @@ NEXT: Final = "next_"
 """Begins the names under which `meta` keeps the stamp of the embedder that is to come."""
 
 
+CURRENT_CHANGE: Final = "SELECT max(number) FROM changes"
+
+
 def current_change(db: Database) -> int:
     """Return the last number of the change sequence."""
-    return int(db.execute("SELECT max(number) FROM changes").fetchone()[0])
+    return int(db.execute(CURRENT_CHANGE).fetchone()[0])
 
 
 def namespace_number(db: Database, namespace: str) -> int | None:

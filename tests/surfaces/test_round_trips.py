@@ -1,0 +1,29 @@
+"""The calls that an agent makes most ask the database few questions: each one is a round trip where it is far away."""
+
+from __future__ import annotations
+
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+LIMITS = {"search": 16, "recall": 16, "remember": 66, "get": 1, "forget": 210, "add_episode": 70}
+"""What was counted last, rounded up; they may fall."""
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    path = Path(__file__).parents[2] / "scripts" / "count_round_trips.py"
+    spec = spec_from_file_location("count_round_trips", path)
+    assert spec and spec.loader
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_no_call_asks_the_database_more_than_it_did(script: ModuleType, tmp_path: Path) -> None:
+    """A read too many is cheap in a file beside the program, and a millisecond on a network."""
+    found = {name: len(statements) for name, statements in script.counted(tmp_path / "store").items()}
+    assert found.keys() == LIMITS.keys()
+    assert {name: count for name, count in found.items() if count > LIMITS[name]} == {}
