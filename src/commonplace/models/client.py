@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import ProviderError
@@ -101,11 +101,14 @@ class Budget:
         """
         with self._lock:
             usage = self._usage
-            if self._max_calls and usage.calls >= self._max_calls:
-                raise _exhausted(usage.calls, "calls", "max_calls", self._max_calls)
-            if self._max_tokens and usage.tokens >= self._max_tokens:
-                raise _exhausted(usage.tokens, "tokens", "max_tokens", self._max_tokens)
-            self._usage = Usage(usage.calls + 1, usage.input_tokens, usage.output_tokens)
+            spent = (("calls", usage.calls, self._max_calls), ("tokens", usage.tokens, self._max_tokens))
+            for unit, count, limit in spent:
+                if limit and count >= limit:
+                    raise ProviderError(
+                        f"this run has spent {count} {unit} on models, the limit is {limit}",
+                        remedy=f"raise models.max_{unit} (0 is no limit), or ask for less",
+                    )
+            self._usage = replace(usage, calls=usage.calls + 1)
 
     def count_tokens(self, input_tokens: int, output_tokens: int) -> None:
         """Count what an answer cost."""
@@ -114,32 +117,18 @@ class Budget:
             self._usage = Usage(usage.calls, usage.input_tokens + input_tokens, usage.output_tokens + output_tokens)
 
 
-def _exhausted(spent: int, unit: str, key: str, limit: int) -> ProviderError:
-    return ProviderError(
-        f"this run has spent {spent} {unit} on models, the limit is {limit}",
-        remedy=f"raise models.{key} (0 is no limit), or ask for less",
-    )
-
-
 def wait_before(attempt: int, share: float) -> float:
-    """Return how many seconds to wait before the n-th retry, from 1.
+    """Return how many seconds to wait before the n-th retry, from 1; `share` is random, 0–1.
 
     Exponential backoff with equal jitter: half of the step is fixed, the other half random, so that many clients
     do not come back together and none comes back at once.
-
-    Args:
-        share: random, 0–1.
     """
     step = min(MAX_WAIT_S, FIRST_WAIT_S * 2.0 ** min(attempt - 1, 16))
     return step / 2 + step / 2 * share
 
 
 def asked_wait(header: str, now: float) -> float | None:
-    """Return the seconds that a Retry-After header asks for, as a number or as a date; None where it says neither.
-
-    Args:
-        now: seconds since the epoch, which a date is compared with.
-    """
+    """Return the seconds that a Retry-After header asks for, as a number or as a date; None where it says neither."""
     text = header.strip()
     try:
         seconds = float(text)
@@ -217,8 +206,8 @@ class JsonClient:
 
     def deadline(self, total_s: float | None = None) -> float:
         """Return when a call that begins now has to end, by this client's clock; the limits may allow less."""
-        most_s = self.limits.total_s
-        return self._waiting.clock() + (most_s if total_s is None else min(most_s, total_s))
+        limit_s = self.limits.total_s
+        return self._waiting.clock() + (limit_s if total_s is None else min(limit_s, total_s))
 
     def scrubbed(self, value: Any) -> Any:
         """Return a value of JSON whose texts do not hold the key: a server may send back what it was sent."""
@@ -256,13 +245,10 @@ class JsonClient:
 
     def _wait(self, failure: _Failure, attempt: int, deadline: float) -> float | None:
         """Return the seconds to wait before the next attempt; None where there is to be none."""
-        if not failure.is_passing or attempt > self.limits.retries:
+        asked_s = failure.asked_s or 0.0
+        if not failure.is_passing or attempt > self.limits.retries or asked_s > MAX_ASKED_WAIT_S:
             return None
-        wait = wait_before(attempt, self._waiting.random())
-        if failure.asked_s is not None:
-            wait = max(failure.asked_s, wait)
-            if failure.asked_s > MAX_ASKED_WAIT_S:
-                return None
+        wait = max(asked_s, wait_before(attempt, self._waiting.random()))
         return None if self._waiting.clock() + wait >= deadline else wait
 
     def _request(self, path: str, document: Mapping[str, Any]) -> Request:
@@ -308,23 +294,18 @@ class JsonClient:
         return _Failure(error, is_passing=not isinstance(fault, ssl.SSLCertVerificationError))
 
     def _read(self, answer: Answer) -> dict[str, Any] | _Failure:
-        document = _json(answer.body)
-        if answer.status == 200:
-            if isinstance(document, dict) and document.get("error"):
-                # Some gateways say so with the status of success.
-                told = _message(document, self.access.key)
-                return _Failure(self._error(f"answered with an error: {told}", status=200, remedy="check the request"))
-            if isinstance(document, dict):
-                return document
+        status, document = answer.status, _json(answer.body)
+        message = _message(document, self.access.key)
+        if status == 200 and not isinstance(document, dict):
             return _Failure(self._error("answered with no JSON object", status=200, remedy="check the address"))
-        return self._refusal(answer, document)
-
-    def _refusal(self, answer: Answer, document: object) -> _Failure:
-        status = answer.status
-        told = _message(document, self.access.key)
-        error = self._error(f"answered {status}{f': {told}' if told else ''}", status=status, remedy=self._help(answer))
-        is_passing = status in _AGAIN or status >= 500
-        is_passing = is_passing and not _is_hopeless(document)
+        if status == 200 and document.get("error"):
+            # Some gateways say so with the status of success.
+            return _Failure(self._error(f"answered with an error: {message}", status=200, remedy="check the request"))
+        if status == 200:
+            return dict(document)
+        what = f"answered {status}{f': {message}' if message else ''}"
+        error = self._error(what, status=status, remedy=self._help(answer))
+        is_passing = (status in _AGAIN or status >= 500) and not _is_hopeless(document)
         return _Failure(error, is_passing, asked_wait(answer.headers.get("retry-after", ""), self._waiting.now()))
 
     def _help(self, answer: Answer) -> str:
@@ -353,7 +334,7 @@ class _Failure:
     asked_s: float | None = None
 
 
-def _json(body: bytes) -> object:
+def _json(body: bytes) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError):

@@ -39,7 +39,7 @@ def test_a_request_that_nobody_takes_ends_too(scheme: str) -> None:
     """It is larger than what the system keeps for a reader, who never reads; with TLS nobody even shakes hands."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         request = Request(Address(scheme, *server.getsockname()), "/x", {}, b" " * 50_000_000)
-        with pytest.raises(TimeoutError, match="the deadline has passed"):
+        with pytest.raises(TimeoutError):
             send(request, SHORT, 100)
 
 
