@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from benchmarks.output import embedder_option, json_option, keep_option, seed_option, show
-from commonplace.benchmarks.data import Recipe, make_documents, make_queries, sample, words_of
+from commonplace.benchmarks.data import make_documents, make_queries, sample
 from commonplace.benchmarks.harness import (
     WARM_UP,
     describe,
@@ -94,10 +94,8 @@ def run(options: KnowledgeOptions, progress: Progress | None = None) -> dict[str
 
 def _texts(options: KnowledgeOptions) -> Iterator[Document]:
     """Yield texts of a sentence or two, those of a made corpus cut short."""
-    from commonplace.models.static import ModelData
 
-    words = words_of(ModelData().vocabulary())
-    for document in make_documents(Recipe(options.maps, options.seed), words):
+    for document in make_documents(options.maps, options.seed):
         yield Document(document.id, " ".join(document.text.split()[:WORDS]))
 
 

@@ -17,11 +17,10 @@ import click
 import numpy as np
 
 from benchmarks.output import embedder_option, json_option, seed_option, show
-from commonplace.benchmarks.data import Recipe, make_documents, make_queries, sample, words_of
+from commonplace.benchmarks.data import make_documents, make_queries, sample
 from commonplace.benchmarks.harness import WARM_UP, Metered, build, describe, open_engine, workspace
 from commonplace.benchmarks.measures import median
 from commonplace.engine import Engine
-from commonplace.models.static import ModelData
 from commonplace.types import Document
 
 PARTS: Final = {
@@ -180,9 +179,8 @@ def run(passages: int, queries: int, embedder: str | None, seed: int) -> dict[st
     """Build a made corpus, ask, and return the JSON form of where the time went."""
 
     def documents() -> Iterator[Document]:
-        return make_documents(Recipe(passages, seed), words)
+        return make_documents(passages, seed)
 
-    words = words_of(ModelData().vocabulary())
     questions = make_queries(sample(documents(), 500, seed), queries, seed + 2)
     with workspace(None) as directory:
         build(directory, Metered(documents()), embedder=embedder)

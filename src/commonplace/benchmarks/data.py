@@ -413,14 +413,6 @@ MEMORY_WORDS = 40
 _OPENINGS = ("what is", "how does the", "where did we", "why was the", "which of the", "when did", "who has")
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """What determines a made corpus, byte for byte."""
-
-    passages: int
-    seed: int = 0
-
-
 def words_of(pieces: Iterable[str], limit: int = WORDS) -> list[str]:
     """Return words from a WordPiece vocabulary: its own, in its order, then stems with endings; each once."""
     pieces = list(pieces)
@@ -437,16 +429,17 @@ def words_of(pieces: Iterable[str], limit: int = WORDS) -> list[str]:
     return list(words)[:limit]
 
 
-def make_documents(recipe: Recipe, words: Sequence[str]) -> Iterator[Document]:
-    """Yield the passages of a recipe one by one; the same recipe and words give the same bytes."""
-    generator = np.random.default_rng(recipe.seed)
+def make_documents(passages: int, seed: int = 0, words: Sequence[str] = ()) -> Iterator[Document]:
+    """Yield made passages one by one, by default of the model's vocabulary; the same arguments give the same bytes."""
+    words = words or words_of(ModelData().vocabulary())
+    generator = np.random.default_rng(seed)
     everywhere = _law(len(words))
     topics = _topics(len(words), generator)
     within = _law(topics.shape[1])
     # The second copy of every word ends a sentence: punctuation costs nothing when the words are joined.
     forms = [*words, *(f"{word}." for word in words)]
-    for start in range(0, recipe.passages, BATCH):
-        size = min(BATCH, recipe.passages - start)
+    for start in range(0, passages, BATCH):
+        size = min(BATCH, passages - start)
         lengths = generator.integers(*LENGTHS, size=size)
         total = int(lengths.sum())
         ids = np.searchsorted(everywhere, generator.random(total))
@@ -515,6 +508,5 @@ def _question(draw: random.Random, words: Sequence[str], is_language: bool) -> s
 
 def texts(count: int, seed: int) -> Iterator[Document]:
     """Yield texts of a sentence or two, those of a made corpus cut short."""
-    words = words_of(ModelData().vocabulary())
-    for document in make_documents(Recipe(count, seed), words):
+    for document in make_documents(count, seed):
         yield Document(document.id, " ".join(document.text.split()[:MEMORY_WORDS]))

@@ -261,11 +261,7 @@ def _file(data: Sequence[Path], name: str) -> Path | None:
 
 
 def _measured(part: Part) -> dict[str, Any]:
-    """Return the JSON form of what a benchmark measured in a process of its own.
-
-    Raises:
-        ValueError: it failed; the message is its own.
-    """
+    """Return the JSON form of what a benchmark measured in a process of its own; a ValueError says why it failed."""
     is_of_clone = part.arguments[0] == "-m"
     command = [*part.arguments] if is_of_clone else ["-m", "commonplace", "benchmark", *part.arguments, "--json"]
     done = subprocess.run(

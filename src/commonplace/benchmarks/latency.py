@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from commonplace.benchmarks.data import Recipe, make_documents, questions_about, read_corpus, words_of
+from commonplace.benchmarks.data import make_documents, questions_about, read_corpus
 from commonplace.benchmarks.harness import (
     Answer,
     Metered,
@@ -32,7 +32,6 @@ from commonplace.benchmarks.harness import (
 from commonplace.benchmarks.measures import median
 from commonplace.engine import Engine
 from commonplace.errors import CommonplaceError, UsageError
-from commonplace.models.static import ModelData
 from commonplace.settings.paths import DATABASE
 from commonplace.types import Document, Method, Progress
 
@@ -75,7 +74,7 @@ class LatencyOptions:
         """Return the same documents at every call, one by one: a million are never held at once."""
         if self.corpus is not None:
             return read_corpus(self.corpus)
-        return make_documents(Recipe(self.passages, self.seed), words_of(ModelData().vocabulary()))
+        return make_documents(self.passages, self.seed)
 
     def questions(self) -> list[str]:
         """Return the same questions about the documents at every call.
@@ -151,11 +150,7 @@ print(json.dumps(figures))
 
 
 def _processes(store: Path, embedder: str | None, questions: Sequence[str]) -> dict[str, Any]:
-    """Return `first_answer_ms` (median of five starts), `bare_python_ms`, and memory after all questions.
-
-    Raises:
-        CommonplaceError: a process failed; its message is in the error.
-    """
+    """Return `first_answer_ms` (median of five starts), `bare_python_ms`, and memory after all questions."""
     with TemporaryDirectory(prefix="commonplace-benchmark-") as name:
         one, many = Path(name) / "one.json", Path(name) / "many.json"
         one.write_text(json.dumps(questions[:1]), encoding="utf-8")

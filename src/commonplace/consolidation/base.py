@@ -317,11 +317,7 @@ class PlannedAgent(ConsolidationAgent[R]):
         return issue.memory_ids
 
     def _active(self, id_: str) -> StoredMemory:
-        """Return an active memory.
-
-        Raises:
-            NotFoundError: it is not there, or no longer active.
-        """
+        """Return a memory; a NotFoundError says that it is not there, or no longer active."""
         memory = self._runtime.store.memory(self._runtime.namespace, id_)
         if memory is None:
             raise NotFoundError(f"there is no memory {id_!r:.80} in this namespace", remedy="see `commonplace list`")

@@ -16,7 +16,6 @@ from commonplace.benchmarks.data import (
     Dialogue,
     Query,
     Question,
-    Recipe,
     make_documents,
     make_queries,
     read_corpus,
@@ -45,15 +44,15 @@ def test_words_are_whole_pieces_first_then_stems_with_endings() -> None:
 
 def test_the_same_recipe_gives_the_same_bytes() -> None:
     """Figures of two machines are compared on the same corpus."""
-    first = list(make_documents(Recipe(700, seed=3), WORDS))
-    assert first == list(make_documents(Recipe(700, seed=3), WORDS))
-    assert first[:5] != list(islice(make_documents(Recipe(700, seed=4), WORDS), 5))
+    first = list(make_documents(700, 3, WORDS))
+    assert first == list(make_documents(700, 3, WORDS))
+    assert first[:5] != list(islice(make_documents(700, 4, WORDS), 5))
     assert [first[0].id, first[-1].id] == ["p0000000", "p0000699"]
 
 
 def test_passages_have_about_two_hundred_words_and_repeat_common_ones() -> None:
     """Lengths are 120–280; the first rank is several times as common as the hundredth, as in any language."""
-    documents = list(make_documents(Recipe(300), WORDS))
+    documents = list(make_documents(300, words=WORDS))
     lengths = [len(document.text.split()) for document in documents]
     assert min(lengths) >= 120
     assert max(lengths) <= 280
@@ -67,14 +66,14 @@ def test_words_of_a_topic_come_in_bursts() -> None:
     rare = set(WORDS[150:])
     bursts = [
         max(Counter(word for word in document.text.split() if word in rare).values())
-        for document in make_documents(Recipe(300), WORDS)
+        for document in make_documents(300, words=WORDS)
     ]
     assert median(bursts) >= 5
 
 
 def test_questions_have_three_to_ten_words_and_every_other_reads_like_language() -> None:
     """Stop words make half of real questions, and cost some engines most of their time."""
-    passages = list(make_documents(Recipe(50), WORDS))
+    passages = list(make_documents(50, words=WORDS))
     questions = make_queries(passages, 40, seed=1)
     assert len(questions) == 40
     assert questions == make_queries(passages, 40, seed=1)
