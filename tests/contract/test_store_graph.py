@@ -280,16 +280,16 @@ class TestReservedNamespaces:
     [
         (
             [entity("a"), relation("r", "a", "b"), relation("s", "a", "b")],
-            "relations with an end that is not an entity: 2",
+            "relations whose target is gone: 2",
         ),
-        ([Alias("a", "A", "a", 1.0)], "names of entities that are gone: 1"),
-        ([entity("a", merged_into="b")], "entities merged into one that is gone: 1"),
-        ([entity("a"), Mention("e", "entity", "a", 0, 1)], "mentions in episodes that are gone: 1"),
+        ([Alias("a", "A", "a", 1.0)], "aliases whose entity is gone: 1"),
+        ([entity("a", merged_into="b")], "entities whose merged_into is gone: 1"),
+        ([entity("a"), Mention("e", "entity", "a", 0, 1)], "mentions whose episode is gone: 1"),
         (
             [episode("e"), entity("a"), Mention("e", "relation", "a", 0, 1)],
-            "mentions of entities or relations that are gone: 1",
+            "mentions whose subject is gone: 1",
         ),
-        ([Happening("relation", "r", 1.0, "ended")], "happenings of entities or relations that are gone: 1"),
+        ([Happening("relation", "r", 1.0, "ended")], "happenings whose subject is gone: 1"),
     ],
 )
 def test_ids_that_lead_nowhere_are_told(store: Store, values: list[Entity], claim: str) -> None:

@@ -359,5 +359,5 @@ def test_a_check_finds_names_that_lead_to_no_issue(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "store.db")) as db:
         db.execute("DELETE FROM issues")
         db.commit()
-    assert store.check() == ["There are memories named beside issues or what undoes them, but not by them: 2."]
+    assert store.check() == ["There are issue_memories whose issue is gone: 2."]
     store.close()

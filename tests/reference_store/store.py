@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -13,18 +14,8 @@ from uuid import uuid4
 from tests.reference_store.memories import ReferenceMemories
 from tests.reference_store.state import Row, Space, index_entry, matching_owners
 
-from commonplace.store.graph_rules import (
-    ENDS,
-    EPISODES,
-    HAPPENED,
-    MENTIONED,
-    MERGED,
-    NAMES,
-    TEXTS,
-    is_reserved,
-    namespace_of,
-    sentences,
-)
+from commonplace.store.check import STRAY_TEXTS, gone, sentences
+from commonplace.store.graph_rules import is_reserved, namespace_of
 from commonplace.store.rows import check_times
 from commonplace.store.writes import refuse_other_maker, refuse_reembedding, settle
 from commonplace.types import Embedding, FileStamp, Filter, IndexEntry, Kind, Owner, OwnerWrite, Passage, TokenEntry
@@ -304,22 +295,25 @@ def _beside(row: Row, space: Space) -> list[Row]:
 
 def graph_problems(spaces: Mapping[str, Space]) -> list[str]:
     """Return one sentence for each thing that is wrong with the graphs of an in-memory store."""
-    found = dict.fromkeys((ENDS, NAMES, MERGED, EPISODES, MENTIONED, HAPPENED, TEXTS), 0)
+    found: Counter[str] = Counter()
     for name, space in spaces.items():
         graph = space.graph
         records: dict[str, Collection[str]] = {"entity": graph.entities, "relation": graph.relations}
-        found[ENDS] += sum(not {each.source, each.target} <= graph.entities.keys() for each in graph.relations.values())
-        found[NAMES] += sum(entity not in graph.entities for entity, _ in graph.aliases)
-        found[MERGED] += sum(
-            each.merged_into not in graph.entities for each in graph.entities.values() if each.merged_into
-        )
-        found[EPISODES] += sum(each.episode not in graph.episodes for each in graph.mentions)
-        found[MENTIONED] += sum(each.subject not in records[each.kind] for each in graph.mentions)
-        found[HAPPENED] += sum(each.subject not in records[each.kind] for each in graph.happenings)
+        merged = [each.merged_into for each in graph.entities.values() if each.merged_into]
+        found[gone("entities", "merged_into")] += sum(id_ not in graph.entities for id_ in merged)
+        found[gone("aliases", "entity")] += sum(entity not in graph.entities for entity, _ in graph.aliases)
+        for end in ("source", "target"):
+            ends = [getattr(each, end) for each in graph.relations.values()]
+            found[gone("relations", end)] += sum(id_ not in graph.entities for id_ in ends)
+        subjects = [each.subject not in records[each.kind] for each in graph.mentions]
+        found[gone("mentions", "subject")] += sum(subjects)
+        found[gone("mentions", "episode")] += sum(each.episode not in graph.episodes for each in graph.mentions)
+        found[gone("happenings", "subject")] += sum(each.subject not in records[each.kind] for each in graph.happenings)
         if is_reserved(name):
             home = spaces.get(namespace_of(name))
             kept: dict[str, Collection[str]] = {}
             if home is not None:
                 kept = {"entity": home.graph.entities, "relation": home.graph.relations}
-            found[TEXTS] += sum(id_ not in kept.get(kind, ()) for kind, id_ in space.by_id)
-    return sentences(found.items())
+            found[STRAY_TEXTS] += sum(id_ not in kept.get(kind, ()) for kind, id_ in space.by_id)
+    texts = found.pop(STRAY_TEXTS, 0)
+    return sentences([*found.items(), (STRAY_TEXTS, texts)])

@@ -294,5 +294,5 @@ def test_what_hangs_on_nothing_in_a_graph_is_let_go_of(tmp_path: Path) -> None:
             [oslo] = change.graph.named(["oslo"])["oslo"]
             change.graph.erase_entities([oslo.id])
         [finding] = book.doctor().findings
-        assert (finding.problem, finding.mended) == ("There are relations with an end that is not an entity: 1.", False)
+        assert (finding.problem, finding.mended) == ("There are relations whose target is gone: 1.", False)
         assert finding.remedy == "restore a backup"

@@ -324,7 +324,7 @@ class IndexMaintenance:
 
     def _examine_store(self, mend: bool) -> list[Problem]:
         """Return what is wrong with the stored data; what hangs on nothing in a graph is let go of, no more."""
-        from commonplace.store.graph_rules import LOOSE_ENDS
+        from commonplace.store.check import LOOSE_ENDS
 
         problems = self._store.check()
         loose = {problem for problem in problems if any(claim in problem for claim in LOOSE_ENDS)}

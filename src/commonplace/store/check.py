@@ -1,15 +1,25 @@
-"""Check the integrity of a SQLite store's data."""
+"""Check the integrity of what is stored: what names another row, by the schema, and what else must hold."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable, Iterator
+from typing import Final
 
-from commonplace.store.graph_rules import graph_problems
-from commonplace.store.knowledge import knowledge_problems
-from commonplace.store.ledger import ledger_problems
+from commonplace.store.dialect import Database, quoted
+from commonplace.store.graph_rules import is_reserved, namespace_of
 from commonplace.store.owners import LIVE_VECTOR
 from commonplace.store.rows import unlisted
+from commonplace.store.schema import KINDS, SCHEMA, TABLE_OF_KIND, TABLES, Column, Table
 from commonplace.store.writes import NEXT, read_embedding
+
+LOOSE_COLUMNS: Final = (
+    ("aliases", "entity"),
+    ("mentions", "subject"),
+    ("mentions", "episode"),
+    ("happenings", "subject"),
+)
+"""What of a graph may hang on something that is gone, and is deleted then."""
 
 _MAX_PROBLEMS = 20
 
@@ -20,19 +30,11 @@ _CLAIMS = (
         "SELECT count(*) FROM passages WHERE number NOT IN (SELECT number FROM passage_vectors)",
     ),
     (
-        "vectors without a passage",
-        "SELECT count(*) FROM passage_vectors WHERE number NOT IN (SELECT number FROM passages)",
-    ),
-    (
-        "passages that name another owner or namespace than their vectors do",
+        "passages that name another owner than their vectors do",
         """
         SELECT count(*) FROM passages p JOIN passage_vectors v ON v.number = p.number
-        WHERE p.owner != v.owner OR p.namespace != v.namespace
+        WHERE p.owner != v.owner
         """,
-    ),
-    (
-        "passages in another namespace than their owner",
-        "SELECT count(*) FROM passages p JOIN owners o ON o.number = p.owner WHERE p.namespace != o.namespace",
     ),
     ("passages with half a token id", "SELECT count(*) FROM passage_vectors WHERE length(token_ids) % 2 != 0"),
     (
@@ -78,15 +80,8 @@ _CLAIMS = (
         """,
     ),
     (
-        "bands of memories that are past or gone",
-        """
-        SELECT count(*) FROM memory_bands b LEFT JOIN owners o ON o.number = b.owner
-        WHERE o.number IS NULL OR o.expired_at IS NOT NULL
-        """,
-    ),
-    (
-        "dates of memories that are gone",
-        "SELECT count(*) FROM memory_dates WHERE owner NOT IN (SELECT owner FROM memories)",
+        "bands of memories that are past",
+        "SELECT count(*) FROM memory_bands b JOIN owners o ON o.number = b.owner WHERE o.expired_at IS NOT NULL",
     ),
     (
         "passage numbers above the last one given",
@@ -106,6 +101,25 @@ _CLAIMS = (
     (
         "changes without a token of eight bytes",
         "SELECT count(*) FROM changes WHERE number > 0 AND (typeof(token) != 'blob' OR length(token) != 8)",
+    ),
+    (
+        "owners that are past and have no record",
+        """
+        SELECT count(*) FROM owners
+        WHERE expired_at IS NOT NULL AND number NOT IN (SELECT owner FROM memories)
+            AND number NOT IN (SELECT owner FROM knowledge_items)
+        """,
+    ),
+    (
+        "knowledge items whose owner is of another kind",
+        "SELECT count(*) FROM knowledge_items k JOIN owners o ON o.number = k.owner WHERE o.kind != 'knowledge'",
+    ),
+    (
+        "relations whose stage does not fit them",
+        """
+        SELECT count(*) FROM relations
+        WHERE stage != CASE WHEN expired_at IS NOT NULL OR is_retracted = 1 THEN 2 ELSE valid_to IS NOT NULL END
+        """,
     ),
     (
         "counts that do not fit the rows",
@@ -133,7 +147,7 @@ _CLAIMS = (
 )
 
 
-def problems(db: sqlite3.Connection) -> list[str]:
+def problems(db: Database) -> list[str]:
     """Return one sentence for each thing that is wrong; where the file itself is damaged, nothing more is asked."""
     try:
         broken = [text for (text,) in db.execute(f"PRAGMA integrity_check({_MAX_PROBLEMS})") if text != "ok"]
@@ -144,36 +158,89 @@ def problems(db: sqlite3.Connection) -> list[str]:
         return [f"The database is damaged: {error}."]
 
 
-def _loose_ends(db: sqlite3.Connection) -> list[str]:
-    found = [
-        f"Table {table} names a row of {parent} that is not there."
-        for table, parent in sorted({(table, parent) for table, _, parent, _ in db.execute("PRAGMA foreign_key_check")})
-    ]
-    for claim, sql in _CLAIMS:
-        count = db.execute(sql).fetchone()[0]
-        if count:
-            found.append(f"There are {claim}: {count}.")
-    return (
-        found
-        + _vector_problems(db)
-        + _tag_problems(db)
-        + graph_problems(db)
-        + knowledge_problems(db)
-        + ledger_problems(db)
+def _loose_ends(db: Database) -> list[str]:
+    claims = (*_references(), *_CLAIMS)
+    counts = [(claim, db.execute(sql).fetchone()[0]) for claim, sql in claims]
+    return [*sentences([*counts, (STRAY_TEXTS, _stray_texts(db))]), *_vector_problems(db), *_tag_problems(db)]
+
+
+def _references() -> Iterator[tuple[str, str]]:
+    """Yield (claim, statement that counts where it fails) of every column that names a row of another table."""
+    for table in TABLES:
+        for column in table.columns:
+            if column.refers:
+                yield gone(table.name, column.name), f"SELECT count(*) FROM {table.name} t WHERE {is_gone(column)}"
+            parent = SCHEMA.get(column.refers)
+            if parent and column.role == "key" and table.has_namespace and parent.has_namespace:
+                key, name = quoted(parent.key[-1]), quoted(column.name)
+                both = f"{table.name} t JOIN {parent.name} p ON p.{key} = t.{name}"
+                claim = f"{table.name} in another namespace than their row of {parent.name}"
+                yield claim, f"SELECT count(*) FROM {both} WHERE p.namespace != t.namespace"
+
+
+def gone(table: str, column: str) -> str:
+    """Return what rows are called whose column names nothing that is there."""
+    return f"{table} whose {column} is gone"
+
+
+def is_gone(column: Column) -> str:
+    """Return the condition for a row `t` whose column names nothing that is there; an empty name names nothing."""
+    name = f"t.{quoted(column.name)}"
+    if column.refers == KINDS:
+        return " OR ".join(
+            f"(t.kind = '{kind}' AND {_has_none(name, SCHEMA[table])})" for kind, table in TABLE_OF_KIND.items()
+        )
+    parent = SCHEMA[column.refers]
+    if column.role == "key":
+        key = quoted(parent.key[-1])
+        return f"NOT EXISTS (SELECT 1 FROM {parent.name} p WHERE p.{key} = {name})"
+    return f"{name} != '' AND {_has_none(name, parent)}"
+
+
+def _has_none(name: str, parent: Table) -> str:
+    id_ = "id" if any(column.name == "id" for column in parent.columns) else "issue"
+    return f"NOT EXISTS (SELECT 1 FROM {parent.name} p WHERE p.namespace = t.namespace AND p.{id_} = {name})"
+
+
+STRAY_TEXTS: Final = "texts of entities or relations that are gone"
+LOOSE_ENDS: Final = (
+    *(gone(*each) for each in LOOSE_COLUMNS),
+    STRAY_TEXTS,
+)
+"""What `GraphChange.drop_loose_ends` mends, as it is called in the sentences."""
+
+_STRAY_TEXTS = """
+    SELECT count(*) FROM owners o
+    WHERE o.namespace = :texts AND NOT EXISTS (
+        SELECT 1 FROM entities WHERE o.kind = 'entity' AND namespace = :space AND id = o.id
+        UNION ALL
+        SELECT 1 FROM relations WHERE o.kind = 'relation' AND namespace = :space AND id = o.id
     )
+"""
+
+
+def _stray_texts(db: Database) -> int:
+    spaces = dict(db.execute("SELECT name, number FROM namespaces"))
+    homes = ((number, spaces.get(namespace_of(name))) for name, number in spaces.items() if is_reserved(name))
+    return sum(db.execute(_STRAY_TEXTS, {"texts": texts, "space": home}).fetchone()[0] for texts, home in homes)
+
+
+def sentences(counts: Iterable[tuple[str, int]]) -> list[str]:
+    """Return one sentence for each claim that counts anything."""
+    return [f"There are {claim}: {count}." for claim, count in counts if count]
 
 
 _LENGTHS = f"""
     SELECT o.kind, length({LIVE_VECTOR}), count(*)
     FROM passage_vectors v JOIN owners o ON o.number = v.owner GROUP BY 1, 2
-"""  # noqa: S608 - SQL of ours
+"""
 _NEXT_LENGTHS = """
     SELECT o.kind, length(x.vector), count(*)
     FROM next_vectors x JOIN passage_vectors v ON v.number = x.number JOIN owners o ON o.number = v.owner GROUP BY 1, 2
 """
 
 
-def _vector_problems(db: sqlite3.Connection) -> list[str]:
+def _vector_problems(db: Database) -> list[str]:
     """Say which vectors do not have the length of their kind's embedder; an empty one is made later."""
     is_switched = db.execute("SELECT 1 FROM meta WHERE key = 'switched_from'").fetchone()
     own, coming = read_embedding(db), read_embedding(db, "" if is_switched else NEXT)
@@ -194,7 +261,7 @@ def _vector_problems(db: sqlite3.Connection) -> list[str]:
     return found
 
 
-def _tag_problems(db: sqlite3.Connection) -> list[str]:
+def _tag_problems(db: Database) -> list[str]:
     listed = set(db.execute("SELECT namespace, tag, owner FROM owner_tags"))
     owned = {
         (space, tag, number)

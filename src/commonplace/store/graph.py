@@ -21,7 +21,7 @@ from commonplace.store.graph_rules import (
     times_of,
 )
 from commonplace.store.rows import Row, Values, add_rows, checked, form_of
-from commonplace.store.schema import TABLE_OF_KIND
+from commonplace.store.schema import SCHEMA, TABLE_OF_KIND
 from commonplace.store.transaction import ChangingSpace, SpaceReading, StoredSpace, rows_of
 from commonplace.store.writes import check_write
 from commonplace.types import GRAPH_KINDS, NewPassage, OwnerWrite
@@ -460,21 +460,6 @@ def _newest_first(rows: Iterable[Row], offset: int, limit: int | None) -> list[R
     return [_RELATIONS.build(row) for row in ordered[offset : None if limit is None else offset + limit]]
 
 
-_NO_SUBJECT = """
-    (kind = 'entity' AND subject NOT IN (SELECT id FROM entities WHERE namespace = :space))
-    OR (kind = 'relation' AND subject NOT IN (SELECT id FROM relations WHERE namespace = :space))
-"""
-_LOOSE = (
-    "DELETE FROM aliases WHERE namespace = :space AND entity NOT IN (SELECT id FROM entities WHERE namespace = :space)",
-    """
-    DELETE FROM mentions
-    WHERE namespace = :space AND episode NOT IN (SELECT id FROM episodes WHERE namespace = :space)
-    """,
-    f"DELETE FROM mentions WHERE namespace = :space AND ({_NO_SUBJECT})",
-    f"DELETE FROM happenings WHERE namespace = :space AND ({_NO_SUBJECT})",
-)
-
-
 def _stray(table: str) -> str:
     return f"""
         SELECT id FROM owners
@@ -583,10 +568,15 @@ class GraphChange(ChangingSpace, GraphReading):
 
         Mentions in episodes that are gone are among them; relations with an end that is no entity are not.
         """
+        from commonplace.store.check import LOOSE_COLUMNS, is_gone
+
         change, db = self._transaction.known(), self._transaction.db
         if change is None:
             return 0
-        gone = sum(db.execute(sql, {"space": change.space}).rowcount for sql in _LOOSE)
+        gone = 0
+        for table, column in LOOSE_COLUMNS:
+            sql = f"DELETE FROM {table} AS t WHERE t.namespace = :space AND ({is_gone(SCHEMA[table][column])})"
+            gone += db.execute(sql, {"space": change.space}).rowcount
         for kind in GRAPH_KINDS:
             texts = self._transaction.texts_number(kind)
             stray = db.execute(_STRAY[kind], {"texts": texts, "kind": kind, "space": change.space}).fetchall()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -177,32 +176,3 @@ class KnowledgeChange(ChangingSpace, KnowledgeReading):
 def insert_item(change: Change, number: int, write: KnowledgeWrite, updated_at: float) -> None:
     """Write what an item has besides its owner and passages."""
     put(change.db, change.space, write.record, owner=number, updated_at=updated_at)
-
-
-_CLAIMS = (
-    (
-        "knowledge items in another namespace than their owner, or of another kind",
-        """
-        SELECT count(*) FROM knowledge_items k LEFT JOIN owners o ON o.number = k.owner
-        WHERE o.number IS NULL OR o.namespace != k.namespace OR o.kind != 'knowledge'
-        """,
-    ),
-    (
-        "owners that are past and have no record",
-        """
-        SELECT count(*) FROM owners
-        WHERE expired_at IS NOT NULL AND number NOT IN (SELECT owner FROM memories)
-            AND number NOT IN (SELECT owner FROM knowledge_items)
-        """,
-    ),
-    (
-        "contexts of agents in a namespace that is gone",
-        "SELECT count(*) FROM agent_contexts WHERE namespace NOT IN (SELECT number FROM namespaces)",
-    ),
-)
-
-
-def knowledge_problems(db: sqlite3.Connection) -> list[str]:
-    """Return one sentence for each claim that fails."""
-    counted = [(claim, db.execute(sql).fetchone()[0]) for claim, sql in _CLAIMS]
-    return [f"There are {claim}: {count}." for claim, count in counted if count]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -314,30 +313,3 @@ def _reversals(at: At, run: str | None, memory_ids: Sequence[str], after: int) -
     if run is not None:
         return rows_of(at, REVERSALS_OF_RUN, run=run, after=after)
     return rows_of(at, REVERSALS, after=after)
-
-
-_CLAIMS = (
-    (
-        "memories named beside issues or what undoes them, but not by them",
-        """
-        SELECT (
-            SELECT count(*) FROM issue_memories m LEFT JOIN issues i ON i.namespace = m.namespace AND i.id = m.issue
-            WHERE i.id IS NULL OR i.memory_ids = ''
-        ) + (
-            SELECT count(*) FROM reversal_memories m
-                LEFT JOIN reversals r ON r.namespace = m.namespace AND r.issue = m.issue
-            WHERE r.issue IS NULL OR r.memory_ids = ''
-        )
-        """,
-    ),
-    (
-        "issues in a namespace that is gone",
-        "SELECT count(*) FROM issues WHERE namespace NOT IN (SELECT number FROM namespaces)",
-    ),
-)
-
-
-def ledger_problems(db: sqlite3.Connection) -> list[str]:
-    """Return one sentence for each claim that fails; issues may be kept by another program, and only be named here."""
-    counted = [(claim, db.execute(sql).fetchone()[0]) for claim, sql in _CLAIMS]
-    return [f"There are {claim}: {count}." for claim, count in counted if count]

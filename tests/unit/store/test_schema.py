@@ -5,12 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
 from commonplace.errors import StoreVersionError
+from commonplace.store import check
 from commonplace.store.database import begin_store
 from commonplace.store.schema import KINDS, SCHEMA, TABLE_OF_KIND, TABLES, VERSION, Column, Table, texts_to_erase
 from commonplace.store.store import Store
@@ -108,3 +109,15 @@ def test_a_store_of_another_schema_is_refused(tmp_path: Path, version: int, reme
         db.execute("UPDATE schema_versions SET version = ?", (version,))
     with pytest.raises(StoreVersionError, match=f"has schema version {version}, .*{VERSION}; {remedy}"):
         Store.open(path, create=False)
+
+
+def test_a_column_that_names_a_row_is_checked_without_another_line(
+    db: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who adds a column must not have to think of `doctor`."""
+    links = SCHEMA["links"]
+    columns = tuple(replace(each, refers="episodes") if each.name == "source" else each for each in links.columns)
+    monkeypatch.setattr(check, "TABLES", (replace(links, columns=columns),))
+    db.execute("INSERT INTO namespaces VALUES (1, 'n')")
+    db.execute("INSERT INTO links VALUES (1, 'a', 'b', 'related', 1.0, 0.0)")
+    assert check.problems(db) == ["There are links whose source is gone: 1."]

@@ -196,7 +196,10 @@ class TestDamage:
         ("statement", "problem"),
         [
             ("DELETE FROM passage_vectors WHERE number = 1", "There are passages without vectors: 1."),
-            ("UPDATE passage_vectors SET owner = 2 WHERE number = 1", "There are passages that name another owner or"),
+            (
+                "UPDATE passage_vectors SET owner = 2 WHERE number = 1",
+                "There are passages that name another owner than",
+            ),
             ("UPDATE passages SET namespace = 9 WHERE number = 1", "There are passages in another namespace than"),
             (
                 "INSERT INTO meta VALUES ('embedder', 'e'), ('embedder_version', '1'), ('dimensions', '4')",
@@ -215,7 +218,7 @@ class TestDamage:
             ("UPDATE changes SET token = x'00'", "There are changes without a token of eight bytes: 1."),
             ("UPDATE counts SET text_bytes = 1", "There are counts that do not fit the rows: 1."),
             ("INSERT INTO owner_tags VALUES (1, 't', 1)", "There are tags that do not fit their owners: 1."),
-            ("DELETE FROM owners WHERE number = 2", "Table passages names a row of owners that is not there."),
+            ("DELETE FROM owners WHERE number = 2", "There are passages whose owner is gone: 1."),
         ],
     )
     def test_check_tells_each_loose_end(self, tmp_path: Path, statement: str, problem: str) -> None:
