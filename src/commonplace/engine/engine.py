@@ -17,7 +17,7 @@ from commonplace.engine.graph_api import Graph
 from commonplace.engine.index_api import IndexApi
 from commonplace.engine.knowledge_api import KnowledgeApi
 from commonplace.engine.maintenance import artifact_index
-from commonplace.engine.memory_api import LINES, MOST_LINES, MemoryApi, PassageReader
+from commonplace.engine.memory_api import LINES, MAX_LINES, MemoryApi, PassageReader
 from commonplace.engine.search_api import (
     MAX_TOKENS,
     MIN_TOKENS,
@@ -390,8 +390,8 @@ class Engine:
 
         floor, now = fraction("threshold", threshold), self._runtime.now()
         with self._runtime.writing():
-            fading, feed = self._runtime.retention, self._runtime.feed
-            return decay(self._runtime.store, self.namespace, fading, now, tier=tier, threshold=floor, feed=feed)
+            policy, feed = self._runtime.retention, self._runtime.feed
+            return decay(self._runtime.store, self.namespace, policy, now, tier=tier, threshold=floor, feed=feed)
 
     def memory_counts(self) -> MemoryCounts:
         """Count the memories of this namespace."""
@@ -719,7 +719,7 @@ class Engine:
             NotFoundError: there is no such page, artifact or memory, or it has fewer lines.
         """
         int_in("first", first, 1, MAX_OFFSET)
-        int_in("lines", lines, 1, MOST_LINES)
+        int_in("lines", lines, 1, MAX_LINES)
         if not isinstance(path, str):
             raise UsageError(f"path is {path!r:.80}", remedy="name a path that a search returned")
         self._runtime.pick_up()

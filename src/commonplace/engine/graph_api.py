@@ -31,7 +31,7 @@ from commonplace.search.request import Request
 from commonplace.search.result import SearchResult
 from commonplace.search.signals import COVERAGE, DENSE, LEXICAL, WORDS
 from commonplace.types import Filter
-from commonplace.types.graph import Episode, GraphCounts
+from commonplace.types.graph import GraphCounts
 
 if TYPE_CHECKING:
     from commonplace.formats.drawing import Drawing
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
     from commonplace.graph.query import GraphReader, TextHits
     from commonplace.graph.service import GraphService
 
-MOST_RESULTS: Final = 200
-MOST_FACTS: Final = 1_000
-MOST_DEPTH, MOST_PATH = 4, 12
-MOST_NEIGHBOURS: Final = 500
-MOST_LISTED: Final = 10_000
-FEWEST_TOKENS, MOST_TOKENS = 64, 1_000_000
+MAX_RESULTS: Final = 200
+MAX_FACTS: Final = 1_000
+MAX_DEPTH, MAX_PATH = 4, 12
+MAX_NEIGHBOURS: Final = 500
+MAX_LISTED: Final = 10_000
+MIN_TOKENS, MAX_TOKENS = 64, 1_000_000
 DEFAULT_TOKENS: Final = 2_500
 
 
 READABLE: Final = 60
 """So many entities a person can still take in."""
-MOST_BYTES: Final = 256 * 1024 * 1024
+MAX_BYTES: Final = 256 * 1024 * 1024
 """Of a document that is read: as values it takes some ten times as much memory."""
 _LEAST_SCORE: Final = 0.3
 """What is found with less has nothing to do with the question; texts of the graph are short, so few reach much."""
@@ -108,7 +108,6 @@ class Graph:
             UsageError: a value is of the wrong kind, empty, too large or out of its range. Nothing was stored.
         """
         from commonplace.graph.model_extraction import Said, read
-        from commonplace.graph.runtime import made_id
 
         now = self._runtime.now()
         options = {
@@ -124,27 +123,15 @@ class Graph:
         }
         given = checked_episode(content, now, self._runtime.settings.memory.max_bytes, options)
         self._before()
-        known = self._runtime.graph_runtime(False).graph.episodes([given.uuid]).get(given.uuid) if given.uuid else None
-        told = given.reference_time
-        if told is None:
+        episode = given.episode
+        known = self._runtime.graph_runtime(False).graph.episodes([uuid]).get(uuid) if uuid else None
+        if not given.is_timed and known is not None and known.content == episode.content:
             # The same episode given again without a time is the same episode.
-            told = known.reference_time if known is not None and known.content == given.content else now
-        episode = Episode(
-            id=given.uuid or made_id(),
-            content=given.content,
-            reference_time=told,
-            created_at=now,
-            name=given.name,
-            source=given.source,
-            source_description=given.source_description,
-            origin=given.origin,
-            trust=given.trust,
-            group=given.group,
-        )
+            episode = replace(episode, reference_time=known.reference_time)
         is_known = known is not None and replace(known, created_at=now) == episode
-        said = Said(episode.content, episode.source, told, given.speaker)
+        said = Said(episode.content, episode.source, episode.reference_time, given.speaker)
         understood = read(said, self._runtime.kinds, None if is_known else self._open_reader())
-        added = self._keeper.add_episode(episode, understood, notices=given.notices)
+        added = self._service.add_episode(episode, understood, notices=given.notices)
         self._after()
         return added
 
@@ -269,7 +256,7 @@ class Graph:
         """
         from commonplace.graph.query import Wanted
 
-        limit, asked = int_in("num_results", num_results, 1, MOST_RESULTS), _query(query)
+        limit, asked = int_in("num_results", num_results, 1, MAX_RESULTS), _query(query)
         groups, types = _groups(group_ids), self._types("entity_types", entity_types)
         times = self._times(as_of, valid_at)
         self._before()
@@ -301,7 +288,7 @@ class Graph:
         """
         from commonplace.graph.query import Wanted
 
-        limit, asked = int_in("num_results", num_results, 1, MOST_RESULTS), _query(query)
+        limit, asked = int_in("num_results", num_results, 1, MAX_RESULTS), _query(query)
         groups, types = _groups(group_ids), self._types("relation_types", relation_types)
         times = self._times(as_of, valid_at, boolean("include_past", include_past))
         self._before()
@@ -338,12 +325,12 @@ class Graph:
         from commonplace.graph.query import AskedContext
 
         names = labels("entity_names", entity_names)
-        budget = int_in("max_tokens", DEFAULT_TOKENS if max_tokens is None else max_tokens, FEWEST_TOKENS, MOST_TOKENS)
+        budget = int_in("max_tokens", DEFAULT_TOKENS if max_tokens is None else max_tokens, MIN_TOKENS, MAX_TOKENS)
         if not isinstance(query, str):
             raise invalid("query", query, "give a text")
         if not names and center_node_uuid is None and not query.strip():
             raise UsageError("nothing is asked for", remedy="name entities, a centre or a query")
-        int_in("max_facts", max_facts, 1, MOST_FACTS)
+        int_in("max_facts", max_facts, 1, MAX_FACTS)
         times = self._times(as_of, valid_at)
         self._before()
         asked = AskedContext(names, max_facts, self._centre(center_node_uuid), query, budget, times)
@@ -388,8 +375,8 @@ class Graph:
             as_of, valid_at, include_past: as for `search_edges`.
         """
         reject_invalid_id(entity)
-        int_in("depth", depth, 1, MOST_DEPTH)
-        int_in("limit", limit, 1, MOST_NEIGHBOURS)
+        int_in("depth", depth, 1, MAX_DEPTH)
+        int_in("limit", limit, 1, MAX_NEIGHBOURS)
         times = self._times(as_of, valid_at, boolean("include_past", include_past))
         with self._reading() as reader:
             return reader.neighbourhood(entity, depth, limit, times)
@@ -412,7 +399,7 @@ class Graph:
         """
         reject_invalid_id(source)
         reject_invalid_id(target)
-        int_in("max_depth", max_depth, 1, MOST_PATH)
+        int_in("max_depth", max_depth, 1, MAX_PATH)
         times = self._times(as_of, valid_at)
         with self._reading() as reader:
             return reader.path(source, target, max_depth, times)
@@ -420,7 +407,7 @@ class Graph:
     def timeline(self, entity: str, *, limit: int = 1_000, as_of: Moment | None = None) -> views.Timeline:
         """Return what began and ended for an entity, oldest first, past facts too."""
         reject_invalid_id(entity)
-        int_in("limit", limit, 1, MOST_LISTED)
+        int_in("limit", limit, 1, MAX_LISTED)
         times = self._times(as_of, None, True)
         with self._reading() as reader:
             return reader.timeline(entity, limit, times)
@@ -435,14 +422,14 @@ class Graph:
         self, limit: int = 50, group_ids: Sequence[str] | None = None, *, as_of: Moment | None = None
     ) -> list[views.EpisodeView]:
         """Return episodes, the newest first by the time they tell of."""
-        int_in("limit", limit, 1, MOST_LISTED)
+        int_in("limit", limit, 1, MAX_LISTED)
         groups, times = _groups(group_ids), self._times(as_of)
         with self._reading() as reader:
             return list(reader.episodes(limit, groups, times))
 
     def communities(self, limit: int = 20, *, as_of: Moment | None = None) -> list[views.Community]:
         """Return entities that hang together more closely than with others, the largest community first."""
-        int_in("limit", limit, 1, MOST_FACTS)
+        int_in("limit", limit, 1, MAX_FACTS)
         times = self._times(as_of)
         with self._reading() as reader:
             return list(reader.communities(limit, times))
@@ -586,7 +573,7 @@ class Graph:
     def _writing(self) -> Iterator[GraphService]:
         """Give what writes, with what happens around a call that does not fail."""
         self._before()
-        yield self._keeper
+        yield self._service
         self._after()
 
     @cached_property
@@ -619,7 +606,7 @@ class Graph:
         return self._reader.entity(given, self._times(None)).uuid
 
     @property
-    def _keeper(self) -> GraphService:
+    def _service(self) -> GraphService:
         from commonplace.graph.service import GraphService
 
         return GraphService(self._runtime.graph_runtime(True))
@@ -699,7 +686,7 @@ class _DryRun(Exception):  # noqa: N818 - it is no error
 
 def _read(file: Path) -> bytes:
     try:
-        return read_file(file, MOST_BYTES)
+        return read_file(file, MAX_BYTES)
     except FileNotFoundError as error:
         raise NotFoundError(f"there is nothing at {file}", remedy="name a file to import") from error
     except OSError as error:

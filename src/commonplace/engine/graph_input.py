@@ -24,8 +24,8 @@ from commonplace.memory.validate import (
 from commonplace.redaction import cleaned_json, redact
 from commonplace.settings import Settings
 from commonplace.text.characters import MENDED, storable
-from commonplace.types import ORIGINS, Origin
-from commonplace.types.graph import EpisodeSource
+from commonplace.types import ORIGINS
+from commonplace.types.graph import Episode
 
 if TYPE_CHECKING:
     from commonplace.graph.episodes import FactInput
@@ -39,20 +39,12 @@ class EpisodeInput:
     """An episode as it is given, checked.
 
     Attributes:
-        reference_time: seconds since the epoch; None where the caller did not say.
-        uuid: "" where one is to be made.
+        is_timed: whether the caller said when it was; otherwise that is now.
     """
 
-    content: str
-    source: EpisodeSource
-    origin: Origin
-    trust: float
-    reference_time: float | None = None
-    name: str = ""
-    source_description: str = ""
-    group: str = ""
-    uuid: str = ""
+    episode: Episode
     speaker: str = ""
+    is_timed: bool = True
     notices: tuple[str, ...] = ()
 
 
@@ -67,25 +59,28 @@ def checked_episode(content: object, now: float, max_bytes: int, given: Mapping[
         AdmissionError: the content is nothing but what was recalled.
         UsageError: a value is of the wrong kind, empty, too large or out of its range.
     """
+    from commonplace.graph.runtime import made_id
+
     uuid, trust = given.get("uuid"), given.get("trust")
     kind = one_of("source", given.get("source", "text"), SOURCES)
     text, notices = _structured(content, max_bytes) if kind == "json" else _said(content, max_bytes)
     if uuid is not None:
         reject_invalid_id(uuid)
     by = one_of("origin", given.get("origin", "agent"), ORIGINS)
-    return EpisodeInput(
+    told = _beginning("reference_time", given.get("reference_time"), now)
+    episode = Episode(
+        id=uuid or made_id(),
         content=text,
+        reference_time=now if told is None else told,
+        created_at=now,
+        name=_redacted("name", given),
         source=kind,  # type: ignore[arg-type] # one of the choices
+        source_description=_redacted("source_description", given),
         origin=by,  # type: ignore[arg-type] # likewise
         trust=TRUST[by] if trust is None else fraction("trust", trust),  # type: ignore[index] # one of the origins
-        reference_time=_beginning("reference_time", given.get("reference_time"), now),
-        name=_redacted("name", given),
-        source_description=_redacted("source_description", given),
         group=short_text("group_id", given.get("group_id", "")),
-        uuid=uuid or "",
-        speaker=_redacted("speaker", given),
-        notices=notices,
     )
+    return EpisodeInput(episode, _redacted("speaker", given), told is not None, notices)
 
 
 def checked_fact(

@@ -73,7 +73,7 @@ class GraphitiGraph(Graph):
         return GraphitiReader(ground, self._search_graph, self._words_of, self._backend, self._score)
 
     @property
-    def _keeper(self) -> GraphService:
+    def _service(self) -> GraphService:
         from commonplace.graph.service import GraphService
 
         return GraphService(self._runtime.graph_runtime(True), self._backend.outbox)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from commonplace.engine.runtime import Runtime, Service
 from commonplace.engine.search_api import SearchApi
+from commonplace.engine.upgrade import why_absent
 from commonplace.errors import CommonplaceError, UsageError
-from commonplace.models.contract import Embedder, TokenizedText
-from commonplace.models.registry import AbsentEmbedder, embedder_name, for_kind, is_remote, open_embedder
+from commonplace.models.contract import Embedder
+from commonplace.models.registry import embedder_name, for_kind, open_embedder
 from commonplace.settings.paths import sqlite_directory
 from commonplace.types import RerankMode
 
@@ -144,12 +145,13 @@ class KnowledgeApi(Service):
         if config.vector_enabled:
             try:
                 found = self._opened(embedder) if isinstance(embedder, str) else embedder
-            except CommonplaceError as error:
-                if isinstance(error, UsageError):
-                    raise
-                why_not = str(error)
+            except UsageError:
+                raise
+            except CommonplaceError as failure:
+                why_not = str(failure)
             if found is None and not why_not:
-                why_not = self._why_not()
+                error = why_absent(for_kind(self._runtime.embedder, "knowledge"), self._settings.models)
+                why_not = "" if error is None else str(error)
         is_own = found is not None and getattr(found, "stamp", None) != self._runtime.embedder.stamp.of("knowledge")
         open_reranker, name = self._reranker(config, reranker)
         return Means(
@@ -163,21 +165,6 @@ class KnowledgeApi(Service):
     def _opened(self, name: str) -> Embedder:
         own = for_kind(self._runtime.embedder, "knowledge")
         return own if embedder_name(name) == own.stamp.name else open_embedder(name, settings=self._settings.models)
-
-    def _why_not(self) -> str:
-        """Say why the store's embedder can embed nothing here, as far as that can be told without asking it."""
-        from commonplace.models.providers import Place, access, named
-
-        own = for_kind(self._runtime.embedder, "knowledge")
-        name = own.stamp.name
-        try:
-            if isinstance(own, AbsentEmbedder):
-                own.embed([TokenizedText("a", self._runtime.tokens.tokenize("a"))])
-            elif is_remote(name):
-                access(named(name).provider, Place(settings=self._settings.models))
-        except CommonplaceError as error:
-            return str(error)
-        return ""
 
     def _reranker(self, config: MemoryConfig, given: Reranker | None) -> tuple[Callable[[], Reranker] | None, str]:
         from commonplace.knowledge.config import checked_reranker

@@ -45,7 +45,7 @@ MIN_FOR_WORKER = 300
 
 _AT_ONCE = 500
 _T = TypeVar("_T")
-_MOST_TEXTS = 20
+_MAX_TEXTS = 20
 _UNREADABLE = (StoreDamagedError, ValueError)  # what one changed byte makes of UTF-8, JSON or our own packing
 _OTHER_MAP = "has another map than it was written with"
 INDEXING = "indexing"
@@ -373,9 +373,9 @@ class IndexMaintenance:
                     partial(_unreadable_memory, namespace),
                 )
                 found += _differing_knowledge(self._store, namespace)
-        if len(found) > _MOST_TEXTS:
-            rest = len(found) - _MOST_TEXTS
-            found[_MOST_TEXTS:] = [Problem("store", f"{rest:,} more texts differ like these", "restore a backup")]
+        if len(found) > _MAX_TEXTS:
+            rest = len(found) - _MAX_TEXTS
+            found[_MAX_TEXTS:] = [Problem("store", f"{rest:,} more texts differ like these", "restore a backup")]
         return found
 
     def _differing(self, namespace: str, digests: Sequence[tuple[int, str, str]]) -> list[Problem]:

@@ -168,7 +168,7 @@ ARTIFACT_PREFIX = "./"
 """`./MEMORY.md` names an artifact whose path is a page's name, too."""
 
 LINES = 200
-MOST_LINES = 2_000
+MAX_LINES = 2_000
 
 
 @dataclass(frozen=True, slots=True)

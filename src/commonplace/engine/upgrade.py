@@ -15,13 +15,14 @@ from commonplace.ingest.embeddings import Reembedded, reembed
 from commonplace.locks import FileLock
 from commonplace.models.contract import Embedder
 from commonplace.models.registry import AbsentEmbedder, MixedEmbedder, by_space, embedder_name, for_kind, is_remote
+from commonplace.settings import ModelSettings
 from commonplace.settings.paths import UPGRADE_LOCK
 from commonplace.store.writes import upgrade_command
 from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind, Embedding
 
 INDEX_WAIT_S: Final = 60.0
 """How long the switch waits for a process that writes the index, before it looks again for passages to embed."""
-MOST_TRIES: Final = 10
+MAX_TRIES: Final = 10
 SETTLED_AT_ONCE: Final = 2_000
 SETTLING_PAUSE_S: Final = 0.05
 """After the switch so many passages are put in order at a time, and others may write in between."""
@@ -90,22 +91,17 @@ class EmbedderApi(Service):
     def examine_embedder(self, *, mend: bool) -> list[Problem]:
         """Return what is wrong with the store's embedder: it is missing, damaged, half changed or has no key."""
         from commonplace.models import minilm
-        from commonplace.models.providers import Place, access, named
 
         findings = []
         for embedder in by_space(self._runtime.embedder):
-            if isinstance(embedder, AbsentEmbedder):
-                findings.append(Problem("embedder", embedder.error.args[0], embedder.error.remedy))
-            elif isinstance(embedder, minilm.MinilmEmbedder):
+            error = why_absent(embedder, self._settings.models)
+            if isinstance(embedder, minilm.MinilmEmbedder):
                 try:
                     minilm.verify(embedder.directory)
-                except ModelError as error:
-                    findings.append(Problem("embedder", error.args[0], error.remedy))
-            elif is_remote(embedder.stamp.name):
-                try:
-                    access(named(embedder.stamp.name).provider, Place(settings=self._runtime.settings.models))
-                except CommonplaceError as error:
-                    findings.append(Problem("embedder", error.args[0], error.remedy))
+                except ModelError as damage:
+                    error = damage
+            if error is not None:
+                findings.append(Problem("embedder", error.args[0], error.remedy))
         if mend:
             self._runtime.backlog.drain(self._runtime.progress)
         return findings + self._unfinished_upgrade(mend=mend)
@@ -194,9 +190,23 @@ class EmbedderApi(Service):
                         return Reembedded(made, done.resumed)
                 finally:
                     self._runtime.index.release()
-            elif (tries := tries + 1) == MOST_TRIES:
+            elif (tries := tries + 1) == MAX_TRIES:
                 raise StoreBusyError(
-                    f"the index was being written for {MOST_TRIES * INDEX_WAIT_S:g} s",
+                    f"the index was being written for {MAX_TRIES * INDEX_WAIT_S:g} s",
                     remedy="run it again: what was embedded is kept",
                 )
             made += reembed(self._runtime.store, target, self._runtime.progress).made
+
+
+def why_absent(embedder: Embedder, settings: ModelSettings) -> CommonplaceError | None:
+    """Return why an embedder can embed nothing here, as far as that can be told without asking it."""
+    if isinstance(embedder, AbsentEmbedder):
+        return embedder.error
+    if is_remote(embedder.stamp.name):
+        from commonplace.models.providers import Place, access, named
+
+        try:
+            access(named(embedder.stamp.name).provider, Place(settings=settings))
+        except CommonplaceError as error:
+            return error
+    return None

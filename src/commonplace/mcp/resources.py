@@ -127,14 +127,14 @@ def _resource(name: str, read: Callable[[str, Mapping[str, str], Context], Conte
 def _page(book: Engine, uri: str) -> Contents:
     from urllib.parse import unquote
 
-    from commonplace.engine.memory_api import MOST_LINES
+    from commonplace.engine.memory_api import MAX_LINES
 
     name = unquote(uri.removeprefix(SCHEME))
     if name not in book.pages():
         raise NotFoundError(f"there is no page {name!r:.200}", remedy="list the resources")
-    excerpt = book.read(name, 1, MOST_LINES)
+    excerpt = book.read(name, 1, MAX_LINES)
     if excerpt.last_line < excerpt.total_lines:
-        excerpt = book.read(name, excerpt.total_lines - MOST_LINES + 1, MOST_LINES)
+        excerpt = book.read(name, excerpt.total_lines - MAX_LINES + 1, MAX_LINES)
     kept = ending(excerpt.text.split("\n"), PAGE_TOKENS, book.count_tokens)
     text = "\n".join(kept) or beginning(excerpt.text, PAGE_TOKENS, book.count_tokens)
     return Contents(text, "text/markdown")

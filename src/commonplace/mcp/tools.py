@@ -333,11 +333,11 @@ def _path(hit: Hit, place: PagePlace | None) -> str:
 
 def _lines(book: Engine, hit: Hit, path: str) -> tuple[int, int]:
     """Return the lines of a passage in its memory; in a document that is no file they count from the passage itself."""
-    from commonplace.engine.memory_api import MOST_LINES
+    from commonplace.engine.memory_api import MAX_LINES
 
     size = hit.text.count("\n") + 1
     # To find the text of a document that is no file, every owner has to be looked at: too much for each hit.
-    whole = book.read(path, 1, MOST_LINES).text if hit.kind == "memory" and size < MOST_LINES else hit.text
+    whole = book.read(path, 1, MAX_LINES).text if hit.kind == "memory" and size < MAX_LINES else hit.text
     before = whole[: max(0, whole.find(hit.text))]
     first = before.count("\n") + 1
     return first, first + size - 1

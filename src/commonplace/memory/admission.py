@@ -39,7 +39,7 @@ class Admission:
 
 
 def admit(
-    change: MemoryChange, write: MemoryWrite, fading: RetentionPolicy, now: float, *, has_given_id: bool, force: bool
+    change: MemoryChange, write: MemoryWrite, policy: RetentionPolicy, now: float, *, has_given_id: bool, force: bool
 ) -> Admission:
     """Write a memory where it is new; touch the one that says the same already, whoever wrote it.
 
@@ -49,11 +49,11 @@ def admit(
     if has_given_id:
         known = change.find(write.owner.id)
         if known is not None:
-            return _again(change, known, write, fading, now)
+            return _again(change, known, write, policy, now)
     if not force and not write.owner.session:
         twin = _twin(change, write)
         if twin is not None:
-            return _join(change, twin, write, fading, now)
+            return _join(change, twin, write, policy, now)
     return Admission(_added(change, write, now), "added")
 
 
@@ -72,7 +72,7 @@ def replaced(change: MemoryChange, known: StoredMemory, write: MemoryWrite, now:
 
 
 def _again(
-    change: MemoryChange, known: StoredMemory, write: MemoryWrite, fading: RetentionPolicy, now: float
+    change: MemoryChange, known: StoredMemory, write: MemoryWrite, policy: RetentionPolicy, now: float
 ) -> Admission:
     """An id that is known comes again: with the same words it is the same memory, with others its next version."""
     old, new = known.record, write.record
@@ -89,7 +89,7 @@ def _again(
         return Admission(replaced(change, known, replace(write, record=carried), now), "updated")
     if write.owner.session:
         return Admission(known, "unchanged")
-    return _touched(change, known, fading, now, "it was remembered under this id before, with the same words")
+    return _touched(change, known, policy, now, "it was remembered under this id before, with the same words")
 
 
 def _meaning(record: MemoryRecord, owner: Owner) -> tuple[object, ...]:
@@ -112,13 +112,13 @@ def _twin(change: MemoryChange, write: MemoryWrite) -> StoredMemory | None:
 
 
 def _join(
-    change: MemoryChange, twin: StoredMemory, write: MemoryWrite, fading: RetentionPolicy, now: float
+    change: MemoryChange, twin: StoredMemory, write: MemoryWrite, policy: RetentionPolicy, now: float
 ) -> Admission:
     """Touch a memory that says the same, and let it gain what the new one brings: entities, a higher tier, trust."""
     old, new = twin.record, write.record
     how = "exactly" if old.content == new.content else "in nearly the same words"
     notice = f"this was remembered before, {how}, as {twin.owner.id}; that memory was touched"
-    record = replace(fading.used(old, now), entities=tuple(dict.fromkeys((*old.entities, *new.entities))))
+    record = replace(policy.used(old, now), entities=tuple(dict.fromkeys((*old.entities, *new.entities))))
     if TIERS.index(new.tier) > TIERS.index(record.tier):
         record = replace(record, tier=new.tier)
     if new.trust > record.trust:
@@ -128,8 +128,8 @@ def _join(
     return Admission(replace(twin, record=record), "touched", (notice,), missing)
 
 
-def _touched(change: MemoryChange, known: StoredMemory, fading: RetentionPolicy, now: float, notice: str) -> Admission:
-    record = fading.used(known.record, now)
+def _touched(change: MemoryChange, known: StoredMemory, policy: RetentionPolicy, now: float, notice: str) -> Admission:
+    record = policy.used(known.record, now)
     change.revise(known.number, record)
     return Admission(replace(known, record=record), "touched", (notice,))
 

@@ -46,7 +46,7 @@ class DecayReport:
 def decay(
     store: Store,
     namespace: str,
-    fading: RetentionPolicy,
+    policy: RetentionPolicy,
     now: float,
     *,
     tier: str,
@@ -73,9 +73,9 @@ def decay(
     for stored in _active(store, namespace, chosen):
         is_empty = False
         record = stored.record
-        before = _shown(fading, record, min(now, max(last, record.last_used)))
-        lowered += _shown(fading, record, now) < before
-        if _falls(fading, record, now, threshold):
+        before = _shown(policy, record, min(now, max(last, record.last_used)))
+        lowered += _shown(policy, record, now) < before
+        if _falls(policy, record, now, threshold):
             falling.append(stored.owner.id)
     if is_empty:
         return DecayReport(chosen, threshold)
@@ -84,7 +84,7 @@ def decay(
         for id_ in falling:
             known = change.find(id_)
             is_active = known is not None and known.expired_at is None and known.record.status == "active"
-            if known is None or not is_active or not _falls(fading, known.record, now, threshold):
+            if known is None or not is_active or not _falls(policy, known.record, now, threshold):
                 continue
             record = replace(known.record, status="archived")
             change.expire(known.number, record, max(now, known.created_at))
@@ -103,13 +103,13 @@ def _active(store: Store, namespace: str, tier: Tier) -> Iterator[StoredMemory]:
             selection = replace(selection, offset=selection.offset + _READ_AT_ONCE)
 
 
-def _falls(fading: RetentionPolicy, record: MemoryRecord, now: float, threshold: float) -> bool:
+def _falls(policy: RetentionPolicy, record: MemoryRecord, now: float, threshold: float) -> bool:
     return (
         record.tier in FADING_TIERS
         and may_archive(record.tier, age(record.last_used, now))
-        and fading.raw(record, now) < threshold
+        and policy.raw(record, now) < threshold
     )
 
 
-def _shown(fading: RetentionPolicy, record: MemoryRecord, at: float) -> float:
-    return round(min(1.0, fading.raw(record, at)), _SHOWN_DECIMALS)
+def _shown(policy: RetentionPolicy, record: MemoryRecord, at: float) -> float:
+    return round(min(1.0, policy.raw(record, at)), _SHOWN_DECIMALS)

@@ -65,7 +65,7 @@ class MemoryService:
     def __init__(
         self,
         destination: Destination,
-        fading: RetentionPolicy,
+        policy: RetentionPolicy,
         now: Callable[[], float],
         recognise: Callable[[str], str],
         *,
@@ -77,7 +77,7 @@ class MemoryService:
         self._destination = destination
         self._store = destination.store
         self._namespace = destination.namespace
-        self._fading = fading
+        self._policy = policy
         self._now = now
         self._recognise = recognise
         self._max_bytes = max_bytes
@@ -139,7 +139,7 @@ class MemoryService:
                 known = change.find(id_)
                 if known is None or known.expired_at is not None:
                     raise _gone(id_)
-                used = self._fading.used(known.record, self._now(), reinforce=reinforce)
+                used = self._policy.used(known.record, self._now(), reinforce=reinforce)
                 record = replace(used, review_count=used.review_count + is_review)
                 change.revise(known.number, record)
                 touched.append(replace(known, record=record))
@@ -289,7 +289,7 @@ class MemoryService:
                 record = replace(self._trusted(change, each.write.record), born_at=now, last_used=now)
                 write = replace(each.write, record=record)
                 given = bool(each.new.id)
-                admission = admit(change, write, self._fading, now, has_given_id=given, force=force)
+                admission = admit(change, write, self._policy, now, has_given_id=given, force=force)
                 admission = self._with_tags(change, admission, now)
                 self._fed(change, admission, readings, now)
                 done.append((admission, each.new))
@@ -360,7 +360,7 @@ class MemoryService:
         return max(self._now(), known.created_at)
 
     def _seen(self, stored: StoredMemory, outcome: Outcome, notices: tuple[str, ...] = ()) -> Memory:
-        return seen(stored, self._namespace, self._now(), self._fading, outcome=outcome, notices=notices)
+        return seen(stored, self._namespace, self._now(), self._policy, outcome=outcome, notices=notices)
 
 
 def _carried(new: MemoryRecord, known: MemoryRecord, changed: Collection[str], now: float) -> MemoryRecord:

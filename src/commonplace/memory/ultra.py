@@ -33,7 +33,7 @@ class Ultra:
     def __init__(
         self,
         destination: Destination,
-        fading: RetentionPolicy,
+        policy: RetentionPolicy,
         now: Callable[[], float],
         search: Callable[[Store], Searcher],
         count_tokens: Callable[[str], int],
@@ -48,26 +48,26 @@ class Ultra:
         self.store = Store.in_memory()
         self._destination = replace(destination, store=self.store, later_above=None)
         self._namespace = destination.namespace
-        self._fading = fading
+        self._policy = policy
         self._lock = threading.Lock()
         self.store.set_embedding(destination.embedder.stamp)
-        self._keeper = MemoryService(self._destination, fading, now, lambda _: "", has_ultra=True)
+        self._service = MemoryService(self._destination, policy, now, lambda _: "", has_ultra=True)
         self._searcher = search(self.store)
 
     def remember(self, items: Sequence[Mapping[str, Any]], *, force: bool) -> list[Memory]:
         """Take memories in, and let the oldest go where there are too many."""
         with self._lock:
-            kept = self._keeper.remember(items, force=force)
+            kept = self._service.remember(items, force=force)
             self._shrink()
         return kept
 
     def touch(self, id_: str, *, reinforce: bool) -> Memory:
         """Count one more use; where that earns a tier, the memory says so, and its place is no longer here."""
-        return self._keeper.touch([id_], reinforce=reinforce)[0]
+        return self._service.touch([id_], reinforce=reinforce)[0]
 
     def count_uses(self, uses: Sequence[Use]) -> list[StoredMemory]:
         """Count uses, of what is here, and return the memories whose place is no longer here."""
-        write_uses(self.store, self._namespace, self._fading, uses)
+        write_uses(self.store, self._namespace, self._policy, uses)
         found = map(self.find, dict.fromkeys(use.id for use in uses))
         return [each for each in found if each is not None and each.record.tier != "ultra"]
 

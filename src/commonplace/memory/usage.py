@@ -55,7 +55,7 @@ def injected_hits(hits: Iterable[Hit]) -> list[str]:
     ]
 
 
-def write_uses(store: Store, namespace: str, fading: RetentionPolicy, uses: Iterable[Use]) -> bool:
+def write_uses(store: Store, namespace: str, policy: RetentionPolicy, uses: Iterable[Use]) -> bool:
     """Count uses in one transaction, each memory once an hour whichever process asks; what is gone is passed over.
 
     A use before the last one does not count: another process wrote that meanwhile, or the clock was set back.
@@ -70,7 +70,7 @@ def write_uses(store: Store, namespace: str, fading: RetentionPolicy, uses: Iter
             if known is None or known.expired_at is not None:
                 continue
             if known.record.use_count == 0 or at - known.record.last_used >= ONCE_IN_S:
-                record = fading.used(known.record, at)
+                record = policy.used(known.record, at)
                 is_shown = record.tier != known.record.tier or record.tier == "long"
                 change.revise(known.number, record, is_shown=is_shown)
                 is_due |= is_shown

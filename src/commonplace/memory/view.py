@@ -86,14 +86,14 @@ def seen(
     stored: StoredMemory,
     namespace: str,
     now: float,
-    fading: RetentionPolicy,
+    policy: RetentionPolicy,
     *,
     outcome: Outcome = "read",
     notices: tuple[str, ...] = (),
 ) -> Memory:
     """Return a stored version as callers see it at a time, without the secrets that an older release may have kept."""
     owner, record = stored.owner, stored.record
-    raw = fading.raw(record, now)
+    raw = policy.raw(record, now)
     return Memory(
         id=owner.id,
         namespace=namespace,
