@@ -19,6 +19,7 @@ from commonplace.knowledge.config import KnowledgeRuntime, Means, NoVectors, Vec
 from commonplace.knowledge.maps import CheckedMaps, KnowledgeMap, checked_maps
 from commonplace.knowledge.results import KnowledgeReport
 from commonplace.ranking.arrays import quantise
+from commonplace.text.characters import MENDED
 from commonplace.types import NewPassage, Owner
 from commonplace.types.knowledge import KnowledgeRecord, KnowledgeWrite, StoredKnowledge
 
@@ -76,7 +77,7 @@ def _replace(ground: KnowledgeRuntime, means: Means, agent: str, checked: Checke
         skipped=len(checked.maps) - len(wanted),
         embedder=maker.embedder,
         degraded=bool(means.no_vectors),
-        notices=tuple(_notices(means, len(checked.maps) - len(wanted), checked.secrets)),
+        notices=tuple(_notices(means, len(checked.maps) - len(wanted), checked)),
         change=ground.store.change(),
     )
 
@@ -180,12 +181,14 @@ def _write(maker: _Maker, agent: str, compared: _Compared) -> KnowledgeWrite:
     return KnowledgeWrite(owner, passages, record)
 
 
-def _notices(means: Means, skipped: int, secrets: Sequence[str]) -> Iterator[str]:
+def _notices(means: Means, skipped: int, checked: CheckedMaps) -> Iterator[str]:
     if means.no_vectors:
         yield f"no vectors are made, and the knowledge is found by its words alone: {means.no_vectors}"
     elif not means.config.vector_enabled:
         yield LEXICAL
     if skipped:
         yield f"{skipped} of the maps hold no text, and were skipped"
-    if secrets:
-        yield f"what looks like a secret was replaced: {', '.join(secrets)}"
+    if checked.secrets:
+        yield f"what looks like a secret was replaced: {', '.join(checked.secrets)}"
+    if checked.is_mended:
+        yield MENDED

@@ -13,6 +13,7 @@ from typing import Any, Final
 from commonplace.errors import UsageError
 from commonplace.formats.yaml import DEEPEST, LONG_NUMBER, is_long_number
 from commonplace.redaction import cleaned_json, find_secrets, redact
+from commonplace.text.characters import storable, storable_json
 from commonplace.text.similarity import sha256
 from commonplace.types.knowledge import ContextRecord
 
@@ -69,10 +70,11 @@ class KnowledgeMap:
 
 @dataclass(frozen=True, slots=True)
 class CheckedMaps:
-    """Maps in their order, and the kinds of the secrets that were replaced in them, each once."""
+    """Maps in their order, the kinds of the secrets that were replaced in them, and whether characters were."""
 
     maps: tuple[KnowledgeMap, ...]
     secrets: tuple[str, ...]
+    is_mended: bool = False
 
 
 def checked_name(name: object) -> str:
@@ -108,12 +110,15 @@ def checked_maps(agent: str, given: object) -> CheckedMaps:
         # Looking through many maps at once is faster by far, and most hold no secret.
         if find_secrets(_APART.join(chain.from_iterable(map(_probes, some)))):
             plain[begin : begin + _AT_ONCE] = [cleaned_json(values, clean) for values in some]
-    maps = []
+    maps, is_mended = [], False
     for values in plain:
-        metadata = json.dumps(values, sort_keys=True)
+        given = json.dumps(values, sort_keys=True)
+        metadata = storable_json(given)  # here, for the digest is of what is stored
+        is_mended |= metadata != given
         # What stands apart in a map may be a secret where it stands together.
-        maps.append(KnowledgeMap(clean(text_of(values).strip()), metadata, digest_of(agent, metadata)))
-    return CheckedMaps(tuple(maps), tuple(dict.fromkeys(kinds)))
+        content = storable(clean(text_of(values).strip()))
+        maps.append(KnowledgeMap(content, metadata, digest_of(agent, metadata)))
+    return CheckedMaps(tuple(maps), tuple(dict.fromkeys(kinds)), is_mended)
 
 
 def plain_map(values: object, path: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from commonplace.engine import Engine
 from commonplace.errors import ProviderError, UsageError
 from commonplace.knowledge.config import MemoryConfig
 from commonplace.knowledge.service import KnowledgeService
+from commonplace.text.characters import MENDED
 from commonplace.types.knowledge import StoredKnowledge
 
 
@@ -295,3 +296,13 @@ def test_what_another_process_takes_away_meanwhile_is_put_back(
     report = knowledge.index_knowledge("a", CITIES)
     assert (report.added, report.unchanged) == (2, 0)
     assert sorted(ids(book)) == [SEOUL_TEXT, TOKYO_TEXT]
+
+
+def test_what_no_store_keeps_is_replaced_and_told(book: Engine, knowledge: KnowledgeService) -> None:
+    """The digest is of what is stored: the same map is unchanged when it comes again, and nothing looks damaged."""
+    given = [{"text": "half \ud83d of a pair"}]
+    report = knowledge.index_knowledge("a", given)
+    assert report.notices == (MENDED,)
+    assert knowledge.index_knowledge("a", given).unchanged == 1
+    assert knowledge.retrieve("a", "pair", rerank=False).hits[0].metadata == {"text": "half \ufffd of a pair"}
+    assert book.doctor().findings == ()
