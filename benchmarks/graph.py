@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import random
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -18,10 +15,10 @@ from typing import Any, Final
 import click
 
 from benchmarks.made_graph import DEPTH, LIMIT, MadeGraph, write_graph
-from benchmarks.output import embedder_option, json_option, keep_option, seed_option, show
+from benchmarks.output import embedder_option, json_option, keep_option, probed, seed_option, show
 from commonplace.benchmarks.harness import bare_commits, describe, latency, open_engine, size_bytes, workspace
 from commonplace.benchmarks.measures import median
-from commonplace.errors import CommonplaceError, UsageError
+from commonplace.errors import UsageError
 from commonplace.extract.words import CITIES, FIRST_NAMES, SURNAMES
 from commonplace.types import Progress
 
@@ -30,7 +27,6 @@ LARGE_LIMIT: Final = 500
 FACTS: Final = "facts"
 """The namespace of the graph to which is added and that is searched."""
 _SENTENCES_OF_AN_EPISODE: Final = 100
-_TIMEOUT_S: Final = 1_800
 
 SQL: Final = """
     WITH RECURSIVE near (id, distance) AS (
@@ -97,10 +93,14 @@ def run(options: GraphOptions, progress: Progress | None = None) -> dict[str, An
             "store_bytes": size_bytes(directory),
         }
         starts = made.starts(options.calls, options.seed)
-        around = _measured(directory, "default", options.embedder, _look_around(starts))
+        around = probed(
+            "graph_probe", [str(directory.absolute()), "default", options.embedder or ""], _look_around(starts)
+        )
         baselines = _baselines(directory / "store.db", made, starts)
         small = _fill(directory, options, progress)
-        asked = _measured(directory, FACTS, options.embedder, _add_and_search(options))
+        asked = probed(
+            "graph_probe", [str(directory.absolute()), FACTS, options.embedder or ""], _add_and_search(options)
+        )
         commits = bare_commits(directory.parent / f"{directory.name}.bare.db", options.calls)
     return {
         "benchmark": "graph",
@@ -159,20 +159,6 @@ def _fill(directory: Path, options: GraphOptions, progress: Progress | None) -> 
             "fill_s": round(time.perf_counter() - begun, 1),
             "embedder": engine.index_status().embedder,
         }
-
-
-def _measured(
-    directory: Path, namespace: str, embedder: str | None, requests: Iterator[Sequence[Any]]
-) -> dict[str, Any]:
-    """Return what a fresh process says that was asked all this."""
-    command = [sys.executable, "-m", "benchmarks.graph_probe", str(directory), namespace, embedder or ""]
-    task = "\n".join(map(json.dumps, requests))
-    done = subprocess.run(command, input=task, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
-    if done.returncode != 0:
-        last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
-        raise CommonplaceError(f"the measured process ended with {done.returncode}: {last[0]}")
-    figures: dict[str, Any] = json.loads(done.stdout)
-    return figures
 
 
 def _baselines(path: Path, made: MadeGraph, starts: dict[str, list[str]]) -> dict[str, Any]:

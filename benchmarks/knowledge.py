@@ -15,6 +15,7 @@ from benchmarks.output import embedder_option, json_option, keep_option, seed_op
 from commonplace.benchmarks.data import make_documents, make_queries, sample
 from commonplace.benchmarks.harness import (
     WARM_UP,
+    check_counts,
     describe,
     latency,
     open_engine,
@@ -22,7 +23,6 @@ from commonplace.benchmarks.harness import (
     size_bytes,
     workspace,
 )
-from commonplace.errors import UsageError
 from commonplace.types import Document, Progress
 
 if TYPE_CHECKING:
@@ -53,9 +53,7 @@ class KnowledgeOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, value in (("maps", self.maps), ("queries", self.queries)):
-            if value < 1:
-                raise UsageError(f"{name} is {value}", remedy="give at least 1")
+        check_counts(maps=self.maps, queries=self.queries)
 
 
 def run(options: KnowledgeOptions, progress: Progress | None = None) -> dict[str, Any]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -12,22 +9,18 @@ from typing import Any
 
 import click
 
-from benchmarks.output import embedder_option, json_option, keep_option, seed_option, show
+from benchmarks.output import embedder_option, json_option, keep_option, probed, seed_option, show
 from commonplace.benchmarks.data import questions_about, texts
 from commonplace.benchmarks.harness import (
     bare_commits,
     check_counts,
     describe,
     fill,
-    last_line,
     latency,
     open_engine,
     workspace,
 )
-from commonplace.errors import CommonplaceError
 from commonplace.types import Progress
-
-TIMEOUT_S = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +87,7 @@ def _measured(directory: Path, embedder: str | None, texts: list[str], questions
         *(each for both in zip(texts, between, strict=True) for each in zip(("store", "recall"), both, strict=True)),
         ("memory", "stores_and_recalls"),
     ]
-    command = [sys.executable, "-m", "benchmarks.memory_probe", str(directory.absolute()), embedder or ""]
-    task = "\n".join(map(json.dumps, requests))
-    done = subprocess.run(
-        command,
-        cwd=Path(__file__).parents[1],
-        input=task,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise CommonplaceError(f"the measured process ended with {done.returncode}: {last_line(done.stderr)}")
-    figures: dict[str, Any] = json.loads(done.stdout)
+    figures = probed("memory_probe", [str(directory.absolute()), embedder or ""], requests)
     return {**figures, "recall_ms": figures["recall_ms"][-len(texts) :]}
 
 

@@ -3,17 +3,44 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 import click
 
+from commonplace.benchmarks.harness import last_line
 from commonplace.cli.benchmark import FILE, embedder_option, keep_option, print_figures, seed_option
 from commonplace.errors import CommonplaceError
 
-__all__ = ["FILE", "embedder_option", "json_option", "keep_option", "seed_option", "show"]
+__all__ = ["FILE", "embedder_option", "json_option", "keep_option", "probed", "seed_option", "show"]
+
+TIMEOUT_S: Final = 1_800
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
+def probed(module: str, arguments: Sequence[str], requests: Iterable[object]) -> dict[str, Any]:
+    """Return what a fresh process of a module here says that was asked all this, one JSON line each.
+
+    Raises:
+        CommonplaceError: it failed.
+    """
+    done = subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{module}", *arguments],
+        cwd=Path(__file__).parents[1],
+        input="\n".join(map(json.dumps, requests)),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise CommonplaceError(f"the measured process ended with {done.returncode}: {last_line(done.stderr)}")
+    figures: dict[str, Any] = json.loads(done.stdout)
+    return figures
 
 
 def show(measure: Callable[[], dict[str, Any]], *, as_json: bool) -> None:
