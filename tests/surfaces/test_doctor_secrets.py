@@ -39,14 +39,14 @@ def test_looking_tells_all_that_holds_a_secret_and_ends_with_1(spoilt: Program) 
     assert "secrets: memory 'kettle' of namespace 'default' holds a secret of the kind github token" in shown
     assert "secrets: memory 'kettle' of namespace 'theirs' holds 2 secrets of the kind github token" in shown
     assert "secrets: the indexed file 'docs/keys.md' of namespace 'default' holds a secret" in shown
-    assert "(not mended: run `commonplace doctor --secrets`" in shown
+    assert "(not repaired: run `commonplace doctor --secrets`" in shown
     assert files_with_a_secret(spoilt) != []
 
 
 def test_mending_replaces_them_says_what_is_to_be_done_and_ends_with_0(spoilt: Program) -> None:
     on_disk = {path: path.read_bytes() for path in Path().rglob("docs/*")}
     shown = " ".join(spoilt.run("doctor", "--secrets").output.split())
-    assert shown.count("(mended)") == shown.count("secrets: the page") + 3
+    assert shown.count("(repaired)") == shown.count("secrets: the page") + 3
     assert "secrets: now change the secret where it is used; backups made before now still hold it" in shown
     assert "secrets: now take it out of the file, which was left as it is, and change" in shown
     assert files_with_a_secret(spoilt) == []

@@ -83,7 +83,7 @@ def test_what_is_exported_and_imported_is_exported_as_the_same_bytes(kept: Progr
     assert first == f"Imported 2 memories, 1 link, 1 episode and 1 entity from {tmp_path / 'e.jsonl'} (commonplace)\n"
     assert exported(kept, "--store", other) == exported(kept)
     again = kept.run("import", str(tmp_path / "e.jsonl"), "--store", other).stdout
-    assert again.splitlines()[1:] == ["   Here already: 2 memories, 1 link, 1 episode and 1 entity"]
+    assert again.splitlines()[1:] == ["   Already here: 2 memories, 1 link, 1 episode and 1 entity"]
     assert exported(kept, "--store", other) == exported(kept)
 
 
@@ -153,15 +153,15 @@ def test_a_report_names_what_was_left_out_and_why(bare: Program, mem0: str) -> N
     told = bare.run("import", mem0, "--skip-problems", "--on-conflict", "skip").stdout.splitlines()
     assert told == [
         f"Imported nothing new from {mem0} (mem0)",
-        "   Here already: 1 memory",
-        "   Left out for what is here under the same id: 1 memory",
+        "   Already here: 1 memory",
+        "   Skipped, because the id is taken: 1 memory",
         "      memory 'm1'",
         "   1 problem:",
         "      mem0.json:memory 3: has no text under memory, text, data and was skipped",
     ]
     told = bare.run("import", mem0, "--skip-problems", "--on-conflict", "replace", "--dry-run").stdout.splitlines()
     assert told[0] == f"Would import nothing new from {mem0} (mem0)"
-    assert told[2] == "   In place of what is here under the same id: 1 memory"
+    assert told[2] == "   Replaced what had the same id: 1 memory"
     assert told[-1] == "   Nothing was written."
     assert bare.json("get", "m1")["content"] == "Prefers coffee in the morning"
 

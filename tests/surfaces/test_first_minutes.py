@@ -347,7 +347,7 @@ def test_a_damaged_store_of_ones_own_stops_nothing_in_a_project(bare: Program) -
     bare.run("remember", "Invoices are sent on Fridays")
     (user_store() / "store.db").write_bytes(b"damaged" * 1_000)
     said = " ".join(bare.run("init").stderr.split())
-    assert f"your own store, {user_store()}, cannot be looked into" in said
+    assert f"your own store, {user_store()}, cannot be read" in said
     assert bare.json("recall", "when are invoices sent")["hits"] == []
     assert "store.db" in bare.error("init", "--move-memories", code=1)["message"]
 

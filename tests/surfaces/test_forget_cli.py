@@ -114,10 +114,10 @@ def test_a_receipt_reads_as_sentences(talked: Program) -> None:
     assert re.match(r"   with 1 version, 1 passage(,| and) ", lines[1])
     assert lines[2] == "   carol"
     assert re.fullmatch(r"Searched \d+ files of the store \([\d.]+ KiB\): nothing of it is left\.", lines[3])
-    assert lines[4] == "Out of reach, outside of the store:"
+    assert lines[4] == "Not deleted, because it is outside the store:"
     assert re.fullmatch("Receipt [0-9a-f-]{36}", lines[-1])
     listed = talked.run("forget", "--receipts").stdout.splitlines()
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d  1 memory: proved", listed[0])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d  1 memory: verified", listed[0])
     assert listed[1].split() == lines[-1].lower().split()
 
 
@@ -159,7 +159,7 @@ def test_nothing_old_enough_is_told_and_no_failure(talked: Program) -> None:
 def test_a_backup_is_named_as_out_of_reach(talked: Program, tmp_path: Path) -> None:
     talked.run("backup", str(tmp_path / "b.zip"))
     shown = " ".join(talked.run("forget", "--yes", "carol").stdout.split())
-    assert f"Out of reach, outside of the store: the backup {tmp_path / 'b.zip'} of " in shown
+    assert f"Not deleted, because it is outside the store: the backup {tmp_path / 'b.zip'} of " in shown
 
 
 def test_what_is_left_is_told_with_exit_code_1(talked: Program) -> None:
@@ -169,7 +169,7 @@ def test_what_is_left_is_told_with_exit_code_1(talked: Program) -> None:
     told = talked.run("forget", "--yes", "carol", code=1).stdout
     assert re.search(r"Searched \d+ files of the store \([\d.]+ KiB\): found \d traces?\.\n   stray\.txt: ", told)
     assert "traces remain: review what was found, remove or edit those files" in " ".join(told.split())
-    assert "not proved" in talked.run("forget", "--receipts").stdout
+    assert "not verified" in talked.run("forget", "--receipts").stdout
     assert stray.exists()
 
 

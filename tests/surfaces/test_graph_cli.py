@@ -36,7 +36,7 @@ def lines(moved: Program, *arguments: str) -> list[str]:
 def test_an_episode_says_what_it_brought_and_what_ended_by_it(moved: Program) -> None:
     done = moved.run("graph", "add", "Ada Marsh lives in Madrid.", "--at", "2026-06-01T09:00Z", "--name", "a letter")
     told = [line.strip() for line in done.stdout.splitlines()]
-    assert told[0].startswith("Kept ")
+    assert told[0].startswith("Added ")
     assert told[0].endswith(" · 2 entities and 1 fact")
     assert told[1:4] == [
         "Ada Marsh (person), Madrid (place)",
@@ -101,7 +101,10 @@ def test_context_is_for_a_model_and_names_what_is_missing(moved: Program) -> Non
     nothing = moved.run("graph", "context", "nobody.ts")
     assert (nothing.stdout, nothing.stderr) == ("", "note: there is no entity 'nobody.ts'\n")
     nothing = moved.run("graph", "context", "--query", "the weather in Ulm")
-    assert (nothing.stdout, "nothing is known of it, or the token budget is too small" in nothing.stderr) == ("", True)
+    assert (nothing.stdout, "nothing is known about it, or the token budget is too small" in nothing.stderr) == (
+        "",
+        True,
+    )
 
 
 def test_an_episode_goes_with_what_only_it_supported(moved: Program) -> None:
@@ -111,7 +114,7 @@ def test_an_episode_goes_with_what_only_it_supported(moved: Program) -> None:
     gone = lines(moved, "delete-episode", episodes[0]["uuid"])
     assert gone[:3] == [
         "Deleted, with 1 entity and 1 fact that only it supported.",
-        "Holds again:",
+        "True again:",
         "Ada Marsh lives in Lisbon.",
     ]
     assert moved.json("graph", "status")["episodes"] == 2
@@ -309,7 +312,7 @@ def test_a_graph_leaves_in_graphitis_form_and_comes_back(moved: Program) -> None
     assert taken.startswith("Imported 3 episodes, 7 entities and 5 facts: ")
     again = moved.run("graph", "import", "graph.json", "--namespace", "copy").stdout
     assert again.startswith("Imported nothing new: ")
-    assert "15 were here already, and stay as they are." in again
+    assert "15 were already here and are unchanged." in again
     for question in ("where does Ada live", "auth"):
         here, there = (moved.json("graph", "facts", question, "--namespace", name) for name in ("default", "copy"))
         assert [each["uuid"] for each in here["relations"]] == [each["uuid"] for each in there["relations"]]

@@ -60,7 +60,7 @@ def test_an_issue_is_listed_shown_and_settled(run: Run, issue: str) -> None:
     assert "blocked: disk full" in run("show", issue).stdout
     run("reopen", issue, "--why", "there is room")
     run("close", issue, "--reason", "merged")
-    assert "No issue like that" in run("list").stdout
+    assert "No issues match." in run("list").stdout
     assert issue in run("list", "--status", "closed").stdout
     history = run("history", issue).stdout
     words = ("created by", "claimed by", "blocked by", "reopened by", "closed by")

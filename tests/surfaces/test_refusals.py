@@ -316,7 +316,7 @@ def test_init_below_another_store_says_that_it_hides_it(program: Program) -> Non
     """From there downward nothing of the outer store is found any more."""
     outer = str(program.project / ".commonplace")
     done = program.run("init", "docs")
-    assert done.stderr == f"note: from here downward this store hides the one above, {outer}\n"
+    assert done.stderr == f"note: from here downward this store is used, not {outer}\n"
     assert program.json("init", "docs")["hides"] == outer
     assert program.run("init", "--store", "docs/mine").stderr == ""
 

@@ -461,4 +461,4 @@ class TestCommandLine:
         told = bare.run("doctor", store, code=1).stdout
         assert "embedder: the change of the embedder to hashing@1/64 was ended" in " ".join(told.split())
         shown = bare.run("index", "upgrade", "--embedder", "static", store).stdout
-        assert shown == "The change to hashing@1/64 is given up.\nThe vectors are made by static@2/256 already.\n"
+        assert shown == "Cancelled the change to hashing@1/64.\nThe vectors are made by static@2/256 already.\n"

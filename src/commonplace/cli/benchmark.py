@@ -31,7 +31,7 @@ def _methods_option(default: str) -> Callable[[Any], Any]:
 
 embedder_option = click.option("--embedder", metavar="NAME", help="Measure with this embedder, not the usual one.")
 keep_option = click.option("--keep", type=_DIRECTORY, help="Leave the store that was built in this directory.")
-seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Draw the same again.")
+seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random sample.")
 _plot_option = click.option("--plot", type=FILE, help="Also draw the figures into this PNG file.")
 _vectors_option = click.option("--vectors-cache", type=_DIRECTORY, help="Keep the transformer's vectors here.")
 
@@ -48,7 +48,9 @@ def benchmark() -> None:
 @_methods_option(",".join(METHODS))
 @embedder_option
 @keep_option
-@click.option("--limit-queries", type=click.IntRange(min=1), metavar="N", help="Ask only so many, drawn with --seed.")
+@click.option(
+    "--limit-queries", type=click.IntRange(min=1), metavar="N", help="Maximum number of queries, sampled with --seed."
+)
 @seed_option
 @click.option("--per-query", type=FILE, help="Write what each method made of each query here, as JSON lines.")
 @_plot_option
@@ -73,7 +75,7 @@ def retrieval(invocation: Invocation, /, plot: Path | None, **options: Any) -> N
 @_methods_option(",".join(METHODS))
 @embedder_option
 @_vectors_option
-@click.option("--limit-conversations", type=click.IntRange(min=1), metavar="N", help="Take only the first so many.")
+@click.option("--limit-conversations", type=click.IntRange(min=1), metavar="N", help="Maximum number of conversations.")
 @_plot_option
 def conversations(invocation: Invocation, /, plot: Path | None, vectors_cache: Path | None, **options: Any) -> None:
     """Measure how much of the evidence in conversations is found.

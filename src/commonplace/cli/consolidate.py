@@ -49,7 +49,7 @@ _FINDINGS: Final = {
     "promote": ("memory to keep for good", "memories to keep for good"),
     "relations": ("related pair", "related pairs"),
 }
-_FATES: Final = {"applied": "done", "waiting": "waits for you", "left": "left as it is"}
+_FATES: Final = {"applied": "done", "waiting": "waiting for you", "left": "left as it is"}
 _PREDICTED: Final = {"applied": "would be done", "waiting": "would wait for you", "left": "would be left as it is"}
 _DECAY_ACTIONS: Final = {
     "gc": "archive",
@@ -217,7 +217,7 @@ _RESULTS: Final[Mapping[str, Callable[[Any, str, Mapping[str, str]], Rows]]] = {
 def _status(found: ConsolidationStatus) -> Rows:
     for agent, counts in found.agents.items():
         known = [f"{counts[name]:,} {name.replace('_', ' ')}" for name in counts if counts[name]]
-        yield Row(agent, known or ["nothing waits"])
+        yield Row(agent, known or ["nothing pending"])
     left = found.rate_limit_remaining
     limit = "no limit on operations" if left is None else f"{counted(left, 'operation')} left this minute"
     yield f"\n{found.total_pending:,} pending in all; {limit}"

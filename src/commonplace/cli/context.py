@@ -25,11 +25,9 @@ _NOTHING_YET: Final = "nothing is remembered yet; name a task to find what is in
 
 @command()
 @click.argument("task", nargs=-1)
-@click.option("--max-tokens", type=int, metavar="N", help="How long it may be; the setting, 50,000, if not.")
-@click.option(
-    "--agent", metavar="NAME", callback=options.non_empty, help="By the strategy of this agent in the settings."
-)
-@click.option("-n", "--limit", type=int, metavar="N", help="How many passages at most; 30 unless an agent has its own.")
+@click.option("--max-tokens", type=int, metavar="N", help="Token budget. [default: context.max_tokens, 50000]")
+@click.option("--agent", metavar="NAME", callback=options.non_empty, help="Use the search strategy of this agent.")
+@click.option("-n", "--limit", type=int, metavar="N", help="Maximum number of passages. [default: 30, or the agent's]")
 @options.kinds
 @options.tags
 @options.min_trust

@@ -28,9 +28,9 @@ def csp(invocation: Invocation, /, request: tuple[str, ...]) -> int:
     """Answer requests in the text protocol CSP/1.
 
     Each LINE is one line of a request, which is answered; the exit code is 1 where that fails. Without any, requests
-    come on standard input, each is answered at its empty line, and the end of input ends the program.
+    are read from standard input; an empty line ends each one, and the end of input ends the program.
 
-    The default store is created where it is not there.
+    The default store is created if it is missing.
 
     Example: commonplace csp "TASK REQ:recall auth IN:MEM OUT:MEM_REFS"
     """

@@ -72,7 +72,7 @@ def _read(file: Path | None) -> list[str]:
     lines = [line.strip() for line in (text or "").splitlines()]
     asked = [line for line in lines if line and not line.startswith("#")]
     if not asked:
-        raise UsageError(f"{file} holds no question", remedy="write one question a line")
+        raise UsageError(f"{file} has no questions", remedy="write one question a line")
     return asked
 
 

@@ -186,8 +186,8 @@ def _receipt(receipt: ForgetReceipt, *, whole: bool) -> Rows:
         yield Line(f"{looked}: nothing of it is left.", "green")
     else:
         left = tally([(len(receipt.found), "trace", "")])
-        parts = [f"found {left}"] * bool(left) + ["some of it waits"] * bool(receipt.waiting)
-        yield Line(f"{looked}: {joined(parts) or 'this is no proof'}.", "red" if receipt.found else "yellow")
+        parts = [f"found {left}"] * bool(left) + ["some of it is still waiting"] * bool(receipt.waiting)
+        yield Line(f"{looked}: {joined(parts) or 'not verified'}.", "red" if receipt.found else "yellow")
     yield from some([f"{file}: {what}" for file, what in receipt.found], "red")
     yield from some([f"waiting: {what}" for what in receipt.waiting], "yellow")
     yield from _rest(receipt)
@@ -198,7 +198,7 @@ def _receipts(receipts: Sequence[ForgetReceipt]) -> Rows:
     if not receipts:
         yield "Nothing was forgotten in this namespace."
     for each in receipts:
-        proof = "proved" if each.verified else "waiting" if each.waiting else "not proved"
+        proof = "verified" if each.verified else "waiting" if each.waiting else "not verified"
         yield Line(f"{local_time(_at(each))}  {_what(each)}: {proof}", "" if each.verified else "yellow")
         yield Line(f"receipt {each.id}", "dim", 1)
         yield from some([f"still in {file}: {what}" for file, what in each.found], "red")
@@ -260,5 +260,5 @@ def _ids(ids: Sequence[str], texts: Mapping[str, str]) -> Iterator[Text | Line]:
 def _rest(receipt: ForgetReceipt) -> Rows:
     yield from (Line(f"note: {notice}", "dim", 1) for notice in receipt.notices)
     if receipt.outside:
-        yield Line("Out of reach, outside of the store:", "dim")
+        yield Line("Not deleted, because it is outside the store:", "dim")
         yield from some(receipt.outside, "dim")

@@ -62,9 +62,9 @@ def _types(name: str) -> options.Decorator:
 def _addition(added: views.Addition) -> Rows:
     found = _holdings(len(added.entities), len(added.relations)) or "no fact"
     if added.episode is None:
-        yield Line(f"Kept: {found}", "bold")
+        yield Line(f"Added: {found}", "bold")
     else:
-        done = {"added": "Kept", "replaced": "Replaced", "unchanged": "Known already"}[added.outcome]
+        done = {"added": "Added", "replaced": "Replaced", "unchanged": "Already known"}[added.outcome]
         yield Row(f"{done} {added.episode.uuid}", (found,))
     if added.entities:
         yield Line(", ".join(f"{each.name} ({each.entity_type})" for each in added.entities), "dim", 1)
@@ -142,7 +142,7 @@ def _entity(entity: views.EntityView, facts: Sequence[views.RelationView]) -> Ro
     if len(facts) > MAX_LISTED:
         yield Line(f"… {len(facts) - MAX_LISTED:,} more; see `commonplace graph timeline NAME`", "dim", 1)
     if not facts:
-        yield Line("No fact is known of it that still holds.", "", 1)
+        yield Line("No current fact is known about it.", "", 1)
 
 
 def _path(found: views.GraphPath) -> Rows:
@@ -167,7 +167,7 @@ def _timeline(found: views.Timeline) -> Rows:
         style = "" if entry.what == "began" else "dim"
         yield Line(f"{day:<10}  {entry.what}  {entry.relation.fact}{marks}", style, 1)
     if not found.entries:
-        yield Line("Nothing is known of it.", "", 1)
+        yield Line("Nothing is known about it.", "", 1)
 
 
 def _history(found: views.History, about: views.EntityView | views.RelationView) -> Rows:
@@ -214,7 +214,7 @@ def _disputes(found: Sequence[views.Dispute]) -> Rows:
 def _deletion(gone: views.Deletion) -> Rows:
     also = _holdings(len(gone.entities), len(gone.relations))
     yield Line(f"Deleted{f', with {also} that only it supported' if also else ''}.", "bold")
-    yield from _titled("Holds again:", gone.reopened)
+    yield from _titled("True again:", gone.reopened)
 
 
 def _merging(merged: views.Merging) -> Rows:
@@ -249,7 +249,7 @@ def _migration(done: Migration, verb: str) -> Rows:
     what = what or ("nothing new" if done.known else "an empty graph")
     yield Line(f"{verb} {what}: {done.path}", "bold")
     if done.known:
-        yield Line(f"{done.known:,} were here already, and stay as they are.", "dim", 1)
+        yield Line(f"{done.known:,} were already here and are unchanged.", "dim", 1)
 
 
 def _delivery(delivery: Delivery) -> Rows:
@@ -433,7 +433,7 @@ def context(invocation: Invocation, /, names: tuple[str, ...], **values: Any) ->
     elif made.text:
         say(made.text)
     elif not made.missing:
-        notify(("nothing is known of it, or the token budget is too small",), invocation)
+        notify(("nothing is known about it, or the token budget is too small",), invocation)
 
 
 @command(graph)

@@ -77,9 +77,9 @@ def _rows(found: Health, texts: Mapping[str, str]) -> Rows:
     from commonplace.formats.html import HEADINGS
 
     archived = found.statuses.get("archived", 0)
-    apart = f", and {archived:,} archived, counted apart" if archived else ""
+    apart = f", and {archived:,} archived (not counted)" if archived else ""
     yield Line(f"{counted(found.memories, 'memory', 'memories')}{apart}", "bold")
-    for name, counts in (("tiers", found.tiers), ("status", found.statuses), ("issues that wait", found.pending)):
+    for name, counts in (("tiers", found.tiers), ("status", found.statuses), ("pending issues", found.pending)):
         if parts := [f"{count:,} {each}" for each, count in counts.items() if count]:
             yield Line(f"{name}: {joined(parts)}", "", 1)
     if most := max(found.retention.values(), default=0):
@@ -96,7 +96,7 @@ def _rows(found: Health, texts: Mapping[str, str]) -> Rows:
         yield Line(f"golden query {answer.golden.query!r} does not find {missing}", "red", 1)
     if found.golden and not found.failed:
         count = counted(len(found.golden), "golden query", "golden queries")
-        yield Line(f"{count}: each finds all that it must", "green", 1)
+        yield Line(f"{count}: each finds its expected results", "green", 1)
 
 
 def _findings(heading: str, findings: Sequence[Finding], texts: Mapping[str, str]) -> Rows:

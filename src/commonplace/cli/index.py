@@ -85,7 +85,7 @@ def index() -> None:
 
 @command(index)
 @click.argument("roots", nargs=-1, metavar="[ROOT]...", callback=options.non_empty)
-@click.option("--watch", is_flag=True, help="Go on, and index again whenever files change, until it is stopped.")
+@click.option("--watch", is_flag=True, help="Keep running, and index again whenever files change.")
 @click.option("--force", is_flag=True, help="Read every file again, changed or not.")
 @click.option(
     "--config",
@@ -104,7 +104,7 @@ def index() -> None:
     "--embedder",
     metavar="NAME",
     callback=options.non_empty,
-    help="Embed files by this, now and later, as `index upgrade --for artifacts` does.",
+    help="Embed files with this from now on, as `index upgrade --for artifacts` does.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask before more than half of what is indexed is removed.")
 def build(  # noqa: PLR0913 - one for each option
@@ -120,13 +120,13 @@ def build(  # noqa: PLR0913 - one for each option
     embedder: str | None,
     yes: bool,
 ) -> int:
-    """Index what is new, changed or gone below each ROOT.
+    """Index new, changed and deleted files below each ROOT.
 
     Without a ROOT, the whole project is indexed. A glob that no file matches is refused. Before more than half of what
     is indexed below a ROOT is removed, it asks; without a terminal, and with --json, it then needs --yes.
 
-    With --watch, one ROOT is followed. A run that fails is reported on standard error and tried again. A directory or
-    disk that is gone is waited for, and nothing is removed for that.
+    With --watch, one ROOT is followed. A run that fails is reported on standard error and tried again. If a directory
+    or disk disappears, it waits, and removes nothing.
 
     Example: commonplace index build src --watch
     """
@@ -214,7 +214,7 @@ def _overrides(config: Path | None, *, no_config: bool) -> tuple[Overrides | Non
 
 @command(index)
 def status(invocation: Invocation) -> None:
-    """Say what the store holds and how its index stands.
+    """Show what the store holds and the state of its index.
 
     Example: commonplace index status
     """
@@ -274,21 +274,21 @@ def _index_state(found: IndexStatus) -> str:
     metavar="NAME",
     required=True,
     callback=options.non_empty,
-    help="Make vectors by this embedder; default: each kind's by its setting.",
+    help="The new embedder; `default` is what the settings name for each kind.",
 )
 @click.option(
     "--for",
     "kinds",
     multiple=True,
     type=click.Choice(("memories", "knowledge", "graph", "artifacts")),
-    help="Of these alone; the others keep their embedder. [default: all]",
+    help="Only for these; the others keep theirs. [default: all]",
 )
 def upgrade(invocation: Invocation, embedder: str, kinds: tuple[EmbeddedKind, ...]) -> None:
-    """Change the embedder of a store that holds something.
+    """Change the embedder of a store.
 
-    It is embedded anew, in all namespaces, while the old vectors answer; then all are switched at once. A run
-    that was ended goes on where it was when it is started again, or is given up with the name of the present embedder.
-    With an embedder behind an API, every text of the store is sent to it.
+    Every text in all namespaces is embedded again while searches use the old vectors; then all are switched at once.
+    An interrupted run continues when it is started again; name the present embedder to cancel it. An embedder behind
+    an API receives every text of the store.
 
     Example: commonplace index upgrade --embedder minilm --for memories
     """
@@ -300,7 +300,7 @@ def upgrade(invocation: Invocation, embedder: str, kinds: tuple[EmbeddedKind, ..
 
 def _upgrade(report: UpgradeReport) -> Rows:
     if report.given_up:
-        yield f"The change to {report.given_up} is given up."
+        yield f"Cancelled the change to {report.given_up}."
     if report.before == report.embedder:
         yield f"The vectors are made by {report.embedder} already."
     else:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from commonplace.knowledge.service import KnowledgeService
 
 MAX_CONFIG_BYTES: Final = 1024 * 1024
-_CHANGES: Final = {"added": "added", "unchanged": "unchanged", "embedded": "embedded anew", "deleted": "deleted"}
+_CHANGES: Final = {"added": "added", "unchanged": "unchanged", "embedded": "embedded again", "deleted": "deleted"}
 _config_option = click.option("--config", type=options.FILE, help="A MemoryConfig as JSON, in place of the settings.")
 
 
@@ -137,7 +137,7 @@ def _items(count: int) -> str:
 def _report(report: KnowledgeReport) -> Rows:
     yield Line(f"{report.agent} knows {_items(report.items)}", "bold")
     counts = [f"{getattr(report, name):,} {words}" for name, words in _CHANGES.items() if getattr(report, name)]
-    yield Line(joined(counts) or "nothing was there, and nothing came", "dim", 1)
+    yield Line(joined(counts) or "nothing to index", "dim", 1)
     if report.embedder:
         yield Line(f"embedder {report.embedder}", "dim", 1)
 
@@ -157,7 +157,7 @@ def _retrieval(found: Retrieval) -> Rows:
 def _status(found: KnowledgeStatus) -> Rows:
     for agent in found.agents:
         deleted = f"{agent.deleted:,} deleted" if agent.deleted else ""
-        stale = f"{agent.stale:,} to be embedded anew when it is created next" if agent.stale else ""
+        stale = f"{agent.stale:,} to be embedded again when it is indexed next" if agent.stale else ""
         yield Row(agent.agent, (_items(agent.items), deleted, stale))
     if not found.agents:
         yield Line("No agent knows anything here.", "bold")

@@ -56,7 +56,7 @@ def _issues(found: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> Row
         if len(ids) > _MAX_MEMORIES:
             yield Line(f"… {len(ids) - _MAX_MEMORIES:,} more", "dim", 1)
     if not found:
-        yield Line("No issue like that is here.", "bold")
+        yield Line("No issues match.", "bold")
 
 
 def _whole(issue: Mapping[str, Any], texts: Mapping[str, str], events: Sequence[Mapping[str, str]]) -> Rows:
@@ -101,7 +101,7 @@ def _history(found: Mapping[str, Any]) -> Rows:
 def _imported(done: ImportedIssues) -> Rows:
     parts = [(len(getattr(done, name)), words) for name, words in _IMPORTED]
     yield Line(f"Read {counted(sum(count for count, _ in parts), 'issue')}", "bold")
-    yield Line(joined([f"{count:,} {words}" for count, words in parts if count]) or "nothing came", "dim", 1)
+    yield Line(joined([f"{count:,} {words}" for count, words in parts if count]) or "nothing imported", "dim", 1)
 
 
 @click.group(cls=Group)

@@ -29,7 +29,7 @@ def mcp(invocation: Invocation, /, print_config: str | None, install: str | None
     """Serve agents over the Model Context Protocol.
 
     It speaks on standard input and output, and is started by a client. The store is that of the working directory,
-    else the user's own; one that is not there is created when the first tool is called. With --watch, or the setting
+    else the user's own; a missing one is created when the first tool is called. With --watch, or the setting
     `index.watch`, the project is indexed from then on, and what is printed or written for a client says so.
 
     Example: commonplace mcp --install claude-code
@@ -76,7 +76,7 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
         if invocation.as_json:
             print_json({"client": name, "path": str(place), "changed": False, "backup": None})
         else:
-            say(f"{client.title} knows the server already: {place}")
+            say(f"The server is already configured for {client.title}: {place}")
         return SUCCESS
     _refuse_read_only(place, by_hand(client))
     if not invocation.as_json:
@@ -105,7 +105,7 @@ def _command(invocation: Invocation) -> list[str]:
     places = (Path(sys.argv[0]), Path(sys.executable).with_name(NAME), Path(shutil.which(NAME) or ""))
     program = next((place for place in places if place.name == NAME and place.is_file()), None)
     if program is None:
-        raise UsageError(f"the program {NAME!r} is nowhere on the PATH", remedy="install commonplace, then try again")
+        raise UsageError(f"the program {NAME!r} is not on the PATH", remedy="install commonplace, then try again")
     store = ["--store", str(Path(invocation.store).expanduser().absolute())] if invocation.store else []
     namespace = ["--namespace", invocation.namespace] if invocation.namespace else []
     watch = ["--watch"] if invocation.watches else []

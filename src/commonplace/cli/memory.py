@@ -60,7 +60,7 @@ def _json_object(_: click.Context, parameter: click.Parameter, value: str | None
 
 _fields = options.group(
     options.text_file,
-    click.option("--tier", type=click.Choice(options.STORED_TIERS), help="How long it is to stay."),
+    click.option("--tier", type=click.Choice(options.STORED_TIERS), help="How long to keep it."),
     options.text("--tag", "tags", metavar="TAG", many=True, help="A tag; may be repeated."),
     options.text("--entity", "entities", metavar="NAME", many=True, help="A subject; may be repeated."),
     click.option("--source", metavar="TEXT", help="Who or what it came from."),
@@ -141,7 +141,7 @@ def _whole(memory: Memory) -> Rows:
 @command()
 @click.argument("text", nargs=-1)
 @_fields
-@click.option("--session", metavar="NAME", help="The conversation that it is a turn of.")
+@click.option("--session", metavar="NAME", help="The conversation it belongs to.")
 @click.option("--id", metavar="ID", help="Your own id; a known one makes the next version.")
 @options.origin
 @click.option("--force", is_flag=True, help="Store it even if it is a duplicate or looks binary.")

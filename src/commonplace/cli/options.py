@@ -142,7 +142,7 @@ text_file = click.option(
 )
 origin = group(
     click.option("--origin", type=click.Choice(ORIGINS), help="Where it comes from; decides how far it is trusted."),
-    click.option("--trust", type=float, metavar="SHARE", help="0 to 1, instead of what the origin gives."),
+    click.option("--trust", type=float, metavar="SHARE", help="Trust from 0 to 1. [default: by origin]"),
 )
 kinds = click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only of this kind.")
 tags = text("--tag", "tags", metavar="TAG", many=True, help="Only with this tag.")
@@ -159,12 +159,14 @@ min_score = click.option(
     "--min-score",
     metavar="SCORE",
     callback=_score,
-    help="Hide hits below this score, 0 to 1; 0 shows all, auto is low.",
+    help="Hide hits below this score, 0 to 1; 0 shows all. [default: auto]",
 )
 artifacts = group(
     click.option("--method", type=click.Choice(METHODS), help="How candidates are found and ranked."),
     click.option("--type", "types", multiple=True, type=click.Choice(ARTIFACT_TYPES), help="Only this artifact type."),
-    click.option("--phase", "phases", multiple=True, type=click.Choice(PHASES), help="Only this phase, or none named."),
+    click.option(
+        "--phase", "phases", multiple=True, type=click.Choice(PHASES), help="Only this phase, or without a phase."
+    ),
     click.option("--path", "paths", multiple=True, metavar="GLOB", callback=globs, help="Only matching paths."),
     text("--agent", metavar="NAME", help="Use the search strategy of this agent."),
 )

@@ -343,7 +343,11 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
 @options.as_of
 @options.kinds
 @options.min_score
-@click.option("--rerank", type=click.Choice(RERANK_MODES), help="Re-rank by a language model: one call a hit, or one.")
+@click.option(
+    "--rerank",
+    type=click.Choice(RERANK_MODES),
+    help="Re-rank by a language model: a call for each hit, or one for all.",
+)
 @options.also
 @options.forms
 def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **values: Any) -> None:

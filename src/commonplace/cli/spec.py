@@ -28,9 +28,9 @@ def spec() -> None:
 @command(spec)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def validate(invocation: Invocation, /, file: Path) -> int:
-    """Say everything that is wrong with a spec.
+    """Check a spec and list every problem.
 
-    Nothing is run and no reference is followed. The exit code is 1 where something is wrong.
+    Nothing is run and no reference is followed. The exit code is 1 if there is a problem.
 
     Example: commonplace spec validate memory-retriever.oas.yaml
     """

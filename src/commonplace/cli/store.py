@@ -57,9 +57,9 @@ _SORTS: Final = (
 )
 _OUTCOMES: Final[Mapping[str, str]] = {
     "added": "",
-    "unchanged": "Here already",
-    "replaced": "In place of what is here under the same id",
-    "skipped": "Left out for what is here under the same id",
+    "unchanged": "Already here",
+    "replaced": "Replaced what had the same id",
+    "skipped": "Skipped, because the id is taken",
 }
 
 
@@ -73,11 +73,11 @@ def init(invocation: Invocation, /, directory: Path, move_memories: bool, anew: 
     The store is `.commonplace` in DIRECTORY, the working directory by default; with --store it is created there. An
     existing store is left as it is.
 
-    What was remembered before there was a project is in your own store, and not found from here: it is moved if you
-    agree.
+    Memories from before there was a project are in your own store and not found from here; you are asked whether to
+    move them.
 
-    If a store has lost its database but its index or pages are there, nothing is made: restore a backup. With --anew an
-    empty store is made, and the memories on its Markdown pages are imported.
+    If a store has lost its database but its index or pages are there, nothing is made: restore a backup. With --anew,
+    an empty store is made and the memories on its Markdown pages are imported.
 
     Example: commonplace init ~/projects/billing
     """
@@ -97,7 +97,7 @@ def init(invocation: Invocation, /, directory: Path, move_memories: bool, anew: 
         taken = engine.sync().added if is_lost else 0
     moved = _move_memories(invocation, loaded, is_agreed=move_memories)
     if outer is not None:
-        notify((f"from here downward this store hides the one above, {outer}",), invocation)
+        notify((f"from here downward this store is used, not {outer}",), invocation)
     hides = None if outer is None else str(outer)
     value = {"store": str(store), "created": not existed, "hides": hides, "moved": moved, "taken_in": taken}
     emit(invocation, value, _created)
@@ -126,7 +126,7 @@ def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool)
     except CommonplaceError as error:
         if is_agreed:
             raise
-        notify((f"your own store, {user_store()}, cannot be looked into: {error.args[0]}",), invocation)
+        notify((f"your own store, {user_store()}, cannot be read: {error.args[0]}",), invocation)
         return 0
     if not texts:
         return 0
@@ -149,7 +149,7 @@ def _tally(counts: Mapping[str, int]) -> str:
 def _backup(report: BackupReport) -> Rows:
     yield Line(f"Backed up to {report.path} ({size_text(report.size)})", "bold")
     pages = f" and {counted(report.files, 'Markdown page')}" if report.files else ""
-    yield Line(f"The whole store{pages}, as of change {report.change:,}; read back, and right.", "dim", 1)
+    yield Line(f"The whole store{pages}, as of change {report.change:,}; read back and verified.", "dim", 1)
     yield from some([f"note: {notice}" for notice in report.notices], "yellow")
 
 
@@ -261,7 +261,7 @@ def doctor(invocation: Invocation, /, no_mend: bool, secrets: bool) -> int:
             if not findings:
                 yield Line(f"  {part}: ok", "green")
             for each in findings:
-                fate = "mended" if each.mended else f"not mended: {each.remedy}"
+                fate = "repaired" if each.mended else f"not repaired: {each.remedy}"
                 yield Line(f"  {part}: {each.problem} ({fate})", "yellow" if each.mended else "red")
             # What is mended in the store may still be open elsewhere.
             for remedy in dict.fromkeys(each.remedy for each in findings if each.mended and part == "secrets"):
@@ -276,7 +276,7 @@ def doctor(invocation: Invocation, /, no_mend: bool, secrets: bool) -> int:
 def backup(engine: Engine, /, file: Path) -> BackupReport:
     """Write a complete copy of the store to FILE.
 
-    Other processes may go on meanwhile. The copy is verified before it gets its name.
+    Other processes may keep working. The copy is verified before it gets its name.
 
     Example: commonplace backup ~/backups/billing.tar
     """

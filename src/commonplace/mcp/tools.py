@@ -151,7 +151,7 @@ def _keep_fact(book: Engine, given: Arguments) -> ToolResult:
     ends = (stated["source"], stated["target"]) if fact is None else (fact.source_name, fact.target_name)
     type_ = type_ if fact is None else fact.relation_type
     structured = {"source": ends[0], "target": ends[1], "type": type_, "notices": notices}
-    told = "kept, but it states no fact" if fact is None else f"kept: {ends[0]} —{type_}→ {ends[1]}"
+    told = "stored, but it states no fact" if fact is None else f"stored: {ends[0]} —{type_}→ {ends[1]}"
     return ToolResult(structured, "\n".join([told, *notices]))
 
 
@@ -371,10 +371,10 @@ def _get(book: Engine, given: Arguments) -> ToolResult:
     after = first + size
     told = fence([Recalled(f"{excerpt.path}:{first}-{after - 1}", text, f"of {excerpt.total_lines} lines")])
     if is_cut:
-        told += f"\nLine {first} is longer than an answer may be, and was cut."
+        told += f"\nLine {first} was cut at the token limit."
     if after <= excerpt.total_lines:
         structured["nextFrom"] = after
-        told += f"\nMore follows from line {after}."
+        told += f"\nContinue from line {after}."
     return ToolResult(structured, told)
 
 

@@ -387,7 +387,7 @@ class Receipt:
         weighed.append((by_words, has or "it has words much like the query's"))
         grounds = [ground for value, ground in sorted(weighed, reverse=True) if value >= _GROUND]
         listed = " and ".join(filter(None, (", ".join(grounds[:-1]), *grounds[-1:])))
-        because = f"because {listed}" if grounds else "because the others fit the query still less"
+        because = f"because {listed}" if grounds else "because the other candidates match less"
         return f"{because}, though {lacks}" if lacks else because
 
     def _words(self) -> tuple[str, str]:
