@@ -104,8 +104,8 @@ def test_all_agents_run_in_the_order_of_the_pipeline(faded: Program) -> None:
         (("undo",), "Missing argument"),
         (("undo", "x", "--dry-run"), "There is no preview"),
         (("watch",), "Missing option '--every'"),
-        (("watch", "--every", "often"), "'often' is no duration"),
-        (("watch", "--every", "1s"), "'1s' is no duration from 10s to 366d"),
+        (("watch", "--every", "often"), "'often' is not a duration"),
+        (("watch", "--every", "1s"), "'1s' is not a duration from 10s to 366d"),
         (("vanish",), "No such command 'vanish'"),
     ],
 )

@@ -157,7 +157,7 @@ def test_a_file_with_comments_is_left_as_it_is(bare: Program) -> None:
     place.parent.mkdir()
     place.write_text("{ // mine\n}\n", "utf-8")
     error = bare.error("mcp", "--install", "vscode", "--yes", code=2)
-    assert "is no JSON that can be changed here" in error["message"]
+    assert "is not JSON that can be changed here" in error["message"]
     assert error["remedy"] == "add by hand what `commonplace mcp --print-config vscode` shows"
     assert place.read_text("utf-8") == "{ // mine\n}\n"
     assert list(place.parent.iterdir()) == [place]

@@ -82,7 +82,7 @@ def forget(
     what would go and asks first; elsewhere, and with --json, it needs --yes.
 
     Deletion is verified: the store is scanned afterwards and you get a receipt. The exit code is 1 if anything is left
-    or waits.
+    or still waiting.
 
     Example: commonplace forget --source standup --dry-run
     """
@@ -98,6 +98,8 @@ def forget(
     def act(engine: Engine, dry_run: bool) -> ForgetReceipt:
         return engine.forget([engine.resolve_id(id_) for id_ in ids] or None, dry_run=dry_run, **given)
 
+    if not ids and not given:
+        raise click.UsageError("give what to forget: an ID, --tag, --source, --session, --path or --agent")
     if not dry_run and not yes:
         refuse_unasked(invocation, "forget for good, or --dry-run to see what would go")
         _preview(invocation, act)
@@ -199,14 +201,13 @@ def _receipts(receipts: Sequence[ForgetReceipt]) -> Rows:
         yield "Nothing was forgotten in this namespace."
     for each in receipts:
         proof = "verified" if each.verified else "waiting" if each.waiting else "not verified"
-        yield Line(f"{local_time(_at(each))}  {_what(each)}: {proof}", "" if each.verified else "yellow")
+        yield Line(
+            f"{local_time(datetime.fromtimestamp(each.at, UTC))}  {_what(each)}: {proof}",
+            "" if each.verified else "yellow",
+        )
         yield Line(f"receipt {each.id}", "dim", 1)
         yield from some([f"still in {file}: {what}" for file, what in each.found], "red")
         yield from some([f"waiting: {what}" for what in each.waiting], "yellow")
-
-
-def _at(receipt: ForgetReceipt) -> datetime:
-    return datetime.fromtimestamp(receipt.at, UTC)
 
 
 def _is_empty(receipt: ForgetReceipt, *, whole: bool) -> bool:

@@ -121,7 +121,7 @@ def duration(_: click.Context, parameter: click.Parameter, value: str) -> float:
     seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
     if not MIN_DURATION_S <= seconds <= MAX_DURATION_S:
         raise click.BadParameter(
-            f"{value!r} is no duration from 10s to 366d; give one such as 30m, 1h or 1d", param=parameter
+            f"{value!r} is not a duration from 10s to 366d; give one such as 30m, 1h or 1d", param=parameter
         )
     return seconds
 

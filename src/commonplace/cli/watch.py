@@ -7,7 +7,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -101,16 +102,25 @@ def repeat(
 def until_stopped() -> Iterator[Callable[[float], bool]]:
     """Give a way to wait until SIGINT or SIGTERM comes, which end the wait and not the work that is under way."""
     stop = threading.Event()
-
-    def heard(_: int, __: Any) -> None:
-        stop.set()
-
-    before = {each: signal.signal(each, heard) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with _signals_to(lambda *_: stop.set()):
         yield stop.wait
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[None]:
+    """Leave the block as soon as SIGINT or SIGTERM comes, also out of a run: what it has written are whole files."""
+    with suppress(KeyboardInterrupt), _signals_to(signal.default_int_handler):
+        yield
+
+
+@contextmanager
+def _signals_to(handler: Callable[..., Any]) -> Iterator[None]:
+    before = {each: signal.signal(each, handler) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for each, former in before.items():
+            signal.signal(each, former)
 
 
 POLLING = "watchfiles is not installed: polling every few seconds. Install commonplace[watch] for instant updates."
@@ -132,24 +142,14 @@ def watch(invocation: Invocation, loaded: Settings, place: Path, *, force: bool,
         with progress_bars(invocation) as bars.show:
             first = next(runs, None)
         bars.show = None
-        if first is None:
-            return
-        _tell(invocation, loaded, str(place), first)
-        notify((f"watching {place}; Ctrl-C ends it", *(() if runs.is_told else (POLLING,))), invocation)
-        _follow(invocation, loaded, str(place), first, runs, indexed)
-
-
-def _follow(
-    invocation: Invocation, loaded: Settings, place: str, first: WatchedRun, runs: Watch, indexed: Callable[[], None]
-) -> None:
-    is_indexed = first.report is not None
-    if is_indexed:
-        indexed()
-    for run in runs:
-        _tell(invocation, loaded, place, run)
-        if run.report is not None and not is_indexed:
-            is_indexed = True
-            indexed()
+        is_indexed = False
+        for run in () if first is None else chain([first], runs):
+            _tell(invocation, loaded, str(place), run)
+            if run is first:
+                notify((f"watching {place}; Ctrl-C ends it", *(() if runs.is_told else (POLLING,))), invocation)
+            if run.report is not None and not is_indexed:
+                is_indexed = True
+                indexed()
 
 
 def _tell(invocation: Invocation, loaded: Settings, place: str, run: WatchedRun) -> None:
@@ -171,18 +171,3 @@ class _Bars:
     def __call__(self, what: str, done: int, total: int) -> None:
         if self.show is not None:
             self.show(what, done, total)
-
-
-@contextmanager
-def stopped_by_signals() -> Iterator[None]:
-    """Leave the block as soon as SIGINT or SIGTERM comes, also out of a run: what it has written are whole files."""
-    before: dict[signal.Signals, Any] = {
-        each: signal.signal(each, signal.default_int_handler) for each in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield
-    except KeyboardInterrupt:
-        pass
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)

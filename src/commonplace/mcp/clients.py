@@ -164,7 +164,7 @@ def changed(text: str, client: Client, command: Sequence[str], *, name: str) -> 
     for key in client.keys:
         place = place.setdefault(key, {})
         if not isinstance(place, dict):
-            raise UsageError(f"{key} is no table in {name}", remedy=f"mend it, or {by_hand(client)}")
+            raise UsageError(f"{key} is not a table in {name}", remedy=f"correct it, or {by_hand(client)}")
     known = place.get(NAME)
     # What the user has added to it, an environment say, stays.
     place[NAME] = {**(known if isinstance(known, dict) else {}), **client.entry(command)}
@@ -193,9 +193,9 @@ def _parsed(text: str, client: Client, name: str) -> dict[str, Any]:
         document = tomllib.loads(text) if client.is_toml else json.loads(text) if text.strip() else {}
     except ValueError as error:
         form = "TOML" if client.is_toml else "JSON"
-        raise UsageError(f"{name} is no {form} that can be changed here: {error}", remedy=by_hand(client)) from error
+        raise UsageError(f"{name} is not {form} that can be changed here: {error}", remedy=by_hand(client)) from error
     if not isinstance(document, dict):
-        raise UsageError(f"{name} holds no object", remedy=f"mend it, or {by_hand(client)}")
+        raise UsageError(f"{name} does not hold an object", remedy=f"correct it, or {by_hand(client)}")
     return document
 
 

@@ -243,7 +243,7 @@ def _unknown(name: str, place: str, known: list[str]) -> SettingsError:
         return SettingsError(f"{name} is set in {place}", remedy=f"remove it there, and set {_SECRET[name]}")
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     remedy = f"did you mean {close[0]}?" if close else "`commonplace settings show` lists the settings"
-    return SettingsError(f"{name} in {place} is no setting", remedy=remedy)
+    return SettingsError(f"{name} in {place} is not a setting", remedy=remedy)
 
 
 def _check_together(given: Mapping[str, _Given], by_name: Mapping[str, Key]) -> None:

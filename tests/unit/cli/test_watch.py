@@ -159,7 +159,7 @@ def test_durations_are_read_as_people_write_them(given: str, seconds: float) -> 
 
 @pytest.mark.parametrize("given", ["", "1", "h", "9s", "367d", "1w", "-1h", "1e3h", "1h30m", "²h"])
 def test_what_is_no_duration_is_refused(given: str) -> None:
-    with pytest.raises(click.BadParameter, match="is no duration from 10s to 366d"):
+    with pytest.raises(click.BadParameter, match="is not a duration from 10s to 366d"):
         duration(click.Context(click.Command("a")), click.Option(["--every"]), given)
 
 

@@ -124,11 +124,11 @@ def test_what_the_user_added_to_our_server_stays() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("vscode", "{ // mine\n}", "f is no JSON that can be changed here"),
-        ("cursor", "[]", "f holds no object"),
-        ("cursor", '{"mcpServers": []}', "mcpServers is no table in f"),
-        ("codex", "= 1", "f is no TOML that can be changed here"),
-        ("codex", "mcp_servers = 1", "mcp_servers is no table in f"),
+        ("vscode", "{ // mine\n}", "f is not JSON that can be changed here"),
+        ("cursor", "[]", "f does not hold an object"),
+        ("cursor", '{"mcpServers": []}', "mcpServers is not a table in f"),
+        ("codex", "= 1", "f is not TOML that can be changed here"),
+        ("codex", "mcp_servers = 1", "mcp_servers is not a table in f"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_left_to_its_owner(name: str, text: str, said: str) -> None:

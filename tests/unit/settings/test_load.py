@@ -70,7 +70,7 @@ def test_unknown_key_in_a_file_names_file_key_and_closest_match(place: Place) ->
     place.user_file.write_text("[search]\nlimt = 1\n")
     with pytest.raises(SettingsError) as caught:
         place.load()
-    assert str(caught.value) == f"search.limt in {place.user_file} is no setting; did you mean search.limit?"
+    assert str(caught.value) == f"search.limt in {place.user_file} is not a setting; did you mean search.limit?"
 
 
 @pytest.mark.parametrize("text", ["[serch]\nlimit = 1\n", "limit = 1\n", "[search.limit]\nx = 1\n"])
