@@ -79,7 +79,7 @@ class ConsolidationApi(Service):
             store=self._store,
             namespace=self._namespace,
             project=self._runtime.project,
-            fading=self._runtime.retention,
+            retention=self._runtime.retention,
             now=self._runtime.now(),
             notes=memories_of_notes(self._runtime.directory, Vault(self._runtime.directory, self._namespace).folder),
             issues=self.ledger.counts(),

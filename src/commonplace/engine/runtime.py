@@ -253,9 +253,9 @@ class Runtime:
                 directory=self.directory,
                 namespace=self.namespace,
                 store=self.store,
-                keeper=lambda: self.memory,
+                service=lambda: self.memory,
                 count_tokens=self.tokens.count_tokens,
-                fading=self.retention,
+                retention=self.retention,
                 now=self.now,
                 max_bytes=self.settings.memory.max_bytes,
             )

@@ -88,23 +88,23 @@ class HealthRuntime:
     store: Store
     namespace: str
     project: Path | None
-    fading: RetentionPolicy
+    retention: RetentionPolicy
     now: float
     notes: Mapping[str, str]
     issues: Mapping[str, Mapping[str, int]]
 
 
-def examine(ground: HealthRuntime, golden: Sequence[GoldenAnswer] = ()) -> Health:
+def examine(runtime: HealthRuntime, golden: Sequence[GoldenAnswer] = ()) -> Health:
     """Return how healthy the memories of a namespace are."""
-    store, name = ground.store, ground.namespace
+    store, name = runtime.store, runtime.namespace
     with store.snapshot():
         everything = store.memories(name, Selection(order="id"))
         live = [each for each in everything if each.expired_at is None]
         findings = [
             *_duplicates(live),
-            *_contradictions(ground),
-            *_stale(ground, live),
-            *_orphans(ground, everything),
+            *_contradictions(runtime),
+            *_stale(runtime, live),
+            *_orphans(runtime, everything),
             *_junk(live),
         ]
     return Health(
@@ -112,16 +112,16 @@ def examine(ground: HealthRuntime, golden: Sequence[GoldenAnswer] = ()) -> Healt
         memories=len(live),
         tiers={tier: sum(each.record.tier == tier for each in live) for tier in TIERS[1:]},
         statuses={status: sum(each.record.status == status for each in everything) for status in STATUSES},
-        retention=_retention(ground, live),
-        pending={agent: found["open"] for agent, found in ground.issues.items() if agent and found.get("open")},
+        retention=_retention(runtime, live),
+        pending={agent: found["open"] for agent, found in runtime.issues.items() if agent and found.get("open")},
         findings=tuple(sorted(findings, key=lambda each: (KINDS.index(each.kind), each.ids))),
         golden=tuple(golden),
     )
 
 
-def _retention(ground: HealthRuntime, live: Iterable[StoredMemory]) -> dict[str, int]:
+def _retention(runtime: HealthRuntime, live: Iterable[StoredMemory]) -> dict[str, int]:
     counted = Counter(
-        next(end for end in BANDS if min(1.0, ground.fading.raw(each.record, ground.now)) <= end)
+        next(end for end in BANDS if min(1.0, runtime.retention.raw(each.record, runtime.now)) <= end)
         for each in live
         if each.record.status == "active"
     )
@@ -153,25 +153,25 @@ def _duplicates(live: Iterable[StoredMemory]) -> Iterator[Finding]:
             yield Finding("duplicate", tuple(sorted((one, other))), "they say nearly the same")
 
 
-def _contradictions(ground: HealthRuntime) -> Iterator[Finding]:
+def _contradictions(runtime: HealthRuntime) -> Iterator[Finding]:
     """Find the facts of the graph that cannot all be true."""
     disputes: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for relation in ground.store.graph(ground.namespace).disputed():
+    for relation in runtime.store.graph(runtime.namespace).disputed():
         disputes[relation.dispute].append((relation.id, relation.fact))
     for facts in disputes.values():
         said = " / ".join(fact for _, fact in facts)
         yield Finding("contradiction", tuple(id_ for id_, _ in facts), f"these facts cannot all be true: {said}")
 
 
-def _stale(ground: HealthRuntime, live: Iterable[StoredMemory]) -> Iterator[Finding]:
+def _stale(runtime: HealthRuntime, live: Iterable[StoredMemory]) -> Iterator[Finding]:
     """Find memories that speak of files which changed or went since."""
-    if ground.project is None:
+    if runtime.project is None:
         return
     states: dict[str, str] = {}
     for each in live:
         references = references_of(each.owner.references)
         for reference in references:
-            states.setdefault(str(reference), reference.state(ground.project))
+            states.setdefault(str(reference), reference.state(runtime.project))
         told = [f"{one.path} {_TOLD[states[str(one)]]}" for one in references if states[str(one)] in _TOLD]
         if told:
             yield Finding("stale", (each.owner.id,), f"{', '.join(told)} since it was written")
@@ -180,14 +180,14 @@ def _stale(ground: HealthRuntime, live: Iterable[StoredMemory]) -> Iterator[Find
 _TOLD: Final = {"changed": "has changed", "gone": "is gone"}
 
 
-def _orphans(ground: HealthRuntime, everything: Sequence[StoredMemory]) -> Iterator[Finding]:
+def _orphans(runtime: HealthRuntime, everything: Sequence[StoredMemory]) -> Iterator[Finding]:
     """Find promoted memories without their note, and notes without their memory."""
     known = {each.owner.id: each for each in everything}
     for each in everything:
         path = each.record.vault_path
-        if each.expired_at is None and path and path not in ground.notes:
+        if each.expired_at is None and path and path not in runtime.notes:
             yield Finding("orphan", (each.owner.id,), f"its note {path} is not in the vault")
-    for path, id_ in ground.notes.items():
+    for path, id_ in runtime.notes.items():
         memory = known.get(id_)
         if memory is None or memory.expired_at is not None or memory.record.vault_path != path:
             yield Finding("orphan", (id_,), f"the note {path} is of no promoted memory")

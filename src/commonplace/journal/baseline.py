@@ -93,11 +93,7 @@ def decode(page: str, written: str) -> Baseline | None:
 
 
 def meant_by_store(stored: StoredMemory, links: Sequence[str]) -> Entry:
-    """Return what the store means.
-
-    Args:
-        links: the ids that it is linked to.
-    """
+    """Return what the store means; `links` are the ids that it is linked to."""
     record = stored.record
     minute = minute_of(time_of(stored))
     return Entry("", minute, "", record.content, stored.owner.tags, tuple(links), record.category)

@@ -154,11 +154,7 @@ class Folder:
         return PageFile(old.name, data, stamp)
 
     def keep(self, name: str, text: str) -> None:
-        """Write a file beside the pages, unless it is there already.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Write a file beside the pages, unless it is there already; an OSError says that it cannot be."""
         if not os.path.lexists(self.path(name)):
             self.replace(PageFile(name), text)
 
@@ -182,11 +178,7 @@ class Folder:
                     os.close(handle)
 
     def keep_damaged(self, file: PageFile) -> str:
-        """Keep a page as it was read in a file beside it; return its name, the same for the same text.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Keep a page as it was read in a file beside it; return its name, the same for the same text."""
         name = f"{file.name.removesuffix('.md')}.damaged-{file.sum[:8]}.md"
         self.keep(name, file.text)
         return name

@@ -171,7 +171,7 @@ class EditImport:
 
     def _keep(self, items: Mapping[str, dict[str, Any]]) -> None:
         # Forced: what a person wrote down is a memory, also where it repeats another one.
-        for memory in self._at.runtime.keeper().remember(list(items.values()), force=True):
+        for memory in self._at.runtime.service().remember(list(items.values()), force=True):
             self._tally.counts["added"] += 1
             self._tell(memory.notices, self._at.blocks[memory.id].page)
         self._reload(items)
@@ -248,16 +248,16 @@ class EditImport:
 
     def _edit(self, id_: str, found: Found, file: Entry, store: Entry, *, is_live: bool) -> bool:
         """Write what a block says of a memory; return False where that was not to be."""
-        keeper, changes = self._at.runtime.keeper(), differences(file, store)
+        service, changes = self._at.runtime.service(), differences(file, store)
         stored = self._at.memory(id_)
         version = stored.record.version if stored else 0
         try:
             if not is_live:
                 validate_memory({"content": file.text, **changes}, max_bytes=self._at.runtime.max_bytes, force=True)
-                version = keeper.restore(id_).version
+                version = service.restore(id_).version
                 self._tally.counts["restored"] += 1
             if changes:
-                updated = keeper.update(id_, changes)
+                updated = service.update(id_, changes)
                 self._tally.counts["updated"] += 1
                 self._tell(updated.notices, found.page)
                 if updated.version > version + 1:
@@ -285,7 +285,7 @@ class EditImport:
         stored = self._at.memory(id_)
         if stored is not None and stored.expired_at is None and stored.record.tier != tier:
             with suppress(NotFoundError):  # gone meanwhile: the next run sees that
-                self._at.runtime.keeper().set_tier(id_, tier)
+                self._at.runtime.service().set_tier(id_, tier)
             self._reload([id_])
 
     def _has_old_heading(self, id_: str, found: Found, said: str) -> bool:
@@ -296,18 +296,18 @@ class EditImport:
 
     def _archive(self, id_: str) -> None:
         with suppress(NotFoundError):
-            self._at.runtime.keeper().archive([id_])
+            self._at.runtime.service().archive([id_])
             self._tally.counts["archived"] += 1
         self._reload([id_])
         self.dropped.add(id_)
 
     def _link(self, id_: str, new: set[str], gone: set[str]) -> bool:
-        keeper = self._at.runtime.keeper
+        service = self._at.runtime.service
         for target in sorted(new):
             with suppress(NotFoundError):
-                keeper().link(id_, target, _LINK_TYPE, 1.0)
+                service().link(id_, target, _LINK_TYPE, 1.0)
         for target in sorted(gone):
-            keeper().unlink(id_, target, None)
+            service().unlink(id_, target, None)
         if new or gone:
             self._reload([id_])
         return bool(new or gone)

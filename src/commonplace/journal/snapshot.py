@@ -53,7 +53,7 @@ class JournalRuntime:
     """What the mirror of one namespace stands on.
 
     Attributes:
-        keeper: returns who writes memories; asked for when there is something to write.
+        service: returns what writes memories; asked for when there is something to write.
         count_tokens: of a text.
         now: seconds since the epoch.
         max_bytes: of a memory's content.
@@ -62,9 +62,9 @@ class JournalRuntime:
     directory: Path
     namespace: str
     store: Store
-    keeper: Callable[[], MemoryService]
+    service: Callable[[], MemoryService]
     count_tokens: Callable[[str], int]
-    fading: RetentionPolicy
+    retention: RetentionPolicy
     now: Callable[[], float]
     max_bytes: int
 
@@ -149,19 +149,19 @@ class Snapshot:
         """True where there is nothing to do."""
         return not (self.due or self.news or self.gone)
 
-    def look(self, *, thorough: bool, wall_ns: int | None) -> None:
+    def look(self, wall_ns: int | None) -> None:
         """Read the pages that have to do with what is new on either side, and find out whose block is where.
 
         Args:
-            thorough: read every page, and take none for unchanged.
-            wall_ns: the time; pages that were saved just before it are left for later. None reads them too.
+            wall_ns: the time; pages that were saved just before it are left for later. None reads every page, and takes
+                none for unchanged.
         """
         for block in self.runtime.store.blocks(self.runtime.namespace):
             agreed = decode(block.page, block.digest)
             if agreed is not None:
                 self.agreed[block.id] = agreed
         self.load(self.due)
-        pages = set(self.stamps) if thorough else set(self.news)
+        pages = set(self.stamps if wall_ns is None else self.news)
         pages |= self.gone
         for id_ in self.due:
             stored, agreed = self._memories[id_], self.agreed.get(id_)
@@ -172,7 +172,7 @@ class Snapshot:
             if is_fresh:
                 self.left.add(name)
             else:
-                self._read(name, thorough=thorough)
+                self._read(name, thorough=wall_ns is None)
         self._find()
         self._distrust()
 

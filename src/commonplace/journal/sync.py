@@ -111,7 +111,7 @@ class JournalSync:
             return tally.report()
         with self._lock.hold(_SYNC_WAIT_S), _store_errors():
             if accept is None:
-                self._run(tally, thorough=True, is_patient=False)
+                self._run(tally, thorough=True)
             else:
                 self._accept(accept, tally)
         return self._report(tally)
@@ -131,12 +131,12 @@ class JournalSync:
             if kept.problem or NUL in kept.text:
                 why = kept.problem or "holds NUL characters, as a damaged file does"
                 raise UsageError(f"{folder.shown(found[0])} {why}", remedy="make it a page of text before")
-            self._run(tally, thorough=True, is_patient=False)  # what came to the page since stays
+            self._run(tally, thorough=True)  # what came to the page since stays
             if folder.replace(folder.read(page), kept.text) is None:
                 raise StoreBusyError(
                     f"{folder.shown(page)} is being changed all the time", remedy="close it, and try again"
                 )
-        self._run(tally, thorough=True, is_patient=False, believed=(page,))
+        self._run(tally, thorough=True, believed=(page,))
         if found[0] in copies:
             folder.drop(found[0])
 
@@ -156,8 +156,7 @@ class JournalSync:
         """Remove all pages and conflict copies of a namespace that is deleted; return how many files went.
 
         Raises:
-            StoreBusyError: another process was writing pages for longer than a minute, or a page goes on changing.
-            StoreError: a page cannot be written.
+            StoreBusyError, StoreError: as of `forget`.
         """
         with self._lock.hold(_SYNC_WAIT_S), _store_errors():
             return drop_all(Folder(self._runtime.directory, namespace))
@@ -182,15 +181,14 @@ class JournalSync:
         try:
             if self._lock.acquire(wait_s):
                 try:
-                    self._run(tally, thorough=False, is_patient=True)
+                    self._run(tally, thorough=False)
                 finally:
                     self._lock.release()
         except CommonplaceError as error:
             tally.notice(f"pages and memories could not be brought together: {error}")
         self._report(tally)
 
-    def _run(self, tally: Tally, *, thorough: bool, is_patient: bool, believed: Collection[str] = ()) -> None:
-
+    def _run(self, tally: Tally, *, thorough: bool, believed: Collection[str] = ()) -> None:
         began = self._stopwatch()
         pending, self._pending = self._pending, 0
         try:
@@ -198,9 +196,9 @@ class JournalSync:
             if fault:
                 tally.notice(fault)
                 return
-            wall_ns = self._wall_ns() if is_patient else None
+            wall_ns = None if thorough else self._wall_ns()
             for _ in range(_ATTEMPTS):
-                if run(self._runtime, self._folder, tally, thorough=thorough, wall_ns=wall_ns, believed=believed):
+                if run(self._runtime, self._folder, tally, wall_ns, believed):
                     return
             tally.notice("the pages keep changing; they are synchronised at the next call")
             self._pending += 1
@@ -244,27 +242,23 @@ def run(
     runtime: JournalRuntime,
     folder: Folder,
     tally: Tally,
-    *,
-    thorough: bool,
     wall_ns: int | None,
-    believed: Collection[str] = (),
+    believed: Collection[str],
 ) -> bool:
     """Bring pages and store together once; return False where a page was changed meanwhile and it is to be done again.
 
     Args:
-        thorough: read every page, changed or not.
-        wall_ns: the time; pages that were saved just before it are left for later. None reads them too.
+        wall_ns: see `Snapshot.look`.
         believed: pages of which a person has said that what is missing was meant to go.
 
     Raises:
-        StoreError: the store cannot be written.
         OSError: a directory cannot be read or written; pages that cannot are told by notices instead.
     """
     at = Snapshot(runtime, folder, tally, believed)
-    if at.is_quiet and not thorough:
+    if at.is_quiet and wall_ns is not None:
         return True
     folder.drop_drafts()
-    at.look(thorough=thorough, wall_ns=wall_ns)
+    at.look(wall_ns)
     imported = EditImport(at)
     if not imported.take_notes():
         return False

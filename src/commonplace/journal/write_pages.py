@@ -46,7 +46,7 @@ def within_budget(at: Snapshot, rewritten: Collection[str] = ()) -> set[str]:
     wanted = Selection(tiers=("long",), statuses=("active", "promoted"), order="id")
     memories = [each for each in runtime.store.memories(runtime.namespace, wanted) if each.expired_at is None]
     now = runtime.now()
-    memories.sort(key=lambda each: (-runtime.fading.raw(each.record, now), each.owner.id))
+    memories.sort(key=lambda each: (-runtime.retention.raw(each.record, now), each.owner.id))
     blocks = {block.entry.id: block for block in seen.page.blocks if block.entry.id}
     rest = with_changes(seen.text, dict.fromkeys(blocks), title=title_of(LONG_TERM_PAGE), kind="long")
     there = {section.name for section in seen.page.sections}
@@ -261,10 +261,6 @@ def forget(folder: Folder, ids: Sequence[str]) -> int:
 
     A conflict copy goes that names one of them; a damaged page that was kept, also where its page names one: what it
     has of a memory may have lost its mark.
-
-    Raises:
-        OSError: a page cannot be written.
-        StoreBusyError: somebody goes on changing a page.
     """
     if not ids or folder.fault():
         return 0

@@ -89,9 +89,9 @@ class Book:
             directory=self.directory,
             namespace=self.namespace,
             store=self.store,
-            keeper=lambda: self.keeper,
+            service=lambda: self.keeper,
             count_tokens=lambda text: len(model().tokenize(text)),
-            fading=fading,
+            retention=fading,
             now=self.clock,
             max_bytes=self.max_bytes,
         )
