@@ -478,23 +478,6 @@ def canonical(section: str) -> str:
     return next((ours for ours in SECTIONS if ours.casefold() == name.casefold()), name)
 
 
-def fit(counts: Iterable[tuple[str, int]], limit: int = MAX_TOKENS, *, used: int = 0) -> tuple[str, ...]:
-    """Return the ids that together stay under the limit, in the order given: each is taken if there is still room.
-
-    A memory that is too long is passed over, so that it keeps out no other; the rest stay in the store only.
-
-    Args:
-        counts: (id, tokens of its entry), what matters most first.
-        used: tokens of what stands on the page besides: title, section headings, a person's own words.
-    """
-    chosen = []
-    for memory_id, tokens in counts:
-        if used + tokens < limit:
-            chosen.append(memory_id)
-            used += tokens
-    return tuple(chosen)
-
-
 LONG_TERM_PAGE: Final = "MEMORY.md"
 BOM: Final = "\ufeff"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +14,6 @@ from commonplace.formats.journal import (
     SECTIONS,
     Block,
     Entry,
-    fit,
     id_in,
     parse_page,
     render_entry,
@@ -56,23 +55,24 @@ def within_budget(at: Snapshot, rewritten: Collection[str] = ()) -> set[str]:
     used = runtime.count_tokens("\n".join([rest, *frame]))
     kept = {id_: block for id_, block in blocks.items() if id_ not in rewritten}
     at.load([each.owner.id for each in memories if each.owner.id not in kept])
-    return set(fit(_counts(at, memories, kept, MAX_TOKENS - used), used=used))
-
-
-def _counts(at: Snapshot, memories: list[StoredMemory], kept: dict[str, Block], room: int) -> Iterator[tuple[str, int]]:
-    """Yield (id, tokens) for as long as anything can have room."""
+    chosen: set[str] = set()
+    room = MAX_TOKENS - used
     for stored in memories:
         if room <= _MIN_TOKENS:
-            return
-        id_ = stored.owner.id
-        if id_ in kept:
-            text = kept[id_].raw
-        else:
-            text = render_entry(entry_of(stored, "long", at.links(id_), at.own_sections()), "long")
-        tokens = at.runtime.count_tokens(text)
+            break
+        tokens = runtime.count_tokens(_written(at, stored, kept))
+        # One that is too long is passed over, so that it keeps out no other.
         if tokens < room:
             room -= tokens
-        yield id_, tokens
+            chosen.add(stored.owner.id)
+    return chosen
+
+
+def _written(at: Snapshot, stored: StoredMemory, kept: Mapping[str, Block]) -> str:
+    """Return the entry of a memory as it stands on the long-term page, or is to."""
+    if block := kept.get(stored.owner.id):
+        return block.raw
+    return render_entry(entry_of(stored, "long", at.links(stored.owner.id), at.own_sections()), "long")
 
 
 _Changes = dict[str, Entry | None]

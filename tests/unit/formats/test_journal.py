@@ -12,7 +12,6 @@ from commonplace.formats.journal import (
     PageKind,
     category_of,
     day_of,
-    fit,
     is_page_name,
     page_name,
     parse_page,
@@ -358,12 +357,3 @@ def test_a_section_of_a_persons_own_is_a_category() -> None:
 def test_a_section_is_found_by_the_category_it_gives(section: str) -> None:
     """Else a note would wander."""
     assert section_of(category_of(section), [section]).casefold() == section.casefold()
-
-
-def test_memories_are_taken_in_order_while_there_is_room() -> None:
-    """One that is too long keeps out no other, and the page stays under its limit."""
-    counts = [("a", 6000), ("b", 4000), ("c", 900), ("d", 99), ("e", 1), ("f", 0)]
-    assert fit(counts) == ("b", "c", "d", "f")
-    assert fit(counts, used=1000) == ("c", "d", "e", "f")
-    assert fit(counts, limit=6001) == ("a", "f")
-    assert fit([("a", 10)], used=5000) == ()
