@@ -310,7 +310,7 @@ def test_who_says_yes_or_only_looks_is_not_asked(talked: Program, option: str) -
 def test_forget_without_a_selector_says_which_there_are(talked: Program) -> None:
     """To be told to pass --yes would be the wrong advice."""
     error = talked.error("forget", code=2)
-    assert error["message"] == "give what to forget: an ID, --tag, --source, --session, --path or --agent"
+    assert error["message"] == "nothing is given to forget by"
 
 
 def test_nothing_is_forgotten_where_nobody_can_be_asked(talked: Program) -> None:

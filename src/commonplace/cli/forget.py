@@ -98,9 +98,8 @@ def forget(
     def act(engine: Engine, dry_run: bool) -> ForgetReceipt:
         return engine.forget([engine.resolve_id(id_) for id_ in ids] or None, dry_run=dry_run, **given)
 
-    if not ids and not given:
-        raise click.UsageError("give what to forget: an ID, --tag, --source, --session, --path or --agent")
-    if not dry_run and not yes:
+    is_named = bool(ids or given)  # or else the engine says what there is to forget by
+    if is_named and not dry_run and not yes:
         refuse_unasked(invocation, "forget for good, or --dry-run to see what would go")
         _preview(invocation, act)
         # The store is closed while a person thinks.
