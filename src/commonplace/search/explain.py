@@ -12,7 +12,6 @@ from commonplace.search.rerank import FIRST_STAGE, RERANK
 from commonplace.search.result import Candidate, Receipt, Rejected, SearchResult, SignalShare, reference
 from commonplace.store.store import Store
 from commonplace.text.tokens import analyse, fields_of
-from commonplace.types import Hit
 
 _WORDS: Final = re.compile(r"[\w.\-]+")
 _PARTS: Final = re.compile(r"[^\W_]+")
@@ -27,7 +26,10 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
     number = result.trace.numbers[hit_id]
     candidate = next(item for item in result.trace.candidates if item.number == number)
     unfound = {name: value for name, value in candidate.standardised.items() if name not in candidate.signals}
-    held, written = _held(store, result, number), _written(" ".join((result.corrected or result.query, *result.also)))
+    entry = store.entries(result.namespace, [number]).get(number)
+    held = set() if entry is None else set(chain.from_iterable(fields_of(entry).values()))
+    written = _written(" ".join((result.corrected or result.query, *result.also)))
+    reranked = {name: hit.signals[name] for name in (FIRST_STAGE, RERANK) if name in hit.signals}
     matched, missing = (
         [word for word in result.trace.terms if held.isdisjoint(word) is is_missing] for is_missing in (False, True)
     )
@@ -46,7 +48,7 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
                 candidate.weights.get(name, 0.0),
                 value * candidate.evidence.get(name, 0.0),
             )
-            for name, value in {**candidate.signals, **unfound, **_of_reranking(hit)}.items()
+            for name, value in {**candidate.signals, **unfound, **reranked}.items()
         ),
         matched_terms=_distinct(written.get(word[0], word[0]) for word in matched),
         missing_terms=_distinct(written.get(word[0], word[0]) for word in missing),
@@ -58,10 +60,6 @@ def explain(store: Store, result: SearchResult, hit_id: str) -> Receipt:
         stands_before=result.trace.moved.get(hit_id, ""),
         superseded_by=hit.superseded_by,
     )
-
-
-def _of_reranking(hit: Hit) -> dict[str, float]:
-    return {name: hit.signals[name] for name in (FIRST_STAGE, RERANK) if name in hit.signals}
 
 
 def _written(query: str) -> dict[str, str]:
@@ -86,11 +84,6 @@ def _distinct(words: Iterable[str]) -> tuple[str, ...]:
     each = dict.fromkeys(words)
     pairs = "".join(word for word in each if len(word) > 1)
     return tuple(word for word in each if len(word) > 1 or word.isascii() or word not in pairs)
-
-
-def _held(store: Store, result: SearchResult, number: int) -> set[str]:
-    entry = store.entries(result.namespace, [number]).get(number)
-    return set() if entry is None else {term for terms in fields_of(entry).values() for term in terms}
 
 
 def _rejected(store: Store, result: SearchResult) -> tuple[Rejected, ...]:

@@ -73,16 +73,16 @@ class SearchResult:
     @property
     def held_back(self) -> int:
         """How many memories, artifacts and knowledge items were ranked but lie below the floor."""
-        return sum(each.owners for each in self._held_back)
+        return self._held_back.owners
 
     @property
     def best_held_back(self) -> float | None:
         """The best score among what is held back, None where nothing is."""
-        return max((each.best for each in self._held_back if each.best is not None), default=None)
+        return self._held_back.best
 
     @property
-    def _held_back(self) -> list[HeldBack]:
-        return [each.trace.held_back for each in (self, self.in_process) if each is not None]
+    def _held_back(self) -> HeldBack:
+        return HeldBack.of_all([each.trace.held_back for each in (self, self.in_process) if each is not None])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; `agent_type` and `phase` are null where unused."""
@@ -268,6 +268,12 @@ class HeldBack(NamedTuple):
 
     owners: int = 0
     best: float | None = None
+
+    @classmethod
+    def of_all(cls, parts: Sequence[HeldBack]) -> HeldBack:
+        """Return what several searches held back."""
+        best = [each.best for each in parts if each.best is not None]
+        return cls(sum(each.owners for each in parts), max(best, default=None))
 
 
 @dataclass(frozen=True)

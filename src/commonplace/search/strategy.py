@@ -164,10 +164,7 @@ def joined(results: Sequence[SearchResult], limit: int) -> SearchResult:
             make=lambda: tuple(chain.from_iterable(each.candidates for each in traces)),
             numbers=numbers,
             moved=dict(chain.from_iterable(each.moved.items() for each in traces)),
-            held_back=HeldBack(
-                sum(each.held_back.owners for each in traces),
-                max((each.held_back.best for each in traces if each.held_back.best is not None), default=None),
-            ),
+            held_back=HeldBack.of_all([each.held_back for each in traces]),
         ),
         hits=hits[:limit],
         stages=tuple(stages.values()),
