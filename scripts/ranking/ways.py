@@ -29,7 +29,7 @@ Values = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What `search.ordering.order` was given."""
+    """What `search.rank.order` was given."""
 
     request: Request
     query: PreparedQuery

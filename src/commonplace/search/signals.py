@@ -69,7 +69,7 @@ class Candidates:
             no vector yet; uint8, shape (n,).
         lengths: how many tokens the passage has; int64.
         asks: whether it asks something; bool.
-        speakers: who speaks in it, 0 where it does not begin with that, else as `conversation.SPEAKERS` has them; int8.
+        speakers: who speaks in it, 0 where it does not begin with that, else as `SPEAKERS` has them; int8.
     """
 
     numbers: NDArray[np.int64]

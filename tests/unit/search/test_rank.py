@@ -242,6 +242,18 @@ def test_a_bounded_stage_brings_no_more_candidates_than_that(
     assert len(found.hits) <= counts["signals"]
 
 
+def test_what_is_not_indexed_and_holds_no_word_is_not_in_a_bounded_stage_by_words(rows: Notebook) -> None:
+    """The stage would be filled with it wherever the words are rare."""
+    rows.project()
+    rows.remember("walrus", "A walrus sleeps on the quay.")
+    for number in range(3):
+        rows.remember(f"new {number}", f"Engineer {number} went home.")
+    asked = {"method": "bm25", "stage1_limit": 12, "is_bounded": True, "min_score": 0.0}
+    found = rows.search("walrus", **asked)
+    assert [hit.owner_id for hit in found.hits] == ["walrus"]
+    assert {stage.name: stage.candidates for stage in found.stages}["signals"] == 1
+
+
 def test_a_long_text_does_not_fill_a_bounded_stage(rows: Notebook) -> None:
     """The best passage of each text comes first into it, or one changelog would be all that is found."""
     asked = {"method": "bm25", "stage1_limit": 12, "is_bounded": True, "min_score": 0.0}
