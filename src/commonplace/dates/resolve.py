@@ -552,11 +552,11 @@ def read_relative(words: Words, at: int, scene: Scene) -> Read | None:
         return _deictic(words, at, scene)
     if lower == "weekend":
         return Read(recurring(lower), at + 1, "day")
-    return _before_last(words, at, scene) if lower in ("day", "week", "month", "year", *WEEKDAYS) else None
+    return _before_last(words, at, scene) if lower in ("day", "week", "month", "year") else None
 
 
 def _before_last(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read `day before yesterday`, `week before last`, `Monday after next`."""
+    """Read `day before yesterday`, `week before last`, `month after next`."""
     lower, side, anchor = words[at].lower, words[at + 1].lower, words[at + 2].lower
     if lower == "day" and (side, anchor) in (("before", "yesterday"), ("after", "tomorrow")):
         return Read(days(moved(scene.today, "day", -2 if side == "before" else 2), 1, "day"), at + 3)
@@ -564,13 +564,7 @@ def _before_last(words: Words, at: int, scene: Scene) -> Read | None:
         return None
     if words[at + 3].text.isalpha() and words[at + 3].lower in (*CALENDAR_UNITS, "weekend", *WEEKDAYS):
         return None
-    shift = -1 if side == "before" else 1
-    if lower not in WEEKDAYS:
-        return Read(_unit_from_now(scene, lower, 2 * shift), at + 3)
-    near = (previous if shift < 0 else following)(recurring(lower), scene)
-    if near is None or near.since is None:
-        return None
-    return Read(days(moved(near.since, "week", shift), 1, "day"), at + 3)
+    return Read(_unit_from_now(scene, lower, -2 if side == "before" else 2), at + 3)
 
 
 def _unit_from_now(scene: Scene, unit: str, shift: int) -> Period:
