@@ -77,7 +77,8 @@ def _memory(memory: ForeignMemory, format_: str, now: float, max_bytes: int) -> 
         strength=memory.strength,
     )
     expired_at = last_known if memory.status == "archived" else None
-    return MemoryItem(format_, (version_of(owner, record, known_at, expired_at, max_bytes=max_bytes),))
+    version = version_of(owner, record, known_at, expired_at, max_bytes=max_bytes)
+    return MemoryItem(format_, (version,), secrets=version.secrets)
 
 
 def _content(memory: ForeignMemory) -> str:
@@ -107,4 +108,4 @@ def _fact(fact: ForeignFact, kinds: Kinds) -> FactItem:
         valid_from=fact.valid_from,
         trust=TRUST["document"],
     )
-    return FactItem(fact.place, given, tuple(kind for each in (*ends, words) for kind in each.kinds))
+    return FactItem(fact.place, given, secrets=tuple(kind for each in (*ends, words) for kind in each.kinds))

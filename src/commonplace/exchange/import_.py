@@ -233,7 +233,7 @@ class Writer:
         """Write issues in the place of those that are here; what undoes their changes keeps its order."""
         with self._change() as change:
             ledger = change.ledger
-            written = [item for item in items if self._is_wanted(item.compared(ledger))]
+            written = [item for item in items if self._is_wanted(item.compared(item.stored_in(ledger)))]
             for item in written:
                 rewrite(ledger, item.id, item.record, item.events)
                 ledger.drop_reversal(item.id)
@@ -255,7 +255,7 @@ class Writer:
 
     def _write_part(self, graph: GraphChange, item: GraphItem, texts: Texts) -> None:
         """Write a part of a graph that is wanted, unless what it names is gone since it was looked at."""
-        outcome = item.compared(graph)
+        outcome = item.compared(item.stored_in(graph))
         if not self._is_wanted(outcome) or item.missing(graph):
             return
         if isinstance(item, EntityItem):

@@ -188,6 +188,7 @@ def knowledge_by_id(knowledge: KnowledgeReading) -> dict[str, StoredKnowledge]:
     return {item.owner.id: item for item in (*knowledge.items(deleted=True), *knowledge.items())}
 
 
+@dataclass(frozen=True)
 class Item:
     """Something to import.
 
@@ -203,7 +204,7 @@ class Item:
     counted: ClassVar[str]
     place: str
     record: Any
-    secrets: tuple[str, ...]
+    secrets: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def id(self) -> str:
@@ -225,13 +226,25 @@ class Item:
         """The (kind, id) of what must be there, each once."""
         return []
 
-    def outcome(self, known: Known) -> Outcome:
-        """Compare it with what is stored.
+    def stored(self, known: Known) -> Any:
+        """Return what is stored in its place, None where nothing is.
 
         Raises:
             UsageError: it cannot be kept beside what is there.
         """
         raise NotImplementedError
+
+    def is_same(self, stored: Any) -> bool:
+        """Return whether what is stored says what it says."""
+        raise NotImplementedError
+
+    def compared(self, stored: Any) -> Outcome:
+        """Compare it with what is stored."""
+        return "added" if stored is None else "unchanged" if self.is_same(stored) else "conflict"
+
+    def outcome(self, known: Known) -> Outcome:
+        """Compare it with what a namespace holds; raises what `stored` does."""
+        return self.compared(self.stored(known))
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,18 +272,16 @@ class Version:
     secrets: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class MemoryItem(Item):
     """A memory with its versions, oldest first; only the last one may be live."""
 
     kind, counted = "memory", "memories"
-    place: str
-    versions: tuple[Version, ...]
+    record: tuple[Version, ...]
 
     @property
-    def record(self) -> Owner:
-        """The owner of the last version."""
-        return self.latest.owner
+    def versions(self) -> tuple[Version, ...]:
+        """What is imported."""
+        return self.record
 
     @property
     def latest(self) -> Version:
@@ -278,22 +289,19 @@ class MemoryItem(Item):
         return self.versions[-1]
 
     @property
-    def secrets(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The kinds of the secrets of all versions."""
-        return tuple(kind for version in self.versions for kind in version.secrets)
+    def id(self) -> str:
+        """Its id, which all versions have."""
+        return self.latest.owner.id
 
-    def outcome(self, known: Known) -> Outcome:
+    def stored(self, known: Known) -> StoredMemory | None:
         stored = known.store.memory(known.namespace, self.id)
         if stored is None:
             known.refuse_document("memory", self.id, "give it another one")
-        return self.compared(stored)
+        return stored
 
-    def compared(self, known: StoredMemory | None) -> Outcome:
-        """Compare two memories of one id: the words and what was said about them, not how they were used since."""
-        if known is None:
-            return "added"
-        same = _said(self.latest.owner, self.latest.record) == _said(known.owner, known.record)
-        return "unchanged" if same else "conflict"
+    def is_same(self, stored: StoredMemory) -> bool:
+        """Compare the words and what was said about them, not how they were used since."""
+        return _said(self.latest.owner, self.latest.record) == _said(stored.owner, stored.record)
 
 
 def _said(owner: Owner, record: MemoryRecord) -> tuple[object, ...]:
@@ -302,14 +310,11 @@ def _said(owner: Owner, record: MemoryRecord) -> tuple[object, ...]:
     return (*words, *about, owner.tags, owner.session, owner.at, owner.title, owner.summary)
 
 
-@dataclass(frozen=True, slots=True)
 class LinkItem(Item):
     """A link between two memories."""
 
     kind, counted = "link", "links"
-    place: str
     record: Link
-    secrets: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -323,20 +328,20 @@ class LinkItem(Item):
     def needs(self) -> list[tuple[str, str]]:
         return [("memory", self.record.source), ("memory", self.record.target)]
 
-    def outcome(self, known: Known) -> Outcome:
-        stored = known.links.get((self.record.source, self.record.target, self.record.type))
-        return "added" if stored is None else "unchanged" if stored.strength == self.record.strength else "conflict"
+    def stored(self, known: Known) -> Link | None:
+        return known.links.get((self.record.source, self.record.target, self.record.type))
+
+    def is_same(self, stored: Link) -> bool:
+        return stored.strength == self.record.strength
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OwnerItem(Item):
     """An artifact or a document with what it was cut into."""
 
     counted = "owners"
-    place: str
     record: Owner
     chunks: tuple[Chunk, ...]
-    secrets: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -347,79 +352,69 @@ class OwnerItem(Item):
         owner = self.record
         return [(owner.kind, owner.id), *([("path", owner.kind, owner.path)] if owner.path else [])]
 
-    def outcome(self, known: Known) -> Outcome:
+    def stored(self, known: Known) -> tuple[Owner | None, tuple[Chunk, ...]] | None:
         owner = self.record
         if owner.kind == "memory" and known.has("memory", owner.id):
             raise UsageError(f"a memory has the id {owner.id!r:.80}", remedy="give the document another one")
         by_id = known.numbers.get((owner.kind, "id", owner.id))
         by_path = known.numbers.get((owner.kind, "path", owner.path)) if owner.path else None
-        if by_id is None and by_path is None:
-            return "added"
-        if by_id is None or by_path not in (None, by_id):
-            return "conflict"
+        if by_id is None:
+            return None if by_path is None else (None, ())
         passages = known.store.passages(known.namespace, known.store.passages_of(known.namespace, [by_id])).values()
         chunks = tuple(passage.chunk for passage in sorted(passages, key=lambda passage: passage.ordinal))
-        same = known.store.owners(known.namespace, [by_id]).get(by_id) == owner and chunks == self.chunks
-        return "unchanged" if same else "conflict"
+        is_one = by_path in (None, by_id)
+        return known.store.owners(known.namespace, [by_id]).get(by_id) if is_one else None, chunks
+
+    def is_same(self, stored: tuple[Owner | None, tuple[Chunk, ...]]) -> bool:
+        return stored == (self.record, self.chunks)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class KnowledgeItem(Item):
     """A map of an agent's knowledge."""
 
     kind, counted = "knowledge", "knowledge"
-    place: str
     record: Owner
     agent: str
     map: KnowledgeMap
     created_at: float
     updated_at: float
     deleted_at: float | None
-    secrets: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         return f"knowledge {self.id!r:.80} of agent {self.agent!r:.80}"
 
-    def outcome(self, known: Known) -> Outcome:
+    def stored(self, known: Known) -> StoredKnowledge | None:
         stored = known.knowledge.get(self.id)
         if stored is None:
             known.refuse_document("knowledge", self.id, "forget that one")
-        return self.compared(stored)
+        return stored
 
-    def compared(self, known: StoredKnowledge | None) -> Outcome:
-        """Compare what two items of one id hold; whether one was deleted since does not count."""
-        if known is None:
-            return "added"
-        is_same = (known.record.agent, known.record.metadata) == (self.agent, self.map.metadata)
-        return "unchanged" if is_same else "conflict"
+    def is_same(self, stored: StoredKnowledge) -> bool:
+        """Compare what two items hold; whether one was deleted since does not count."""
+        return (stored.record.agent, stored.record.metadata) == (self.agent, self.map.metadata)
 
 
-@dataclass(frozen=True, slots=True)
 class ContextItem(Item):
     """The context of an agent."""
 
     kind, counted = "the context of agent", "contexts"
-    place: str
     record: ContextRecord
-    secrets: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
         """The name of the agent."""
         return self.record.name
 
-    def outcome(self, known: Known) -> Outcome:
-        return self.compared(known.store.knowledge(known.namespace).context(self.id))
+    def stored(self, known: Known) -> ContextRecord | None:
+        return known.store.knowledge(known.namespace).context(self.id)
 
-    def compared(self, stored: ContextRecord | None) -> Outcome:
-        """Compare two contexts of one name; when it was written last does not count."""
-        if stored is None:
-            return "added"
-        return "unchanged" if replace(stored, updated_at=self.record.updated_at) == self.record else "conflict"
+    def is_same(self, stored: ContextRecord) -> bool:
+        return replace(stored, updated_at=self.record.updated_at) == self.record
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IssueItem(Item):
     """An issue with its history.
 
@@ -428,49 +423,48 @@ class IssueItem(Item):
     """
 
     kind, counted = "issue", "issues"
-    place: str
-    issue: str
     record: Issue | None
+    issue: str
     events: tuple[IssueEvent, ...]
     reversal: Reversal | None
-    secrets: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
         """Its id, wherever it is kept."""
         return self.issue
 
-    def outcome(self, known: Known) -> Outcome:
-        return self.compared(known.store.ledger(known.namespace))
+    def stored(self, known: Known) -> tuple[object, ...] | None:
+        return self.stored_in(known.store.ledger(known.namespace))
 
-    def compared(self, ledger: LedgerReading) -> Outcome:
-        """Compare what two issues of one id say, with all that was done on them."""
+    def stored_in(self, ledger: LedgerReading) -> tuple[object, ...] | None:
+        """Return what a ledger has under its id."""
         here = (ledger.issue(self.id), tuple(ledger.events(self.id)), _unnumbered(ledger.reversal(self.id)))
-        if here == (None, (), None):
-            return "added"
-        return "unchanged" if here == (self.record, self.events, _unnumbered(self.reversal)) else "conflict"
+        return None if here == (None, (), None) else here
+
+    def is_same(self, stored: tuple[object, ...]) -> bool:
+        return stored == (self.record, self.events, _unnumbered(self.reversal))
 
 
 def _unnumbered(reversal: Reversal | None) -> Reversal | None:
     return None if reversal is None else replace(reversal, number=0)
 
 
-@dataclass(frozen=True, slots=True)
 class FactItem(Item):
     """A fact between two things that are given by their names."""
 
     kind, counted = "fact", "relations"
-    place: str
     record: FactInput
-    secrets: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
         """The sentence that says it."""
         return self.record.fact
 
-    def outcome(self, known: Known) -> Outcome:
-        return "unchanged" if is_said(known.graph, self.record) else "added"
+    def stored(self, known: Known) -> FactInput | None:
+        return self.record if is_said(known.graph, self.record) else None
+
+    def is_same(self, stored: FactInput) -> bool:
+        return stored == self.record
 
 
 def is_said(graph: GraphReading, fact: FactInput) -> bool:
@@ -496,12 +490,12 @@ class GraphItem(Item):
     mentions: tuple[Mention, ...] = ()
     happenings: tuple[Happening, ...] = ()
 
-    def compared(self, graph: GraphReading) -> Outcome:
-        """Compare it with what is there under its id."""
+    def stored_in(self, graph: GraphReading) -> Any:
+        """Return what a graph has under its id, with what is compared of it."""
         raise NotImplementedError
 
-    def outcome(self, known: Known) -> Outcome:
-        return self.compared(known.graph)
+    def stored(self, known: Known) -> Any:
+        return self.stored_in(known.graph)
 
     @property
     def text(self) -> tuple[Entity, Sequence[Alias]] | Relation | None:
@@ -514,35 +508,29 @@ class GraphItem(Item):
         return len(graph.entities(entities)) < len(entities) or len(graph.episodes(episodes)) < len(episodes)
 
 
-@dataclass(frozen=True, slots=True)
 class EpisodeItem(GraphItem):
     """An episode."""
 
     kind, counted = "episode", "episodes"
-    place: str
     record: Episode
-    secrets: tuple[str, ...] = ()
 
-    def compared(self, graph: GraphReading) -> Outcome:
-        known = graph.episodes([self.id]).get(self.id)
-        if known is None:
-            return "added"
+    def stored_in(self, graph: GraphReading) -> Episode | None:
+        return graph.episodes([self.id]).get(self.id)
+
+    def is_same(self, stored: Episode) -> bool:
         # A version of a memory that says what the one before it said is the same episode.
-        same = replace(known, created_at=self.record.created_at, version=self.record.version)
-        return "unchanged" if same == self.record else "conflict"
+        return replace(stored, created_at=self.record.created_at, version=self.record.version) == self.record
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EntityItem(GraphItem):
     """An entity with its names, where it is mentioned, and what happened to it."""
 
     kind, counted = "entity", "entities"
-    place: str
     record: Entity
     aliases: tuple[Alias, ...] = ()
     mentions: tuple[Mention, ...] = ()
     happenings: tuple[Happening, ...] = ()
-    secrets: tuple[str, ...] = ()
 
     @property
     def needs(self) -> list[tuple[str, str]]:
@@ -555,32 +543,32 @@ class EntityItem(GraphItem):
             return None
         return self.record, [alias for alias in self.aliases if not alias.normal.startswith(KEY)]
 
-    def compared(self, graph: GraphReading) -> Outcome:
+    def stored_in(self, graph: GraphReading) -> EntityItem | None:
         id_ = self.id
         known = graph.entities([id_]).get(id_)
         if known is None:
-            return "added"
+            return None
+        aliases, mentions = graph.aliases([id_]).get(id_, ()), graph.mentions("entity", [id_]).get(id_, ())
+        return EntityItem("", known, tuple(aliases), tuple(mentions), tuple(graph.happenings("entity", id_)))
+
+    def is_same(self, stored: EntityItem) -> bool:
         happened = set(map(_comparable, self.happenings))
-        names = {alias.normal for alias in graph.aliases([id_]).get(id_, ())}
-        is_known = (
-            (bool(happened) or _comparable(known) == _comparable(self.record))
-            and happened <= set(map(_comparable, graph.happenings("entity", id_)))
-            and names.issuperset(alias.normal for alias in self.aliases)
-            and set(self.mentions) <= set(graph.mentions("entity", [id_]).get(id_, ()))
+        return (
+            (bool(happened) or _comparable(stored.record) == _comparable(self.record))
+            and happened <= set(map(_comparable, stored.happenings))
+            and {alias.normal for alias in stored.aliases}.issuperset(alias.normal for alias in self.aliases)
+            and set(self.mentions) <= set(stored.mentions)
         )
-        return "unchanged" if is_known else "conflict"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RelationItem(GraphItem):
     """A fact with where it is said, and what happened to it."""
 
     kind, counted = "relation", "relations"
-    place: str
     record: Relation
     mentions: tuple[Mention, ...] = ()
     happenings: tuple[Happening, ...] = ()
-    secrets: tuple[str, ...] = ()
 
     @property
     def needs(self) -> list[tuple[str, str]]:
@@ -591,19 +579,22 @@ class RelationItem(GraphItem):
     def text(self) -> Relation:
         return self.record
 
-    def compared(self, graph: GraphReading) -> Outcome:
-        """Compare what is said of a fact, for the rest follows from that, and from what its entities are now."""
+    def stored_in(self, graph: GraphReading) -> RelationItem | None:
         id_ = self.id
         known = graph.relations([id_]).get(id_)
         if known is None:
-            return "added"
+            return None
+        mentions = graph.mentions("relation", [id_]).get(id_, ())
+        return RelationItem("", known, tuple(mentions), tuple(graph.happenings("relation", id_)))
+
+    def is_same(self, stored: RelationItem) -> bool:
+        """Compare what is said of a fact, for the rest follows from that, and from what its entities are now."""
         said = set(map(assertion_of, self.happenings)) - {None}
-        is_known = (
-            (bool(said) or _comparable(known) == _comparable(self.record))
-            and said <= set(map(assertion_of, graph.happenings("relation", id_)))
-            and set(self.mentions) <= set(graph.mentions("relation", [id_]).get(id_, ()))
+        return (
+            (bool(said) or _comparable(stored.record) == _comparable(self.record))
+            and said <= set(map(assertion_of, stored.happenings))
+            and set(self.mentions) <= set(stored.mentions)
         )
-        return "unchanged" if is_known else "conflict"
 
 
 def _episodes_of(mentions: Iterable[Mention]) -> list[tuple[str, str]]:
@@ -716,7 +707,7 @@ def owner_item(place: str, owner: Owner, chunks: tuple[Chunk, ...]) -> OwnerItem
     for chunk in chunks:
         if not 1 <= chunk.start_line <= chunk.end_line:
             raise UsageError(f"a passage has the lines {chunk.start_line}-{chunk.end_line}", remedy="count from 1")
-    return OwnerItem(place, clean, tuple(map(redactor.record, chunks)), redactor.taken())
+    return OwnerItem(place, clean, tuple(map(redactor.record, chunks)), secrets=redactor.taken())
 
 
 def _owner_item(place: str, entries: Entries, _: Redactor) -> OwnerItem:
@@ -739,9 +730,8 @@ def _knowledge_item(place: str, entries: Entries, _: Redactor) -> KnowledgeItem:
         deleted_at = seconds("deleted_at", time_of("deleted_at", deleted_at))
         if deleted_at < created_at:
             raise UsageError(f"deleted_at is {deleted_at}, before created_at, {created_at}", remedy="give a later time")
-    return KnowledgeItem(
-        place, Owner(id_, "knowledge"), agent, checked.maps[0], created_at, updated_at, deleted_at, checked.secrets
-    )
+    times = (created_at, updated_at, deleted_at)
+    return KnowledgeItem(place, Owner(id_, "knowledge"), agent, checked.maps[0], *times, secrets=checked.secrets)
 
 
 def _context_item(place: str, entries: Entries, _: Redactor) -> ContextItem:
@@ -766,7 +756,7 @@ def _episode_item(place: str, entries: Entries, redactor: Redactor) -> EpisodeIt
     if not episode.memory or episode.content:
         reject_invalid(episode.content, max_bytes=redactor.max_bytes)
     _refuse_odd(episode)
-    return EpisodeItem(place, redactor.graph.episode(episode), redactor.taken())
+    return EpisodeItem(place, redactor.graph.episode(episode), secrets=redactor.taken())
 
 
 def _entity_item(place: str, entries: Entries, redactor: Redactor) -> EntityItem:
@@ -782,7 +772,9 @@ def _entity_item(place: str, entries: Entries, redactor: Redactor) -> EntityItem
     for alias in names:
         _refuse_odd(alias)
     aliases = redactor.graph.aliases(clean, names)
-    return EntityItem(place, clean, aliases, *_hanging(entries, "entity", entity.id, redactor), redactor.taken())
+    return EntityItem(
+        place, clean, aliases, *_hanging(entries, "entity", entity.id, redactor), secrets=redactor.taken()
+    )
 
 
 def _relation_item(place: str, entries: Entries, redactor: Redactor) -> RelationItem:
@@ -797,7 +789,7 @@ def _relation_item(place: str, entries: Entries, redactor: Redactor) -> Relation
         )
     _readable("attributes", fact_of, relation)
     clean = redactor.graph.relation(relation)
-    return RelationItem(place, clean, *_hanging(entries, "relation", relation.id, redactor), redactor.taken())
+    return RelationItem(place, clean, *_hanging(entries, "relation", relation.id, redactor), secrets=redactor.taken())
 
 
 def _hanging(
@@ -844,7 +836,7 @@ def _issue_item(place: str, entries: Entries, redactor: Redactor) -> IssueItem:
         _refuse_odd_issue(issue, id_)
         issue = cleaned_issue(issue, redactor.text, redactor.value)
         issue = replace(issue, labels=tuple(map(redactor.text, issue.labels)))
-    return IssueItem(place, id_, issue, tuple(map(redactor.record, events)), reversal, redactor.taken())
+    return IssueItem(place, issue, id_, tuple(map(redactor.record, events)), reversal, secrets=redactor.taken())
 
 
 def _refuse_odd_issue(issue: Issue, id_: str) -> None:

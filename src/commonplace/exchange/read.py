@@ -82,7 +82,8 @@ class _Versions:
         if self.problem is not None:
             yield self.problem
         elif self.found:
-            yield MemoryItem(_place(self.line), tuple(self.found))
+            secrets = tuple(kind for version in self.found for kind in version.secrets)
+            yield MemoryItem(_place(self.line), tuple(self.found), secrets=secrets)
         self.line, self.id, self.found, self.problem = 0, None, [], None
 
     def _refuse_disorder(self) -> None:
