@@ -41,7 +41,7 @@ from commonplace.erasure.resume import (
 )
 from commonplace.erasure.scan import Collector, Needles, files_below, scan
 from commonplace.erasure.verify import still_stored
-from commonplace.errors import CommonplaceError, StoreBusyError, StoreError
+from commonplace.errors import CommonplaceError, EmbedderMismatchError, StoreBusyError, StoreError
 from commonplace.files import sync
 from commonplace.formats.journal import PAGE_DRAFT, PAGES_LOCK
 from commonplace.graph.names import KEY
@@ -366,6 +366,12 @@ class StoredSecrets:
         """
 
         def mend() -> None:
+            try:
+                attempt()
+            except EmbedderMismatchError:
+                attempt()  # another process changed the store's embedder meanwhile
+
+        def attempt() -> None:
             stamp = self.destination().embedder.stamp
             with self.store.change_memories(self.namespace, made_by=stamp) as change:
                 # Nobody else can write now: what is read here is what is replaced.
