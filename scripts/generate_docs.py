@@ -24,6 +24,8 @@ from commonplace import errors
 from commonplace.cli.app import EXIT_CODES, SHORTCUTS, cli, exit_code
 from commonplace.mcp.protocol import tool_form
 from commonplace.mcp.resources import Host, registry_of
+from commonplace.server.operations import OPERATIONS
+from commonplace.server.statuses import STATUSES
 from commonplace.settings import keys
 from commonplace.settings.schema import section_description
 from commonplace.store.schema import TABLES
@@ -47,6 +49,14 @@ Add the line for your shell to its start-up file:
 * Bash, in `~/.bashrc`: `eval "$(_COMMONPLACE_COMPLETE=bash_source commonplace)"`
 * Zsh, in `~/.zshrc`: `eval "$(_COMMONPLACE_COMPLETE=zsh_source commonplace)"`
 * fish, in `~/.config/fish/completions/commonplace.fish`: `_COMMONPLACE_COMPLETE=fish_source commonplace | source`
+"""
+HTTP = """\
+`commonplace serve` answers these routes; [Serve several machines](../serve.md) says how to set it up. A call takes the
+arguments of the [Python](python.md) method of that name: those in braces stand in the path, those of GET and DELETE in
+the query, and the others in a JSON object. `/v1/openapi.json` describes each.
+
+Each also takes `namespace` in the query, one of the token's; the first is the default. A route whose scope is not
+`read` takes an `Idempotency-Key`. A memory comes with its version as `ETag`, and `If-Match` changes that version alone.
 """
 NOTE = "<!-- Written by scripts/generate_docs.py; change the code and run `make docs`. -->\n"
 
@@ -301,6 +311,21 @@ def layer_lines() -> list[list[str]]:
     return [line.replace("(", "").replace(")", "").split(" | ") for line in contract["layers"]]
 
 
+def http() -> str:
+    """Return the page with the routes of the HTTP API and the problems that they answer."""
+    parts = ["# HTTP API\n", NOTE, HTTP]
+    for tag in dict.fromkeys(each.tag for each in OPERATIONS.values()):
+        parts += [f"## {tag}\n", "| route | call | scope |", "|---|---|---|"]
+        for each in OPERATIONS.values():
+            if each.tag == tag:
+                call = f"`{each.call}`" if isinstance(each.call, str) else each.summary.rstrip(".")
+                parts.append(f"| `{each.verb} /v1{each.path}` | {call} | {each.scope} |")
+        parts.append("")
+    parts += ["## Problems\n", "| status | name | error |", "|---|---|---|"]
+    parts += [f"| {status} | `{name}` | `{kind.__name__}` |" for kind, (status, name) in STATUSES.items()]
+    return "\n".join([*parts, ""])
+
+
 def layers() -> str:
     """Return the layers as the manual shows them."""
     lines = [" | ".join(line) for line in layer_lines()]
@@ -341,6 +366,7 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     REFERENCE / "settings.md": settings,
     REFERENCE / "errors.md": error_classes,
     REFERENCE / "python.md": python,
+    REFERENCE / "http.md": http,
     ROOT / "llms.txt": llms,
     DOCS / "search.md": lambda: with_block(DOCS / "search.md", "strategies", strategies()),
     DOCS / "design.md": lambda: with_block(DOCS / "design.md", "layers", layers()),

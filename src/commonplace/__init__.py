@@ -20,6 +20,7 @@ from commonplace.errors import CommonplaceError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from commonplace.client import Client
     from commonplace.engine import Engine
     from commonplace.exchange.restore import RestoreReport
     from commonplace.memory.view import Memory
@@ -39,6 +40,7 @@ __all__ = [
     "IndexReport",
     "Memory",
     "__version__",
+    "connect",
     "open",
     "restore",
     "run_spec",
@@ -77,6 +79,23 @@ def open(  # noqa: A001 - as in `commonplace.open`, on the model of `gzip.open`
     from commonplace.engine.open import open_engine
 
     return open_engine(path, namespace, embedder, create=create, settings=settings, progress=progress, clock=clock)
+
+
+def connect(url: str, token: str | None = None, *, namespace: str | None = None, timeout_s: float = 60.0) -> Client:
+    """Return a client of a server, which has the methods of the engine; nothing is sent before the first call.
+
+    Args:
+        url: of the server, as `http://127.0.0.1:8765`.
+        token: as `commonplace token create` prints it; None where the server asks for none.
+        namespace: None is the token's first.
+        timeout_s: how long to wait for a connection, and for each part of an answer.
+
+    Raises:
+        UsageError: the address is none.
+    """
+    from commonplace.client import Client
+
+    return Client(url, token, namespace=namespace, timeout_s=timeout_s)
 
 
 def restore(

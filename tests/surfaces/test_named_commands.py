@@ -9,7 +9,7 @@ import click
 import pytest
 
 import commonplace
-from commonplace.cli.app import cli
+from commonplace.cli.app import HELP_OPTIONS, cli
 
 SOURCE = Path(commonplace.__file__).parent
 NAMED = re.compile(r"see `commonplace ([^`{]+)`")
@@ -23,7 +23,7 @@ def test_a_command_that_a_remedy_names_runs_as_it_is_written(said: str) -> None:
     words = said.split()
     while isinstance(command, click.Group) and words:
         command = command.commands[words.pop(0)]
-    assert command.parse_args(click.Context(command, info_name=said), words) == []
+    assert command.parse_args(click.Context(command, info_name=said, **HELP_OPTIONS), words) == []
 
 
 def test_remedies_that_name_commands_are_looked_through() -> None:

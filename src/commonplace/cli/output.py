@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.escaping import harmless, harmless_json, harmless_line
+from commonplace.formats.plain import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -268,23 +268,6 @@ def _write(line: str, *, err: bool) -> None:
     stream = sys.stderr if err else sys.stdout
     stream.write(line + "\n")
     stream.flush()
-
-
-def plain(value: Any) -> Any:
-    """Return a result as JSON has it: by `to_dict` or the fields of a dataclass; paths as text, times as ISO 8601."""
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
-    if isinstance(value, dict):
-        return {name: plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    if isinstance(value, datetime):
-        from commonplace.dates.time import iso
-
-        return iso(value)
-    return str(value) if isinstance(value, Path) else value
 
 
 def notify(notices: Iterable[str], invocation: Invocation) -> None:

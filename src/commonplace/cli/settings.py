@@ -11,8 +11,9 @@ import click
 
 from commonplace.cli.app import Group, command
 from commonplace.cli.main import Invocation
-from commonplace.cli.output import Line, Rows, emit, plain
+from commonplace.cli.output import Line, Rows, emit
 from commonplace.formats.escaping import harmless_line
+from commonplace.formats.plain import plain
 
 if TYPE_CHECKING:
     from commonplace.settings import Settings

@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from commonplace.engine.memory_api import Excerpt, MemoryCounts, Neighbourhood
     from commonplace.engine.runtime import Runtime
     from commonplace.engine.search_api import Used
+    from commonplace.engine.tokens import Tokens
     from commonplace.engine.upgrade import UpgradeReport
     from commonplace.erasure.receipt import ForgetReceipt
     from commonplace.exchange.backup import BackupReport
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     from commonplace.knowledge.config import MemoryConfig, Reranker
     from commonplace.knowledge.service import KnowledgeService
     from commonplace.ledger.ledger import Ledger
+    from commonplace.memory.answers import Answers
     from commonplace.memory.decay import DecayReport
     from commonplace.models.contract import Embedder
     from commonplace.search.context import Context
@@ -987,6 +989,20 @@ class Engine:
             UsageError: the settings name beads, and there is no program or no database of it.
         """
         return self._consolidation_api.ledger
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """The access tokens of this store, by which a server knows who may do what."""
+        from commonplace.engine.tokens import Tokens
+
+        return Tokens(self._runtime)
+
+    @cached_property
+    def answers(self) -> Answers:
+        """What a server answered in this namespace to requests with an idempotency key."""
+        from commonplace.memory.answers import Answers
+
+        return Answers(self._runtime.store, self.namespace, self._runtime.now)
 
     def sync(self, *, accept: str | Path | None = None) -> SyncReport:
         """Bring the Markdown of this namespace and its memories together now, in both directions.

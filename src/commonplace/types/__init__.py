@@ -35,6 +35,9 @@ Tier = Literal["ultra", "short", "medium", "long"]
 TIERS: tuple[Tier, ...] = ("ultra", "short", "medium", "long")
 Status = Literal["active", "promoted", "archived"]
 STATUSES: tuple[Status, ...] = ("active", "promoted", "archived")
+Scope = Literal["read", "write", "forget", "admin"]
+SCOPES: tuple[Scope, ...] = ("read", "write", "forget", "admin")
+"""What an access token may allow; none of them includes another."""
 Origin = Literal["user", "agent", "tool", "document", "web"]
 ORIGINS: tuple[Origin, ...] = ("user", "agent", "tool", "document", "web")
 Method = Literal["bm25", "semantic", "two-stage"]

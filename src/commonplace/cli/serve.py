@@ -1,0 +1,135 @@
+"""The commands `serve` and `token`: an HTTP server of a store, and who may use it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from commonplace.cli.app import Group, command
+from commonplace.cli.main import Invocation
+from commonplace.cli.output import Line, Row, Rows, console, emit, local_time, print_json
+from commonplace.settings.paths import LOGS
+from commonplace.types import SCOPES
+
+if TYPE_CHECKING:
+    from commonplace.engine.tokens import NewToken, Token
+
+
+@command(makes_store=True)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Listen on this address.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=8765, show_default=True, help="0 takes a free one.")
+@click.option("--socket", "path", type=click.Path(path_type=Path), help="Listen on this Unix socket instead.")
+@click.option("--allowed-host", multiple=True, help="Also answer under this name, as behind a proxy.")
+@click.option(
+    "--rate-limit", type=click.IntRange(0), default=0, help="Requests a minute for each token.  [default: none]"
+)
+def serve(
+    invocation: Invocation, /, host: str, port: int, path: Path | None, allowed_host: tuple[str, ...], rate_limit: int
+) -> None:
+    """Serve the store over HTTP.
+
+    The API is below /v1, and the Model Context Protocol at /mcp. Without a token it answers this machine alone;
+    `commonplace token create` makes one. Stop it with Ctrl-C.
+
+    Example: commonplace serve --port 8765
+    """
+    from commonplace.server.run import Address, run
+
+    def ready(where: str) -> None:
+        if invocation.as_json:
+            print_json({"address": where}, indent=None)
+            return
+        target = console(stderr=True)
+        target.print(f"Serving {invocation.settings().store.path} on {where}", style="bold")
+        target.print("API: /v1 (described by /v1/openapi.json) · MCP: /mcp · stop with Ctrl-C", style="dim")
+
+    address = Address(host, port, path)
+    run(
+        lambda: invocation.open(create=True),
+        address,
+        log=Path(invocation.settings().store.path) / LOGS / "access.jsonl",
+        allowed_hosts=allowed_host,
+        per_minute=rate_limit,
+        ready=ready,
+    )
+
+
+@click.group(cls=Group)
+def token() -> None:
+    """Make, list and revoke the access tokens of a store.
+
+    Example: commonplace token create --scope read --scope write
+    """
+
+
+@command(token, makes_store=True)
+@click.option(
+    "--for", "namespaces", multiple=True, metavar="NAMESPACE", help="A namespace it sees.  [default: --namespace]"
+)
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(SCOPES),
+    default=("read",),
+    show_default=True,
+    help="What it may do; give it several times.",
+)
+@click.option("--expires", metavar="TIME", help="A time, a date, or words such as 'in 30 days'.  [default: never]")
+def create(invocation: Invocation, /, **options: Any) -> None:
+    """Make a token and print it, once.
+
+    Only a digest of it is stored.
+
+    Example: commonplace token create --namespace team --scope read --scope write
+    """
+    loaded = invocation.settings()
+    names = options["namespaces"] or (loaded.store.namespace,)
+    with invocation.open(loaded, create=True) as engine:
+        made = engine.tokens.create(names, options["scopes"], options["expires"])
+    emit(invocation, made, _made)
+
+
+@command(token, "list")
+def list_(invocation: Invocation, /) -> None:
+    """List the tokens, oldest first.
+
+    Their secrets are known to nobody.
+
+    Example: commonplace token list
+    """
+    with invocation.open() as engine:
+        found = engine.tokens.all()
+    emit(invocation, found, _tokens, value={"tokens": found})
+
+
+@command(token)
+@click.argument("id")
+def revoke(invocation: Invocation, /, id: str) -> None:  # noqa: A002 - the name of the argument
+    """Make a token useless, at once and in every process.
+
+    Example: commonplace token revoke 9cf90c15a945
+    """
+    with invocation.open() as engine:
+        gone = engine.tokens.revoke(id)
+    emit(invocation, gone, lambda one: [Line(f"Revoked {one.id}", "bold")])
+
+
+def _made(made: NewToken) -> Rows:
+    yield made.secret
+    yield Line("Shown once: keep it where only its user can read it.", "dim")
+    yield Line(_about(made.token), "dim")
+
+
+def _tokens(found: list[Token]) -> Rows:
+    if not found:
+        yield "There is no token."
+    for each in found:
+        yield Row(each.id, (_about(each),))
+
+
+def _about(one: Token) -> str:
+    ends = f"until {local_time(one.expires_at)}" if one.expires_at else "without end"
+    return f"{', '.join(one.scopes)} in {', '.join(one.namespaces)} {ends}"

@@ -1,0 +1,240 @@
+"""The engine's methods over HTTP: each call becomes one request to a server's `/v1`."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import cached_property, partial
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+from urllib.parse import quote, urlencode, urlsplit
+
+from commonplace.dates.time import iso
+from commonplace.errors import ProviderError, UsageError
+from commonplace.server.operations import OPERATIONS, Operation
+from commonplace.server.statuses import error_of
+
+TIMEOUT_S: Final = 60.0
+_JSON: Final = "application/json"
+_LISTS: Final[Mapping[tuple[str, str], str]] = {
+    ("", "list"): "memories",
+    ("", "versions"): "versions",
+    ("", "links"): "links",
+    ("", "remember_many"): "memories",
+    ("", "unlink"): "removed",
+    ("ledger", "query"): "issues",
+}
+"""The member of an answer that the engine's method returns by itself."""
+
+
+class Answer(dict[str, Any]):
+    """A JSON object whose members are attributes too: `result.hits[0].text`. Times are ISO 8601 texts."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError as error:
+            raise AttributeError(f"the answer has no {name!r}; it has {', '.join(self)}") from error
+
+
+class _Calls:
+    """Methods by name, one for each operation of a service of the engine; "" are those of the engine itself."""
+
+    def __init__(self, send: Callable[[Operation, Mapping[str, Any]], Any], service: str) -> None:
+        self._send, self._service = send, service
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        operation = _OF_METHOD.get((self._service, name))
+        if operation is None:
+            raise AttributeError(f"the server has no call {'.'.join(filter(None, (self._service, name)))!r}")
+        return partial(self._call, name, operation)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(name for service, name in _OF_METHOD if service == self._service)})
+
+    def _call(self, name: str, operation: Operation, *args: Any, **kwargs: Any) -> Any:
+        try:
+            bound = inspect.signature(operation.function).bind(None, *args, **kwargs)
+        except TypeError as error:
+            raise UsageError(f"{name}: {error}", remedy="see the method of `commonplace.Engine`") from error
+        given = dict(list(bound.arguments.items())[1:])
+        answer = self._send(operation, given)
+        member = _LISTS.get((self._service, name))
+        return answer if member is None else answer[member]
+
+
+class Client(_Calls):
+    """A store on a server. Safe for threads; connections are kept open until it is closed.
+
+    Args:
+        url: of the server, as `http://127.0.0.1:8765`.
+        token: as `commonplace token create` prints it; None where the server asks for none.
+        namespace: None is the token's first.
+        timeout_s: how long to wait for a connection, and for each part of an answer.
+    """
+
+    def __init__(
+        self, url: str, token: str | None = None, *, namespace: str | None = None, timeout_s: float = TIMEOUT_S
+    ) -> None:
+        super().__init__(self._request, "")
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise UsageError(f"{url!r:.100} is no address of a server", remedy="give one such as http://127.0.0.1:8765")
+        self.url, self.namespace = url.rstrip("/"), namespace
+        self._parts, self._token, self._timeout_s = parts, token, timeout_s
+        self._lock = threading.Lock()
+        self._idle: list[HTTPConnection] = []
+
+    def __repr__(self) -> str:
+        return f"<commonplace.Client {self.url!r}, namespace {self.namespace!r}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @cached_property
+    def graph(self) -> _Calls:
+        """The calls of `Engine.graph`."""
+        return _Calls(self._request, "graph")
+
+    @cached_property
+    def knowledge(self) -> _Calls:
+        """The calls of `Engine.knowledge`."""
+        return _Calls(self._request, "knowledge")
+
+    @cached_property
+    def ledger(self) -> _Calls:
+        """The calls of `Engine.ledger`."""
+        return _Calls(self._request, "ledger")
+
+    def why(self, result: Mapping[str, Any], hit_id: str) -> Answer:
+        """Explain a hit of a result.
+
+        Raises:
+            NotFoundError: the result has no such hit.
+        """
+        answer: Answer = self._request(OPERATIONS["why"], {"query": result["query"], "hit_id": hit_id})
+        return answer
+
+    def forget(self, id: str | Sequence[str] | None = None, **filters: Any) -> Answer:  # noqa: A002
+        """Forget what an id, a list of ids, or one of `tag`, `source`, `session`, `path` and `agent` names.
+
+        Args:
+            id: of a memory, an artifact, or anything else that has one.
+        """
+        ids = {} if id is None else {"ids": [id] if isinstance(id, str) else list(id)}
+        answer: Answer = self._request(OPERATIONS["forget"], {**ids, **filters})
+        return answer
+
+    def close(self) -> None:
+        """Close the connections that are not in use; another call opens a new one."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _request(self, operation: Operation, arguments: Mapping[str, Any]) -> Any:
+        places = {each.name: each.place for each in operation.parameters}
+        path = operation.path
+        query: dict[str, Any] = {}
+        body: dict[str, Any] = {}
+        headers = {"Accept": _JSON, "Content-Type": _JSON}
+        for name, value in arguments.items():
+            if name == "if_version" and value is not None:
+                headers["If-Match"] = f'"{value}"'
+            elif places.get(name) == "path":
+                path = path.replace(f"{{{name}}}", quote(str(value), safe=""))
+            elif places.get(name) == "query":
+                query |= {} if value is None else {name: _text(value)}
+            elif name in places:
+                body[name] = value
+            elif name != "if_version":
+                raise UsageError(f"{name!r} cannot be given to a server", remedy=f"{operation.id} takes {list(places)}")
+        query |= {"namespace": self.namespace} if self.namespace else {}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        if operation.is_writing:  # what was lost on the way back is not done twice
+            headers["Idempotency-Key"] = str(uuid.uuid4())
+        target = f"{self._parts.path.rstrip('/')}/v1{path}{'?' + urlencode(query, doseq=True) if query else ''}"
+        content = json.dumps(body, default=_plain).encode() if operation.verb in ("POST", "PATCH") else b""
+        status, text = self._exchange(operation.verb, target, content, headers)
+        return _answer(status, text)
+
+    def _exchange(self, verb: str, target: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, str]:
+        """Send a request, once more where the server closed a connection that was idle.
+
+        Raises:
+            ProviderError: the server cannot be reached, or sends no whole answer.
+        """
+        with self._lock:
+            idle = self._idle.pop() if self._idle else None
+        for connection in filter(None, (idle, self._new())):
+            try:
+                connection.request(verb, target, body or None, dict(headers))
+                response = connection.getresponse()
+                answer = response.status, response.read().decode()
+            except (OSError, HTTPException) as error:
+                connection.close()
+                if connection is not idle:
+                    message = f"{self.url} did not answer: {error or type(error).__name__}"
+                    raise ProviderError(message, remedy="start it with `commonplace serve`") from error
+            else:
+                with self._lock:
+                    self._idle.append(connection)
+                return answer
+        raise AssertionError
+
+    def _new(self) -> HTTPConnection:
+        kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
+        return kind(self._parts.hostname or "", self._parts.port, timeout=self._timeout_s)
+
+
+def _answer(status: int, text: str) -> Any:
+    value = None
+    with suppress(ValueError):
+        value = json.loads(text, object_hook=Answer)
+    if isinstance(value, dict) and status < 400:
+        return value["items"] if set(value) == {"items"} else value["result"] if set(value) == {"result"} else value
+    if isinstance(value, dict) and "type" in value:
+        raise error_of(value)
+    raise ProviderError(f"the server answered {status} and no JSON: {text!r:.100}", status=status)
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, Path):
+        return str(value)
+    return list(value) if isinstance(value, set | tuple) else value
+
+
+def _methods() -> Iterator[tuple[tuple[str, str], Operation]]:
+    """Yield the operation behind each method of the engine and its services."""
+    renamed = {"list_memories": "list", "issues": "query"}
+    for operation in OPERATIONS.values():
+        if isinstance(operation.call, str):
+            service, _, name = operation.call.rpartition(".")
+        else:
+            name = operation.call.__name__
+            service = "ledger" if name == "issues" else ""
+        yield (service, renamed.get(name, name)), operation
+
+
+_OF_METHOD: Final[Mapping[tuple[str, str], Operation]] = dict(_methods())

@@ -1,0 +1,161 @@
+"""Access tokens of a store: what a server lets whom do. Of a token only the SHA-256 is stored."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.dates.time import Moment, iso, moment_in_words, moment_of
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.memory.validate import labels
+from commonplace.types import SCOPES, Note
+
+if TYPE_CHECKING:
+    from commonplace.engine.runtime import Runtime
+
+PREFIX: Final = "cp"
+_KIND: Final = "token"
+_WHOLE_STORE: Final = ""
+_SECRET_BYTES, _ID_BYTES = 32, 6
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token, without its secret.
+
+    Attributes:
+        id: its public part, by which it is revoked.
+        namespaces: which it sees, at least one; where a request names none it is in the first.
+        expires_at: None is never.
+    """
+
+    id: str
+    namespaces: tuple[str, ...]
+    scopes: tuple[str, ...]
+    created_at: datetime
+    expires_at: datetime | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "id": self.id,
+            "namespaces": list(self.namespaces),
+            "scopes": list(self.scopes),
+            "created_at": iso(self.created_at),
+            "expires_at": None if self.expires_at is None else iso(self.expires_at),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class NewToken:
+    """A token that was just made. `secret` is shown once: it is stored nowhere."""
+
+    token: Token
+    secret: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {**self.token.to_dict(), "token": self.secret}
+
+
+class Tokens:
+    """The access tokens of a store, of all its namespaces. Safe for threads."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._store, self._now = runtime.store, runtime.now
+
+    def create(
+        self, namespaces: Sequence[str], scopes: Sequence[str] = ("read",), expires: Moment | None = None
+    ) -> NewToken:
+        """Make a token, and return it with its secret, which nobody can see again.
+
+        Args:
+            namespaces: which it sees; they need not be there yet.
+            scopes: "read", "write", "forget" and "admin"; none includes another.
+            expires: a time to come, as an ISO 8601 text, a datetime, seconds or words; None is never.
+
+        Raises:
+            UsageError: no namespace or scope is named, a scope is unknown, or the time is past.
+        """
+        from commonplace.engine.open import check_namespace
+
+        names, allowed = labels("namespaces", namespaces), labels("scopes", scopes)
+        if not names or not allowed:
+            raise UsageError("a token needs a namespace and a scope", remedy="name at least one of each")
+        for name in names:
+            check_namespace(name)
+        if unknown := [scope for scope in allowed if scope not in SCOPES]:
+            raise UsageError(f"there is no scope {unknown[0]!r}", remedy=f"give {', '.join(SCOPES)}")
+        now = self._now()
+        ends = None if expires is None else moment_in_words("expires", expires, now)
+        if ends is not None and ends <= now:
+            raise UsageError(f"expires is {iso(moment_of(ends))}, which is past", remedy="give a time to come")
+        id_, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
+        text = f"{PREFIX}_{id_}_{secret}"
+        token = Token(id_, tuple(names), tuple(allowed), moment_of(now), None if ends is None else moment_of(ends))
+        self._write(token, _digest(text), now)
+        return NewToken(token, text)
+
+    def all(self) -> list[Token]:
+        """Return all tokens that were not revoked, oldest first; those that expired too."""
+        return [token for token, _ in self._read()]
+
+    def revoke(self, id: str) -> Token:  # noqa: A002 - the name of the field
+        """Make a token useless, at once and in every process; return it.
+
+        Raises:
+            NotFoundError: there is no token of that id.
+        """
+        token = next((token for token, _ in self._read() if token.id == id), None)
+        if token is None:
+            raise NotFoundError(f"there is no token {id!r:.80}", remedy="list them with `commonplace token list`")
+        with self._store.change_memories(_WHOLE_STORE) as change:
+            change.drop_note(_KIND, id)
+        return token
+
+    def find(self, text: str) -> Token | None:
+        """Return the token that a client sends, which may have expired; None where there is none such.
+
+        All are compared, each in constant time.
+        """
+        digest = _digest(text)
+        found = [token for token, known in self._read() if hmac.compare_digest(digest, known)]
+        return found[0] if found else None
+
+    def is_expired(self, token: Token) -> bool:
+        """Whether its time is over."""
+        return token.expires_at is not None and token.expires_at.timestamp() <= self._now()
+
+    def has_any(self) -> bool:
+        """Whether there is a token, so that a server asks everyone for one."""
+        return bool(self._store.notes(_WHOLE_STORE, _KIND))
+
+    def _write(self, token: Token, digest: str, now: float) -> None:
+        body = json.dumps({**token.to_dict(), "sha256": digest})
+        with self._store.change_memories(_WHOLE_STORE) as change:
+            change.put_note(Note(_KIND, token.id, now, body))
+
+    def _read(self) -> list[tuple[Token, str]]:
+        return [_parsed(json.loads(note.body)) for note in self._store.notes(_WHOLE_STORE, _KIND)]
+
+
+def _parsed(body: dict[str, Any]) -> tuple[Token, str]:
+    ends = body["expires_at"]
+    token = Token(
+        body["id"],
+        tuple(body["namespaces"]),
+        tuple(body["scopes"]),
+        datetime.fromisoformat(body["created_at"]),
+        None if ends is None else datetime.fromisoformat(ends),
+    )
+    return token, body["sha256"]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,118 @@
+"""Who may do what: tokens, their namespaces and scopes, and which hosts and origins a request may come from."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+
+from commonplace.server.problems import Problem
+from commonplace.types import SCOPES
+
+if TYPE_CHECKING:
+    from commonplace.engine import Engine
+
+_CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="commonplace"'}
+_REMEDY: Final = "make one with `commonplace token create`"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sends a request.
+
+    Attributes:
+        name: of the token, "" without one.
+        scopes: what it may do.
+        namespaces: which it sees; None is all.
+        namespace: where it is when it names none.
+    """
+
+    name: str
+    scopes: Collection[str]
+    namespaces: Collection[str] | None
+    namespace: str
+
+    def check(self, scope: str, namespace: str) -> None:
+        """Refuse what the caller may not do.
+
+        Raises:
+            Problem: the scope or the namespace is none of the caller's.
+        """
+        if self.namespaces is not None and namespace not in self.namespaces:
+            message = f"this token does not reach the namespace {namespace!r:.80}"
+            raise Problem(403, "forbidden-namespace", message, remedy=f"use one of {', '.join(self.namespaces)}")
+        if scope not in self.scopes:
+            message = f"this token has no scope {scope!r}; it has {', '.join(self.scopes) or 'none'}"
+            raise Problem(403, "missing-scope", message, remedy=f"{_REMEDY} --scope {scope}")
+
+
+class Access:
+    """Decides about each request. Safe for threads.
+
+    Args:
+        engine: returns the engine of the store, which has the tokens.
+        hosts: names in `Host` that are answered; None is any.
+        is_local: nobody but this machine's users reaches the server, so that a store without tokens is open.
+        per_minute: how many requests each token may send; 0 is without limit.
+    """
+
+    def __init__(
+        self, engine: Callable[[], Engine], *, hosts: Collection[str] | None, is_local: bool, per_minute: int = 0
+    ) -> None:
+        self._engine, self._hosts, self._is_local, self._per_minute = engine, hosts, is_local, per_minute
+        self._lock = threading.Lock()
+        self._windows: dict[str, tuple[int, int]] = {}
+
+    def check_source(self, headers: Headers) -> None:
+        """Refuse what a page of another site may have sent.
+
+        Raises:
+            Problem: the host or the origin is foreign.
+        """
+        host = headers.get("host", "")
+        name = host.rpartition("]")[0].removeprefix("[") if host.startswith("[") else host.partition(":")[0]
+        if self._hosts is not None and name.lower() not in self._hosts:
+            message = f"Host is {host!r:.80}"
+            raise Problem(421, "foreign-host", message, remedy="use the server's own address, or --allowed-host")
+        origin = headers.get("origin")
+        if origin is not None and origin.partition("://")[2] != host:
+            message = f"Origin is {origin!r:.80}"
+            raise Problem(403, "foreign-origin", message, remedy="send requests from the server's own pages, or none")
+
+    def caller(self, request: Request) -> Caller:
+        """Return who sends a request.
+
+        Raises:
+            Problem: it has no token that is good, or has sent too many requests.
+        """
+        engine = self._engine()
+        kind, _, text = request.headers.get("authorization", "").partition(" ")
+        if not text and self._is_local and not engine.tokens.has_any():
+            return Caller("", SCOPES, None, engine.namespace)
+        if kind.lower() != "bearer" or not text:
+            raise Problem(401, "no-token", "the request has no token", remedy=_REMEDY, headers=_CHALLENGE)
+        token = engine.tokens.find(text.strip())
+        if token is None:
+            raise Problem(401, "unknown-token", "the token is unknown or revoked", remedy=_REMEDY, headers=_CHALLENGE)
+        if engine.tokens.is_expired(token):
+            message = f"the token expired at {token.expires_at}"
+            raise Problem(401, "expired-token", message, remedy=_REMEDY, headers=_CHALLENGE)
+        self._count(token.id)
+        return Caller(token.id, token.scopes, token.namespaces, token.namespaces[0])
+
+    def _count(self, token: str) -> None:
+        if not self._per_minute:
+            return
+        minute = int(time.monotonic() // 60)
+        with self._lock:
+            known, count = self._windows.get(token, (minute, 0))
+            count = count + 1 if known == minute else 1
+            self._windows[token] = (minute, count)
+        if count > self._per_minute:
+            message = f"this token has sent {self._per_minute:,} requests in this minute"
+            raise Problem(429, "too-many-requests", message, remedy="wait", headers={"Retry-After": "60"})

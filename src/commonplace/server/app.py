@@ -1,0 +1,384 @@
+"""The application: one route for each operation, with access checks, limits, metrics and an access log around it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from http import HTTPStatus
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
+
+import anyio
+from anyio import CapacityLimiter
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from commonplace.dates.time import iso
+from commonplace.formats.plain import plain
+from commonplace.logs import LineFile
+from commonplace.mcp.schema import Schema, integers, problems
+from commonplace.memory.answers import Answer
+from commonplace.server.access import Access
+from commonplace.server.engines import Engines
+from commonplace.server.metrics import Metrics
+from commonplace.server.openapi import document
+from commonplace.server.operations import OPERATIONS, Operation
+from commonplace.server.problems import Problem, problem_of, response_of
+from commonplace.server.protocol import mcp_endpoint
+
+if TYPE_CHECKING:
+    from commonplace.engine import Engine
+
+PREFIX: Final = "/v1"
+JSON_TYPE: Final = "application/json"
+MAX_DEPTH: Final = 64
+MAX_KEY_CHARACTERS: Final = 200
+PROBLEMS_LISTED: Final = 5
+_log = logging.getLogger("commonplace.server")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one server takes on.
+
+    Attributes:
+        workers: how many calls of the engine run at a time.
+        waiting: how many more may wait for one; others are told to come again.
+        max_body_bytes: of a request.
+        body_timeout_s: how long a client may take to send one.
+    """
+
+    workers: int = 8
+    waiting: int = 512
+    max_body_bytes: int = 16 * 1024 * 1024
+    body_timeout_s: float = 30.0
+
+
+class Service:
+    """Answers requests by calls of engines in a bounded pool of threads."""
+
+    def __init__(
+        self, engines: Engines, access: Access, limits: Limits = Limits(), log: LineFile | None = None
+    ) -> None:
+        self.engines, self.access, self.limits = engines, access, limits
+        self._log = log
+        self.metrics = Metrics()
+        self._pool: CapacityLimiter | None = None
+        self._lock = threading.Lock()
+        self._under_way: set[tuple[str, str]] = set()
+
+    def note(self, operation: str, method: str, status: int, seconds: float) -> None:
+        """Count a request that was answered, and log it without its contents."""
+        self.metrics.count(operation, method, status, seconds)
+        if self._log is not None:
+            with suppress(OSError):  # a disk that is full must not stop what is logged
+                fields = {"operation": operation, "method": method, "status": status, "ms": round(seconds * 1e3, 1)}
+                self._log.write({"at": iso(datetime.now(UTC)), **fields})
+
+    async def in_thread(self, work: Callable[[], Response]) -> Response:
+        """Return what work returns, done in a thread of the pool.
+
+        Raises:
+            Problem: too many requests are waiting for a thread.
+        """
+        if self._pool is None:  # belongs to the event loop
+            self._pool = CapacityLimiter(self.limits.workers)
+        if self._pool.statistics().tasks_waiting >= self.limits.waiting:
+            raise Problem(
+                503,
+                "busy",
+                f"{self.limits.waiting} requests are waiting",
+                remedy="try again",
+                headers={"Retry-After": "1"},
+            )
+        return await anyio.to_thread.run_sync(partial(_guarded, work), limiter=self._pool)
+
+    def once(self, engine: Engine, key: str, request: str, work: Callable[[], Response]) -> Response:
+        """Return what work returns, or what it returned within a day for the same key.
+
+        Args:
+            request: what is asked, as a text that is the same for the same request.
+
+        Raises:
+            Problem: a request with this key is being answered, or another one came with it.
+        """
+        name, sum_ = (hashlib.sha256(text.encode()).hexdigest() for text in (key, request))
+        own = (engine.namespace, name)
+        with self._lock:
+            if own in self._under_way:
+                message = "a request with this Idempotency-Key is being answered"
+                raise Problem(409, "in-progress", message, remedy="wait for its answer", headers={"Retry-After": "1"})
+            self._under_way.add(own)
+        try:
+            known = engine.answers.find(name)
+            if known is None:
+                response = work()
+                engine.answers.keep(name, Answer(sum_, response.status_code, bytes(response.body).decode()))
+                return response
+            if known.request != sum_:
+                message = "this Idempotency-Key came with another request"
+                raise Problem(422, "idempotency-key-reused", message, remedy="use a new key for a new request")
+            return Response(known.body, known.status, {"Idempotent-Replayed": "true"}, JSON_TYPE)
+        finally:
+            with self._lock:
+                self._under_way.discard(own)
+
+    async def body(self, request: Request) -> bytes:
+        """Return the body of a request.
+
+        Raises:
+            Problem: it is said to be no JSON, is larger than allowed, or does not come.
+        """
+        given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if given != JSON_TYPE:  # which no web page can send here without being allowed to
+            said = f"is {given!r:.80}" if given else "is missing"
+            raise Problem(415, "wrong-content-type", f"Content-Type {said}", remedy=f"send {JSON_TYPE}")
+        limit = self.limits.max_body_bytes
+        too_large = Problem(413, "too-large", f"the body has more than {limit:,} bytes", remedy="send less at a time")
+        if int(request.headers.get("content-length") or 0) > limit:
+            raise too_large
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(self.limits.body_timeout_s):
+                async for part in request.stream():
+                    size += len(part)
+                    if size > limit:
+                        raise too_large
+                    parts.append(part)
+        except TimeoutError as error:
+            message = f"the body did not come within {self.limits.body_timeout_s:g} s"
+            raise Problem(408, "too-slow", message, headers={"Connection": "close"}) from error
+        return b"".join(parts)
+
+
+def _guarded(work: Callable[[], Response]) -> Response:
+    try:
+        return work()
+    except Exception as error:  # the skin's outermost edge: a client gets an answer, the log what happened
+        if problem_of(error).name == "defect":
+            _log.error("a request failed", exc_info=error)
+        return response_of(error)
+
+
+def application(service: Service) -> ASGIApp:
+    """Return the ASGI application of a server."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await anyio.to_thread.run_sync(service.engines.close)
+
+    routes = [
+        Route("/healthz", _alive, name="alive"),
+        Route("/readyz", partial(_ready, service), name="ready"),
+        Route("/metrics", partial(_metrics, service), name="metrics"),
+        Route(f"{PREFIX}/openapi.json", _openapi, name="openapi"),
+        Route("/mcp", mcp_endpoint(service), methods=["GET", "POST", "DELETE"], name="mcp"),
+        *(
+            Route(f"{PREFIX}{each.path}", partial(_call, service, each), methods=[each.verb], name=each.id)
+            for each in OPERATIONS.values()
+        ),
+    ]
+    handlers: Mapping[Any, Any] = {HTTPException: _unknown, Problem: _refused}
+    return Around(Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan), service)
+
+
+class Around:
+    """What happens around each request: its host and origin are checked, it is counted, and a line is logged."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app, self._service = app, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        # Routes are matched before percent signs are decoded: an id may hold a slash.
+        scope["path"] = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
+        began, status = time.perf_counter(), 500
+
+        async def send_noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            try:
+                self._service.access.check_source(Headers(scope=scope))
+            except Problem as problem:
+                await response_of(problem)(scope, receive, send_noting)
+                return
+            await self._app(scope, receive, send_noting)
+        finally:
+            took = time.perf_counter() - began
+            name = getattr(scope.get("route"), "name", None) or "unknown"
+            self._service.note(name, scope["method"], status, took)
+
+
+async def _call(service: Service, operation: Operation, request: Request) -> Response:
+    body = b""
+    if operation.verb in ("POST", "PATCH"):
+        body = await service.body(request)
+    return await service.in_thread(lambda: _answer(service, operation, request, body))
+
+
+def _answer(service: Service, operation: Operation, request: Request, body: bytes) -> Response:
+    caller = service.access.caller(request)
+    in_path = {name: unquote(value) for name, value in request.path_params.items()}
+    namespace = in_path.pop("namespace", None) or request.query_params.get("namespace") or caller.namespace
+    caller.check(operation.scope, in_path["name"] if operation.id == "forget_namespace" else namespace)
+    arguments = _arguments(operation, request, in_path, body)
+    with service.engines.use(namespace) as engine:
+        key = request.headers.get("idempotency-key") if operation.is_writing else None
+        if key is None:
+            return _json(operation.run(engine, arguments), operation)
+        if not 1 <= len(key) <= MAX_KEY_CHARACTERS:
+            message = f"Idempotency-Key has {len(key)} characters"
+            raise Problem(400, "invalid-request", message, remedy=f"give 1 to {MAX_KEY_CHARACTERS}")
+        same = json.dumps([caller.name, operation.id, arguments], sort_keys=True, default=str)
+        return service.once(engine, key, same, lambda: _json(operation.run(engine, arguments), operation))
+
+
+def _arguments(operation: Operation, request: Request, in_path: Mapping[str, str], body: bytes) -> dict[str, Any]:
+    """Return the arguments of a request, checked against the operation's schema.
+
+    Raises:
+        Problem: the body is no JSON object, or an argument is unknown, missing or of the wrong kind.
+    """
+    arguments: dict[str, Any] = {**_from_query(operation, request), **_object(body), **in_path}
+    schema = operation.argument_schema
+    if wrong := list(islice(problems(arguments, schema), PROBLEMS_LISTED)):
+        raise Problem(400, "invalid-request", "; ".join(wrong), remedy=f"see {PREFIX}/openapi.json")
+    if (version := _if_match(operation, request)) is not None:
+        arguments["if_version"] = version
+    checked: dict[str, Any] = integers(arguments, schema)
+    return checked
+
+
+def _from_query(operation: Operation, request: Request) -> dict[str, Any]:
+    schemas = {each.name: each.schema for each in operation.parameters if each.place == "query"}
+    found: dict[str, Any] = {}
+    for name in request.query_params:
+        if name == "namespace" and name not in schemas:
+            continue
+        texts = request.query_params.getlist(name)
+        found[name] = _value(texts, schemas[name]) if name in schemas else texts[-1]
+    return found
+
+
+def _value(texts: list[str], schema: Schema) -> Any:
+    """Return a value of the query as its schema wants it; what is none of that kind stays a text, and is refused."""
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if "array" in kinds:
+        return texts
+    text = texts[-1]
+    if "boolean" in kinds:
+        return {"true": True, "false": False}.get(text, text)
+    if "string" in kinds:
+        return text
+    try:
+        return int(text) if "integer" in kinds else float(text)
+    except ValueError:
+        return text
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    if not body.strip():
+        return {}
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise Problem(400, "invalid-json", f"the body is no JSON: {error}", remedy="send one JSON object") from error
+    if not isinstance(value, dict):
+        raise Problem(400, "invalid-json", "the body is no JSON object", remedy="send one JSON object")
+    if _depth(value) > MAX_DEPTH:
+        raise Problem(400, "too-deep", f"the body is nested more than {MAX_DEPTH} deep", remedy="send a flatter object")
+    return value
+
+
+def _depth(value: Any) -> int:
+    depth, level = 0, [value]
+    while level and depth <= MAX_DEPTH:
+        depth += 1
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+    return depth
+
+
+def _if_match(operation: Operation, request: Request) -> int | None:
+    text = request.headers.get("if-match")
+    if text is None or not operation.takes_version:
+        return None
+    bare = text.strip().strip('"')
+    if not bare.isdecimal():
+        raise Problem(400, "invalid-request", f"If-Match is {text!r:.80}", remedy='give the ETag of a memory, as "3"')
+    return int(bare)
+
+
+def _json(value: Any, operation: Operation) -> Response:
+    form = plain(value)
+    if isinstance(form, list):
+        form = {"items": form}
+    elif not isinstance(form, dict):
+        form = {"result": form}
+    headers = {"ETag": f'"{form["version"]}"'} if operation.has_version and "version" in form else None
+    return Response(json.dumps(form, ensure_ascii=False), operation.status, headers=headers, media_type=JSON_TYPE)
+
+
+async def _alive(_: Request) -> Response:
+    return Response('{"status":"alive"}', media_type=JSON_TYPE)
+
+
+async def _ready(service: Service, _: Request) -> Response:
+    def look() -> Response:
+        service.engines.root().namespaces()
+        return Response('{"status":"ready"}', media_type=JSON_TYPE)
+
+    return await service.in_thread(look)
+
+
+async def _metrics(service: Service, request: Request) -> Response:
+    def render() -> Response:
+        service.access.caller(request)
+        return Response(service.metrics.text(), media_type=service.metrics.media_type)
+
+    return await service.in_thread(render)
+
+
+async def _openapi(_: Request) -> Response:
+    return Response(json.dumps(document(), ensure_ascii=False), media_type=JSON_TYPE)
+
+
+async def _unknown(request: Request, error: HTTPException) -> Response:
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        message = f"{request.method} is not for this path"
+        return response_of(Problem(405, "wrong-method", message, headers=error.headers))
+    remedy = f"see {PREFIX}/openapi.json for the paths that there are"
+    return response_of(Problem(error.status_code, "unknown-path", "there is nothing at this path", remedy=remedy))
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    return response_of(error)

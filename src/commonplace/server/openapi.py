@@ -1,0 +1,117 @@
+"""The OpenAPI document of the HTTP API, made from the table of operations and the engine's docstrings."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any, Final
+
+import commonplace
+from commonplace.server.operations import OPERATIONS, Operation, Parameter, Schema
+from commonplace.server.problems import MEDIA_TYPE
+
+_DESCRIPTION: Final = """A memory engine for AI agents. Each operation is a call of the Python interface.
+
+Send `Authorization: Bearer TOKEN`, and `Content-Type: application/json` with every POST and PATCH. `namespace` chooses
+one of the token's namespaces. An `Idempotency-Key` makes it safe to send a write again: within a day the first answer
+comes back. Errors are problem documents (RFC 9457) whose `type` is `urn:commonplace:problem:NAME`."""
+_REFERENCE: Final = {"$ref": "#/components/responses/Problem"}
+_STATUSES: Final = ("400", "401", "403", "404", "409", "413", "415", "422", "429", "500", "503")
+
+
+@cache
+def document() -> dict[str, Any]:
+    """Return the document; OpenAPI 3.1."""
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in OPERATIONS.values():
+        paths.setdefault(f"/v1{operation.path}", {})[operation.verb.lower()] = _operation(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Commonplace",
+            "version": commonplace.__version__,
+            "description": _DESCRIPTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"token": []}],
+        "tags": [{"name": tag} for tag in dict.fromkeys(each.tag for each in OPERATIONS.values())],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "responses": {
+                "Problem": {
+                    "description": "The request was refused or failed; `remedy` says what to do.",
+                    "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+                }
+            },
+            "schemas": {"Problem": _problem()},
+        },
+    }
+
+
+def _problem() -> Schema:
+    text = {"type": "string"}
+    properties = {"type": text, "title": text, "status": {"type": "integer"}, "detail": text, "remedy": text}
+    return {"type": "object", "properties": properties, "required": ["type", "title", "status", "detail"]}
+
+
+def _operation(operation: Operation) -> dict[str, Any]:
+    form: dict[str, Any] = {
+        "operationId": operation.id,
+        "tags": [operation.tag],
+        "summary": _as_json(operation.summary),
+        "description": _as_json(f"{operation.description}\n\nScope: `{operation.scope}`.".strip()),
+        "parameters": [_parameter(each, operation) for each in operation.parameters if each.place != "body"],
+        "responses": {
+            str(operation.status): {
+                "description": "Done.",
+                "content": {"application/json": {"schema": {"type": "object"}}},
+            },
+            **dict.fromkeys((*_STATUSES, *(("412",) if operation.takes_version else ())), _REFERENCE),
+        },
+    }
+    form["parameters"] += _common(operation)
+    if operation.body_schema is not None:
+        body = {**operation.body_schema, "properties": _properties(operation.body_schema)}
+        is_required = bool(body["required"])
+        form["requestBody"] = {"required": is_required, "content": {"application/json": {"schema": body}}}
+    return form
+
+
+def _properties(schema: Schema) -> Schema:
+    return {
+        name: one | ({"description": _as_json(one["description"])} if "description" in one else {})
+        for name, one in schema["properties"].items()
+    }
+
+
+def _parameter(parameter: Parameter, operation: Operation) -> dict[str, Any]:
+    text = operation.descriptions.get(parameter.name)
+    return {
+        "name": parameter.name,
+        "in": parameter.place,
+        "required": parameter.place == "path" or parameter.is_required,
+        "schema": parameter.schema,
+        **({"description": _as_json(text)} if text else {}),
+    }
+
+
+def _common(operation: Operation) -> list[dict[str, Any]]:
+    text = {"type": "string"}
+    in_path = "{namespace}" in operation.path
+    place = "path" if in_path else "query"
+    found: list[dict[str, Any]] = [{"name": "namespace", "in": place, "required": in_path, "schema": text}]
+    if operation.is_writing:
+        key = {"type": "string", "minLength": 1, "maxLength": 200}
+        found.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": key})
+    if operation.takes_version:
+        described = {"description": "Change the memory only while its ETag is this one."}
+        found.append({"name": "If-Match", "in": "header", "required": False, "schema": text, **described})
+    return found
+
+
+def _as_json(text: str) -> str:
+    """Return a docstring with JSON's words for Python's values."""
+    words = {"None": "null", "True": "true", "False": "false"}
+    return re.sub(r"\b(None|True|False)\b", lambda match: words[match[1]], text)

@@ -1,0 +1,468 @@
+"""The routes of the HTTP API: each names a call of the engine, whose signature and docstring describe it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from commonplace.errors import UsageError
+
+if TYPE_CHECKING:
+    from commonplace.dates.time import Moment
+    from commonplace.engine import Engine
+    from commonplace.types import Scope
+
+Verb: TypeAlias = Literal["GET", "POST", "PATCH", "DELETE"]
+Schema: TypeAlias = dict[str, Any]
+
+_TEXTS: Final[Schema] = {"type": "array", "items": {"type": "string"}}
+_OBJECT: Final[Schema] = {"type": "object"}
+_MOMENT: Final[Schema] = {"type": ["string", "number"]}
+_VERSION: Final = "if_version"
+MAX_PAGE: Final = 1_000
+MAX_VECTOR_STORE_RESULTS: Final = 50
+TYPES: Final[Mapping[str, Schema]] = {
+    "str": {"type": "string"},
+    "int": {"type": "integer"},
+    "float": {"type": "number"},
+    "bool": {"type": "boolean"},
+    "Moment": _MOMENT,
+    "str | Path": {"type": "string"},
+    "Sequence[str]": _TEXTS,
+    "Sequence[Kind]": _TEXTS,
+    "Method": {"type": "string"},
+    "RerankMode": {"type": "string"},
+    "Mapping[str, Any]": _OBJECT,
+    "Iterable[Mapping[str, Any]]": {"type": "array", "items": _OBJECT},
+    "str | Mapping[str, Any] | Sequence[Any]": {"type": ["string", "object", "array"]},
+}
+"""The JSON Schema of each annotation that an argument of these calls has; `| None` is allowed with any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An argument of an operation: where it stands in a request, its JSON Schema, and whether it must be there."""
+
+    name: str
+    place: Literal["path", "query", "body"]
+    schema: Schema
+    is_required: bool
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A route of the API.
+
+    Attributes:
+        id: the operation's name, unique.
+        path: below `/v1`, with `{name}` for arguments that stand in it.
+        call: the call of the engine, dotted (`graph.add_episode`), or a function that gets the engine and arguments
+            under the names of its signature.
+        fixed: arguments that the server gives and a client may not.
+        status: of success.
+    """
+
+    id: str
+    verb: Verb
+    path: str
+    scope: Scope
+    call: str | Callable[..., Any]
+    tag: str = "Memories"
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    status: int = 200
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        """What is called, unbound: its first parameter is the engine, or a service of it."""
+        if not isinstance(self.call, str):
+            return self.call
+        owner, _, name = self.call.rpartition(".")
+        found: Callable[..., Any] = getattr(_class_of(owner), name)
+        return found
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether it changes what is stored; such an operation takes an `Idempotency-Key`."""
+        return self.scope != "read"
+
+    @property
+    def takes_version(self) -> bool:
+        """Whether `If-Match` may name the version that is to be changed."""
+        return _VERSION in inspect.signature(self.function).parameters
+
+    @property
+    def has_version(self) -> bool:
+        """Whether the answer is a memory, whose version is its `ETag`."""
+        return str(inspect.signature(self.function).return_annotation) == "Memory"
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The arguments that a client gives, in the order of the signature."""
+        in_path = set(re.findall(r"{(\w+)}", self.path))
+        elsewhere: Literal["query", "body"] = "query" if self.verb in ("GET", "DELETE") else "body"
+        found = []
+        for one in list(inspect.signature(self.function).parameters.values())[1:]:
+            if one.name not in self.fixed and one.name != _VERSION:
+                place = "path" if one.name in in_path else elsewhere
+                found.append(Parameter(one.name, place, schema_of(one), one.default is inspect.Parameter.empty))
+        return tuple(found)
+
+    @cached_property
+    def body_schema(self) -> Schema | None:
+        """The JSON Schema of the body; None where the operation takes none."""
+        return self._object("body") if any(each.place == "body" for each in self.parameters) else None
+
+    @cached_property
+    def argument_schema(self) -> Schema:
+        """The JSON Schema of all arguments together."""
+        return self._object("path", "query", "body")
+
+    def _object(self, *places: str) -> Schema:
+        taken = [each for each in self.parameters if each.place in places]
+        descriptions = self.descriptions
+        return {
+            "type": "object",
+            "properties": {
+                each.name: each.schema | ({"description": text} if (text := descriptions.get(each.name)) else {})
+                for each in taken
+            },
+            "required": [each.name for each in taken if each.is_required],
+            "additionalProperties": False,
+        }
+
+    def run(self, engine: Engine, arguments: Mapping[str, Any]) -> Any:
+        """Call the engine with arguments that fit `argument_schema`."""
+        owner = self.call.rpartition(".")[0] if isinstance(self.call, str) else ""
+        return self.function(getattr(engine, owner) if owner else engine, **arguments, **self.fixed)
+
+    @cached_property
+    def summary(self) -> str:
+        """The first sentence of the docstring."""
+        return _docstring(self.function).partition("\n\n")[0].replace("\n", " ")
+
+    @cached_property
+    def description(self) -> str:
+        """What the docstring says between its first sentence and its sections."""
+        body = _docstring(self.function).partition("\n\n")[2]
+        return re.split(r"(?m)^(?:Args|Raises|Returns):$", body)[0].strip()
+
+    @cached_property
+    def descriptions(self) -> dict[str, str]:
+        """What the section `Args` says of each argument."""
+        section = re.search(r"(?ms)^Args:\n(.*?)(?:^\S|\Z)", _docstring(self.function))
+        found: dict[str, str] = {}
+        for entry in re.findall(r"(?ms)^    (\w[^\n:]*): (.*?)(?=^    \w|\Z)", section[1] if section else ""):
+            names, text = entry
+            for name in re.split(r",\s*", names):
+                found[name] = re.sub(r"\s+", " ", text).strip()
+        return found
+
+
+def _docstring(function: Callable[..., Any]) -> str:
+    return inspect.getdoc(function) or ""
+
+
+def schema_of(parameter: inspect.Parameter) -> Schema:
+    """Return the JSON Schema of an argument by its annotation."""
+    annotation = str(parameter.annotation)
+    bare = annotation.removesuffix(" | None")
+    schema = dict(TYPES[bare])
+    if bare != annotation:
+        kinds = schema["type"]
+        schema["type"] = [*(kinds if isinstance(kinds, list) else [kinds]), "null"]
+    default = parameter.default
+    if default is not inspect.Parameter.empty and default is not None:
+        schema["default"] = list(default) if isinstance(default, tuple) else default
+    return schema
+
+
+def _class_of(service: str) -> type:
+    """Return the class of a service of the engine, "" for the engine itself; loaded when a request needs it."""
+    if service == "graph":
+        from commonplace.engine.graph_api import Graph
+
+        return Graph
+    if service == "knowledge":
+        from commonplace.knowledge.service import KnowledgeService
+
+        return KnowledgeService
+    if service == "ledger":
+        from commonplace.ledger.ledger import Ledger
+
+        return Ledger
+    from commonplace.engine import Engine
+
+    return Engine
+
+
+def why(
+    engine: Engine,
+    query: str,
+    hit_id: str,
+    limit: int | None = None,
+    kinds: Sequence[str] | None = None,
+    method: str | None = None,
+    as_of: Moment | None = None,
+    also: Sequence[str] | None = None,
+) -> Any:
+    """Search, and explain one hit of the result: each signal, what it added, which words matched, what was rejected.
+
+    Args:
+        hit_id: of a hit of the result.
+        query, limit, kinds, method, as_of, also: as for `search`.
+    """
+    found = engine.search(query, limit, kinds, method, as_of=as_of, also=also)  # type: ignore[arg-type]
+    return engine.why(found, hit_id)
+
+
+def list_memories(  # noqa: PLR0913 - the filters of a list
+    engine: Engine,
+    *,
+    tiers: Sequence[str] = (),
+    statuses: Sequence[str] = ("active", "promoted"),
+    tags: Sequence[str] = (),
+    sources: Sequence[str] = (),
+    sessions: Sequence[str] = (),
+    categories: Sequence[str] = (),
+    since: Moment | None = None,
+    until: Moment | None = None,
+    limit: int = 50,
+    cursor: str = "",
+) -> dict[str, Any]:
+    """Return a page of memories, the newest first by the time they tell of, and the cursor of the next page.
+
+    A memory that is stored while the pages are read neither repeats nor hides another one.
+
+    Args:
+        statuses: "active", "promoted", "archived"; an empty list is all.
+        since, until: half-open; over the memories' own times. Words, such as "yesterday", mean its beginning.
+        limit: 1–1,000.
+        cursor: `next_cursor` of the page before, with the same filters; it is good for a day.
+    """
+    from commonplace.server.cursor import Cursor
+
+    if not 1 <= limit <= MAX_PAGE:
+        raise UsageError(f"limit is {limit}", remedy=f"give 1 to {MAX_PAGE:,}", parameters=("limit",))
+    filters = {
+        "tiers": tiers,
+        "statuses": statuses,
+        "tags": tags,
+        "sources": sources,
+        "sessions": sessions,
+        "categories": categories,
+        "since": since,
+    }
+    place = Cursor.read(cursor, {**filters, "until": until}) if cursor else Cursor(until, 0)
+    found = engine.list(**filters, until=place.until, limit=limit + 1 + place.skip)[place.skip :]  # type: ignore[arg-type]
+    page = found[:limit]
+    following = place.after([memory.at for memory in page]) if len(found) > limit else None
+    return {
+        "memories": page,
+        "next_cursor": following.write({**filters, "until": until}) if following else None,
+        "counts": engine.memory_counts(),
+    }
+
+
+def versions(engine: Engine, id: str) -> dict[str, Any]:  # noqa: A002 - the name of the field
+    """Return every version of a memory, oldest first."""
+    return {"versions": engine.versions(id)}
+
+
+def links(engine: Engine, id: str) -> dict[str, Any]:  # noqa: A002 - the name of the field
+    """Return the links of a memory."""
+    return {"links": engine.links(id)}
+
+
+def unlink(engine: Engine, id: str, target: str, type: str | None = None) -> dict[str, int]:  # noqa: A002
+    """Delete the links from one memory to another, of one type or of all.
+
+    Args:
+        target: the id of the other memory.
+        type: None is all.
+    """
+    return {"removed": engine.unlink(id, target, type)}
+
+
+def remember_many(
+    engine: Engine, items: Iterable[Mapping[str, Any]], force: bool = False, wait: bool = False
+) -> dict[str, Any]:
+    """Keep many texts, in their order, and return one memory for each.
+
+    All are checked before any is stored.
+
+    Args:
+        items: objects with `content` and any of the other arguments of `remember`, or chat messages with `role`.
+        force: take them even if they repeat what is stored.
+        wait: answer when they can be found by meaning too; otherwise as soon as they are durable.
+    """
+    return {"memories": engine.remember_many(items, force=force, wait=wait)}
+
+
+def forget_memory(engine: Engine, id: str, dry_run: bool = False) -> Any:  # noqa: A002 - the name of the field
+    """Forget a memory, or anything else that has an id, with every copy in the store, and prove it by a receipt.
+
+    Args:
+        dry_run: tell what would go, and change nothing.
+    """
+    return engine.forget(id, dry_run=dry_run)
+
+
+def forget(
+    engine: Engine,
+    *,
+    ids: Sequence[str] | None = None,
+    tag: str | None = None,
+    source: str | None = None,
+    session: str | None = None,
+    path: str | None = None,
+    agent: str | None = None,
+    dry_run: bool = False,
+) -> Any:
+    """Forget what one filter names, with every copy in the store, and prove it by a receipt.
+
+    Args:
+        ids: of memories, artifacts, documents, items of knowledge, episodes, entities or facts.
+        tag, source, session: of memories, and of documents that are no files.
+        path: of an indexed file.
+        agent: whose knowledge goes.
+        dry_run: tell what would go, and change nothing.
+    """
+    return engine.forget(ids, tag=tag, source=source, session=session, path=path, agent=agent, dry_run=dry_run)
+
+
+def search_vector_store(engine: Engine, query: str, max_num_results: int = 10) -> dict[str, Any]:
+    """Search as `POST /vector_stores/{id}/search` of OpenAI's API answers it.
+
+    Args:
+        max_num_results: 1–50.
+    """
+    if not 1 <= max_num_results <= MAX_VECTOR_STORE_RESULTS:
+        message = f"max_num_results is {max_num_results}"
+        raise UsageError(message, remedy=f"give 1 to {MAX_VECTOR_STORE_RESULTS}", parameters=("max_num_results",))
+    found = engine.search(query, max_num_results)
+    return {
+        "object": "vector_store.search_results.page",
+        "search_query": [query],
+        "data": [
+            {
+                "file_id": hit.owner_id,
+                "filename": hit.path or hit.owner_id,
+                "score": hit.score,
+                "attributes": {"kind": hit.kind, "confidence": hit.confidence},
+                "content": [{"type": "text", "text": hit.text}],
+            }
+            for hit in found.hits
+        ],
+        "has_more": False,
+        "next_page": None,
+    }
+
+
+def issues(
+    engine: Engine, agent: str | None = None, status: str | None = "open", urgency: str | None = None
+) -> dict[str, Any]:
+    """Return the issues of the ledger.
+
+    Args:
+        agent: only those of one agent of consolidation.
+        status: "open", "in_progress", "blocked" or "closed"; null is all.
+        urgency: "high", "medium" or "low".
+    """
+    return {"issues": engine.ledger.query(agent, status, urgency)}
+
+
+def _operations() -> Iterator[Operation]:
+    """Yield all routes, in the order of the manual."""
+    for tag, rows in _TABLE.items():
+        for row in rows:
+            id_, verb, path, scope, call, *rest = row
+            yield Operation(id_, verb, path, scope, call, tag, *rest)
+
+
+_TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
+    "Memories": (
+        ("remember", "POST", "/memories", "write", "remember", {}, 201),
+        ("remember_many", "POST", "/memories/bulk", "write", remember_many, {}, 201),
+        ("list_memories", "GET", "/memories", "read", list_memories),
+        ("get_memory", "GET", "/memories/{id}", "read", "get"),
+        ("update_memory", "PATCH", "/memories/{id}", "write", "update"),
+        ("forget_memory", "DELETE", "/memories/{id}", "forget", forget_memory),
+        ("memory_versions", "GET", "/memories/{id}/versions", "read", versions),
+        ("touch_memory", "POST", "/memories/{id}/touch", "write", "touch"),
+        ("review_memory", "POST", "/memories/{id}/review", "write", "review"),
+        ("archive_memory", "POST", "/memories/{id}/archive", "write", "archive"),
+        ("restore_memory", "POST", "/memories/{id}/restore", "write", "restore_memory"),
+        ("raise_memory", "POST", "/memories/{id}/tier", "write", "raise_tier"),
+        ("memory_links", "GET", "/memories/{id}/links", "read", links),
+        ("memory_neighbourhood", "GET", "/memories/{id}/neighbourhood", "read", "neighbourhood"),
+        ("link_memories", "POST", "/memories/{source}/links", "write", "link", {}, 201),
+        ("unlink_memories", "DELETE", "/memories/{id}/links/{target}", "write", unlink),
+        ("unmerge_memory", "POST", "/memories/{id}/unmerge", "write", "unmerge"),
+    ),
+    "Finding": (
+        ("recall", "POST", "/recall", "read", "recall"),
+        ("search", "POST", "/search", "read", "search"),
+        ("context", "POST", "/context", "read", "context"),
+        ("injection", "POST", "/injection", "read", "injection"),
+        ("why", "POST", "/why", "read", why),
+        ("read", "GET", "/read", "read", "read", {"touch": False}),
+    ),
+    "Graph": (
+        ("add_episode", "POST", "/graph/episodes", "write", "graph.add_episode", {}, 201),
+        ("list_episodes", "GET", "/graph/episodes", "read", "graph.episodes"),
+        ("get_episode", "GET", "/graph/episodes/{uuid}", "read", "graph.episode"),
+        ("delete_episode", "DELETE", "/graph/episodes/{uuid}", "write", "graph.delete_episode"),
+        ("add_fact", "POST", "/graph/facts", "write", "graph.add_triplet", {}, 201),
+        ("search_facts", "POST", "/graph/facts/search", "read", "graph.search_edges"),
+        ("get_fact", "GET", "/graph/facts/{uuid}", "read", "graph.relation"),
+        ("settle_fact", "POST", "/graph/facts/{relation_uuid}/settle", "write", "graph.settle"),
+        ("search_entities", "POST", "/graph/entities/search", "read", "graph.search_entities"),
+        ("get_entity", "GET", "/graph/entities/{name}", "read", "graph.entity"),
+        ("entity_timeline", "GET", "/graph/entities/{entity}/timeline", "read", "graph.timeline"),
+        ("entity_neighbourhood", "GET", "/graph/entities/{entity}/neighbourhood", "read", "graph.neighbourhood"),
+        ("merge_entities", "POST", "/graph/entities/{keep}/merge", "write", "graph.merge"),
+        ("split_entity", "POST", "/graph/entities/{entity}/split", "write", "graph.split"),
+        ("graph_history", "GET", "/graph/history/{uuid}", "read", "graph.history"),
+        ("graph_path", "GET", "/graph/path", "read", "graph.path"),
+        ("graph_context", "POST", "/graph/context", "read", "graph.build_context"),
+        ("communities", "GET", "/graph/communities", "read", "graph.communities"),
+        ("disputes", "GET", "/graph/disputes", "read", "graph.disputes"),
+        ("graph_stats", "GET", "/graph/stats", "read", "graph.stats"),
+    ),
+    "Agents' knowledge": (
+        ("index_knowledge", "POST", "/knowledge/{agent_name}", "write", "knowledge.index_knowledge"),
+        ("retrieve_knowledge", "POST", "/knowledge/{agent_name}/retrieve", "read", "knowledge.retrieve"),
+        ("delete_knowledge", "DELETE", "/knowledge/{agent_name}", "write", "knowledge.delete_agent_knowledge"),
+        ("get_agent_context", "GET", "/knowledge/{name}/context", "read", "knowledge.get_context"),
+        ("knowledge_status", "GET", "/knowledge", "read", "knowledge.status"),
+    ),
+    "Consolidation": (
+        ("consolidate", "POST", "/consolidation/runs", "write", "consolidate", {"confidence": None, "golden": None}),
+        ("consolidation_runs", "GET", "/consolidation/runs", "read", "consolidation_runs"),
+        ("consolidation_status", "GET", "/consolidation/status", "read", "consolidation_status"),
+        ("undo_consolidation", "POST", "/consolidation/undo/{id}", "write", "undo_consolidation"),
+        ("list_issues", "GET", "/ledger/issues", "read", issues),
+        ("get_issue", "GET", "/ledger/issues/{id_}", "read", "ledger.show"),
+        ("issue_history", "GET", "/ledger/issues/{id_}/history", "read", "ledger.history"),
+        ("process_issue", "POST", "/ledger/issues/{issue}/process", "write", "process_issue"),
+        ("close_issue", "POST", "/ledger/issues/{id_}/close", "write", "ledger.close"),
+        ("reopen_issue", "POST", "/ledger/issues/{id_}/reopen", "write", "ledger.reopen"),
+        ("health", "GET", "/health", "read", "health", {"golden": None}),
+    ),
+    "Store": (
+        ("forget", "POST", "/forget", "forget", forget),
+        ("list_receipts", "GET", "/receipts", "read", "receipts"),
+        ("gc", "POST", "/gc", "forget", "gc"),
+        ("forget_namespace", "DELETE", "/namespaces/{name}", "admin", "forget_namespace"),
+        ("index_status", "GET", "/index", "read", "index_status"),
+        ("index", "POST", "/index", "admin", "index", {"watch": False}),
+        ("retrievals", "GET", "/retrievals", "read", "retrievals"),
+        ("search_vector_store", "POST", "/vector_stores/{namespace}/search", "read", search_vector_store),
+    ),
+}
+
+OPERATIONS: Final[Mapping[str, Operation]] = {each.id: each for each in _operations()}

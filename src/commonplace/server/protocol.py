@@ -1,0 +1,117 @@
+"""The Model Context Protocol over HTTP: one message a request, answered as JSON, without sessions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from commonplace.formats.jsonrpc import (
+    Call,
+    Malformed,
+    ProtocolError,
+    decode,
+    encode,
+    error_of,
+    read_message,
+    result_of,
+)
+from commonplace.mcp.protocol import initialized, method_of
+from commonplace.mcp.registry import (
+    SESSION_VERSIONS,
+    STATELESS_VERSIONS,
+    Context,
+    Registry,
+    Terms,
+    Tool,
+    is_stateless,
+    opened_session,
+    stateless_terms,
+)
+from commonplace.mcp.resources import Host, registry_of
+from commonplace.mcp.server import answer
+from commonplace.server.access import Caller
+from commonplace.server.problems import Problem
+
+if TYPE_CHECKING:
+    from commonplace.server.app import Service
+
+_JSON: Final = "application/json"
+_HEADER: Final = "mcp-protocol-version"
+_ASSUMED_VERSION: Final = "2025-03-26"
+"""Of a client that sends no header (specification 2025-06-18, basic/transports, protocol version header)."""
+
+
+def mcp_endpoint(service: Service) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    """Return what answers `/mcp`."""
+
+    async def endpoint(request: Request) -> Response:
+        if request.method != "POST":
+            message = "this server has no streams and no sessions: every message is a POST"
+            raise Problem(405, "wrong-method", message, headers={"Allow": "POST"})
+        body = await service.body(request)
+        return await service.in_thread(lambda: _answered(service, request, body))
+
+    return endpoint
+
+
+def _answered(service: Service, request: Request, body: bytes) -> Response:
+    caller = service.access.caller(request)
+    namespace = request.query_params.get("namespace") or caller.namespace
+    caller.check("read", namespace)
+    try:
+        message = read_message(decode(body))
+    except ProtocolError as error:
+        return Response(encode(error_of(None, error)), 400, media_type=_JSON)
+    if isinstance(message, Malformed):
+        return Response(encode(error_of(message.id, message.error)), 400, media_type=_JSON)
+    if message is None or message.id is None:
+        return Response(status_code=202)
+    with service.engines.use(namespace) as engine:
+        registry = _of_scopes(registry_of(Host(lambda _: engine)), caller)
+        return Response(_answer(registry, message, request.headers.get(_HEADER)), media_type=_JSON)
+
+
+def _answer(registry: Registry, call: Call, version: str | None) -> bytes:
+    assert call.id is not None
+    try:
+        if call.method == "initialize":
+            return encode(result_of(call.id, initialized(registry, opened_session(call.params))))
+        terms = _terms(call, version)
+        method = method_of(call.method, registry, terms)
+    except ProtocolError as error:
+        return encode(error_of(call.id, error))
+    context = Context(terms.version, terms.client, threading.Event(), lambda *_: None)
+    return answer(registry, call, call.id, terms, method, context)
+
+
+def _terms(call: Call, version: str | None) -> Terms:
+    """Return by which version a message is to be answered.
+
+    Raises:
+        Problem: the header names a version that there is not.
+        ProtocolError: the message says something else in its own fields.
+    """
+    known = (*SESSION_VERSIONS, *STATELESS_VERSIONS)
+    if version is not None and version not in known:
+        message = f"MCP-Protocol-Version is {version!r:.80}"
+        raise Problem(400, "unknown-protocol-version", message, remedy=f"send one of {', '.join(known)}")
+    if is_stateless(call.params) or call.method == "server/discover":
+        return stateless_terms(call.params)
+    return Terms(version if version in SESSION_VERSIONS else _ASSUMED_VERSION, None)
+
+
+def _of_scopes(registry: Registry, caller: Caller) -> Registry:
+    """Leave out the tools that the caller's token does not allow."""
+    return replace(registry, tools=tuple(tool for tool in registry.tools if _scope(tool) in caller.scopes))
+
+
+def _scope(tool: Tool) -> str:
+    hints = tool.annotations
+    if hints is None or not hints.read_only:
+        return "forget" if hints is not None and hints.destructive else "write"
+    return "read"

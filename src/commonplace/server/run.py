@@ -1,0 +1,162 @@
+"""Run the server until it is told to stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import stat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from commonplace.errors import MissingExtraError, UsageError
+from commonplace.logs import LineFile, Rotation
+
+if TYPE_CHECKING:
+    from commonplace.engine import Engine
+
+LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8765
+SOCKET_MODE: Final = 0o600
+GRACE_S: Final = 10
+"""How long requests that are being answered may take when the server is told to stop."""
+_BACKLOG: Final = 512
+MAX_PORT: Final = 65_535
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server listens: on a host and a port, or on a Unix socket.
+
+    Attributes:
+        port: 0 takes one that is free.
+        path: of the socket; None is the host and port.
+    """
+
+    host: str = DEFAULT_HOST
+    port: int = DEFAULT_PORT
+    path: Path | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether nobody but this machine's users can reach it."""
+        return self.path is not None or self.host in LOOPBACK
+
+
+def run(
+    open_engine: Callable[[], Engine],
+    address: Address,
+    *,
+    log: Path,
+    allowed_hosts: Sequence[str] = (),
+    per_minute: int = 0,
+    ready: Callable[[str], None],
+) -> None:
+    """Serve until the process is told to stop; requests that are being answered then are finished.
+
+    Args:
+        log: the file that gets a JSON line for each request: the operation, its status and duration, no contents.
+        allowed_hosts: further names by which it is reached, as behind a proxy.
+        per_minute: how many requests each token may send a minute; 0 is without limit.
+        ready: is called with the address when the server listens.
+
+    Raises:
+        MissingExtraError: the extra `server` is not installed.
+        UsageError: the address cannot be listened on, or anybody could reach a store that has no tokens.
+    """
+    try:
+        import uvicorn
+
+        from commonplace.server.access import Access
+        from commonplace.server.app import Service, application
+        from commonplace.server.engines import Engines
+    except ImportError as error:
+        raise MissingExtraError(
+            f"the server needs {error.name}, which is not installed",
+            remedy="install it with `pip install 'commonplace[server]'`",
+        ) from error
+    engines = Engines(open_engine)
+    if not address.is_local and not engines.root().tokens.has_any():
+        engines.close()
+        raise UsageError(
+            f"{address.host} can be reached from other machines, and this store has no access token",
+            remedy="make one with `commonplace token create`, or listen on 127.0.0.1",
+        )
+    names = {*LOOPBACK, *map(str.lower, allowed_hosts)} if address.is_local or allowed_hosts else None
+    access = Access(engines.root, hosts=names, is_local=address.is_local, per_minute=per_minute)
+    listening = _listen(address)
+    config = uvicorn.Config(
+        application(Service(engines, access, log=LineFile(log, Rotation()))),
+        http="h11",
+        ws="none",
+        lifespan="on",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    signal.signal(signal.SIGTERM, _stop)
+    ready(_shown(address, listening))
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    except KeyboardInterrupt:
+        pass  # what was being answered is finished
+    finally:
+        listening.close()
+        engines.close()
+        if address.path is not None:
+            address.path.unlink(missing_ok=True)
+
+
+def _stop(*_: object) -> None:
+    """End as for Ctrl-C: uvicorn raises the signal again when it has finished."""
+    raise KeyboardInterrupt
+
+
+def _listen(address: Address) -> socket.socket:
+    try:
+        if address.path is not None:
+            return _listen_on_socket(address.path)
+        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((address.host, address.port))
+        listening.listen(_BACKLOG)
+        return listening
+    except OSError as error:
+        where = address.path or f"{address.host}:{address.port}"
+        remedy = "stop what listens there, or choose another with --port"
+        raise UsageError(f"{where} cannot be listened on: {error.strerror or error}", remedy=remedy) from error
+
+
+def _listen_on_socket(path: Path) -> socket.socket:
+    """Return a socket that only this user can reach; one that a dead process left is replaced."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    if path.exists() and stat.S_ISSOCK(path.stat().st_mode) and not _is_answering(path):
+        path.unlink()
+    before = os.umask(0o777 & ~SOCKET_MODE)
+    try:
+        listening.bind(str(path))
+    finally:
+        os.umask(before)
+    listening.listen(_BACKLOG)
+    return listening
+
+
+def _is_answering(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+def _shown(address: Address, listening: socket.socket) -> str:
+    if address.path is not None:
+        return f"unix:{address.path}"
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    return f"http://{host}:{listening.getsockname()[1]}"

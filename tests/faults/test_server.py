@@ -1,0 +1,193 @@
+"""The server is killed, flooded, kept waiting and told half of things: what it acknowledged stays, and it goes on."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from tests.serving import serving
+
+import commonplace
+from commonplace.server.app import Limits
+
+HEAD = b"POST /v1/recall HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+PROGRAM = [sys.executable, "-m", "commonplace", "serve", "--json"]
+
+
+@contextmanager
+def started(store: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Yield the process of a server, and its address."""
+    process = subprocess.Popen([*PROGRAM, "--store", str(store), *options], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process, json.loads(process.stdout.readline())["address"]
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
+    kept: list[str] = []
+    enough = threading.Event()
+
+    def write(url: str, writer: int) -> None:
+        with commonplace.connect(url, timeout_s=30) as client:
+            for number in range(10_000):
+                id_ = f"{writer}-{number}"
+                try:
+                    client.remember(f"Writer {writer} saw boat {number} pass the lock", id=id_)
+                except commonplace.CommonplaceError:
+                    return
+                kept.append(id_)
+                if len(kept) >= 40:
+                    enough.set()
+
+    with started(tmp_path / "store", "--port", "0") as (process, url), ThreadPoolExecutor(4) as pool:
+        writers = [pool.submit(write, url, writer) for writer in range(4)]
+        assert enough.wait(120)
+        process.send_signal(signal.SIGKILL)
+        for each in writers:
+            each.result(60)
+    with commonplace.open(tmp_path / "store") as book:
+        there = {memory.id for memory in book.list(limit=10_000)}
+        assert set(kept) <= there
+        assert len(there) <= len(kept) + 4
+        assert book.doctor().is_healthy
+
+
+def test_a_server_that_is_told_to_stop_finishes_and_ends_well(tmp_path: Path) -> None:
+    place = tmp_path / "socket"
+    with started(tmp_path / "store", "--socket", str(place)) as (process, address):
+        assert address == f"unix:{place}"
+        assert stat.S_IMODE(place.stat().st_mode) == 0o600
+        transport = httpx.HTTPTransport(uds=str(place))
+        with httpx.Client(transport=transport, base_url="http://localhost") as client:
+            assert client.post("/v1/memories", json={"content": "The kettle is red"}).status_code == 201
+        process.terminate()
+        assert process.wait(60) == 0
+        assert not place.exists()
+
+
+def test_a_socket_that_a_dead_process_left_is_replaced(tmp_path: Path) -> None:
+    place = tmp_path / "socket"
+    with started(tmp_path / "store", "--socket", str(place)) as (process, _):
+        process.kill()
+        process.wait()
+        assert place.exists()
+    with started(tmp_path / "store", "--socket", str(place)) as (process, address):
+        assert address == f"unix:{place}"
+
+
+@pytest.mark.parametrize("kind", ["port", "socket"])
+def test_an_address_that_is_taken_is_named(tmp_path: Path, kind: str) -> None:
+    own = tmp_path / "socket"
+    options = ["--port", "0"] if kind == "port" else ["--socket", str(own)]
+    with started(tmp_path / "store", *options) as (_, address):
+        again = ["--port", str(urlsplit(address).port)] if kind == "port" else options
+        command = [*PROGRAM, "--store", str(tmp_path / "store"), *again]
+        second = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert second.returncode == 2
+        assert "cannot be listened on" in second.stderr + second.stdout
+
+
+def test_two_hundred_clients_are_all_answered(tmp_path: Path) -> None:
+    with serving(tmp_path / "store") as http:
+        url = str(http.base_url)
+        together = threading.Barrier(200)
+
+        def ask(number: int) -> int:
+            with httpx.Client(base_url=url, timeout=120) as client:
+                together.wait(60)
+                return client.post("/v1/memories", json={"content": f"Boat {number} is blue"}).status_code
+
+        with ThreadPoolExecutor(200) as pool:
+            statuses = list(pool.map(ask, range(200)))
+        assert statuses == [201] * 200
+        assert http.get("/v1/memories", params={"limit": 1_000}).json()["counts"]["short"] == 200
+
+
+def test_when_too_many_wait_some_are_told_to_come_again(tmp_path: Path) -> None:
+    """An answer that comes in a minute is none, and each that waits holds memory."""
+    begun, go_on = threading.Semaphore(0), threading.Event()
+    opened = commonplace.open(tmp_path / "store", embedder="hashing")
+
+    def slow_engine() -> commonplace.Engine:
+        begun.release()
+        assert go_on.wait(60)
+        return opened
+
+    limits = Limits(workers=1, waiting=1)
+    with serving(tmp_path / "store", limits=limits, open_engine=slow_engine) as http, ThreadPoolExecutor(8) as pool:
+        waiting = [pool.submit(http.post, "/v1/recall", json={"query": "x"}) for _ in range(8)]
+        assert begun.acquire(timeout=60)
+        refused = next(as_completed(waiting, 60)).result()
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert http.get("/healthz").status_code == 200
+        go_on.set()
+        assert {each.result().status_code for each in waiting} == {200, 503}
+
+
+@pytest.mark.parametrize(
+    "half",
+    [
+        b"",
+        b"GET",
+        HEAD + b"Content-Length: 50\r\n\r\n{",
+        b"POST /v1/recall HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: x\r\n\r\n",
+        b"\x00\xff\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"a" * 1_000_000,
+    ],
+)
+def test_half_a_request_holds_nobody_up(tmp_path: Path, half: bytes) -> None:
+    with serving(tmp_path / "store", limits=Limits(workers=1)) as http:
+        address = (http.base_url.host, http.base_url.port)
+        with socket.create_connection(address) as one, socket.create_connection(address) as other:
+            for each in (one, other):
+                try:
+                    each.sendall(half)
+                except OSError:
+                    break  # it was refused before it was whole
+            assert http.post("/v1/recall", json={"query": "x"}).status_code == 200
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
+    with (
+        serving(tmp_path / "store", limits=Limits(body_timeout_s=0.05)) as http,
+        socket.create_connection((http.base_url.host, http.base_url.port)) as slow,
+    ):
+        slow.settimeout(60)
+        slow.sendall(HEAD + b"Content-Length: 9\r\n\r\n{")
+        assert slow.recv(4_096).startswith(b"HTTP/1.1 408")
+
+
+def test_a_reader_that_does_not_read_holds_nobody_up(tmp_path: Path) -> None:
+    with serving(tmp_path / "store", limits=Limits(workers=1)) as http:
+        items = [{"content": f"Boat {number} " + "is blue and long " * 500} for number in range(200)]
+        http.post("/v1/memories/bulk", json={"items": items})
+        with socket.create_connection((http.base_url.host, http.base_url.port)) as slow:
+            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            slow.sendall(b"GET /v1/memories?limit=200 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert slow.recv(10).startswith(b"HTTP/1.1")
+            assert http.post("/v1/recall", json={"query": "boat"}).status_code == 200
+
+
+def test_a_body_of_100_mb_is_refused_without_being_read(tmp_path: Path) -> None:
+    with serving(tmp_path / "store") as http:
+        with socket.create_connection((http.base_url.host, http.base_url.port)) as sender:
+            sender.settimeout(60)
+            sender.sendall(HEAD + b"Content-Length: 104857600\r\n\r\n")
+            assert sender.recv(4_096).startswith(b"HTTP/1.1 413")
+        assert http.get("/healthz").status_code == 200

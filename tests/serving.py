@@ -1,0 +1,58 @@
+"""A server of a store on a free port, in a thread of the test."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+
+import commonplace
+from commonplace.engine import Engine
+from commonplace.server.access import Access
+from commonplace.server.app import Limits, Service, application
+from commonplace.server.engines import Engines
+from commonplace.server.run import LOOPBACK
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it listens."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listens = threading.Event()
+
+    async def startup(self, sockets: list[Any] | None = None) -> None:
+        await super().startup(sockets)
+        self.listens.set()
+
+
+@contextmanager
+def serving(
+    store: Path,
+    *,
+    is_local: bool = True,
+    limits: Limits | None = None,
+    per_minute: int = 0,
+    open_engine: Callable[[], Engine] | None = None,
+) -> Iterator[httpx.Client]:
+    """Yield a client of a server; `client.base_url` is its address."""
+    engines = Engines(open_engine or (lambda: commonplace.open(store, embedder="hashing")))
+    access = Access(engines.root, hosts=LOOPBACK, is_local=is_local, per_minute=per_minute)
+    app = application(Service(engines, access, limits or Limits()))
+    server = _Server(uvicorn.Config(app, port=0, http="h11", ws="none", log_config=None, access_log=False))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        assert server.listens.wait(60)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            yield client
+    finally:
+        server.should_exit = True
+        thread.join(60)
+        assert not thread.is_alive()

@@ -1,0 +1,116 @@
+"""The Python client has the engine's methods, and `commonplace.aio` has those of both as coroutines."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.serving import serving
+
+import commonplace
+import commonplace.aio
+from commonplace.client import Client
+from commonplace.client.client import _OF_METHOD
+from commonplace.engine import Engine
+from commonplace.errors import NotFoundError, ProviderError, UsageError, VersionConflictError
+
+OFFICE = "The Porto office moves to the fourth floor in May"
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[Client]:
+    with serving(tmp_path / "store") as http, commonplace.connect(str(http.base_url)) as client:
+        yield client
+
+
+def test_every_call_is_a_method_of_the_engine() -> None:
+    """Code that has an engine must run with a client in its place."""
+    for service, name in _OF_METHOD:
+        if not service and name not in ("forget_memory", "search_vector_store"):
+            assert callable(getattr(Engine, name)), name
+
+
+def test_a_memory_is_kept_found_explained_changed_and_forgotten(client: Client) -> None:
+    memory = client.remember(OFFICE, tags=["move"], at="2026-05-01")
+    result = client.recall("Porto office", touch=False)
+    assert [hit.owner_id for hit in result.hits] == [memory.id]
+    assert client.why(result, result.hits[0].id).rank == 1
+    assert client.update(memory.id, f"{OFFICE}, 2026", if_version=1).version == 2
+    with pytest.raises(VersionConflictError):
+        client.update(memory.id, "x", if_version=1)
+    assert [each.version for each in client.versions(memory.id)] == [1, 2]
+    assert [each.id for each in client.list(tags=["move"])] == [memory.id]
+    assert client.forget(memory.id, dry_run=True).dry_run
+    assert client.forget([memory.id]).verified
+    with pytest.raises(NotFoundError, match="no memory"):
+        client.get(memory.id)
+
+
+def test_services_answer_likewise(client: Client) -> None:
+    client.graph.add_episode("auth.ts depends on token.ts", reference_time="2026-05-01")
+    assert client.graph.search_edges("auth.ts").relations
+    client.knowledge.index_knowledge("TravelAgent", [{"cityName": "Seoul"}])
+    assert client.knowledge.retrieve("TravelAgent", "Seoul", 3).hits
+    assert client.ledger.query() == []
+    assert "search_edges" in dir(client.graph)
+    assert "recall" in dir(client)
+
+
+def test_namespaces_are_kept_apart(tmp_path: Path) -> None:
+    with serving(tmp_path / "store") as http:
+        url = str(http.base_url)
+        with commonplace.connect(url, namespace="one") as one, commonplace.connect(url, namespace="two") as two:
+            one.remember(OFFICE)
+            assert (len(one.list()), len(two.list())) == (1, 0)
+
+
+@pytest.mark.parametrize("url", ["", "127.0.0.1:8765", "ftp://a", "http://", "http://a?b"])
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(UsageError, match="no address of a server"):
+        commonplace.connect(url)
+
+
+def test_mistakes_are_named(client: Client) -> None:
+    with pytest.raises(UsageError, match="colour"):
+        client.recall("x", colour="red")
+    with pytest.raises(UsageError, match="limit"):
+        client.recall("x", limit=0)
+    with pytest.raises(AttributeError, match="no call 'backup'"):
+        client.backup("x")
+    with pytest.raises(AttributeError, match="the answer has no 'hit'"):
+        _ = client.recall("x").hit
+
+
+def test_a_server_that_is_not_there_is_named() -> None:
+    with pytest.raises(ProviderError, match=r"http://127\.0\.0\.1:9 did not answer"):
+        commonplace.connect("http://127.0.0.1:9").recall("x")
+
+
+def test_a_connection_that_the_server_closed_is_opened_again(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    with serving(store) as http, commonplace.connect(str(http.base_url)) as client:
+        client.remember(OFFICE)
+        [idle] = client._idle
+        idle.sock.shutdown(socket.SHUT_RDWR)
+        assert client.recall("Porto office").hits
+
+
+def test_coroutines_of_a_client_and_of_an_engine(tmp_path: Path) -> None:
+    async def use(url: str) -> None:
+        async with commonplace.aio.connect(url) as remote:
+            await asyncio.gather(*(remote.remember(f"Boat number {number} is blue") for number in range(4)))
+            assert len((await remote.recall("blue boat", limit=4)).hits) == 4
+            await remote.graph.add_episode("auth.ts depends on token.ts")
+        async with commonplace.aio.open(tmp_path / "local", embedder="hashing") as book:
+            memory = await book.remember(OFFICE)
+            assert (await book.get(memory.id)).content == OFFICE
+            assert (await book.graph.stats()).episodes >= 0
+            assert await book.namespace() == "default"
+            with pytest.raises(NotFoundError):
+                await book.get("none")
+
+    with serving(tmp_path / "store") as http:
+        asyncio.run(use(str(http.base_url)))

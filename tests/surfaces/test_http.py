@@ -1,0 +1,227 @@
+"""The HTTP API answers as the engine does, and says what is wrong with what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.serving import serving
+
+import commonplace
+from commonplace.formats.plain import plain
+from commonplace.server.app import Limits
+from commonplace.server.statuses import TYPE_PREFIX
+
+OFFICE = "The Porto office moves to the fourth floor in May"
+BILLING = "We chose Postgres for billing"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def client(store: Path) -> Iterator[httpx.Client]:
+    with serving(store) as client:
+        yield client
+
+
+def remembered(client: httpx.Client, *texts: str, **more: Any) -> list[str]:
+    return [client.post("/v1/memories", json={"content": text, **more}).json()["id"] for text in texts]
+
+
+def problem(response: httpx.Response, status: int, name: str) -> dict[str, Any]:
+    body: dict[str, Any] = response.json()
+    assert (response.status_code, body["type"]) == (status, f"{TYPE_PREFIX}{name}"), body
+    assert response.headers["content-type"] == "application/problem+json"
+    assert body["status"] == status
+    return body
+
+
+def test_the_server_finds_what_the_engine_finds(store: Path, client: httpx.Client) -> None:
+    """The same request gives the same hits, scores and order through every door."""
+    remembered(client, OFFICE, BILLING)
+    answer = client.post("/v1/recall", json={"query": "where is the Porto office", "touch": False}).json()
+    with commonplace.open(store) as book:
+        own = plain(book.recall("where is the Porto office", touch=False))
+    assert answer["hits"]
+    for each in (answer, own):
+        del each["latency_ms"], each["stages"]
+    assert answer == json.loads(json.dumps(own))
+
+
+def test_a_memory_is_made_read_changed_and_forgotten(client: httpx.Client) -> None:
+    made = client.post("/v1/memories", json={"content": OFFICE, "tags": ["move"]})
+    assert (made.status_code, made.headers["etag"]) == (201, '"1"')
+    path = f"/v1/memories/{made.json()['id']}"
+    changed = client.patch(path, json={"content": f"{OFFICE} 2026"}, headers={"If-Match": made.headers["etag"]})
+    assert (changed.json()["version"], changed.headers["etag"]) == (2, '"2"')
+    assert client.get(path).json()["content"] == f"{OFFICE} 2026"
+    assert [each["version"] for each in client.get(f"{path}/versions").json()["versions"]] == [1, 2]
+    plan = client.delete(path, params={"dry_run": "true"}).json()
+    assert plan["dry_run"]
+    receipt = client.delete(path).json()
+    assert receipt["verified"]
+    problem(client.get(path), 404, "not-found")
+
+
+def test_of_two_writers_that_saw_one_version_the_second_is_refused(client: httpx.Client) -> None:
+    [id_] = remembered(client, OFFICE)
+    first, second = (
+        client.patch(f"/v1/memories/{id_}", json={"content": f"{OFFICE} {each}"}, headers={"If-Match": '"1"'})
+        for each in ("a", "b")
+    )
+    assert first.status_code == 200
+    problem(second, 412, "version-conflict")
+    problem(
+        client.patch(f"/v1/memories/{id_}", json={"content": "x"}, headers={"If-Match": "W/x"}), 400, "invalid-request"
+    )
+
+
+def test_pages_of_a_list_neither_repeat_nor_lose_a_memory_that_was_there(client: httpx.Client) -> None:
+    """A memory that comes while the pages are read stands on a page that was read before."""
+    at = "2026-03-01T10:00:00Z"
+    known = remembered(client, *(f"Note number {number} about boats" for number in range(4)), at=at)
+    known += remembered(client, "Older note about kites", at="2026-02-01")
+    read: list[str] = []
+    cursor = None
+    while True:
+        page = client.get("/v1/memories", params={"limit": 2, **({"cursor": cursor} if cursor else {})}).json()
+        read += [memory["id"] for memory in page["memories"]]
+        remembered(client, f"Newer note after {len(read)} of them")
+        if (cursor := page["next_cursor"]) is None:
+            break
+    assert sorted(read) == sorted(known)
+    problem(client.get("/v1/memories", params={"cursor": "x"}), 400, "invalid-request")
+    first = client.get("/v1/memories", params={"limit": 2}).json()["next_cursor"]
+    problem(client.get("/v1/memories", params={"cursor": first, "tags": "a"}), 400, "invalid-request")
+
+
+def test_a_write_that_is_sent_again_is_done_once(client: httpx.Client) -> None:
+    headers = {"Idempotency-Key": "k"}
+    body = {"source": "Ada", "relation_type": "USES", "target": "tea"}
+    first, again = (client.post("/v1/graph/facts", json=body, headers=headers) for _ in range(2))
+    assert again.json() == first.json()
+    assert ("idempotent-replayed" in first.headers, again.headers["idempotent-replayed"]) == (False, "true")
+    other = client.post("/v1/graph/facts", json={**body, "target": "coffee"}, headers=headers)
+    problem(other, 422, "idempotency-key-reused")
+    problem(client.post("/v1/graph/facts", json=body, headers={"Idempotency-Key": "k" * 201}), 400, "invalid-request")
+
+
+def test_forgetting_leaves_no_answer_that_holds_the_words(store: Path) -> None:
+    """The answer that is kept for a key has the words of the memory."""
+    with serving(store) as client:
+        made = client.post("/v1/memories", json={"content": "zanzibarite lamp"}, headers={"Idempotency-Key": "k"})
+        assert client.delete(f"/v1/memories/{made.json()['id']}").json()["verified"]
+    for path in store.rglob("*"):
+        assert not path.is_file() or b"zanzibarite" not in path.read_bytes(), path
+
+
+def test_an_id_may_hold_what_addresses_hold(client: httpx.Client) -> None:
+    body = {"content": OFFICE, "id": "a/b?c#d é%2F"}
+    made = client.post("/v1/memories", json=body).json()
+    assert made["id"] == body["id"]
+    assert client.get("/v1/memories/a%2Fb%3Fc%23d%20%C3%A9%252F").json()["content"] == OFFICE
+
+
+@pytest.mark.parametrize(
+    ("request_", "status", "name", "words"),
+    [
+        (("POST", "/v1/recall", {"query": "x", "lmit": 3}), 400, "invalid-request", "lmit is not known here"),
+        (("POST", "/v1/recall", {}), 400, "invalid-request", "query is missing"),
+        (("POST", "/v1/recall", {"query": 7}), 400, "invalid-request", "query is 7; give a string"),
+        (("POST", "/v1/recall", {"query": "x", "limit": 0}), 400, "invalid-request", "limit"),
+        (("GET", "/v1/memories?limit=many", None), 400, "invalid-request", "limit is"),
+        (("GET", "/v1/memories?limit=0", None), 400, "invalid-request", "limit is 0"),
+        (("GET", "/v1/memories?colour=red", None), 400, "invalid-request", "colour is not known"),
+        (("GET", "/v1/nothing", None), 404, "unknown-path", "nothing at this path"),
+        (("PUT", "/v1/recall", {"query": "x"}), 405, "wrong-method", "PUT is not for this path"),
+        (("GET", "/v1/memories/none", None), 404, "not-found", "no memory 'none'"),
+        (("POST", "/v1/recall?namespace=a%0Ab", {"query": "x"}), 400, "invalid-request", "namespace"),
+        (("DELETE", "/v1/namespaces/a?confirm=b", None), 400, "invalid-request", "b"),
+        (("POST", "/v1/consolidation/undo/none", {}), 404, "not-found", "none"),
+        (
+            ("POST", "/v1/vector_stores/default/search", {"query": "x", "max_num_results": 51}),
+            400,
+            "invalid-request",
+            "51",
+        ),
+    ],
+)
+def test_what_is_refused_is_named(
+    client: httpx.Client, request_: tuple[str, str, Any], status: int, name: str, words: str
+) -> None:
+    verb, path, body = request_
+    response = client.request(verb, path, json=body) if body is not None else client.request(verb, path)
+    assert words in problem(response, status, name)["detail"]
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "status", "name"),
+    [
+        (b"{", "application/json", 400, "invalid-json"),
+        (b"[]", "application/json", 400, "invalid-json"),
+        (b"\xff", "application/json", 400, "invalid-json"),
+        (b'{"query": ' + b"[" * 100_000, "application/json", 400, "invalid-json"),
+        (b'{"metadata": ' + b'{"a":' * 70 + b"1" + b"}" * 71, "application/json", 400, "too-deep"),
+        (b'{"query": "x"}', "text/plain", 415, "wrong-content-type"),
+        (b'{"query": "x"}', "", 415, "wrong-content-type"),
+        (b"query=x", "application/x-www-form-urlencoded", 415, "wrong-content-type"),
+    ],
+)
+def test_a_body_that_is_no_json_object_is_refused(
+    client: httpx.Client, content: bytes, kind: str, status: int, name: str
+) -> None:
+    headers = {"Content-Type": kind} if kind else {}
+    problem(client.post("/v1/recall", content=content, headers=headers), status, name)
+
+
+def test_a_body_that_is_too_large_is_refused_and_the_server_goes_on(store: Path) -> None:
+    with serving(store, limits=Limits(max_body_bytes=1_000)) as client:
+        problem(client.post("/v1/recall", json={"query": "x" * 2_000}), 413, "too-large")
+
+        def parts() -> Iterator[bytes]:  # of unknown length
+            for _ in range(3):
+                yield b" " * 500
+
+        headers = {"Content-Type": "application/json"}
+        problem(client.post("/v1/recall", content=parts(), headers=headers), 413, "too-large")
+        assert client.post("/v1/recall", json={"query": "x"}).status_code == 200
+
+
+def test_many_are_kept_at_once(client: httpx.Client) -> None:
+    items = [{"content": f"Boat number {number} is {colour}"} for number, colour in enumerate(("red", "blue"))]
+    made = client.post("/v1/memories/bulk", json={"items": items, "wait": True})
+    assert (made.status_code, len(made.json()["memories"])) == (201, 2)
+    assert client.get("/v1/memories").json()["counts"]["short"] == 2
+
+
+def test_why_explains_a_hit(client: httpx.Client) -> None:
+    remembered(client, OFFICE)
+    [hit] = client.post("/v1/recall", json={"query": "Porto office"}).json()["hits"]
+    receipt = client.post("/v1/why", json={"query": "Porto office", "hit_id": hit["id"]}).json()
+    assert receipt["rank"] == 1
+    problem(client.post("/v1/why", json={"query": "Porto office", "hit_id": "none"}), 404, "not-found")
+
+
+def test_a_search_in_the_shape_of_openai(client: httpx.Client) -> None:
+    [id_] = remembered(client, OFFICE)
+    answer = client.post("/v1/vector_stores/default/search", json={"query": "Porto office"}).json()
+    assert answer["object"] == "vector_store.search_results.page"
+    assert [(each["file_id"], each["content"]) for each in answer["data"]] == [
+        (id_, [{"type": "text", "text": OFFICE}])
+    ]
+
+
+def test_the_server_tells_of_itself(client: httpx.Client) -> None:
+    assert client.get("/healthz").json() == {"status": "alive"}
+    assert client.get("/readyz").json() == {"status": "ready"}
+    assert client.get("/v1/openapi.json").json()["info"]["title"] == "Commonplace"
+    client.get("/v1/memories/none")
+    lines = client.get("/metrics").text
+    assert 'commonplace_requests_total{method="GET",operation="get_memory",status="404"} 1.0' in lines

@@ -1,0 +1,98 @@
+"""The official client of the Model Context Protocol is served over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import httpx
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from tests.serving import serving
+from tests.surfaces.test_http import problem
+
+import commonplace
+
+LIMIT_S = 30
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+
+
+def with_client(url: str, mode: str, what: Callable[[Client], Awaitable[None]], token: str = "") -> None:
+    async def run() -> None:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        async with httpx2.AsyncClient(headers=headers) as http:
+            transport = streamable_http_client(f"{url}/mcp", http_client=http)
+            async with Client(transport, mode=mode, read_timeout_seconds=LIMIT_S) as client:
+                await what(client)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
+def test_the_official_client_keeps_and_finds_a_memory(tmp_path: Path, mode: str) -> None:
+    async def use(client: Client) -> None:
+        tools = (await client.list_tools()).tools
+        assert {tool.name for tool in tools} >= {"memory_store", "memory_search", "memory_forget"}
+        await client.call_tool("memory_store", {"content": "We chose Postgres for billing"})
+        found = await client.call_tool("memory_search", {"query": "Postgres billing"})
+        assert "We chose Postgres for billing" in found.content[0].text
+        assert (await client.list_prompts()).prompts[0].name == "use-memory"
+        await client.list_resources()
+
+    with serving(tmp_path / "store") as http:
+        with_client(str(http.base_url), mode, use)
+
+
+def test_a_token_decides_which_tools_there_are_and_where(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    with commonplace.open(store, "team", embedder="hashing") as book:
+        reading = book.tokens.create(["team"], ["read"]).secret
+        book.remember("The kettle is in the attic")
+
+    async def use(client: Client) -> None:
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        assert not names & {"memory_store", "memory_link", "memory_forget"}
+        found = await client.call_tool("memory_search", {"query": "kettle attic"})
+        assert "The kettle is in the attic" in found.content[0].text
+
+    with serving(store) as http:
+        with_client(str(http.base_url), "auto", use, reading)
+        problem(http.post("/mcp", json=PING), 401, "no-token")
+        headers = {"Authorization": f"Bearer {reading}"}
+        problem(http.post("/mcp?namespace=other", json=PING, headers=headers), 403, "forbidden-namespace")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"{", 400, -32700),
+        (b"[]", 400, -32600),
+        (b'{"jsonrpc": "2.0", "id": 1}', 400, -32600),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "no/such"}', 200, -32601),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "none"}}', 200, -32602),
+    ],
+)
+def test_what_is_no_message_is_answered_as_the_protocol_says(
+    tmp_path: Path, body: bytes, status: int, code: int
+) -> None:
+    with serving(tmp_path / "store") as http:
+        response = http.post("/mcp", content=body, headers={"Content-Type": "application/json"})
+        assert (response.status_code, response.json()["error"]["code"]) == (status, code)
+
+
+def test_notifications_streams_and_versions(tmp_path: Path) -> None:
+    with serving(tmp_path / "store") as http:
+        told = http.post("/mcp", json={"jsonrpc": "2.0", "method": "notifications/initialized"})
+        assert (told.status_code, told.content) == (202, b"")
+        for verb in ("GET", "DELETE"):
+            response = http.request(verb, "/mcp")
+            problem(response, 405, "wrong-method")
+            assert response.headers["allow"] == "POST"
+        answer = http.post("/mcp", json=PING, headers={"MCP-Protocol-Version": "2025-06-18"})
+        assert answer.json() == {"jsonrpc": "2.0", "id": 1, "result": {}}
+        refused: httpx.Response = http.post("/mcp", json=PING, headers={"MCP-Protocol-Version": "1999-01-01"})
+        problem(refused, 400, "unknown-protocol-version")
+        problem(http.post("/mcp", content=b"{}", headers={"Content-Type": "text/plain"}), 415, "wrong-content-type")
