@@ -165,7 +165,9 @@ def _fill(db: sqlite3.Connection, contents: Contents) -> None:
     db.executemany("INSERT INTO deletions VALUES (?, ?)", contents.deletions)
     if contents.next_embedding:
         set_embedding(db, contents.next_embedding, NEXT)
-    db.executemany("INSERT INTO next_vectors VALUES (?, ?)", contents.next_vectors)
+    db.executemany(
+        "INSERT INTO next_vectors SELECT number, namespace, ?2 FROM passages WHERE number = ?1", contents.next_vectors
+    )
     db.executemany("INSERT INTO operations VALUES (?, ?)", contents.operations)
     db.executemany(
         "INSERT INTO changes VALUES (?, ?, ?, ?)",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from commonplace.store import owners
+from commonplace.store.dialect import Database, among, listed
+from commonplace.store.rows import add_row
+from commonplace.store.schema import SCHEMA
 from commonplace.store.writes import (
     NEXT,
     STAMP_KEYS,
@@ -68,9 +70,14 @@ _UNEMBEDDED = """
 """
 
 _KEEP = """
-    INSERT OR REPLACE INTO next_vectors (number, vector)
-    SELECT number, :vector FROM passages WHERE number = :number
+    INSERT INTO next_vectors (number, namespace, vector)
+    SELECT number, namespace, :vector FROM passages WHERE number = :number
+    ON CONFLICT (number) DO UPDATE SET vector = excluded.vector
 """
+
+_SET_VECTOR = "UPDATE passage_vectors SET vector = :vector WHERE number = :number"
+_STAMP = "UPDATE owners SET change = :change WHERE number = :owner"
+_PASSAGES = "SELECT number FROM passages WHERE owner = :owner ORDER BY ordinal"
 
 _IS_INCOMPLETE = """
     SELECT EXISTS (
@@ -142,22 +149,22 @@ class ReembeddingStore:
             made = {
                 number: vector
                 for number, vector in vectors
-                if db.execute(f"SELECT 1 {_PENDING} AND v.number = ?", (number,)).fetchone()
+                if db.execute(f"SELECT 1 {_PENDING} AND v.number = :number", {"number": number}).fetchone()
             }
             if not made:
                 return current_change(db)
             change = Change.begin(db, 0)
             owners = set()
             for number, vector in made.items():
-                sql = "SELECT owner, is_past FROM passage_vectors WHERE number = ?"
-                owner, is_past = db.execute(sql, (number,)).fetchone()
+                sql = "SELECT owner, is_past FROM passage_vectors WHERE number = :number"
+                owner, is_past = db.execute(sql, {"number": number}).fetchone()
                 if is_past:
-                    db.execute("UPDATE passage_vectors SET vector = ? WHERE number = ?", (vector, number))
+                    db.execute(_SET_VECTOR, {"vector": vector, "number": number})
                 else:
                     owners.add(owner)
             for owner in sorted(owners):
-                db.execute("UPDATE owners SET change = ? WHERE number = ?", (change.number, owner))
-                held = db.execute("SELECT number FROM passages WHERE owner = ? ORDER BY ordinal", (owner,)).fetchall()
+                db.execute(_STAMP, {"change": change.number, "owner": owner})
+                held = db.execute(_PASSAGES, {"owner": owner}).fetchall()
                 for (old,) in held:
                     values = {"old": old, "new": change.take_passage(old), "vector": made.get(old)}
                     for sql in _RENUMBER:
@@ -246,7 +253,7 @@ class ReembeddingStore:
             old = read_embedding(db)
             for key, kind in _SWITCHED.items():
                 stamp = old if key.startswith("switched_from") else embedding
-                db.execute("INSERT INTO meta VALUES (?, ?)", (key, str(stamp.of(kind)) if stamp else ""))
+                add_row(db, SCHEMA["meta"], {"key": key, "value": str(stamp.of(kind)) if stamp else ""})
             _drop_stamp(db)
             set_embedding(db, embedding)
             change = Change.begin(db, 0)
@@ -280,7 +287,7 @@ class ReembeddingStore:
             # What names no old stamp holds none: `instr` finds an empty text in everything.
             statements = _SETTLE if old else _SETTLE[:2]
             if not sum(db.execute(sql, values).rowcount for sql in statements):
-                db.executemany("DELETE FROM meta WHERE key = ?", [(key,) for key in _SWITCHED])
+                _drop_keys(db, _SWITCHED)
                 return False
         return True
 
@@ -289,15 +296,19 @@ class ReembeddingStore:
             pass
 
 
-def _switched(db: sqlite3.Connection) -> dict[str, str | bytes]:
+def _switched(db: Database) -> dict[str, str | bytes]:
     """Return the packed stamps before and after a switch that is not settled yet, by key; none where there is none."""
     return {key: value for key, value in db.execute("SELECT key, value FROM meta") if key in _SWITCHED}
 
 
-def _drop(db: sqlite3.Connection) -> None:
+def _drop(db: Database) -> None:
     db.execute("DELETE FROM next_vectors")
     _drop_stamp(db)
 
 
-def _drop_stamp(db: sqlite3.Connection) -> None:
-    db.executemany("DELETE FROM meta WHERE key = ?", [(f"{NEXT}{key}",) for key in STAMP_KEYS])
+def _drop_stamp(db: Database) -> None:
+    _drop_keys(db, [f"{NEXT}{key}" for key in STAMP_KEYS])
+
+
+def _drop_keys(db: Database, keys: Iterable[str]) -> None:
+    db.execute(f"DELETE FROM meta WHERE key IN {among('keys')}", {"keys": listed(keys)})  # noqa: S608 - SQL of ours

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from commonplace.store import owners
-from commonplace.store.dialect import among, each, listed, listed_numbers, listed_or_none
+from commonplace.store.dialect import Database, among, each, listed, listed_numbers, listed_or_none
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.graph_rules import texts_of
 from commonplace.store.knowledge import KnowledgeChange, KnowledgeReading
@@ -220,11 +219,13 @@ NOTES = f"""
 WRITTEN = f"""
     SELECT p.id, {form_of(Chunk).names("p")}, v.token_ids, v.vector
     FROM passages p JOIN passage_vectors v ON v.number = p.number
-    WHERE p.owner = ?
+    WHERE p.owner = :owner
     ORDER BY p.ordinal
 """
 
-OUTDATE = "UPDATE memories SET is_latest = 0 WHERE namespace = ? AND id = ? AND is_latest = 1"
+_ALL = "SELECT number FROM owners WHERE namespace = :namespace"
+
+OUTDATE = "UPDATE memories SET is_latest = 0 WHERE namespace = :namespace AND id = :id AND is_latest = 1"
 
 REVISE = f"""
     UPDATE memories SET {", ".join(f'"{column.name}" = :{column.name}' for column in _RECORD.columns)}
@@ -318,7 +319,7 @@ class MemoryChange:
         if self._rows(owners.LIVE, kind="memory", ids=listed([owner.id])):
             raise live_version_exists(owner.id)
         change = self._begin()
-        self._db.execute(OUTDATE, (change.space, owner.id))
+        self._db.execute(OUTDATE, {"namespace": change.space, "id": owner.id})
         number = change.add(write.owner, write.passages, created_at=created_at, expired_at=expired_at)
         insert_version(change, number, write, is_latest=True, is_live=expired_at is None)
         self._mark(owner.id)
@@ -346,7 +347,7 @@ class MemoryChange:
             checked(record, f"memory {old.owner.id!r}")
             if old.expired_at is None:
                 self._begin().expire(number, at)
-                self._db.execute("DELETE FROM memory_bands WHERE owner = ?", (number,))
+                drop(self._db, "memory_bands", owner=number)
                 self.revise(number, record)
 
     def revive(self, number: int, record: MemoryRecord, *, bands: Sequence[int] = ()) -> int:
@@ -375,7 +376,7 @@ class MemoryChange:
         write = replace(read_version(self._db, old), record=record, bands=tuple(bands))
         change = self._begin()
         change.remove(number)
-        self._db.execute(OUTDATE, (change.space, old.owner.id))
+        self._db.execute(OUTDATE, {"namespace": change.space, "id": old.owner.id})
         revived = change.add(write.owner, write.passages, created_at=old.created_at)
         insert_version(change, revived, write, is_latest=True, is_live=True)
         self._mark(old.owner.id)
@@ -439,7 +440,7 @@ class MemoryChange:
         self._transaction.drop("notes", kind=kind, id=id_)
 
     @property
-    def _db(self) -> sqlite3.Connection:
+    def _db(self) -> Database:
         return self._transaction.db
 
     def _version(self, number: int) -> StoredMemory | None:
@@ -470,14 +471,15 @@ def insert_version(change: Change, number: int, write: MemoryWrite, *, is_latest
     add_rows(db, SCHEMA["memory_dates"], dates)
 
 
-def read_version(db: sqlite3.Connection, stored: StoredMemory) -> MemoryWrite:
+def read_version(db: Database, stored: StoredMemory) -> MemoryWrite:
     """Return what a version of a memory was written from, but for its bands, which a past one has not kept."""
-    found = db.execute(WRITTEN, (stored.number,)).fetchall()
+    found = db.execute(WRITTEN, {"owner": stored.number}).fetchall()
     passages = tuple(
         NewPassage(id_, form_of(Chunk).build(chunk), token_ids, vector) for id_, *chunk, token_ids, vector in found
     )
-    dates = db.execute("SELECT since, until FROM memory_dates WHERE owner = ?", (stored.number,)).fetchall()
-    ((digest,),) = db.execute("SELECT digest FROM memories WHERE owner = ?", (stored.number,)).fetchall()
+    own = {"owner": stored.number}
+    dates = db.execute("SELECT since, until FROM memory_dates WHERE owner = :owner", own).fetchall()
+    ((digest,),) = db.execute("SELECT digest FROM memories WHERE owner = :owner", own).fetchall()
     return MemoryWrite(stored.owner, passages, stored.record, digest, (), tuple(dates), is_placed=True)
 
 
@@ -624,7 +626,7 @@ class MemoryStore:
                 for table in reversed(TABLES):
                     if table.has_namespace:
                         drop(db, table.name, namespace=erased)
-                db.execute("DELETE FROM namespaces WHERE number = ?", (erased,))
+                drop(db, "namespaces", number=erased)
             return gone
 
     def graph(self, namespace: str) -> GraphReading:
@@ -682,5 +684,5 @@ class MemoryStore:
 
 def _remove_all(change: Change) -> int:
     """Delete every owner of the namespace that a change is in; return how many there were."""
-    found = change.db.execute("SELECT number FROM owners WHERE namespace = ?", (change.space,)).fetchall()
+    found = change.db.execute(_ALL, {"namespace": change.space}).fetchall()
     return sum(change.remove(number) for (number,) in found)

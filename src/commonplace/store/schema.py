@@ -212,12 +212,13 @@ TABLES: Final = (
         "file_stamps",
         (
             _OWNER,
+            _NAMESPACE,
             Column("sha256", "digest"),
             Column("size", "number"),
             Column("mtime_ns", "number"),
             Column("recipe", "text"),
         ),
-        ("owner",),
+        ("namespace", "owner"),
         "whether a file changed; `recipe` names how it was cut and embedded, and ends in `/asked` where only globs let"
         " it in. Takes no change number.",
         record=FileStamp,
@@ -263,8 +264,8 @@ TABLES: Final = (
     ),
     Table(
         "next_vectors",
-        (Column("number", "key", refers="passages", is_enforced=True), Column("vector", "bytes")),
-        ("number",),
+        (Column("number", "key", refers="passages", is_enforced=True), _NAMESPACE, Column("vector", "bytes")),
+        ("namespace", "number"),
         "vectors of the next embedder. When none is missing, one change writes the new stamp and `switched_from`,"
         " `switched_to` (and `…_knowledge`) to `meta`; from then on these vectors, and the new stamp in"
         " `file_stamps.recipe` and `knowledge_items.embedder`, count. Short transactions then move them and delete"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from commonplace.store.dialect import Database
 from commonplace.store.graph_rules import texts_of
 from commonplace.store.rows import Row, checked, drop, put
 from commonplace.store.writes import Change, change_is_over, create_namespace, namespace_number, read_embedding
@@ -25,7 +25,7 @@ class Transaction:
         is_over: its block has ended.
     """
 
-    def __init__(self, db: sqlite3.Connection, namespace: str) -> None:
+    def __init__(self, db: Database, namespace: str) -> None:
         self.is_over = False
         self._writer = db
         self._namespace = namespace
@@ -34,7 +34,7 @@ class Transaction:
         self._texts: dict[Subject, int] = {}
 
     @property
-    def db(self) -> sqlite3.Connection:
+    def db(self) -> Database:
         """The writing connection.
 
         Raises:
@@ -107,9 +107,9 @@ class Transaction:
 
 
 NO_SPACE: Final = -1
-_SPACE: Final = "SELECT number FROM namespaces WHERE name = ?"
+_SPACE: Final = "SELECT number FROM namespaces WHERE name = :name"
 
-At = tuple[sqlite3.Connection, int]
+At = tuple[Database, int]
 """A connection inside a transaction, and the number of the namespace there."""
 
 
@@ -136,7 +136,7 @@ class StoredSpace(SpaceReading):
     def reading(self) -> Iterator[At]:
         """Give a reading connection, and the number of the namespace, -1 where it is not there."""
         with self._connections.reading() as db:
-            row = db.execute(_SPACE, (self._name,)).fetchone()
+            row = db.execute(_SPACE, {"name": self._name}).fetchone()
             yield db, row[0] if row else NO_SPACE
 
 

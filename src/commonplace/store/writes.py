@@ -7,12 +7,13 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
 from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
-from commonplace.store.dialect import Database
+from commonplace.store.dialect import Database, among, listed
 from commonplace.store.rows import (
+    Row,
     Values,
     add_row,
     add_rows,
@@ -271,11 +272,28 @@ _BY_PATH = """
     SELECT number FROM owners
     WHERE namespace = :namespace AND kind = :kind AND path = :path AND path != '' AND expired_at IS NULL
 """
+_OWNER = "SELECT kind, tags, expired_at, id FROM owners WHERE number = :number AND namespace = :namespace"
+_OF_OWNER = "number IN (SELECT number FROM passages WHERE owner = :owner)"
+_LENGTHS = "SELECT number, length(CAST(text AS BLOB)) FROM passages WHERE owner = :owner"
+_BESIDE = {"memory": ("memory_bands", "memory_dates", "memories"), "knowledge": ("knowledge_items",)}
+"""The tables that hold more of an owner, by its kind."""
+_DROP_TAGS = f"DELETE FROM owner_tags WHERE namespace = :namespace AND owner = :owner AND tag IN {among('tags')}"
+_PROMOTE = """
+    UPDATE memories SET is_latest = 1
+    WHERE owner = (SELECT max(owner) FROM memories WHERE namespace = :namespace AND id = :id)
+"""
+_COUNT = """
+    INSERT INTO counts (namespace, kind, owners, passages, text_bytes)
+    VALUES (:namespace, :kind, :owners, :passages, :text_bytes)
+    ON CONFLICT (namespace, kind) DO UPDATE
+    SET owners = counts.owners + excluded.owners, passages = counts.passages + excluded.passages,
+        text_bytes = counts.text_bytes + excluded.text_bytes
+"""
 _UPDATE_OWNER = f"""
     UPDATE owners SET {", ".join(f'"{column.name}" = :{column.name}' for column in _OWNERS.columns)},
         change = :change, created_at = :created_at
     WHERE number = :number
-"""  # noqa: S608 - names of ours
+"""
 
 
 @dataclass(slots=True)
@@ -342,17 +360,12 @@ class Change:
 
     def expire(self, number: int, at: float) -> bool:
         """Make a live owner past from `at` on; return whether this namespace has it, live."""
-        row = self.db.execute(
-            "SELECT kind FROM owners WHERE number = ? AND namespace = ? AND expired_at IS NULL", (number, self.space)
-        ).fetchone()
-        if row is None:
+        row = self._row(number)
+        if row is None or row[2] is not None:
             return False
         self._leave(number, row[0])
-        self.db.execute("UPDATE owners SET expired_at = ? WHERE number = ?", (at, number))
-        self.db.execute(
-            "UPDATE passage_vectors SET is_past = 1 WHERE number IN (SELECT number FROM passages WHERE owner = ?)",
-            (number,),
-        )
+        self.db.execute("UPDATE owners SET expired_at = :at WHERE number = :number", {"at": at, "number": number})
+        self.db.execute(f"UPDATE passage_vectors SET is_past = 1 WHERE {_OF_OWNER}", {"owner": number})
         self.mark()
         return True
 
@@ -360,7 +373,7 @@ class Change:
         """Delete one owner with all it has; return whether this namespace had it."""
         if not 0 < number < self.next_owner or not self._clear(number):
             return False
-        self.db.execute("DELETE FROM owners WHERE number = ?", (number,))
+        drop(self.db, "owners", number=number)
         self.mark()
         return True
 
@@ -398,10 +411,8 @@ class Change:
     def finish(self) -> int:
         """Write what was collected and the record of the change; return its number."""
         self.flush()
-        self.db.execute(
-            "INSERT INTO changes VALUES (?, ?, ?, ?)",
-            (self.number, self.next_owner, self.next_passage, new_token()),
-        )
+        numbers = {"number": self.number, "next_owner": self.next_owner, "next_passage": self.next_passage}
+        add_row(self.db, SCHEMA["changes"], {**numbers, "token": new_token()})
         return self.number
 
     def flush(self) -> None:
@@ -413,15 +424,7 @@ class Change:
         add_rows(db, SCHEMA["file_stamps"], self._stamps)
         deleted = [{"change": self.number, "number": number} for number in self._deleted]
         add_rows(db, SCHEMA["deletions"], deleted)
-        db.executemany(
-            """
-            INSERT INTO counts VALUES (?, ?, ?, ?, ?)
-            ON CONFLICT (namespace, kind) DO UPDATE
-            SET owners = owners + excluded.owners, passages = passages + excluded.passages,
-                text_bytes = text_bytes + excluded.text_bytes
-            """,
-            [(*key, t.owners, t.passages, t.text_bytes) for key, t in self._tallies.items()],
-        )
+        db.executemany(_COUNT, [{"namespace": key[0], "kind": key[1], **asdict(t)} for key, t in self._tallies.items()])
         for collected in (self._passages, self._vectors, self._tags, self._stamps, self._deleted, self._tallies):
             collected.clear()
 
@@ -434,45 +437,32 @@ class Change:
 
     def _clear(self, number: int) -> bool:
         """Delete what hangs on an owner, but not its own row; return whether this namespace has the owner."""
-        row = self.db.execute(
-            "SELECT kind, tags, expired_at, id FROM owners WHERE number = ? AND namespace = ?", (number, self.space)
-        ).fetchone()
+        row = self._row(number)
         if row is None:
             return False
         kind, tags, expired_at, id_ = row
         if expired_at is None:
             self._leave(number, kind)
-        gone = self.db.execute("SELECT number FROM passages WHERE owner = ?", (number,)).fetchall()
-        self.db.executemany("DELETE FROM next_vectors WHERE number = ?", gone)
-        self.db.executemany("DELETE FROM passage_vectors WHERE number = ?", gone)
-        self.db.executemany("DELETE FROM passages WHERE number = ?", gone)
-        self.db.execute("DELETE FROM file_stamps WHERE owner = ?", (number,))
-        self.db.executemany(
-            "DELETE FROM owner_tags WHERE namespace = ? AND tag = ? AND owner = ?",
-            [(self.space, tag, number) for tag in set(unlisted(tags))],
-        )
-        if kind == "knowledge":
-            self.db.execute("DELETE FROM knowledge_items WHERE owner = ?", (number,))
+        for table in ("next_vectors", "passage_vectors"):
+            self.db.execute(f"DELETE FROM {table} WHERE {_OF_OWNER}", {"owner": number})
+        for table in ("passages", "file_stamps", *_BESIDE.get(kind, ())):
+            drop(self.db, table, owner=number)
+        if tags:
+            self.db.execute(_DROP_TAGS, {"namespace": self.space, "owner": number, "tags": listed(unlisted(tags))})
         if kind == "memory":
-            for table in ("memory_bands", "memory_dates", "memories"):
-                self.db.execute(f"DELETE FROM {table} WHERE owner = ?", (number,))  # noqa: S608 - names of ours
-            self.db.execute(
-                """
-                UPDATE memories SET is_latest = 1
-                WHERE owner = (SELECT max(owner) FROM memories WHERE namespace = ? AND id = ?)
-                """,
-                (self.space, id_),
-            )
+            self.db.execute(_PROMOTE, {"namespace": self.space, "id": id_})
         return True
+
+    def _row(self, number: int) -> Row | None:
+        """Return kind, tags, end and id of an owner that this namespace has."""
+        found: Row | None = self.db.execute(_OWNER, {"number": number, "namespace": self.space}).fetchone()
+        return found
 
     def _leave(self, number: int, kind: str) -> None:
         """Take a live owner out of the counts, and its passages out of what the index follows."""
         tally = self._tallies[self.space, kind]
         tally.owners -= 1
-        passages = self.db.execute(
-            "SELECT number, length(CAST(text AS BLOB)) FROM passages WHERE owner = ?",
-            (number,),
-        ).fetchall()
+        passages = self.db.execute(_LENGTHS, {"owner": number}).fetchall()
         tally.passages -= len(passages)
         tally.text_bytes -= sum(length for _, length in passages)
         self._deleted += [passage for passage, _ in passages]
@@ -487,7 +477,7 @@ class Change:
             self._tallies[self.space, owner.kind].owners += 1
         self._tags += [{"namespace": self.space, "tag": tag, "owner": number} for tag in set(owner.tags)]
         if owner.stamp:
-            self._stamps.append({"owner": number, **_STAMPS.row(owner.stamp)})
+            self._stamps.append({"namespace": self.space, "owner": number, **_STAMPS.row(owner.stamp)})
         for ordinal, passage in enumerate(passages):
             self._add_passage(number, ordinal, passage, is_past=is_past)
             if not is_past:
@@ -512,4 +502,4 @@ def restamp(db: Database, space: int, stamps: Sequence[tuple[str, str, FileStamp
             refuse_unstorable("the root", root)
             db.execute("UPDATE owners SET root = :root WHERE number = :number", {"root": root, "number": found[0]})
             drop(db, "file_stamps", owner=found[0])
-            add_row(db, _STAMPS.table, {"owner": found[0], **_STAMPS.pack(stamp)})
+            add_row(db, _STAMPS.table, {"namespace": space, "owner": found[0], **_STAMPS.pack(stamp)})

@@ -86,10 +86,9 @@ def test_what_a_column_names_is_a_table() -> None:
 
 def test_a_key_leads_with_the_namespace() -> None:
     """A database that is spread over several machines puts each namespace on one of them."""
-    shared = {"meta", "schema_versions", "changes", "namespaces", "operations"}
-    without = {"deletions", "file_stamps", "next_vectors"}
+    shared = {"meta", "schema_versions", "changes", "namespaces", "operations", "deletions"}
     for table in TABLES:
-        assert table.has_namespace == (table.name not in shared | without)
+        assert table.has_namespace == (table.name not in shared)
         assert (table.key[0] == "namespace") == table.has_namespace
 
 
