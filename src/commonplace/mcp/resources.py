@@ -95,12 +95,12 @@ def registry_of(host: Host) -> Registry:
         task = arguments.get("task", "").strip()
         if not task:
             return [PromptMessage(_HABITS)]
-        book = host.engine(context)
-        if book.settings.context.on_start == "off":
+        engine = host.engine(context)
+        if engine.settings.context.on_start == "off":
             return [PromptMessage(f"{_HABITS}\n\nThe task: {task}")]
-        budget = min(_PROMPT_TOKENS, book.settings.context.max_tokens)
-        made = book.context(task, budget)
-        book.log_retrieval(made, "context")
+        budget = min(_PROMPT_TOKENS, engine.settings.context.max_tokens)
+        made = engine.context(task, budget)
+        engine.log_retrieval(made, "context")
         known = made.text or "Nothing relevant is known of it yet."
         return [PromptMessage(f"{_HABITS}\n\nThe task: {task}\n\n{known}")]
 
@@ -124,17 +124,17 @@ def _resource(name: str, read: Callable[[str, Mapping[str, str], Context], Conte
     return Resource(f"{SCHEME}{quote(name)}", name, name, about, read)
 
 
-def _page(book: Engine, uri: str) -> Contents:
+def _page(engine: Engine, uri: str) -> Contents:
     from urllib.parse import unquote
 
     from commonplace.engine.memory_api import MAX_LINES
 
     name = unquote(uri.removeprefix(SCHEME))
-    if name not in book.pages():
+    if name not in engine.pages():
         raise NotFoundError(f"there is no page {name!r:.200}", remedy="list the resources")
-    excerpt = book.read(name, 1, MAX_LINES)
+    excerpt = engine.read(name, 1, MAX_LINES)
     if excerpt.last_line < excerpt.total_lines:
-        excerpt = book.read(name, excerpt.total_lines - MAX_LINES + 1, MAX_LINES)
-    kept = ending(excerpt.text.split("\n"), PAGE_TOKENS, book.count_tokens)
-    text = "\n".join(kept) or beginning(excerpt.text, PAGE_TOKENS, book.count_tokens)
+        excerpt = engine.read(name, excerpt.total_lines - MAX_LINES + 1, MAX_LINES)
+    kept = ending(excerpt.text.split("\n"), PAGE_TOKENS, engine.count_tokens)
+    text = "\n".join(kept) or beginning(excerpt.text, PAGE_TOKENS, engine.count_tokens)
     return Contents(text, "text/markdown")

@@ -85,12 +85,12 @@ def _in_object(value: Mapping[str, Any], schema: Schema, path: str) -> Iterator[
             yield f"{_below(path, name)} is not known here{known}"
 
 
-def _bounds(size: float, schema: Schema, name: str, keywords: tuple[str, str], told: str) -> Iterator[str]:
+def _bounds(size: float, schema: Schema, name: str, keywords: tuple[str, str], shown: str) -> Iterator[str]:
     least, most = (schema.get(keyword) for keyword in keywords)
     if least is not None and size < least:
-        yield f"{name} is {told}; the minimum is {least}"
+        yield f"{name} is {shown}; the minimum is {least}"
     if most is not None and size > most:
-        yield f"{name} is {told}; the maximum is {most}"
+        yield f"{name} is {shown}; the maximum is {most}"
 
 
 def _types(schema: Schema) -> Sequence[str]:

@@ -30,35 +30,35 @@ _DEPTH, _LIMIT = 2, 10
 _QUERY_CHARACTERS: Final = 1_000
 
 
-def link(book: Engine, given: Arguments) -> ToolResult:
+def link(engine: Engine, given: Arguments) -> ToolResult:
     """Link two memories, or keep a fact about two names."""
     if "fact" in given:
-        return _keep_fact(book, given)
+        return _keep_fact(engine, given)
     try:
-        made = book.link(given["source"], given["target"], given.get("type", "related"), given.get("strength", 1.0))
+        made = engine.link(given["source"], given["target"], given.get("type", "related"), given.get("strength", 1.0))
     except NotFoundError as error:
         error.advise("give the ids of two memories, or two names and a fact")
         raise
     return ToolResult(_plain_link(made), f"linked: {made.source} —{made.type}→ {made.target}")
 
 
-def graph(book: Engine, given: Arguments) -> ToolResult:
+def graph(engine: Engine, given: Arguments) -> ToolResult:
     """Tell what is known of a memory or an entity, or what answers a query."""
     if ("id" in given) == ("query" in given):
         raise UsageError("memory_graph needs something to start at", remedy="give either id or query")
-    known = _about(book, given) if "id" in given else _answers(book, given)
+    known = _about(engine, given) if "id" in given else _answers(engine, given)
     items = [each for pair in zip_longest(known.facts, known.memories) for each in pair if each is not None]
     items += known.entities
 
-    def told(size: int) -> tuple[dict[str, Any], str]:
-        return _told(book, known, items[:size], given.get("query", ""))
+    def rendered(size: int) -> tuple[dict[str, Any], str]:
+        return _rendered(engine, known, items[:size], given.get("query", ""))
 
     def fits(size: int) -> bool:
-        structured, text = told(size)
-        return has_room(book.count_tokens, json.dumps(structured), text)
+        structured, text = rendered(size)
+        return has_room(engine.count_tokens, json.dumps(structured), text)
 
     size = largest(len(items), fits)
-    structured, text = told(size)
+    structured, text = rendered(size)
     notes = [*known.notices, *([f"Showing {size} of {len(items)} (token limit)."] if size < len(items) else [])]
     return ToolResult(structured, "\n".join([text or "Nothing relevant is known.", *notes]))
 
@@ -72,41 +72,41 @@ class _Known:
     notices: Sequence[str] = ()
 
 
-def _about(book: Engine, given: Arguments) -> _Known:
+def _about(engine: Engine, given: Arguments) -> _Known:
     """Return what lies about a memory, or else about an entity."""
     id_, depth, limit, times = given["id"], given.get("depth", _DEPTH), given.get("limit", _LIMIT), _times(given)
     try:
-        memory = book.get(id_, touch=False)
+        memory = engine.get(id_, touch=False)
     except NotFoundError:
         try:
-            near = book.graph.neighbourhood(id_, depth, limit, **times)
+            near = engine.graph.neighbourhood(id_, depth, limit, **times)
         except NotFoundError as error:
             raise NotFoundError(
                 f"there is no memory {id_!r:.80}, and {error.args[0]}", remedy="name one by its id, or ask by a query"
             ) from error
         return _Known(near.relations, near.entities, notices=["there is more"] if near.is_capped else ())
-    around = book.neighbourhood(memory.id, depth=depth, limit=limit)
+    around = engine.neighbourhood(memory.id, depth=depth, limit=limit)
     said = memory.content[:_QUERY_CHARACTERS]
-    made = book.graph.build_context(memory.entities, limit, query=said, **times)
+    made = engine.graph.build_context(memory.entities, limit, query=said, **times)
     return _Known(made.facts, made.entities, around.memories, around.links, made.notices)
 
 
-def _answers(book: Engine, given: Arguments) -> _Known:
+def _answers(engine: Engine, given: Arguments) -> _Known:
     """Return the facts and entities that answer a query, and what is linked to the memory that answers it best."""
     query, limit, times = given["query"], given.get("limit", _LIMIT), _times(given)
-    facts = book.graph.search_edges(query, limit, **times)
-    entities = book.graph.search_entities(query, limit, **times)
-    hits = book.search(query, 1, ("memory",), as_of=times.get("as_of"))
+    facts = engine.graph.search_edges(query, limit, **times)
+    entities = engine.graph.search_entities(query, limit, **times)
+    hits = engine.search(query, 1, ("memory",), as_of=times.get("as_of"))
     # That there are no memories is no news to who is shown facts.
     of_memories = hits.notices if hits.hits or not (facts or entities) else ()
     notices = dict.fromkeys(chain(facts.notices, entities.notices, of_memories))
     if not hits.hits:
         return _Known(list(facts), list(entities), notices=list(notices))
-    around = book.neighbourhood(hits.hits[0].owner_id, depth=given.get("depth", _DEPTH), limit=limit)
+    around = engine.neighbourhood(hits.hits[0].owner_id, depth=given.get("depth", _DEPTH), limit=limit)
     return _Known(list(facts), list(entities), around.memories, around.links, list(notices))
 
 
-def _told(book: Engine, known: _Known, shown: Iterable[Any], query: str) -> tuple[dict[str, Any], str]:
+def _rendered(engine: Engine, known: _Known, shown: Iterable[Any], query: str) -> tuple[dict[str, Any], str]:
     """Return both forms of an answer."""
     from commonplace.formats.fence import Recalled, fence
     from commonplace.graph.text import entity_item, fact_item
@@ -115,7 +115,7 @@ def _told(book: Engine, known: _Known, shown: Iterable[Any], query: str) -> tupl
     facts = [each for each in known.facts if id(each) in chosen]
     entities = [each for each in known.entities if id(each) in chosen]
     memories = [
-        {"id": each.id, "snippet": book.snippet(each.content, query, SNIPPET_CHARACTERS)}
+        {"id": each.id, "snippet": engine.snippet(each.content, query, SNIPPET_CHARACTERS)}
         for each in known.memories
         if id(each) in chosen
     ]
@@ -133,14 +133,14 @@ def _told(book: Engine, known: _Known, shown: Iterable[Any], query: str) -> tupl
     return structured, "\n".join(filter(None, [fence(items), *lines]))
 
 
-def _keep_fact(book: Engine, given: Arguments) -> ToolResult:
+def _keep_fact(engine: Engine, given: Arguments) -> ToolResult:
     from commonplace.graph.text import RELATED, statement, when
 
     if "strength" in given:
         raise UsageError("a fact has no strength", remedy="leave it out")
     type_ = given.get("type", RELATED)
     stated = statement(given["source"], given["target"], given["fact"], relation_type=type_)
-    added = book.graph.add_episode(stated, source="json", source_description="memory_link")
+    added = engine.graph.add_episode(stated, source="json", source_description="memory_link")
     notices = [
         *added.notices,
         *(f"ended: {each.fact} ({when(each)})" for each in added.ended),
@@ -180,8 +180,8 @@ Opened = Callable[[Context], "Engine"]
 """Returns the engine, which is opened when the first tool is called, and tells it whom to report progress to."""
 
 MEMORY_SNIPPET_CHARACTERS: Final = 400
-_IDS_TOLD: Final = 20
-_REJECTED_TOLD: Final = 5
+_MAX_IDS: Final = 20
+_MAX_REJECTED: Final = 5
 
 
 def tools_of(opened: Opened) -> tuple[Tool, ...]:
@@ -258,10 +258,10 @@ def _as_stored(arguments: Arguments) -> Arguments:
     return {name: named(value) if name in _NAMES else value for name, value in arguments.items()}
 
 
-def _search(book: Engine, given: Arguments) -> ToolResult:
+def _search(engine: Engine, given: Arguments) -> ToolResult:
     from commonplace.formats.fence import Recalled, fence
 
-    found = book.search(
+    found = engine.search(
         given["query"],
         given.get("maxResults", schemas.DEFAULT_RESULTS),
         given.get("kinds") or None,
@@ -270,17 +270,17 @@ def _search(book: Engine, given: Arguments) -> ToolResult:
         valid_at=given.get("validAt"),
         also=given.get("also"),
     )
-    book.log_retrieval(found)
+    engine.log_retrieval(found)
     if "asOf" not in given and "validAt" not in given:
-        book.count_use(found.hits)
-    places = book.places(hit.owner_id for hit in found.hits if hit.kind == "memory")
-    results = [_result(book, hit, given["query"], places.get(hit.owner_id)) for hit in found.hits]
+        engine.count_use(found.hits)
+    places = engine.places(hit.owner_id for hit in found.hits if hit.kind == "memory")
+    results = [_result(engine, hit, given["query"], places.get(hit.owner_id)) for hit in found.hits]
     labels = [_label(hit) for hit in found.hits]
 
     def fits(size: int) -> bool:
-        return has_room(book.count_tokens, json.dumps(results[:size]), told(size))
+        return has_room(engine.count_tokens, json.dumps(results[:size]), rendered(size))
 
-    def told(size: int) -> str:
+    def rendered(size: int) -> str:
         return fence(
             Recalled(f"{each['path']}:{each['startLine']}-{each['endLine']}", each["snippet"], label)
             for each, label in zip(results[:size], labels, strict=False)
@@ -293,18 +293,18 @@ def _search(book: Engine, given: Arguments) -> ToolResult:
     ]
     if found.best_held_back is not None and not found.hits:
         notes.insert(0, f"{found.held_back} lie below the floor, the best at {found.best_held_back:.2f}.")
-    text = told(size) or "Nothing relevant is known. Other words may help; minScore 0 shows the nearest."
+    text = rendered(size) or "Nothing relevant is known. Other words may help; minScore 0 shows the nearest."
     return ToolResult({"results": results[:size]}, "\n".join([text, *notes]))
 
 
-def _result(book: Engine, hit: Hit, query: str, place: PagePlace | None) -> dict[str, Any]:
+def _result(engine: Engine, hit: Hit, query: str, place: PagePlace | None) -> dict[str, Any]:
     from commonplace.dates.time import moment_of
 
     path = _path(hit, place)
     if place is not None:
         first, last = place.first_line, place.last_line
     else:
-        first, last = hit.lines or _lines(book, hit, path)
+        first, last = hit.lines or _lines(engine, hit, path)
     return {
         "id": hit.owner_id,
         "path": path,
@@ -312,7 +312,7 @@ def _result(book: Engine, hit: Hit, query: str, place: PagePlace | None) -> dict
         "endLine": last,
         "score": round(hit.score, 4),
         "confidence": hit.confidence,
-        "snippet": book.snippet(hit.text, query, MEMORY_SNIPPET_CHARACTERS),
+        "snippet": engine.snippet(hit.text, query, MEMORY_SNIPPET_CHARACTERS),
         "source": hit.kind,
         **({} if hit.at is None else {"at": moment_of(hit.at).date().isoformat()}),
         **({} if hit.superseded_by is None else {"supersededBy": hit.superseded_by}),
@@ -331,13 +331,13 @@ def _path(hit: Hit, place: PagePlace | None) -> str:
     return f"{ARTIFACT_PREFIX}{hit.path}" if is_page_name(hit.path.rpartition("/")[2]) else hit.path
 
 
-def _lines(book: Engine, hit: Hit, path: str) -> tuple[int, int]:
+def _lines(engine: Engine, hit: Hit, path: str) -> tuple[int, int]:
     """Return the lines of a passage in its memory; in a document that is no file they count from the passage itself."""
     from commonplace.engine.memory_api import MAX_LINES
 
     size = hit.text.count("\n") + 1
     # To find the text of a document that is no file, every owner has to be looked at: too much for each hit.
-    whole = book.read(path, 1, MAX_LINES).text if hit.kind == "memory" and size < MAX_LINES else hit.text
+    whole = engine.read(path, 1, MAX_LINES).text if hit.kind == "memory" and size < MAX_LINES else hit.text
     before = whole[: max(0, whole.find(hit.text))]
     first = before.count("\n") + 1
     return first, first + size - 1
@@ -349,21 +349,21 @@ def _label(hit: Hit) -> str:
     return f"id {hit.owner_id}, {label(hit)}" if hit.kind == "memory" else label(hit)
 
 
-def _get(book: Engine, given: Arguments) -> ToolResult:
+def _get(engine: Engine, given: Arguments) -> ToolResult:
     from commonplace.formats.fence import Recalled, fence
 
     first = given.get("from", 1)
-    excerpt = book.read(given["path"], first, given.get("lines", schemas.DEFAULT_LINES), touch=True)
-    _log_use(book, excerpt)
+    excerpt = engine.read(given["path"], first, given.get("lines", schemas.DEFAULT_LINES), touch=True)
+    _log_use(engine, excerpt)
     # As it goes out: what is written out takes more room.
     lines = visible(excerpt.text).split("\n")
-    room = MAX_TOKENS - 2 * book.count_tokens(excerpt.path) - 100
+    room = MAX_TOKENS - 2 * engine.count_tokens(excerpt.path) - 100
 
     def fits(size: int) -> bool:
-        return book.count_tokens(json.dumps("\n".join(lines[:size]))) <= room
+        return engine.count_tokens(json.dumps("\n".join(lines[:size]))) <= room
 
     size = largest(len(lines), fits) or 1
-    text = "\n".join(lines[:size]) if fits(size) else beginning(lines[0], room // 2, book.count_tokens)
+    text = "\n".join(lines[:size]) if fits(size) else beginning(lines[0], room // 2, engine.count_tokens)
     structured: dict[str, Any] = {"path": excerpt.path, "text": text}
     is_cut = len(text) < len("\n".join(lines[:size]))
     if is_cut:
@@ -378,23 +378,23 @@ def _get(book: Engine, given: Arguments) -> ToolResult:
     return ToolResult(structured, told)
 
 
-def _log_use(book: Engine, excerpt: Excerpt) -> None:
+def _log_use(engine: Engine, excerpt: Excerpt) -> None:
     """Log that something was read that a search may have named; of a page, what stands where the reading begins."""
     from commonplace.engine.memory_api import ARTIFACT_PREFIX, MEMORY_PREFIX
 
     path = excerpt.path
     if path.startswith(MEMORY_PREFIX):
-        book.log_use(path.removeprefix(MEMORY_PREFIX))
-    elif path not in book.pages():
-        book.log_use(path.removeprefix(ARTIFACT_PREFIX), "artifact")
-    elif (id_ := book.memory_at(path, excerpt.first_line)) is not None:
-        book.log_use(id_)
+        engine.log_use(path.removeprefix(MEMORY_PREFIX))
+    elif path not in engine.pages():
+        engine.log_use(path.removeprefix(ARTIFACT_PREFIX), "artifact")
+    elif (id_ := engine.memory_at(path, excerpt.first_line)) is not None:
+        engine.log_use(id_)
 
 
-def _context(book: Engine, given: Arguments) -> ToolResult:
-    budget = given.get("maxTokens", min(schemas.CONTEXT_TOKENS, book.settings.context.max_tokens))
-    made = book.context(given.get("task", ""), budget, agent=given.get("agent"))
-    book.log_retrieval(made, "context")
+def _context(engine: Engine, given: Arguments) -> ToolResult:
+    budget = given.get("maxTokens", min(schemas.CONTEXT_TOKENS, engine.settings.context.max_tokens))
+    made = engine.context(given.get("task", ""), budget, agent=given.get("agent"))
+    engine.log_retrieval(made, "context")
     structured = {"text": made.text, "references": [f"@{each}" for each in made.references], "tokens": made.tokens}
     return ToolResult(structured, "\n".join([made.text or _why_empty(made.left_out, budget), *made.notices]))
 
@@ -405,15 +405,15 @@ def _why_empty(left_out: int, budget: int) -> str:
     return "Nothing relevant is known yet."
 
 
-def _store(book: Engine, given: Arguments) -> ToolResult:
+def _store(engine: Engine, given: Arguments) -> ToolResult:
     named = {name: value for name, value in given.items() if name != "id"}
     if "id" not in given:
-        memory = book.remember(**named)
+        memory = engine.remember(**named)
     elif "origin" in given:
         raise UsageError("the origin of a memory cannot be changed", remedy="leave it out, or store a new memory")
     else:
         # A correction: what is not named here stays as it is.
-        memory = book.update(given["id"], **named)
+        memory = engine.update(given["id"], **named)
     structured = {
         "id": memory.id,
         "outcome": memory.outcome,
@@ -423,38 +423,38 @@ def _store(book: Engine, given: Arguments) -> ToolResult:
     return ToolResult(structured, "\n".join([f"{memory.outcome}: {memory.id} ({memory.tier})", *memory.notices]))
 
 
-def _forget(book: Engine, given: Arguments) -> ToolResult:
+def _forget(engine: Engine, given: Arguments) -> ToolResult:
     named = {name: given[name] for name in ("ids", "tag", "source", "session") if name in given}
     if len(named) != 1:
         raise UsageError(
             f"memory_forget takes one selector, got {len(named)}", remedy="give one of ids, tag, source, session"
         )
     is_meant = bool(given.get("confirm"))
-    receipt = book.forget(named.pop("ids", None), dry_run=not is_meant, **named)
+    receipt = engine.forget(named.pop("ids", None), dry_run=not is_meant, **named)
     counts = {name: number for name, number in receipt.counts.items() if number}
     notices = [*(f"waiting: {each}" for each in receipt.waiting), *(f"outside: {each}" for each in receipt.outside)]
-    if len(receipt.ids) > _IDS_TOLD:
-        notices.insert(0, f"{len(receipt.ids)} ids in all, {_IDS_TOLD} are shown")
+    if len(receipt.ids) > _MAX_IDS:
+        notices.insert(0, f"{len(receipt.ids)} ids in all, {_MAX_IDS} are shown")
     notices += [*(f"still in {file}: {what}" for file, what in receipt.found), *receipt.notices]
-    told_notices = [beginning(each, 100, book.count_tokens) for each in notices[:_IDS_TOLD]]
+    shown_notices = [beginning(each, 100, engine.count_tokens) for each in notices[:_MAX_IDS]]
     structured = {
         "forgotten": is_meant,
         "verified": receipt.verified,
-        "ids": list(receipt.ids[:_IDS_TOLD]),
+        "ids": list(receipt.ids[:_MAX_IDS]),
         "counts": counts,
-        "notices": told_notices,
+        "notices": shown_notices,
     }
     told = ", ".join(f"{name} {number}" for name, number in counts.items())
     if not is_meant:
         return ToolResult(structured, f"Would delete: {told}. Nothing was changed; pass confirm=true to delete.")
     proof = "verified, nothing is left in the store" if receipt.verified else "not verified yet, see the notices"
-    return ToolResult(structured, "\n".join([f"Deleted: {told}; {proof}.", *told_notices]))
+    return ToolResult(structured, "\n".join([f"Deleted: {told}; {proof}.", *shown_notices]))
 
 
-def _why(book: Engine, given: Arguments) -> ToolResult:
-    found = book.search(given["query"], schemas.MAX_RESULTS, min_score=0.0)
+def _why(engine: Engine, given: Arguments) -> ToolResult:
+    found = engine.search(given["query"], schemas.MAX_RESULTS, min_score=0.0)
     wanted = given["id"]
-    places = book.places(each.owner_id for each in found.hits if each.kind == "memory")
+    places = engine.places(each.owner_id for each in found.hits if each.kind == "memory")
     names = ((each, {each.id, each.owner_id, each.path, _path(each, places.get(each.owner_id))}) for each in found.hits)
     hit = next((each for each, known in names if wanted and wanted in known), None)
     if hit is None:
@@ -462,16 +462,16 @@ def _why(book: Engine, given: Arguments) -> ToolResult:
             f"{wanted!r:.80} is not among the {len(found.hits)} nearest to that query",
             remedy="give an id or path that memory_search returned for it",
         )
-    receipt = book.why(found, hit.id)
+    receipt = engine.why(found, hit.id)
     signals = {each.name: round(each.value, 4) for each in receipt.signals}
-    rejected = [f"{each.reference} ({each.score:.2f}): {each.reason}" for each in receipt.rejected[:_REJECTED_TOLD]]
+    rejected = [f"{each.reference} ({each.score:.2f}): {each.reason}" for each in receipt.rejected[:_MAX_REJECTED]]
     structured: dict[str, Any] = {
         "rank": receipt.rank,
         "score": round(receipt.score, 4),
         "signals": {**signals, "probability": round(receipt.probability or 0.0, 4)},
         "matched": _some(receipt.matched_terms),
         "missing": _some(receipt.missing_terms),
-        "rejected": [beginning(each, 60, book.count_tokens) for each in rejected],
+        "rejected": [beginning(each, 60, engine.count_tokens) for each in rejected],
     }
     words = ", ".join(structured["matched"]) or "none"
     told = ", ".join(f"{name} {value:.2f}" for name, value in signals.items())
@@ -481,4 +481,4 @@ def _why(book: Engine, given: Arguments) -> ToolResult:
 
 
 def _some(terms: Sequence[str]) -> list[str]:
-    return [term[:60] for term in terms[:_IDS_TOLD]]
+    return [term[:60] for term in terms[:_MAX_IDS]]
