@@ -18,7 +18,9 @@ from tests.serving import serving
 from commonplace.server.openapi import document
 
 SCHEMA = schemathesis.openapi.from_dict(json.loads(json.dumps(document())))
-OPERATIONS = [each.ok() for each in SCHEMA.get_all_operations() if isinstance(each, Ok)]
+LINES = "/v1/import"
+"""Takes no JSON, so that no example can be made of it."""
+OPERATIONS = [each.ok() for each in SCHEMA.get_all_operations() if isinstance(each, Ok) and each.ok().path != LINES]
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +55,13 @@ def test_no_request_makes_the_server_fail(client: httpx.Client, operation: Any) 
             headers={"Content-Type": "application/json"},
         )
         assert response.status_code < 500, (arguments, response.text)
-        response.json()
+        assert (response.status_code == 200 and "/export" in arguments["url"]) or response.json()
 
     run()
 
 
 def test_the_document_names_every_route(client: httpx.Client) -> None:
-    assert len(OPERATIONS) == sum(len(path) for path in client.get("/v1/openapi.json").json()["paths"].values())
+    assert len(OPERATIONS) + 1 == sum(len(path) for path in client.get("/v1/openapi.json").json()["paths"].values())
 
 
 def test_the_store_outlives_it(client: httpx.Client) -> None:

@@ -225,3 +225,27 @@ def test_the_server_tells_of_itself(client: httpx.Client) -> None:
     client.get("/v1/memories/none")
     lines = client.get("/metrics").text
     assert 'commonplace_requests_total{method="GET",operation="get_memory",status="404"} 1.0' in lines
+
+
+def test_an_export_is_imported_elsewhere_without_loss(client: httpx.Client, tmp_path: Path) -> None:
+    remembered(client, OFFICE, BILLING)
+    exported = client.get("/v1/export")
+    assert exported.headers["content-type"] == "application/x-ndjson"
+    headers = {"Content-Type": "application/x-ndjson"}
+    with serving(tmp_path / "other") as other:
+        report = other.post("/v1/import", content=exported.content, headers=headers, params={"dry_run": "true"})
+        assert report.status_code == 200, report.text
+        assert not other.get("/v1/memories").json()["memories"]
+        other.post("/v1/import", content=exported.content, headers=headers)
+        assert len(other.get("/v1/memories").json()["memories"]) == 2
+        problem(other.post("/v1/import", content=b"{", headers=headers), 400, "invalid-request")
+        problem(other.post("/v1/import", content=b"{}"), 415, "wrong-content-type")
+        problem(other.post("/v1/import?colour=red", content=b"{}", headers=headers), 400, "invalid-request")
+    problem(client.get("/v1/export", params={"kinds": "none"}), 400, "invalid-request")
+    kept = client.get("/v1/export", params={"kinds": ["memory"]}).text.splitlines()
+    assert all(json.loads(line) for line in kept)
+
+
+def test_namespaces_are_listed(client: httpx.Client) -> None:
+    client.post("/v1/memories", json={"content": OFFICE}, params={"namespace": "team"})
+    assert client.get("/v1/namespaces").json() == {"namespaces": ["team"]}

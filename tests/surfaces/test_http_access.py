@@ -109,6 +109,12 @@ def test_a_token_is_in_its_first_namespace_unless_it_names_another(
     assert names("one", namespace="two") is None
 
 
+def test_a_token_is_told_of_its_own_namespaces_alone(client: httpx.Client, tokens: dict[str, str]) -> None:
+    assert client.get("/v1/namespaces", headers=bearer(tokens["one"])).json() == {"namespaces": ["one"]}
+    response = client.get("/v1/export", params={"namespace": "two"}, headers=bearer(tokens["one"]))
+    problem(response, 403, "forbidden-namespace")
+
+
 _words = st.sampled_from(["theirs", "episode-of-two", "quartz", "Quartz", "two", "*", "quartz password tenant"])
 
 

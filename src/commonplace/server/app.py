@@ -40,6 +40,7 @@ from commonplace.server.openapi import document
 from commonplace.server.operations import OPERATIONS, Operation
 from commonplace.server.problems import Problem, problem_of, response_of
 from commonplace.server.protocol import mcp_endpoint
+from commonplace.server.transfer import export_lines, import_lines
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
@@ -144,26 +145,36 @@ class Service:
         Raises:
             Problem: it is said to be no JSON, is larger than allowed, or does not come.
         """
+        return b"".join([part async for part in self.parts(request, JSON_TYPE, self.limits)])
+
+    async def parts(self, request: Request, kind: str, limits: Limits) -> AsyncIterator[bytes]:
+        """Yield the body of a request as it comes.
+
+        Args:
+            kind: the content type that it must have; no web page can send one here without being allowed to.
+
+        Raises:
+            Problem: it is said to be something else, is larger than allowed, or does not come.
+        """
         given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if given != JSON_TYPE:  # which no web page can send here without being allowed to
+        if given != kind:
             said = f"is {given!r:.80}" if given else "is missing"
-            raise Problem(415, "wrong-content-type", f"Content-Type {said}", remedy=f"send {JSON_TYPE}")
-        limit = self.limits.max_body_bytes
+            raise Problem(415, "wrong-content-type", f"Content-Type {said}", remedy=f"send {kind}")
+        limit = limits.max_body_bytes
         too_large = Problem(413, "too-large", f"the body has more than {limit:,} bytes", remedy="send less at a time")
         if int(request.headers.get("content-length") or 0) > limit:
             raise too_large
-        parts, size = [], 0
+        size = 0
         try:
-            async with asyncio.timeout(self.limits.body_timeout_s):
+            async with asyncio.timeout(limits.body_timeout_s):
                 async for part in request.stream():
                     size += len(part)
                     if size > limit:
                         raise too_large
-                    parts.append(part)
+                    yield part
         except TimeoutError as error:
-            message = f"the body did not come within {self.limits.body_timeout_s:g} s"
+            message = f"the body did not come within {limits.body_timeout_s:g} s"
             raise Problem(408, "too-slow", message, headers={"Connection": "close"}) from error
-        return b"".join(parts)
 
 
 def _guarded(work: Callable[[], Response]) -> Response:
@@ -191,6 +202,8 @@ def application(service: Service) -> ASGIApp:
         Route("/metrics", partial(_metrics, service), name="metrics"),
         Route(f"{PREFIX}/openapi.json", _openapi, name="openapi"),
         Route("/mcp", mcp_endpoint(service), methods=["GET", "POST", "DELETE"], name="mcp"),
+        Route(f"{PREFIX}/export", partial(export_lines, service), name="export"),
+        Route(f"{PREFIX}/import", partial(import_lines, service), methods=["POST"], name="import"),
         *(
             Route(f"{PREFIX}{each.path}", partial(_call, service, each), methods=[each.verb], name=each.id)
             for each in OPERATIONS.values()
@@ -247,6 +260,8 @@ def _answer(service: Service, operation: Operation, request: Request, body: byte
     namespace = in_path.pop("namespace", None) or request.query_params.get("namespace") or caller.namespace
     caller.check(operation.scope, in_path["name"] if operation.id == "forget_namespace" else namespace)
     arguments = _arguments(operation, request, in_path, body)
+    if operation.id == "list_namespaces" and caller.namespaces is not None:
+        return _json({"namespaces": sorted(caller.namespaces)}, operation)
     with service.engines.use(namespace) as engine:
         key = request.headers.get("idempotency-key") if operation.is_writing else None
         if key is None:

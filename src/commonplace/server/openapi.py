@@ -15,6 +15,8 @@ _DESCRIPTION: Final = """A memory engine for AI agents. Each operation is a call
 Send `Authorization: Bearer TOKEN`, and `Content-Type: application/json` with every POST and PATCH. `namespace` chooses
 one of the token's namespaces. An `Idempotency-Key` makes it safe to send a write again: within a day the first answer
 comes back. Errors are problem documents (RFC 9457) whose `type` is `urn:commonplace:problem:NAME`."""
+LINES_TYPE: Final = "application/x-ndjson"
+_NAMESPACE: Final = {"name": "namespace", "in": "query", "required": False, "schema": {"type": "string"}}
 _REFERENCE: Final = {"$ref": "#/components/responses/Problem"}
 _STATUSES: Final = ("400", "401", "403", "404", "409", "413", "415", "422", "429", "500", "503")
 
@@ -25,6 +27,8 @@ def document() -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS.values():
         paths.setdefault(f"/v1{operation.path}", {})[operation.verb.lower()] = _operation(operation)
+    paths["/v1/export"] = {"get": _export()}
+    paths["/v1/import"] = {"post": _import()}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -46,6 +50,46 @@ def document() -> dict[str, Any]:
                 }
             },
             "schemas": {"Problem": _problem()},
+        },
+    }
+
+
+def _export() -> dict[str, Any]:
+    kinds = {
+        "name": "kinds",
+        "in": "query",
+        "required": False,
+        "schema": {"type": "array", "items": {"type": "string"}},
+    }
+    return {
+        "operationId": "export",
+        "tags": ["Store"],
+        "summary": "Stream what a namespace holds as JSON lines, from one state of the store.",
+        "description": "Scope: `read`.",
+        "parameters": [kinds, _NAMESPACE],
+        "responses": {
+            "200": {"description": "Done.", "content": {LINES_TYPE: {"schema": {"type": "string"}}}},
+            **dict.fromkeys(_STATUSES, _REFERENCE),
+        },
+    }
+
+
+def _import() -> dict[str, Any]:
+    texts = {"format": {"type": "string"}, "on_conflict": {"type": "string", "enum": ["refuse", "skip", "replace"]}}
+    flags = {name: {"type": "boolean"} for name in ("dry_run", "skip_problems")}
+    found = [
+        {"name": name, "in": "query", "required": False, "schema": one} for name, one in {**texts, **flags}.items()
+    ]
+    return {
+        "operationId": "import",
+        "tags": ["Store"],
+        "summary": "Take in an export or a file of another system; all is checked before anything is written.",
+        "description": "Scope: `write`.",
+        "parameters": [*found, _NAMESPACE],
+        "requestBody": {"required": True, "content": {LINES_TYPE: {"schema": {"type": "string"}}}},
+        "responses": {
+            "200": {"description": "Done.", "content": {"application/json": {"schema": {"type": "object"}}}},
+            **dict.fromkeys(_STATUSES, _REFERENCE),
         },
     }
 

@@ -362,6 +362,11 @@ def search_vector_store(engine: Engine, query: str, max_num_results: int = 10) -
     }
 
 
+def list_namespaces(engine: Engine) -> dict[str, Any]:
+    """Return the namespaces that the token sees; without tokens those that there are."""
+    return {"namespaces": engine.namespaces()}
+
+
 def issues(
     engine: Engine, agent: str | None = None, status: str | None = "open", urgency: str | None = None
 ) -> dict[str, Any]:
@@ -457,6 +462,7 @@ _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
         ("forget", "POST", "/forget", "forget", forget),
         ("list_receipts", "GET", "/receipts", "read", "receipts"),
         ("gc", "POST", "/gc", "forget", "gc"),
+        ("list_namespaces", "GET", "/namespaces", "read", list_namespaces),
         ("forget_namespace", "DELETE", "/namespaces/{name}", "admin", "forget_namespace"),
         ("index_status", "GET", "/index", "read", "index_status"),
         ("index", "POST", "/index", "admin", "index", {"watch": False}),
