@@ -393,7 +393,7 @@ class TestATransformerThatIsNotWhole:
             assert not book.doctor().findings
         return path
 
-    @pytest.mark.parametrize(("damage", "told"), [("missing", "cannot be read"), ("cut short", "bytes, expected")])
+    @pytest.mark.parametrize(("damage", "told"), [("missing", "is missing"), ("cut short", "bytes, expected")])
     def test_a_store_goes_on_by_words_and_says_so(self, damage: str, told: str, place: Path, filled: Path) -> None:
         weights = place / WEIGHTS
         if damage == "missing":
