@@ -56,7 +56,7 @@ PARTS: Final = {
     "neighbours": (("commonplace.search.retrieve", "Searcher._with_neighbours"),),
     "fusion": (("commonplace.search.retrieve", "order"),),
     "selection": (("commonplace.search.retrieve", "select"),),
-    "texts of the hits": (("commonplace.search.hits", "read"),),
+    "texts of the hits": (("commonplace.search.hits", "_Held.__init__"),),
     "look for secrets": (("commonplace.search.hits", "without_secrets"),),
 }
 """What is timed under each name: a module, and a function of it as its caller finds it."""
