@@ -29,9 +29,9 @@ T = TypeVar("T")
 _INT64: Final = 2**63
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Form(Generic[T]):
-    """How the records of one class stand in their table.
+    """How the records of one class stand in their table. One is itself alone, so that what is kept of it is found fast.
 
     Attributes:
         columns: those that hold the record's fields, in the order of the fields.

@@ -41,7 +41,7 @@ _TEXTS: Final = _NAMES | _CLEANED | {"word", "digest"}
 _LISTS: Final = frozenset({"ids", "labels", "texts", "times"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Column:
     """A column.
 
@@ -80,7 +80,7 @@ class Column:
         return self.role in _LISTS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """A table.
 

@@ -7,7 +7,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
@@ -424,7 +424,17 @@ class Change:
         add_rows(db, SCHEMA["file_stamps"], self._stamps)
         deleted = [{"change": self.number, "number": number} for number in self._deleted]
         add_rows(db, SCHEMA["deletions"], deleted)
-        db.executemany(_COUNT, [{"namespace": key[0], "kind": key[1], **asdict(t)} for key, t in self._tallies.items()])
+        counts = [
+            {
+                "namespace": key[0],
+                "kind": key[1],
+                "owners": t.owners,
+                "passages": t.passages,
+                "text_bytes": t.text_bytes,
+            }
+            for key, t in self._tallies.items()
+        ]
+        db.executemany(_COUNT, counts)
         for collected in (self._passages, self._vectors, self._tags, self._stamps, self._deleted, self._tallies):
             collected.clear()
 
