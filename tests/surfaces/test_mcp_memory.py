@@ -135,7 +135,7 @@ def test_one_endless_line_is_cut_to_the_budget(agent: Agent) -> None:
     assert told["cut"] is True
     assert told["text"].endswith("…")
     assert len(told["text"]) > 1_000
-    assert "Line 1 is longer than an answer may be" in agent.text("memory_get", path=f"memory:{id_}")
+    assert "Line 1 was cut at the token limit." in agent.text("memory_get", path=f"memory:{id_}")
 
 
 def test_many_long_results_are_cut_from_the_least(agent: Agent) -> None:

@@ -41,7 +41,7 @@ def health_page(health: Mapping[str, Any], texts: Mapping[str, str], at: str) ->
     """
     title = f"Memories of {_text(health['namespace'])}"
     count, archived = health["memories"], health["statuses"].get("archived", 0)
-    apart = f", and {archived:,} archived, counted apart" if archived else ""
+    apart = f", and {archived:,} archived (not counted)" if archived else ""
     parts = [
         f"<h1>{title}</h1>\n<p>{count:,} {'memory' if count == 1 else 'memories'}{apart}, examined {_text(at)}</p>\n",
         _bars("Tiers", health["tiers"]),
