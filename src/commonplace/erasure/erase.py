@@ -84,7 +84,7 @@ def forget(
         plan = planned()
         if wanted.archived_by is not None and plan.chosen.is_empty:
             return ForgetReceipt(namespace, place.clock(), counts=plan.counts(), verified=True)
-        cleared = clear_logs(place, plan.needles)
+        cleared = clear_logs(place, plan.patterns)
         id_, at = str(uuid4()), place.clock()
         with place.store.change_memories(namespace) as change:
             if place.store.change() != plan.change:
@@ -98,7 +98,7 @@ def forget(
             if plan.chosen.parts.ids:
                 # What goes with them is known only now, and a run that is killed later cannot know it any more.
                 plan = replace(plan, gone=erase_parts(place.store, change, _ground(place), plan.chosen.parts))
-                cleared += clear_logs(place, plan.gone.traces.needles)
+                cleared += clear_logs(place, plan.gone.traces.patterns)
                 if place.untell is not None:
                     for id_, group in plan.gone.told:
                         place.untell(change, id_, group)
@@ -137,7 +137,7 @@ def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = F
     with FileLock(place.directory / LOCK).hold(_LOCK_WAIT_S):
         finish_held(place)
         plan = planned()
-        cleared = clear_logs(place, plan.needles)
+        cleared = clear_logs(place, plan.patterns)
         id_, at = str(uuid4()), place.clock()
         # Before the groups and episodes that were told are gone here, too.
         receipt = replace(_left(place, _begun(place, namespace, plan, id_, at), plan), ids=())
@@ -182,7 +182,7 @@ def _rehearsed(place: ErasureRuntime, namespace: str, plan: Plan, in_process: in
     if plan.chosen.parts.ids:
         plan = replace(plan, gone=rehearse(place.store, namespace, partial(_ground, place), plan.chosen.parts))
     receipt = _begun(place, namespace, plan, "", place.clock())
-    lines = clear_logs(place, plan.needles, dry_run=True)
+    lines = clear_logs(place, plan.patterns, dry_run=True)
     notes = len(vault_notes(place, namespace, plan.chosen.memories, plan.vault_paths))
     return replace(receipt, dry_run=True, counts={**_more(receipt, lines, in_process), "vault_notes": notes})
 

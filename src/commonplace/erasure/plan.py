@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from commonplace.erasure.scan import TOKENS, VECTOR, Collector, Needles
+from commonplace.erasure.scan import TOKENS, VECTOR, Collector, Patterns
 from commonplace.erasure.select import Chosen, Parts
 from commonplace.graph.episodes import take_out
 from commonplace.graph.fact_keys import FactKeys, facts_of
@@ -40,7 +40,7 @@ class Traces:
         too_short: how many of its texts are too short to be looked for.
     """
 
-    needles: Needles = field(default_factory=lambda: Needles({}))
+    patterns: Patterns = field(default_factory=lambda: Patterns({}))
     terms: tuple[str, ...] = ()
     vectors: tuple[bytes, ...] = ()
     too_short: int = 0
@@ -92,9 +92,9 @@ class Plan:
         return tuple(dict.fromkeys((*self.chosen.ids, *self.gone.parts.ids)))
 
     @property
-    def needles(self) -> Needles:
+    def patterns(self) -> Patterns:
         """Everything that is looked for."""
-        return self.traces.needles.with_others(self.gone.traces.needles)
+        return self.traces.patterns.with_others(self.gone.traces.patterns)
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -298,7 +298,7 @@ def _vectors(store: Store, namespace: str, passages: Sequence[int], collector: C
 
 
 def _traces(collector: Collector, vectors: Sequence[bytes]) -> Traces:
-    return Traces(collector.needles(), tuple(sorted(collector.terms)), tuple(vectors), collector.too_short)
+    return Traces(collector.patterns(), tuple(sorted(collector.terms)), tuple(vectors), collector.too_short)
 
 
 def _looked_at(graph: GraphChange, ground: GraphRuntime, chosen: Parts) -> Parts:

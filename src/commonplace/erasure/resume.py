@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from commonplace.erasure.receipt import RECEIPT, STORE_SPACE, UNPROVED, ForgetReceipt, receipt_of
-from commonplace.erasure.scan import CONTENT, DIGEST, ID, MIN_PART_LENGTH, Needles
+from commonplace.erasure.scan import CONTENT, DIGEST, ID, MIN_PART_LENGTH, Patterns
 from commonplace.errors import CommonplaceError, StoreError
 from commonplace.formats.vault import memory_id_of
 from commonplace.ingest.projection import bring_up_to_date
@@ -341,7 +341,7 @@ def vault_notes(place: ErasureRuntime, namespace: str, ids: Sequence[str], paths
     return notes_of(place.directory, own, paths)
 
 
-def clear_logs(place: ErasureRuntime, needles: Needles, *, dry_run: bool = False) -> int:
+def clear_logs(place: ErasureRuntime, patterns: Patterns, *, dry_run: bool = False) -> int:
     """Blank the log lines that quote what goes, or name it by id or hash; return how many there are.
 
     This comes before anything is erased: a run that is killed later cannot know any more what to look for.
@@ -349,17 +349,17 @@ def clear_logs(place: ErasureRuntime, needles: Needles, *, dry_run: bool = False
     Raises:
         StoreError: a log cannot be read or written.
     """
-    quoting = needles.of_kinds(CONTENT, DIGEST, ID, shortest=MIN_PART_LENGTH)
+    quoting = patterns.of_kinds(CONTENT, DIGEST, ID, shortest=MIN_PART_LENGTH)
     return blank(place, quoting, dry_run=dry_run)
 
 
-def blank(place: ErasureRuntime, needles: Needles, *, dry_run: bool = False) -> int:
+def blank(place: ErasureRuntime, patterns: Patterns, *, dry_run: bool = False) -> int:
     """Blank the log lines that hold a pattern; return how many there are."""
 
     def places(data: bytes) -> list[int]:
-        return [offset for offset, _ in needles.places(data)]
+        return [offset for offset, _ in patterns.places(data)]
 
-    return _blank_lines(place, places, dry_run=dry_run) if len(needles) else 0
+    return _blank_lines(place, places, dry_run=dry_run) if len(patterns) else 0
 
 
 def _blank_lines(place: ErasureRuntime, places: Callable[[bytes], list[int]], *, dry_run: bool = False) -> int:

@@ -34,7 +34,7 @@ DIGEST: Final = "a checksum of it"
 ID: Final = "its id"
 
 MIN_LENGTH: Final = 8
-"""Bytes of the shortest needle; shorter ones stand in every large file by chance."""
+"""Bytes of the shortest pattern; shorter ones stand in every large file by chance."""
 MIN_PART_LENGTH: Final = 12
 """Bytes of the shortest line or sentence that is looked for by itself."""
 PIECE: Final = 48
@@ -44,7 +44,7 @@ _MIN_VALUES = 5
 
 _PARTS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+|(?<=[.!?。！？])\s+")
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_SLOTS_PER_NEEDLE = 64
+_SLOTS_PER_PATTERN = 64
 _MIN_BITS, _MAX_BITS = 16, 24
 
 
@@ -85,12 +85,7 @@ _SHORT_TEXTS: Final = frozenset({"name", "source_description"})
 
 
 class Collector:
-    """Collects what betrays some texts; of two kinds of the same bytes the first counts.
-
-    Attributes:
-        terms: the words under which the index has the texts.
-        too_short: how many texts are too short to be looked for.
-    """
+    """Collects what betrays some texts; of two kinds of the same bytes the first counts. `terms` are its words."""
 
     def __init__(self) -> None:
         self._kinds: dict[bytes, str] = {}
@@ -159,36 +154,36 @@ class Collector:
         for form in forms(id_):
             self._add(form, ID)
 
-    def needles(self) -> Needles:
+    def patterns(self) -> Patterns:
         """Return what was collected."""
-        return Needles(self._kinds)
+        return Patterns(self._kinds)
 
     def _add_forms(self, text: str, kind: str) -> None:
         for form in forms(text):
             for piece in _pieces(form):
                 self._add(piece, kind)
 
-    def _add(self, needle: bytes, kind: str) -> None:
-        if len(needle) >= MIN_LENGTH:
-            self._kinds.setdefault(needle, kind)
+    def _add(self, pattern: bytes, kind: str) -> None:
+        if len(pattern) >= MIN_LENGTH:
+            self._kinds.setdefault(pattern, kind)
 
 
-class Needles:
-    """A set of needles that is looked for in one pass, however many there are.
+class Patterns:
+    """A set of patterns that is looked for in one pass, however many there are.
 
-    Each needle has an anchor, the eight bytes in its middle. A table tells of every eight bytes of the data whether
-    they may be an anchor; only where they are one is the needle itself compared.
+    Each pattern has an anchor, the eight bytes in its middle. A table tells of every eight bytes of the data whether
+    they may be an anchor; only where they are one is the pattern itself compared.
     """
 
     def __init__(self, kinds: Mapping[bytes, str]) -> None:
         self._kinds = dict(kinds)
         lengths: defaultdict[int, set[int]] = defaultdict(set)
-        for needle in self._kinds:
-            begin = _anchor(len(needle))
-            lengths[int.from_bytes(needle[begin : begin + 8], "little")].add(len(needle))
+        for pattern in self._kinds:
+            begin = _anchor(len(pattern))
+            lengths[int.from_bytes(pattern[begin : begin + 8], "little")].add(len(pattern))
         self._lengths = {anchor: tuple(sorted(each)) for anchor, each in lengths.items()}
         self._anchors = np.array(sorted(self._lengths), dtype=np.uint64)
-        bits = min(_MAX_BITS, max(_MIN_BITS, (len(self._anchors) * _SLOTS_PER_NEEDLE).bit_length()))
+        bits = min(_MAX_BITS, max(_MIN_BITS, (len(self._anchors) * _SLOTS_PER_PATTERN).bit_length()))
         self._shift = np.uint64(64 - bits)
         self._table = np.zeros(1 << bits, dtype=np.bool_)
         self._table[(self._anchors * _MULTIPLIER) >> self._shift] = True
@@ -200,24 +195,24 @@ class Needles:
     def __iter__(self) -> Iterator[bytes]:
         return iter(self._kinds)
 
-    def kind(self, needle: bytes) -> str:
-        """Return what a needle is of what was forgotten."""
-        return self._kinds[needle]
+    def kind(self, pattern: bytes) -> str:
+        """Return what a pattern is of what was forgotten."""
+        return self._kinds[pattern]
 
-    def only(self, wanted: Iterable[bytes]) -> Needles:
+    def only(self, wanted: Iterable[bytes]) -> Patterns:
         """Return some of them."""
-        return Needles({needle: self._kinds[needle] for needle in wanted})
+        return Patterns({pattern: self._kinds[pattern] for pattern in wanted})
 
-    def with_others(self, others: Needles) -> Needles:
+    def with_others(self, others: Patterns) -> Patterns:
         """Return these and others; of two kinds of the same bytes the first counts."""
-        return Needles({**others._kinds, **self._kinds}) if len(others) else self
+        return Patterns({**others._kinds, **self._kinds}) if len(others) else self
 
-    def of_kinds(self, *kinds: str, shortest: int = MIN_LENGTH) -> Needles:
+    def of_kinds(self, *kinds: str, shortest: int = MIN_LENGTH) -> Patterns:
         """Return those of some kinds that have at least so many bytes."""
-        return Needles({each: kind for each, kind in self._kinds.items() if kind in kinds and len(each) >= shortest})
+        return Patterns({each: kind for each, kind in self._kinds.items() if kind in kinds and len(each) >= shortest})
 
     def places(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        """Yield (offset, needle) for everything that stands in the data, in no order."""
+        """Yield (offset, pattern) for everything that stands in the data, in no order."""
         if not self._kinds:
             return
         for begin in range(min(8, max(0, len(data) - 7))):
@@ -226,13 +221,13 @@ class Needles:
                 middle = begin + 8 * place
                 for length in self._lengths[anchor]:
                     start = middle - _anchor(length)
-                    needle = data[start : start + length] if start >= 0 else b""
-                    if needle in self._kinds:
-                        yield start, needle
+                    pattern = data[start : start + length] if start >= 0 else b""
+                    if pattern in self._kinds:
+                        yield start, pattern
 
     def found(self, data: bytes) -> set[bytes]:
-        """Return the needles that stand in the data."""
-        return {needle for _, needle in self.places(data)}
+        """Return the patterns that stand in the data."""
+        return {pattern for _, pattern in self.places(data)}
 
     def _anchored(self, windows: NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
         """Yield (place, anchor) of the windows that are anchors."""
@@ -244,7 +239,7 @@ class Needles:
 
 
 def _anchor(length: int) -> int:
-    """Return where the anchor of a needle begins: in its middle, since many texts begin with the same words."""
+    """Return where the anchor of a pattern begins: in its middle, since many texts begin with the same words."""
     return (length - 8) // 2
 
 
@@ -263,7 +258,7 @@ class Scan:
 
     Attributes:
         sizes: bytes that were read, by file.
-        hits: the needles that a file holds; files without any are absent.
+        hits: the patterns that a file holds; files without any are absent.
         unread: (file, why) of files that nobody can tell anything about.
     """
 
@@ -272,7 +267,7 @@ class Scan:
     unread: list[tuple[str, str]] = field(default_factory=list)
 
     def all_hits(self) -> set[bytes]:
-        """Return the needles that any file holds."""
+        """Return the patterns that any file holds."""
         return set().union(*self.hits.values())
 
 
@@ -295,23 +290,19 @@ def files_below(directory: Path) -> list[str]:
 def scan(
     directory: Path,
     names: Iterable[str],
-    needles: Needles,
+    patterns: Patterns,
     *,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Scan:
-    """Look for needles in files; one that vanishes meanwhile holds nothing any more.
-
-    Args:
-        progress: called with how many files were looked through, and of how many.
-    """
+    """Look for patterns in files; one that vanishes meanwhile holds nothing any more. `progress` is told of files."""
     result, listed = Scan(), list(names)
     for done, name in enumerate(listed):
         progress(done, len(listed))
         size, hits = 0, set[bytes]()
         try:
-            for block, fresh in _blocks(directory / name, max(0, needles.longest - 1)):
+            for block, fresh in _blocks(directory / name, max(0, patterns.longest - 1)):
                 size += fresh
-                hits |= needles.found(block)
+                hits |= patterns.found(block)
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -325,7 +316,7 @@ def scan(
 
 
 def _blocks(path: Path, overlap: int) -> Iterator[tuple[bytes, int]]:
-    """Yield (block, how much of it is new): each begins with the end of the last, so that no needle is cut in two."""
+    """Yield (block, how much of it is new): each begins with the end of the last, so that no pattern is cut in two."""
     kept = b""
     for block in file_blocks(path, _BLOCK):
         yield kept + block, len(block)

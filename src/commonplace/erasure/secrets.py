@@ -39,7 +39,7 @@ from commonplace.erasure.resume import (
     settle,
     take,
 )
-from commonplace.erasure.scan import Collector, Needles, files_below, scan
+from commonplace.erasure.scan import Collector, Patterns, files_below, scan
 from commonplace.erasure.verify import still_stored
 from commonplace.errors import CommonplaceError, EmbedderMismatchError, StoreBusyError, StoreError
 from commonplace.files import sync
@@ -83,18 +83,18 @@ class Known:
 
     def __init__(self, kinds: Mapping[str, str]) -> None:
         telling = {value: kind for value, kind in kinds.items() if is_disordered(value)}
-        self._needles = Needles({value.encode("utf-8", "surrogatepass"): kind for value, kind in telling.items()})
+        self._patterns = Patterns({value.encode("utf-8", "surrogatepass"): kind for value, kind in telling.items()})
 
     def find(self, text: str) -> Iterator[Secret]:
         """Yield where they stand, in no order, some perhaps in others; a part of a longer word is none of them."""
-        if not len(self._needles):
+        if not len(self._patterns):
             return
         data = text.encode("utf-8", "surrogatepass")
-        for offset, needle in self._needles.places(data):
+        for offset, pattern in self._patterns.places(data):
             start = len(data[:offset].decode("utf-8", "surrogatepass"))
-            end = start + len(needle.decode("utf-8", "surrogatepass"))
+            end = start + len(pattern.decode("utf-8", "surrogatepass"))
             if not (_is_word(text[start - 1 : start]) or _is_word(text[end : end + 1])):
-                yield Secret(self._needles.kind(needle), start, end)
+                yield Secret(self._patterns.kind(pattern), start, end)
 
 
 NOTHING = Known({})
@@ -200,7 +200,7 @@ class Cleaner:
         return texts
 
 
-def needles_of(found: Iterable[str]) -> Needles:
+def patterns_of(found: Iterable[str]) -> Patterns:
     """Return what betrays secrets, or parts of them, in a file; those under eight bytes cannot be looked for."""
     collector = Collector()
     for secret in found:
@@ -209,7 +209,7 @@ def needles_of(found: Iterable[str]) -> Needles:
         for line in [line for line in lines if is_disordered(line)] if len(lines) > 1 else lines:
             collector.add_content(line)
         collector.add_digest(query_hash(secret))
-    return collector.needles()
+    return collector.patterns()
 
 
 def _is_word(character: str) -> bool:
@@ -717,9 +717,9 @@ class Secrets:
             found.add(cleaner, Holder(f"the {'log' if is_log else 'page'} {Cleaner(known).text(name)}"))
 
     def _mend(self, found: Found, known: Known, begun: Pending | None) -> list[Finding]:
-        place, needles = self._place, needles_of({*found.secrets, *found.parts})
+        place, patterns = self._place, patterns_of({*found.secrets, *found.parts})
         # Before anything is replaced: a run that is killed later cannot know any more what to look for.
-        self._clear_logs(needles)
+        self._clear_logs(patterns)
         pending = begun or Pending(str(uuid4()), place.clock(), STORE_SPACE, (INDEX, GENERATIONS, DATABASE, DRAFTS))
         receipt = ForgetReceipt(STORE_SPACE, pending.at, pending.id, counts={"secrets": len(found.secrets)})
         with self._store.change_memories(STORE_SPACE) as change:
@@ -728,10 +728,10 @@ class Secrets:
         problems = self._replace(found, known)
         waiting = take(place, pending, {}, thorough=True)
         place.forget_caches()
-        self._clear_logs(needles)
+        self._clear_logs(patterns)
         still = Found(named=found.named)
         self._look_at_files(still, known)
-        left = list(self._left(found, needles, waiting))
+        left = list(self._left(found, patterns, waiting))
         settle(place, receipt, replace(pending, is_proved=True, is_clean=not left), waiting)
         if begun is not None:
             problems.append(Finding("an earlier run was ended before it had replaced all", _CHANGE, mended=True))
@@ -777,7 +777,7 @@ class Secrets:
                 problems.append(Finding.of(error))
         return problems
 
-    def _clear_logs(self, needles: Needles) -> None:
+    def _clear_logs(self, patterns: Patterns) -> None:
         """Blank the lines of logs that hold a secret, one of these or any other.
 
         Raises:
@@ -785,7 +785,7 @@ class Secrets:
         """
 
         def places(data: bytes) -> Iterator[int]:
-            yield from (offset for offset, _ in needles.places(data))
+            yield from (offset for offset, _ in patterns.places(data))
             offset = 0
             for line in data.splitlines(keepends=True):
                 if find_secrets(_text(line)):
@@ -797,12 +797,12 @@ class Secrets:
         except OSError as error:
             raise _unwritten(self._directory / LOGS, error) from error
 
-    def _left(self, found: Found, needles: Needles, waiting: Sequence[Waiting]) -> Iterator[Finding]:
+    def _left(self, found: Found, patterns: Patterns, waiting: Sequence[Waiting]) -> Iterator[Finding]:
         """Yield what holds one of the secrets still; what waits is told of as what was forgotten and waits."""
         directory = self._directory
-        scanned = scan(directory, files_below(directory), needles)
+        scanned = scan(directory, files_below(directory), patterns)
         hits = scanned.all_hits()
-        stored = still_stored(self._store, needles.only(hits)) if hits else set()
+        stored = still_stored(self._store, patterns.only(hits)) if hits else set()
         passed = {directory / note.id for note in self._store.notes(None, BACKUP)}
         waits = tuple(each.files for each in waiting)
         for name, held in sorted(scanned.hits.items()):

@@ -25,7 +25,7 @@ from commonplace.erasure.resume import (
     blank,
     blank_questions,
 )
-from commonplace.erasure.scan import ID, LABEL, Needles, Scan, files_below, forms, scan, texts_in
+from commonplace.erasure.scan import ID, LABEL, Patterns, Scan, files_below, forms, scan, texts_in
 from commonplace.errors import StoreError
 from commonplace.formats.journal import LONG_TERM_PAGE, SECTIONS, Entry
 from commonplace.formats.journal_edit import conflict_copy
@@ -66,18 +66,18 @@ class Proof:
 def prove(place: ErasureRuntime, namespace: str, plan: Plan, *, is_compact: bool) -> Proof:
     """Look through everything once, mend what can be mended, and look there again.
 
-    A needle that also stands in what the store still holds is no trace. One that is left in the database file, where
+    A pattern that also stands in what the store still holds is no trace. One that is left in the database file, where
     overwriting on deletion was not enough, is gone when the file was written anew. What cannot be written stays found.
 
     Args:
         is_compact: the database's log was emptied; where it could not be, what it holds is no surprise.
     """
     database = _database_files(place)
-    scanned = _scan(place, files_below(place.directory), plan.needles, database)
+    scanned = _scan(place, files_below(place.directory), plan.patterns, database)
     hits = scanned.all_hits()
-    remaining = still_stored(place.store, plan.needles.only(hits)) if hits else set()
+    remaining = still_stored(place.store, plan.patterns.only(hits)) if hits else set()
     left, blanked = _without(scanned, remaining), 0
-    wanted = plan.needles.only(set().union(*left.values()))
+    wanted = plan.patterns.only(set().union(*left.values()))
     mendable = {name for name in left if name.startswith(f"{LOGS}/") or (is_compact and name in database)}
     if any(name.startswith(f"{LOGS}/") for name in mendable):
         with suppress(StoreError):
@@ -89,7 +89,9 @@ def prove(place: ErasureRuntime, namespace: str, plan: Plan, *, is_compact: bool
         rescanned = _scan(place, sorted(mendable), wanted, database)
         left = {name: each for name, each in left.items() if name not in mendable} | _without(rescanned, remaining)
     found = [
-        (name, what) for name, hits in sorted(left.items()) for what in sorted({plan.needles.kind(hit) for hit in hits})
+        (name, what)
+        for name, hits in sorted(left.items())
+        for what in sorted({plan.patterns.kind(hit) for hit in hits})
     ]
     found += scanned.unread
     try:
@@ -101,15 +103,15 @@ def prove(place: ErasureRuntime, namespace: str, plan: Plan, *, is_compact: bool
     return Proof(tuple(sorted(scanned.sizes.items())), tuple(found), len(hits & remaining), blanked)
 
 
-def _scan(place: ErasureRuntime, names: Sequence[str], needles: Needles, database: set[str]) -> Scan:
+def _scan(place: ErasureRuntime, names: Sequence[str], patterns: Patterns, database: set[str]) -> Scan:
     def tell(done: int, total: int) -> None:
         if place.progress is not None:
             place.progress("looking for what was forgotten", done, total)
 
-    scanned = scan(place.directory, names, needles, progress=tell)
+    scanned = scan(place.directory, names, patterns, progress=tell)
     for name in database & scanned.hits.keys():
         # The receipt, which stands in the database, names the ids.
-        scanned.hits[name] = {hit for hit in scanned.hits[name] if needles.kind(hit) != ID}
+        scanned.hits[name] = {hit for hit in scanned.hits[name] if patterns.kind(hit) != ID}
     scanned.hits = {name: hits for name, hits in scanned.hits.items() if hits}
     return scanned
 
@@ -219,21 +221,21 @@ def _files_of_a_store(directory: Path) -> list[bytes]:
     return [path.read_bytes() for path in directory.rglob("*") if path.is_file()]
 
 
-def still_stored(store: Store, needles: Needles) -> set[bytes]:
-    """Return the needles that stand in a text, vector or list of token ids that any namespace still holds.
+def still_stored(store: Store, patterns: Patterns) -> set[bytes]:
+    """Return the patterns that stand in a text, vector or list of token ids that any namespace still holds.
 
     Or in the files of any store whatever it holds, or in the name of a namespace that a receipt is of. Names also where
     the store tells of itself: a tag may be the same word as the id, page or path that a receipt gives.
     """
     found: set[bytes] = set()
     for batch in _batches(_held(store)):
-        found |= needles.found(batch)
-        if len(found) == len(needles):
+        found |= patterns.found(batch)
+        if len(found) == len(patterns):
             break
-    if len(found) < len(needles):
-        found |= needles.found(own_words())
-        found |= needles.found(b"\0\0".join(_namespaces_of_receipts(store)))
-        found |= needles.of_kinds(LABEL).found(b"\0\0".join(_noted(store)))
+    if len(found) < len(patterns):
+        found |= patterns.found(own_words())
+        found |= patterns.found(b"\0\0".join(_namespaces_of_receipts(store)))
+        found |= patterns.of_kinds(LABEL).found(b"\0\0".join(_noted(store)))
     return found
 
 
@@ -266,7 +268,7 @@ def _forms(texts: Iterable[str]) -> Iterator[bytes]:
 
 
 def _batches(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield what is to be looked through in large blocks; no needle reaches over a border, for it holds no NUL run."""
+    """Yield what is to be looked through in large blocks; no pattern reaches over a border, for it holds no NUL run."""
     batch, size = [], 0
     for piece in pieces:
         batch.append(piece)

@@ -65,8 +65,11 @@ def in_graph(book: Engine) -> tuple[set[str], set[str], set[str]]:
 
 
 class TestWhatIsLeft:
-    def test_no_file_of_the_store_holds_the_words_afterwards(self, book: Engine, clock: Clock) -> None:
+    def test_no_file_of_the_store_holds_the_words_afterwards(
+        self, book: Engine, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Every version, live, replaced or archived; in the database, its log, the index, logs; in any form."""
+        monkeypatch.setattr("commonplace.journal.sync.FLUSH_AFTER_S", 600.0)  # no page comes in between
         memory = book.remember(SECRET, tags=["quillfeather"], metadata={"who": "Ms Abernathy"})
         clock.move(days=1)
         book.update(memory.id, content=SECRET.replace("ninth", "tenth"))

@@ -1,4 +1,4 @@
-"""Needles: in which forms a text is looked for, and that one pass finds them all and nothing else."""
+"""Patterns: in which forms a text is looked for, and that one pass finds them all and nothing else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from commonplace.erasure.scan import (
     PIECE,
     VECTOR,
     Collector,
-    Needles,
+    Patterns,
     files_below,
     scan,
 )
@@ -24,11 +24,11 @@ from commonplace.erasure.scan import (
 UUID = "0b8ff5a4-6a4d-4c5e-9d3c-0123456789ab"
 
 
-def collected(*texts: str) -> Needles:
+def collected(*texts: str) -> Patterns:
     collector = Collector()
     for text in texts:
         collector.add_content(text)
-    return collector.needles()
+    return collector.patterns()
 
 
 def test_a_text_is_looked_for_as_a_whole_by_line_and_by_sentence() -> None:
@@ -58,10 +58,10 @@ def test_a_text_is_looked_for_as_json_escapes_it() -> None:
 def test_a_long_text_is_looked_for_in_pieces_that_cover_it() -> None:
     """What is left of it may begin anywhere: any stretch of two pieces' length holds one whole piece."""
     text = "".join(random.Random(1).choices("abcdefgh ", k=1000)).replace("  ", "a ").strip()
-    needles = collected(text)
-    assert max(map(len, needles)) == PIECE
+    patterns = collected(text)
+    assert max(map(len, patterns)) == PIECE
     for begin in range(0, len(text) - 2 * PIECE, 7):
-        assert needles.found(text[begin : begin + 2 * PIECE].encode())
+        assert patterns.found(text[begin : begin + 2 * PIECE].encode())
 
 
 def test_a_text_that_stands_everywhere_by_chance_is_not_looked_for() -> None:
@@ -70,7 +70,7 @@ def test_a_text_that_stands_everywhere_by_chance_is_not_looked_for() -> None:
     collector.add_content("yes")
     collector.add_label("a b")
     collector.add_array(bytes(256), VECTOR)
-    assert (len(collector.needles()), collector.too_short) == (0, 1)
+    assert (len(collector.patterns()), collector.too_short) == (0, 1)
 
 
 def test_an_id_is_looked_for_as_text_and_as_the_database_packs_it() -> None:
@@ -78,8 +78,8 @@ def test_an_id_is_looked_for_as_text_and_as_the_database_packs_it() -> None:
     collector = Collector()
     collector.add_id(UUID)
     collector.add_digest("ab" * 32)
-    needles = collector.needles()
-    kinds = {each: needles.kind(each) for each in needles}
+    patterns = collector.patterns()
+    kinds = {each: patterns.kind(each) for each in patterns}
     assert kinds == {UUID.encode(): ID, b"ab" * 32: DIGEST}
 
 
@@ -88,9 +88,9 @@ def test_the_same_bytes_have_the_kind_that_came_first() -> None:
     collector = Collector()
     collector.add_content("release notes")
     collector.add_label("release notes")
-    assert collector.needles().kind(b"release notes") == CONTENT
-    assert len(collector.needles().of_kinds(LABEL)) == 0
-    assert len(collector.needles().of_kinds(CONTENT, shortest=14)) == 0
+    assert collector.patterns().kind(b"release notes") == CONTENT
+    assert len(collector.patterns().of_kinds(LABEL)) == 0
+    assert len(collector.patterns().of_kinds(CONTENT, shortest=14)) == 0
 
 
 @given(
@@ -105,26 +105,26 @@ def test_all_that_stands_in_the_data_is_found_and_nothing_else(
     for each in wanted[::2]:
         place = chance.randint(0, len(data))
         data = data[:place] + each + data[place:]
-    needles = Needles(dict.fromkeys(wanted, CONTENT))
-    assert needles.found(data) == {each for each in wanted if each in data}
-    assert all(data[place : place + len(each)] == each for place, each in needles.places(data))
+    patterns = Patterns(dict.fromkeys(wanted, CONTENT))
+    assert patterns.found(data) == {each for each in wanted if each in data}
+    assert all(data[place : place + len(each)] == each for place, each in patterns.places(data))
 
 
 def test_files_of_any_size_are_looked_through_and_links_are_not_followed(tmp_path: Path) -> None:
-    """A needle may lie across the blocks in which a file is read; what a link leads to is not of the store."""
-    needles = collected("We keep the spare key under the third stone")
-    needle = b"We keep the spare key under the third stone"
+    """A pattern may lie across the blocks in which a file is read; what a link leads to is not of the store."""
+    patterns = collected("We keep the spare key under the third stone")
+    pattern = b"We keep the spare key under the third stone"
     outside, inside = tmp_path / "outside", tmp_path / "store"
     (inside / "deep").mkdir(parents=True)
-    outside.write_bytes(needle)
+    outside.write_bytes(pattern)
     (inside / "link").symlink_to(outside)
-    (inside / "deep" / "large").write_bytes(bytes((1 << 23) - 20) + needle + b"x" * 100)
+    (inside / "deep" / "large").write_bytes(bytes((1 << 23) - 20) + pattern + b"x" * 100)
     (inside / "empty").write_bytes(b"")
     names = files_below(inside)
     assert names == ["deep/large", "empty"]
-    result = scan(inside, [*names, "vanished"], needles)
-    assert result.sizes == {"deep/large": (1 << 23) - 20 + len(needle) + 100, "empty": 0}
-    assert result.hits == {"deep/large": {needle}}
+    result = scan(inside, [*names, "vanished"], patterns)
+    assert result.sizes == {"deep/large": (1 << 23) - 20 + len(pattern) + 100, "empty": 0}
+    assert result.hits == {"deep/large": {pattern}}
     assert result.unread == []
 
 

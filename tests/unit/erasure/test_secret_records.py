@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.erasure.secrets import Cleaner, Known, needles_of
+from commonplace.erasure.secrets import Cleaner, Known, patterns_of
 from commonplace.redaction import find_secrets
 from commonplace.text.chunk import chunk
 from commonplace.types import Chunk
@@ -125,11 +125,11 @@ class TestKnown:
 class TestWhatIsLookedForInFiles:
     def test_a_private_key_is_looked_for_line_by_line_and_its_frame_is_not(self) -> None:
         """A page may have indented it; and a manual may speak of such frames."""
-        needles = needles_of([KEY])
-        assert needles.found(f"    {LINES[3]}".encode()) == {LINES[3][:48].encode(), LINES[3][-48:].encode()}
-        assert needles.found(f"{DASHES}BEGIN PRIVATE KEY{DASHES}".encode()) == set()
+        patterns = patterns_of([KEY])
+        assert patterns.found(f"    {LINES[3]}".encode()) == {LINES[3][:48].encode(), LINES[3][-48:].encode()}
+        assert patterns.found(f"{DASHES}BEGIN PRIVATE KEY{DASHES}".encode()) == set()
 
     @pytest.mark.parametrize("secret", [TOKEN, PASSWORD])
     def test_a_secret_is_looked_for_as_it_is_and_in_lower_case(self, secret: str) -> None:
-        needles = needles_of([secret])
-        assert needles.found(f"x{secret}x{secret.lower()}x".encode()) == {secret.encode(), secret.lower().encode()}
+        patterns = patterns_of([secret])
+        assert patterns.found(f"x{secret}x{secret.lower()}x".encode()) == {secret.encode(), secret.lower().encode()}

@@ -119,13 +119,13 @@ def test_a_name_that_is_that_of_a_page_is_no_trace(book: Engine) -> None:
 
 def test_what_was_said_is_looked_for_in_receipts_all_the_same(book: Engine) -> None:
     """They must not hold it: only a name may be the same word as an id."""
-    needles = Collector()
-    needles.add_content("Quillfeather")
+    patterns = Collector()
+    patterns.add_content("Quillfeather")
     book.forget(book.remember("Boats", id="Quillfeather").id)
-    assert still_stored(book._runtime.store, needles.needles()) == set()
-    needles = Collector()
-    needles.add_label("Quillfeather")
-    assert still_stored(book._runtime.store, needles.needles().of_kinds(LABEL)) == {b"Quillfeather"}
+    assert still_stored(book._runtime.store, patterns.patterns()) == set()
+    patterns = Collector()
+    patterns.add_label("Quillfeather")
+    assert still_stored(book._runtime.store, patterns.patterns().of_kinds(LABEL)) == {b"Quillfeather"}
 
 
 def test_the_settings_of_a_store_are_its_own_words(own: bytes) -> None:

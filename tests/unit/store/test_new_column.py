@@ -1,4 +1,4 @@
-"""A column that is added to the schema is exported, erased, looked for and cleaned without another line."""
+"""A column that is added to the schema is exported, erased, looked for, cleaned and checked without another line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from commonplace.erasure.select import Chosen
 from commonplace.erasure.verify import still_stored
 from commonplace.exchange.codec import built, decoded, encoded
 from commonplace.redaction import redact
-from commonplace.store import dialect, memories, schema
+from commonplace.store import check, dialect, memories, schema
 from commonplace.store.records import cleaned
 from commonplace.store.schema import SCHEMA, Column, Table
 from commonplace.types import Link
@@ -43,7 +43,7 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Use:
     def put(table: Table) -> None:
         tables = tuple(table if each.name == table.name else each for each in schema.TABLES)
         monkeypatch.setitem(SCHEMA, table.name, table)  # type: ignore[arg-type] # a dict
-        for module in (schema, dialect, memories, verify):
+        for module in (schema, check, dialect, memories, verify):
             monkeypatch.setattr(module, "TABLES", tables)
 
     return put
@@ -78,10 +78,20 @@ def test_what_it_held_is_erased_and_looked_for(use: Use, tmp_path: Path) -> None
         store = book._runtime.store
         patterns = Collector()
         patterns.add_content(NOTE)
-        assert still_stored(store, patterns.needles()) >= {NOTE.encode()}
-        assert NOTE.encode() in set(make_plan(store, "default", Chosen(memories=("sold",))).needles)
+        assert still_stored(store, patterns.patterns()) >= {NOTE.encode()}
+        assert NOTE.encode() in set(make_plan(store, "default", Chosen(memories=("sold",))).patterns)
         (tmp_path / "store" / "left.txt").write_text(NOTE)
         receipt = book.forget("sold")
         assert ("left.txt", "words of it") in receipt.found
-        assert still_stored(store, patterns.needles()) == set()
+        assert still_stored(store, patterns.patterns()) == set()
         assert NOTE.encode() not in (tmp_path / "store" / "store.db").read_bytes()
+
+
+def test_what_it_names_is_checked(use: Use, tmp_path: Path) -> None:
+    use(with_column("memories", Column("about", "id", is_optional=True, refers="entities")))
+    with commonplace.open(tmp_path / "store", embedder="hashing") as book:
+        book.remember("The kettle whistles", id="kettle")
+        assert book.doctor().is_healthy
+        with closing(sqlite3.connect(tmp_path / "store" / "store.db")) as db, db:
+            db.execute("UPDATE memories SET about = 'nobody'")
+        assert any("memories whose about is gone" in each.problem for each in book.doctor().findings)
