@@ -20,6 +20,7 @@ import pytest
 from tests.serving import serving
 
 import commonplace
+from commonplace.server import run
 from commonplace.server.app import Limits
 
 HEAD = b"POST /v1/recall HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -79,6 +80,12 @@ def test_a_server_that_is_told_to_stop_finishes_and_ends_well(tmp_path: Path) ->
         process.terminate()
         assert process.wait(60) == 0
         assert not place.exists()
+
+
+def test_connections_wait_for_no_acknowledgement() -> None:
+    """With Nagle's algorithm each answer waits 40 ms for the client's."""
+    with run._listen(run.Address(port=0)) as listening:
+        assert listening.proto == socket.IPPROTO_TCP
 
 
 def test_a_socket_that_a_dead_process_left_is_replaced(tmp_path: Path) -> None:
