@@ -29,6 +29,7 @@ from tests.unit.clock import Clock
 import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import CommonplaceError, NotFoundError, UsageError
+from commonplace.memory.answers import Answer
 from commonplace.types import Document
 
 IDS = (*THEIRS, "page", "their page")
@@ -44,6 +45,8 @@ EXEMPT = {
     "snippet": "it cuts the text that it is given",
     "move_memories": "it exports to another store and forgets here, each of which is tried",
     "namespaces": "names are no secret: there is no other way to know what there is",
+    "in_namespace": "it is another engine, of a namespace that is named",
+    "tokens": "they are of the whole store, and are for whoever owns it",
 }
 
 
@@ -245,6 +248,14 @@ def filing(book: Engine, values: Values) -> Any:
     return unordered(plain(values.one(*calls)()))
 
 
+def answering(book: Engine, values: Values) -> Any:
+    """Look for or keep the answer to a request with a key that the other namespace has."""
+    key = values.one("key", "other")
+    if values.one(True, False):
+        book.answers.keep(key, Answer(values.words, 200, "{}"))
+    return book.answers.find(key)
+
+
 def consolidating(book: Engine, values: Values) -> Any:
     """Run agents, or do, undo or look at what they did, by ids that the other namespace has."""
     agents = values.one(None, ["decay"], ["cluster", "merge"], ["relations"], ["promote"])
@@ -257,6 +268,7 @@ def consolidating(book: Engine, values: Values) -> Any:
 
 CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "archive": lambda book, values: book.archive(values.id),
+    "answers": answering,
     "consolidate": consolidating,
     "consolidation_runs": lambda book, values: [(each.agents, each.applied) for each in book.consolidation_runs()],
     "consolidation_status": lambda book, values: book.consolidation_status(values.one(None, "merge")).agents,

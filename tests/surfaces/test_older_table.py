@@ -9,7 +9,7 @@ from tests.surfaces.conftest import Program
 
 import commonplace
 from commonplace.errors import EmbedderMismatchError
-from commonplace.models.static import ModelData, StaticEmbedder
+from commonplace.models.static import StaticEmbedder
 from commonplace.types import Embedding
 
 NOW = str(StaticEmbedder.load().stamp)
@@ -27,7 +27,7 @@ class Earlier(StaticEmbedder):
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     path = tmp_path / "old"
-    with commonplace.open(path, embedder=Earlier(ModelData())) as engine:
+    with commonplace.open(path, embedder=Earlier()) as engine:
         engine.remember("Billing uses Postgres", id="m")
         engine.remember("Her sister hikes in the Alps", id="n")
     return path

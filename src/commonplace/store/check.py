@@ -184,7 +184,7 @@ def gone(table: str, column: str) -> str:
 
 
 def is_gone(column: Column) -> str:
-    """Return the condition for a row `t` whose column names nothing that is there; an empty name names nothing."""
+    """Return the condition for a row `t` whose column names nothing that is there."""
     name = f"t.{quoted(column.name)}"
     if column.refers == KINDS:
         return " OR ".join(
@@ -194,7 +194,8 @@ def is_gone(column: Column) -> str:
     if column.role == "key":
         key = quoted(parent.key[-1])
         return f"NOT EXISTS (SELECT 1 FROM {parent.name} p WHERE p.{key} = {name})"
-    return f"{name} != '' AND {_has_none(name, parent)}"
+    named = f"{name} != '' AND " if column.may_be_empty else ""
+    return named + _has_none(name, parent)
 
 
 def _has_none(name: str, parent: Table) -> str:

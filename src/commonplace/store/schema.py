@@ -47,6 +47,7 @@ class Column:
 
     Attributes:
         is_optional: NULL says that there is none.
+        may_be_empty: "" says that it names no row.
         refers: the table whose row it names; `KINDS` where the column `kind` says which.
         is_enforced: the database itself refuses a row that names none.
         is_derived: made anew from other columns, so that it is in no export.
@@ -58,6 +59,7 @@ class Column:
     refers: str = ""
     is_enforced: bool = False
     is_derived: bool = False
+    may_be_empty: bool = False
 
     @property
     def is_erased(self) -> bool:
@@ -410,7 +412,7 @@ TABLES: Final = (
             Column("valid_from", "time", is_optional=True),
             Column("valid_to", "time", is_optional=True),
             Column("expired_at", "time", is_optional=True),
-            Column("merged_into", "id", refers="entities"),
+            Column("merged_into", "id", refers="entities", may_be_empty=True),
         ),
         ("namespace", "number"),
         "`attributes` is a JSON object. A merged entity has `expired_at` and `merged_into`.",

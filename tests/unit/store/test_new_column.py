@@ -88,7 +88,7 @@ def test_what_it_held_is_erased_and_looked_for(use: Use, tmp_path: Path) -> None
 
 
 def test_what_it_names_is_checked(use: Use, tmp_path: Path) -> None:
-    use(with_column("memories", Column("about", "id", is_optional=True, refers="entities")))
+    use(with_column("memories", Column("about", "id", is_optional=True, refers="entities", may_be_empty=True)))
     with commonplace.open(tmp_path / "store", embedder="hashing") as book:
         book.remember("The kettle whistles", id="kettle")
         assert book.doctor().is_healthy
