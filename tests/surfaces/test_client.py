@@ -65,6 +65,7 @@ def test_namespaces_are_kept_apart(tmp_path: Path) -> None:
         with commonplace.connect(url, namespace="one") as one, commonplace.connect(url, namespace="two") as two:
             one.remember(OFFICE)
             assert (len(one.list()), len(two.list())) == (1, 0)
+            assert one.namespaces() == ["one"]
 
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1:8765", "ftp://a", "http://", "http://a?b"])

@@ -27,6 +27,7 @@ _LISTS: Final[Mapping[tuple[str, str], str]] = {
     ("", "list"): "memories",
     ("", "versions"): "versions",
     ("", "links"): "links",
+    ("", "namespaces"): "namespaces",
     ("", "remember_many"): "memories",
     ("", "unlink"): "removed",
     ("ledger", "query"): "issues",
@@ -227,7 +228,7 @@ def _plain(value: Any) -> Any:
 
 def _methods() -> Iterator[tuple[tuple[str, str], Operation]]:
     """Yield the operation behind each method of the engine and its services."""
-    renamed = {"list_memories": "list", "issues": "query"}
+    renamed = {"list_memories": "list", "list_namespaces": "namespaces", "issues": "query"}
     for operation in OPERATIONS.values():
         if isinstance(operation.call, str):
             service, _, name = operation.call.rpartition(".")
