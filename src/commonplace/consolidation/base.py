@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from pydantic import BaseModel
 
-from commonplace.consolidation.executor import Plan, PlanExecutor, with_issue
+from commonplace.consolidation.executor import TRIES, Plan, PlanExecutor, with_issue
 from commonplace.consolidation.results import Result
 from commonplace.consolidation.runtime import Book, ConfidenceConfig, ConsolidationRuntime, runtime_of
 from commonplace.errors import CommonplaceError, NoRelation, NotFoundError, UsageError
@@ -184,10 +184,19 @@ class PlannedAgent(ConsolidationAgent[R]):
         Raises:
             NotFoundError: it is not there, or no longer active.
             NoRelation: two memories are hardly related.
+            StoreBusyError: others changed its memories over and over.
         """
         if self.dry_run and self.takes_issues:
             with self._on_a_copy() as agent:
                 return with_issue(agent.process_item(memory_id), None)
+        for _ in range(TRIES):
+            result = self._processed(memory_id)
+            if result is not None:
+                return result
+        raise self._executor.outrun()
+
+    def _processed(self, memory_id: str) -> R | None:
+        """Process an item; return None where others changed its memories before its issue was filed."""
         plan = self._planned(memory_id)
         if not plan.is_filed or (not self.takes_issues and self._executor.was_turned_down(plan)):
             _log.debug("%s: %s %s: left as it is: %s", self.name, plan.action, memory_id, plan.why)
@@ -197,7 +206,8 @@ class PlannedAgent(ConsolidationAgent[R]):
         if self.dry_run:
             return plan.result if is_acting else _not_done(plan.result)
         if not is_acting:
-            return with_issue(_not_done(plan.result), memory_id if self.takes_issues else self._executor.propose(plan))
+            issue = memory_id if self.takes_issues else self._executor.propose(plan)
+            return None if issue is None else with_issue(_not_done(plan.result), issue)
         if self.takes_issues:
             return self._with_issue(memory_id, memory_id, plan)
         return self._executor.apply(plan, lambda: self.plan(memory_id), None)

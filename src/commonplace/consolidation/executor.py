@@ -163,7 +163,7 @@ class Plan(Generic[_T]):
 
 _log = logging.getLogger(__name__)
 
-_TRIES: Final = 5
+TRIES: Final = 5
 """So often a plan is made anew where others change its memories meanwhile."""
 _PROPOSED: Final = ("open", "blocked")
 _MOOT: Final = "nothing is left to do: "
@@ -183,23 +183,29 @@ class PlanExecutor:
     run: str
     rate_limit: int
 
-    def propose(self, plan: Plan[_T]) -> str:
-        """File an issue that waits, and return its id; where an unfinished one tells the same, return that one's."""
+    def propose(self, plan: Plan[_T]) -> str | None:
+        """File an issue that waits, and return its id; where an unfinished one tells the same, return that one's.
+
+        None says that others changed the memories of the plan since, so that it has to be made anew.
+        """
         issue = self._file(plan) if self.runtime.external is None else self._file_external(self.runtime.external, plan)
-        self._log(plan, "waiting")
+        if issue is not None:
+            self._log(plan, "waiting")
         return issue
 
-    def _file(self, plan: Plan[Any]) -> str:
+    def _file(self, plan: Plan[Any]) -> str | None:
         same: list[str] = []
 
         def due(change: MemoryChange) -> Callable[[], str] | None:
+            if not _is_current(change, plan):
+                return None
             known = change.ledger.unfinished(plan.agent, plan.memory_ids)
             if known is not None:
                 same.append(known.id)
                 return None
             return lambda: rules.file(change.ledger, self._draft(plan), self._doer)
 
-        return self.pace.write(due) or same[0]
+        return self.pace.write(due) or next(iter(same), None)
 
     def _file_external(self, external: Issues, plan: Plan[Any]) -> str:
         self._count()
@@ -217,16 +223,13 @@ class PlanExecutor:
         external = self.runtime.external
         if external is not None and issue is None:
             return self._apply_as_filed(external, plan, again)
-        for _ in range(_TRIES):
+        for _ in range(TRIES):
             applied = self._try(plan, issue)
             if applied is not None:
                 break
             plan = again()
         else:
-            raise StoreBusyError(
-                f"the memories of an item of {self.agent} changed {_TRIES} times while it was processed",
-                remedy="run the agent again",
-            )
+            raise self.outrun()
         result, issue, inactive = applied
         if external is not None:
             self._close_external(external, issue, plan.why or plan.action)
@@ -260,6 +263,13 @@ class PlanExecutor:
         except Exception as error:
             self.block(issue, error)
             raise
+
+    def outrun(self) -> StoreBusyError:
+        """Return the error of an item whose memories others changed over and over."""
+        return StoreBusyError(
+            f"the memories of an item of {self.agent} changed {TRIES} times while it was processed",
+            remedy="run the agent again",
+        )
 
     def claim(self, issue: str) -> bool:
         """Take an issue to work on; return False where others did, or it is blocked or closed."""

@@ -15,7 +15,7 @@ from commonplace.consolidation.cluster import ClusterDetector
 from commonplace.consolidation.executor import Plan
 from commonplace.consolidation.results import ClusterResult
 from commonplace.engine import Engine
-from commonplace.errors import NoRelation, NotFoundError, UsageError
+from commonplace.errors import NoRelation, NotFoundError, StoreBusyError, UsageError
 from commonplace.types import Link
 from commonplace.types.ledger import Issue, IssueSelection
 
@@ -144,6 +144,34 @@ def test_process_must_not_create_duplicate_clusters(book: Engine) -> None:
     assert again == first
     assert len(issues(book)) == 1
     assert ClusterDetector(book=book).run() == []
+
+
+def test_memories_that_others_merge_meanwhile_are_not_proposed_to_be_merged(book: Engine) -> None:
+    keep(book, SAME)
+
+    class Slow(ClusterDetector):
+        def plan(self, item: str) -> Plan[ClusterResult]:
+            plan = super().plan(item)
+            book.consolidate(["cluster", "merge"])
+            return plan
+
+    with pytest.raises(NotFoundError, match="archived, not active"):
+        Slow(book=book).process_item(item(SAME))
+    assert [(issue.agent, issue.status) for issue in issues(book)] == [("merge", "closed")]
+
+
+def test_memories_that_change_over_and_over_are_not_proposed(book: Engine) -> None:
+    keep(book, SAME)
+
+    class Outrun(ClusterDetector):
+        def plan(self, item: str) -> Plan[ClusterResult]:
+            plan = super().plan(item)
+            book.touch("dark-1")
+            return plan
+
+    with pytest.raises(StoreBusyError, match="changed 5 times"):
+        Outrun(book=book).process_item(item(SAME))
+    assert issues(book) == []
 
 
 def test_a_cluster_gives_one_result_and_not_one_for_each_member(book: Engine) -> None:
