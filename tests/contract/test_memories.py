@@ -426,10 +426,18 @@ class TestKeptBeside:
                 change.put_note(note)
         assert [(note.id, note.at) for note in store.notes("n", "receipt")] == [("a", 2.0), ("b", 2.0), ("c", 3.0)]
         assert [note.body for note in store.notes(None, "receipt")] == ['{"m":1}', "{}", "{}", "new"]
-        assert store.notes("unknown", "receipt") == store.notes("n", "unknown") == []
+        assert [note.body for note in store.notes(None, "receipt", "a")] == ['{"m":1}', "{}"]
+        assert [note.id for note in store.notes("n", "receipt", "c")] == ["c"]
+        assert (
+            store.notes("unknown", "receipt") == store.notes("n", "unknown") == store.notes("m", "receipt", "b") == []
+        )
         with store.change_memories("n") as change:
             change.drop_note("receipt", "a")
         assert [note.id for note in store.notes(None, "receipt")] == ["a", "b", "c"]
+        with store.change_memories("n") as change:
+            change.drop_note("receipt")
+        assert [note.body for note in store.notes(None, "receipt")] == ['{"m":1}']
+        assert [note.id for note in store.notes("n", "backup")] == ["a"]
 
 
 def test_a_backup_holds_all_that_is_known_of_memories(store: Store, tmp_path: Path) -> None:

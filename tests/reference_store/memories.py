@@ -306,9 +306,10 @@ class ReferenceMemoryChange:
         note = checked(note)
         self._set(self._space.notes, (note.kind, note.id), note)
 
-    def drop_note(self, kind: str, id_: str) -> None:
-        """Delete a note."""
-        self._drop(self._space.notes, (kind, id_))
+    def drop_note(self, kind: str, id_: str | None = None) -> None:
+        """Delete a note, or all of a kind."""
+        for key in [key for key in self._space.notes if key[0] == kind and id_ in (None, key[1])]:
+            self._drop(self._space.notes, key)
 
     @property
     def _space(self) -> Space:
@@ -586,11 +587,12 @@ class ReferenceMemories(ReferenceReembedding):
         with self._open():
             return [page for _, page in sorted(self._state.space(namespace).pages.items())]
 
-    def notes(self, namespace: str | None, kind: str) -> list[Note]:
-        """Return the notes of one kind, of one namespace or of all, by time, ties by id, then by body."""
+    def notes(self, namespace: str | None, kind: str, id_: str | None = None) -> list[Note]:
+        """Return the notes of one kind, or the one with an id, of one namespace or of all."""
         with self._open():
             spaces = self._state.spaces.values() if namespace is None else [self._state.space(namespace)]
             notes = [note for space in spaces for note in space.notes.values() if note.kind == kind]
+            notes = [note for note in notes if id_ in (None, note.id)]
         return sorted(notes, key=lambda note: (note.at, note.id, note.body))
 
     def erase_namespace(self, namespace: str) -> int:

@@ -38,7 +38,7 @@ from commonplace.ledger.erase import all_there_is
 from commonplace.ledger.erase import forget as forget_in_ledger
 from commonplace.ledger.rules import Doer
 from commonplace.locks import FileLock
-from commonplace.memory.answers import erase_answers
+from commonplace.memory.answers import ANSWER
 from commonplace.memory.injections import erase_injected
 from commonplace.store.drafts import clear_drafts
 from commonplace.store.memories import MemoryChange
@@ -104,7 +104,7 @@ def forget(
                         place.untell(change, id_, group)
             _revive(place, change, plan.chosen.revived, at)
             erase_injected(place.store, namespace, change, plan.ids)
-            erase_answers(place.store, namespace, change)
+            change.drop_note(ANSWER)
             receipt = _begun(place, namespace, plan, id_, at)
             receipt = replace(
                 receipt, ids=tuple(dict.fromkeys((*receipt.ids, *(each.owner.id for each in in_process))))

@@ -11,12 +11,12 @@ from commonplace.types import Note
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from commonplace.store.memories import MemoryChange
     from commonplace.store.store import Store
 
 ANSWER: Final = "answer"
 """The kind of the notes. They hold words of memories, so that forgetting anything drops all of a namespace."""
 KEPT_S: Final = DAY_S
+_DROPPED_EVERY_S: Final = 3_600.0
 
 
 class Answer(NamedTuple):
@@ -32,29 +32,25 @@ class Answers:
 
     def __init__(self, store: Store, namespace: str, now: Callable[[], float]) -> None:
         self._store, self._namespace, self._now = store, namespace, now
+        self._dropped_at = float("-inf")
 
     def find(self, key: str) -> Answer | None:
         """Return the answer to what came with this key within a day."""
         now = self._now()
-        notes = self._store.notes(self._namespace, ANSWER)
-        body = next((note.body for note in notes if note.id == key and abs(now - note.at) < KEPT_S), None)
-        return None if body is None else Answer(*json.loads(body))
+        found = self._store.notes(self._namespace, ANSWER, key)
+        return next((Answer(*json.loads(note.body)) for note in found if abs(now - note.at) < KEPT_S), None)
 
     def keep(self, key: str, answer: Answer) -> None:
-        """Keep an answer, and drop those that are older than a day.
+        """Keep an answer; once an hour drop those that are older than a day.
 
         Raises:
             StoreError: the store cannot be written.
         """
         now = self._now()
         with self._store.change_memories(self._namespace) as change:
-            for note in self._store.notes(self._namespace, ANSWER):
-                if abs(now - note.at) >= KEPT_S:
-                    change.drop_note(ANSWER, note.id)
+            if abs(now - self._dropped_at) >= _DROPPED_EVERY_S:
+                for note in self._store.notes(self._namespace, ANSWER):
+                    if abs(now - note.at) >= KEPT_S:
+                        change.drop_note(ANSWER, note.id)
+                self._dropped_at = now
             change.put_note(Note(ANSWER, key, now, json.dumps(answer)))
-
-
-def erase_answers(store: Store, namespace: str, change: MemoryChange) -> None:
-    """Drop all answers of a namespace, in the change that erases what one of them may hold."""
-    for note in store.notes(namespace, ANSWER):
-        change.drop_note(ANSWER, note.id)

@@ -435,9 +435,9 @@ class MemoryChange:
         """Write a note in the place of the one with the same kind and id."""
         self._transaction.put(note)
 
-    def drop_note(self, kind: str, id_: str) -> None:
-        """Delete a note."""
-        self._transaction.drop("notes", kind=kind, id=id_)
+    def drop_note(self, kind: str, id_: str | None = None) -> None:
+        """Delete a note, or all of a kind."""
+        self._transaction.drop("notes", kind=kind, **({} if id_ is None else {"id": id_}))
 
     @property
     def _db(self) -> Database:
@@ -599,9 +599,12 @@ class MemoryStore:
         """Return what is known of pages, by name."""
         return sorted(map(_PAGE.build, self._read(PAGES, namespace)), key=lambda page: page.page)
 
-    def notes(self, namespace: str | None, kind: str) -> list[Note]:
-        """Return the notes of one kind, of one namespace or of all, by time, ties by id, then by body."""
-        found = self._read(NOTES, namespace, kind=kind)
+    def notes(self, namespace: str | None, kind: str, id_: str | None = None) -> list[Note]:
+        """Return the notes of one kind, or the one with an id, of one namespace or of all.
+
+        They come by time, ties by id, then by body.
+        """
+        found = self._read(NOTES if id_ is None else f"{NOTES} AND id = :id", namespace, kind=kind, id=id_)
         return sorted(map(_NOTE.build, found), key=lambda note: (note.at, note.id, note.body))
 
     def erase_namespace(self, namespace: str) -> int:
