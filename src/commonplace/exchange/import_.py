@@ -96,7 +96,7 @@ class Writer:
         self._destination = into.destination()
         self._owners = PassageWriter(self._destination)
         # In the order in which they are written at the end: links and facts last, when what they are about is there.
-        writes: dict[type[Item], Callable[[list[Any]], None]] = {
+        writes: dict[type, Callable[[list[Any]], None]] = {
             MemoryItem: self._write_memories,
             KnowledgeItem: self._write_knowledge,
             ContextItem: self._write_contexts,

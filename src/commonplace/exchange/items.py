@@ -9,6 +9,7 @@ change.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -189,7 +190,7 @@ def knowledge_by_id(knowledge: KnowledgeReading) -> dict[str, StoredKnowledge]:
 
 
 @dataclass(frozen=True)
-class Item:
+class Item(ABC):
     """Something to import.
 
     Attributes:
@@ -226,17 +227,17 @@ class Item:
         """The (kind, id) of what must be there, each once."""
         return []
 
+    @abstractmethod
     def stored(self, known: Known) -> Any:
         """Return what is stored in its place, None where nothing is.
 
         Raises:
             UsageError: it cannot be kept beside what is there.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def is_same(self, stored: Any) -> bool:
         """Return whether what is stored says what it says."""
-        raise NotImplementedError
 
     def compared(self, stored: Any) -> Outcome:
         """Compare it with what is stored."""
@@ -490,9 +491,9 @@ class GraphItem(Item):
     mentions: tuple[Mention, ...] = ()
     happenings: tuple[Happening, ...] = ()
 
+    @abstractmethod
     def stored_in(self, graph: GraphReading) -> Any:
         """Return what a graph has under its id, with what is compared of it."""
-        raise NotImplementedError
 
     def stored(self, known: Known) -> Any:
         return self.stored_in(known.graph)

@@ -26,7 +26,6 @@ _TAKING: Final = {
 }
 """To decide to do one of these with a thing is to decide for the thing."""
 _ENDS: Final = frozenset(". ; ! ? ( ) : — – - because since so but as which too".split())
-_OVER: Final = frozenset("over to instead rather than".split())
 _FURTHEST: Final = 6
 _MAX_LENGTH: Final = 12
 _WHO: Final = frozenset({"person", "organization", "project"})

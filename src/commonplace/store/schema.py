@@ -7,7 +7,7 @@ here and a field of that name to the record.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Final, Literal
 
@@ -631,8 +631,3 @@ SCHEMA: Final[Mapping[str, Table]] = {table.name: table for table in TABLES}
 def table_of(record: type) -> Table:
     """Return the table that holds records of a class."""
     return next(table for table in TABLES if table.record is record)
-
-
-def texts_to_erase() -> Iterator[tuple[Table, Column]]:
-    """Yield every column whose words or bytes are looked for after they were forgotten."""
-    return ((table, column) for table in TABLES for column in table.columns if column.is_erased)
