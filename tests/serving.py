@@ -15,7 +15,7 @@ import commonplace
 from commonplace.engine import Engine
 from commonplace.server.access import Access
 from commonplace.server.app import Limits, Service, application
-from commonplace.server.engines import Engines
+from commonplace.server.engine_pool import EnginePool
 from commonplace.server.run import LOOPBACK
 
 
@@ -41,10 +41,12 @@ def serving(
     open_engine: Callable[[], Engine] | None = None,
 ) -> Iterator[httpx.Client]:
     """Yield a client of a server; `client.base_url` is its address."""
-    engines = Engines(open_engine or (lambda: commonplace.open(store, embedder="hashing")))
+    engines = EnginePool(open_engine or (lambda: commonplace.open(store, embedder="hashing")))
     access = Access(engines.root, hosts=LOOPBACK, is_local=is_local, per_minute=per_minute)
     app = application(Service(engines, access, limits or Limits()))
-    server = _Server(uvicorn.Config(app, port=0, http="h11", ws="none", log_config=None, access_log=False))
+    server = _Server(
+        uvicorn.Config(app, port=0, http="h11", ws="none", log_config=None, access_log=False, lifespan="off")
+    )
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -56,3 +58,4 @@ def serving(
         server.should_exit = True
         thread.join(60)
         assert not thread.is_alive()
+        engines.close()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final, Self
@@ -28,7 +29,14 @@ class Async:
     """
 
     def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = functools.cache(make)
+        self._lock = threading.Lock()
+        self._new, self._made = make, None
+
+    def _make(self) -> Any:
+        with self._lock:  # the first calls may come together
+            if self._made is None:
+                self._made = self._new()
+            return self._made
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -15,7 +15,7 @@ import commonplace.aio
 from commonplace.client import Client
 from commonplace.client.client import _OF_METHOD
 from commonplace.engine import Engine
-from commonplace.errors import NotFoundError, ProviderError, UsageError, VersionConflictError
+from commonplace.errors import NotFoundError, ProviderError, StoreError, UsageError, VersionConflictError
 
 OFFICE = "The Porto office moves to the fourth floor in May"
 
@@ -68,6 +68,32 @@ def test_namespaces_are_kept_apart(tmp_path: Path) -> None:
             assert one.namespaces() == ["one"]
 
 
+def test_a_namespace_that_is_forgotten_is_gone(client: Client) -> None:
+    """An answer that is kept for its key would make it anew."""
+    client.remember(OFFICE)
+    assert client.namespaces() == ["default"]
+    assert client.forget_namespace("default", confirm="default").verified
+    assert client.namespaces() == []
+
+
+def test_an_export_is_imported_elsewhere(client: Client, tmp_path: Path) -> None:
+    memory = client.remember(OFFICE)
+    target = tmp_path / "all.jsonl"
+    end = client.export(target, kinds=["memory"])
+    assert end.lines == len(target.read_text().splitlines()) - 1
+    with pytest.raises(StoreError, match=r"cannot write .*all\.jsonl: File exists"):
+        client.export(target)
+    with pytest.raises(UsageError, match="kinds"):
+        client.export(tmp_path / "other", kinds=["colour"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all.jsonl", "store"]
+    with serving(tmp_path / "second") as http, commonplace.connect(str(http.base_url)) as second:
+        assert second.import_(target, dry_run=True).is_dry_run
+        assert second.import_(target).memories.added == 1
+        assert second.get(memory.id).content == OFFICE
+        with pytest.raises(NotFoundError, match="none"):
+            second.import_(tmp_path / "none")
+
+
 @pytest.mark.parametrize("url", ["", "127.0.0.1:8765", "ftp://a", "http://", "http://a?b"])
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match="no address of a server"):
@@ -97,6 +123,24 @@ def test_a_connection_that_the_server_closed_is_opened_again(tmp_path: Path) -> 
         [idle] = client._idle
         idle.sock.shutdown(socket.SHUT_RDWR)
         assert client.recall("Porto office").hits
+
+
+def test_calls_that_come_together_open_one_engine(tmp_path: Path) -> None:
+    opened = []
+
+    def open_() -> Engine:
+        opened.append(commonplace.open(tmp_path / "store", embedder="hashing"))
+        return opened[-1]
+
+    async def use() -> None:
+        async with commonplace.aio.Async(open_) as book:
+            await asyncio.gather(*(book.namespaces() for _ in range(8)))
+        lazy = commonplace.aio.Async(open_)
+        await asyncio.gather(*(lazy.namespaces() for _ in range(8)))
+        await lazy.close()
+
+    asyncio.run(use())
+    assert len(opened) == 2
 
 
 def test_coroutines_of_a_client_and_of_an_engine(tmp_path: Path) -> None:

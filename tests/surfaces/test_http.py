@@ -178,7 +178,7 @@ def test_a_body_that_is_no_json_object_is_refused(
     client: httpx.Client, content: bytes, kind: str, status: int, name: str
 ) -> None:
     headers = {"Content-Type": kind} if kind else {}
-    problem(client.post("/v1/recall", content=content, headers=headers), status, name)
+    assert problem(client.post("/v1/recall", content=content, headers=headers), status, name)["detail"]
 
 
 def test_a_body_that_is_too_large_is_refused_and_the_server_goes_on(store: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,17 @@ def test_without_a_token_nothing_is_answered_where_the_store_has_one(client: htt
     problem(response, 401, "no-token")
     assert response.headers["www-authenticate"].startswith("Bearer")
     assert client.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/v1/remember", "/v1/import", "/v1/memories", "/mcp"])
+def test_without_a_token_no_body_is_waited_for(client: httpx.Client, path: str) -> None:
+    """Or anybody could fill the memory, or the disk, of a server that others use."""
+    host, port = client.base_url.host, client.base_url.port
+    kind = "application/x-ndjson" if path == "/v1/import" else "application/json"
+    with socket.create_connection((host, port), timeout=60) as line:
+        head = f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: {kind}\r\nContent-Length: 1000000\r\n\r\n"
+        line.sendall(head.encode())
+        assert line.recv(1_000).startswith(b"HTTP/1.1 404" if path == "/v1/remember" else b"HTTP/1.1 401")
 
 
 @pytest.mark.parametrize("text", ["cp_x_y", "Bearer", "cp_" + "a" * 5_000])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
+import shutil
+import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,16 +16,17 @@ from functools import cached_property, partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, BinaryIO, Final, Self
 from urllib.parse import quote, urlencode, urlsplit
 
 from commonplace.dates.time import iso
-from commonplace.errors import ProviderError, UsageError
+from commonplace.errors import NotFoundError, ProviderError, StoreError, UsageError
 from commonplace.server.operations import OPERATIONS, Operation
 from commonplace.server.statuses import error_of
 
 TIMEOUT_S: Final = 60.0
 _JSON: Final = "application/json"
+_LINES: Final = "application/x-ndjson"
 _LISTS: Final[Mapping[tuple[str, str], str]] = {
     ("", "list"): "memories",
     ("", "versions"): "versions",
@@ -138,6 +142,45 @@ class Client(_Calls):
         answer: Answer = self._request(OPERATIONS["forget"], {**ids, **filters})
         return answer
 
+    def export(self, target: str | Path, *, kinds: Sequence[str] | None = None) -> Answer:
+        """Write what the namespace holds as JSON lines, and return the last line: their number and SHA-256.
+
+        Args:
+            target: a file that does not exist yet, and is there only when it is complete.
+            kinds: "artifact", "memory", "knowledge", "graph", "ledger"; None is all.
+
+        Raises:
+            StoreError: the file exists already, or cannot be written.
+            ProviderError: the export did not come as a whole.
+        """
+        path = Path(target)
+        try:
+            with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as directory:
+                draft = Path(directory) / path.name
+                with draft.open("w+b") as file:
+                    self._request(OPERATIONS["export"], {"kinds": kinds}, into=file)
+                    end = _last_line(file)
+                os.link(draft, path)
+        except OSError as error:
+            raise StoreError(f"cannot write {path}: {error.strerror}", remedy="name a new file") from error
+        return end
+
+    def import_(self, path: str | Path, **options: Any) -> Answer:
+        """Take in an export, or a file of another system.
+
+        Args:
+            options: `format`, `dry_run`, `on_conflict` and `skip_problems`, as for `Engine.import_`.
+
+        Raises:
+            NotFoundError: there is no such file.
+        """
+        try:
+            with Path(path).open("rb") as file:
+                answer: Answer = self._request(OPERATIONS["import"], options, file=file)
+        except OSError as error:
+            raise NotFoundError(f"cannot read {path}: {error.strerror}", remedy="name a file") from error
+        return answer
+
     def close(self) -> None:
         """Close the connections that are not in use; another call opens a new one."""
         with self._lock:
@@ -145,12 +188,25 @@ class Client(_Calls):
         for connection in idle:
             connection.close()
 
-    def _request(self, operation: Operation, arguments: Mapping[str, Any]) -> Any:
+    def _request(
+        self,
+        operation: Operation,
+        arguments: Mapping[str, Any],
+        *,
+        file: BinaryIO | None = None,
+        into: BinaryIO | None = None,
+    ) -> Any:
+        """Send a request and return its answer.
+
+        Args:
+            file: the lines that go in, in the place of a JSON object.
+            into: takes the lines that come out.
+        """
         places = {each.name: each.place for each in operation.parameters}
         path = operation.path
         query: dict[str, Any] = {}
         body: dict[str, Any] = {}
-        headers = {"Accept": _JSON, "Content-Type": _JSON}
+        headers = {"Content-Type": _LINES if file else _JSON}
         for name, value in arguments.items():
             if name == "if_version" and value is not None:
                 headers["If-Match"] = f'"{value}"'
@@ -165,14 +221,18 @@ class Client(_Calls):
         query |= {"namespace": self.namespace} if self.namespace else {}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
-        if operation.is_writing:  # what was lost on the way back is not done twice
+        if operation.takes_key:  # what was lost on the way back is not done twice
             headers["Idempotency-Key"] = str(uuid.uuid4())
         target = f"{self._parts.path.rstrip('/')}/v1{path}{'?' + urlencode(query, doseq=True) if query else ''}"
-        content = json.dumps(body, default=_plain).encode() if operation.verb in ("POST", "PATCH") else b""
-        status, text = self._exchange(operation.verb, target, content, headers)
-        return _answer(status, text)
+        content: bytes | BinaryIO | None = file
+        if file is None and operation.verb in ("POST", "PATCH"):
+            content = json.dumps(body, default=_plain).encode()
+        status, text = self._exchange(operation.verb, target, content, headers, into)
+        return None if into and status < 400 else _answer(status, text)
 
-    def _exchange(self, verb: str, target: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, str]:
+    def _exchange(
+        self, verb: str, target: str, body: bytes | BinaryIO | None, headers: Mapping[str, str], into: BinaryIO | None
+    ) -> tuple[int, str]:
         """Send a request, once more where the server closed a connection that was idle.
 
         Raises:
@@ -182,8 +242,13 @@ class Client(_Calls):
             idle = self._idle.pop() if self._idle else None
         for connection in filter(None, (idle, self._new())):
             try:
-                connection.request(verb, target, body or None, dict(headers))
+                if body is not None and not isinstance(body, bytes):
+                    body.seek(0)
+                connection.request(verb, target, body, dict(headers))
                 response = connection.getresponse()
+                if into is not None and response.status < 400:
+                    into.seek(0)
+                    shutil.copyfileobj(response, into)
                 answer = response.status, response.read().decode()
             except (OSError, HTTPException) as error:
                 connection.close()
@@ -199,6 +264,16 @@ class Client(_Calls):
     def _new(self) -> HTTPConnection:
         kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
         return kind(self._parts.hostname or "", self._parts.port, timeout=self._timeout_s)
+
+
+def _last_line(file: BinaryIO) -> Answer:
+    """Return the line that ends an export, and says that it is whole."""
+    file.seek(-min(file.tell(), 1_000), os.SEEK_END)
+    with suppress(ValueError):
+        end: Answer = json.loads(file.read().splitlines()[-1], object_hook=Answer)
+        if end.get("type") == "end":
+            return end
+    raise ProviderError("the export is cut off", remedy="export again")
 
 
 def _answer(status: int, text: str) -> Any:
@@ -230,6 +305,8 @@ def _methods() -> Iterator[tuple[tuple[str, str], Operation]]:
     """Yield the operation behind each method of the engine and its services."""
     renamed = {"list_memories": "list", "list_namespaces": "namespaces", "issues": "query"}
     for operation in OPERATIONS.values():
+        if operation.has_file:
+            continue
         if isinstance(operation.call, str):
             service, _, name = operation.call.rpartition(".")
         else:

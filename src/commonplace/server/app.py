@@ -6,50 +6,58 @@ import asyncio
 import hashlib
 import json
 import logging
+import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import unquote
 
 import anyio
 from anyio import CapacityLimiter
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from commonplace.dates.time import iso
+from commonplace.errors import CommonplaceError
+from commonplace.formats import strict_json
 from commonplace.formats.plain import plain
 from commonplace.logs import LineFile
 from commonplace.mcp.schema import Schema, integers, problems
 from commonplace.memory.answers import Answer
-from commonplace.server.access import Access
-from commonplace.server.engines import Engines
-from commonplace.server.metrics import Metrics
-from commonplace.server.openapi import document
+from commonplace.server.access import Access, Caller
+from commonplace.server.engine_pool import EnginePool
+from commonplace.server.mcp import mcp_endpoint
+from commonplace.server.openapi import LINES_TYPE, document
 from commonplace.server.operations import OPERATIONS, Operation
-from commonplace.server.problems import Problem, problem_of, response_of
-from commonplace.server.protocol import mcp_endpoint
-from commonplace.server.transfer import export_lines, import_lines
+from commonplace.server.problems import Problem, response_of
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
 
+_BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 PREFIX: Final = "/v1"
 JSON_TYPE: Final = "application/json"
 MAX_DEPTH: Final = 64
 MAX_KEY_CHARACTERS: Final = 200
 PROBLEMS_LISTED: Final = 5
+MAX_IMPORT_BYTES: Final = 4 * 1024**3
+IMPORT_TIMEOUT_S: Final = 3_600.0
+_T = TypeVar("_T")
 _log = logging.getLogger("commonplace.server")
 
 
@@ -70,20 +78,49 @@ class Limits:
     body_timeout_s: float = 30.0
 
 
+class Metrics:
+    """The figures of one server. Safe for threads."""
+
+    media_type = CONTENT_TYPE_LATEST
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "commonplace_requests", "Requests answered.", ("operation", "method", "status"), registry=self._registry
+        )
+        self._seconds = Histogram(
+            "commonplace_request_seconds",
+            "Time to the end of the answer.",
+            ("operation",),
+            buckets=_BUCKETS_S,
+            registry=self._registry,
+        )
+
+    def count(self, operation: str, method: str, status: int, seconds: float) -> None:
+        """Count one request."""
+        self._requests.labels(operation, method, str(status)).inc()
+        self._seconds.labels(operation).observe(seconds)
+
+    def text(self) -> bytes:
+        """Return all figures in the text format."""
+        return generate_latest(self._registry)
+
+
 class Service:
     """Answers requests by calls of engines in a bounded pool of threads."""
 
     def __init__(
-        self, engines: Engines, access: Access, limits: Limits = Limits(), log: LineFile | None = None
+        self, engines: EnginePool, access: Access, limits: Limits = Limits(), log: LineFile | None = None
     ) -> None:
         self.engines, self.access, self.limits = engines, access, limits
         self._log = log
         self.metrics = Metrics()
         self._pool: CapacityLimiter | None = None
+        self._in_hand = 0
         self._lock = threading.Lock()
         self._under_way: set[tuple[str, str]] = set()
 
-    def note(self, operation: str, method: str, status: int, seconds: float) -> None:
+    def record(self, operation: str, method: str, status: int, seconds: float) -> None:
         """Count a request that was answered, and log it without its contents."""
         self.metrics.count(operation, method, status, seconds)
         if self._log is not None:
@@ -91,23 +128,43 @@ class Service:
                 fields = {"operation": operation, "method": method, "status": status, "ms": round(seconds * 1e3, 1)}
                 self._log.write({"at": iso(datetime.now(UTC)), **fields})
 
-    async def in_thread(self, work: Callable[[], Response]) -> Response:
+    async def in_thread(self, work: Callable[[], _T]) -> _T:
         """Return what work returns, done in a thread of the pool.
 
         Raises:
-            Problem: too many requests are waiting for a thread.
+            Problem: too many requests are waiting for a thread, or the work failed unexpectedly.
         """
         if self._pool is None:  # belongs to the event loop
             self._pool = CapacityLimiter(self.limits.workers)
-        if self._pool.statistics().tasks_waiting >= self.limits.waiting:
-            raise Problem(
-                503,
-                "busy",
-                f"{self.limits.waiting} requests are waiting",
-                remedy="try again",
-                headers={"Retry-After": "1"},
-            )
-        return await anyio.to_thread.run_sync(partial(_guarded, work), limiter=self._pool)
+        # Counted here: the limiter counts only who has reached it, so that any number could pass at once.
+        if self._in_hand >= self.limits.workers + self.limits.waiting:
+            message = f"{self.limits.waiting} requests are waiting"
+            raise Problem(503, "busy", message, remedy="try again", headers={"Retry-After": "1"})
+        self._in_hand += 1
+        try:
+            return await anyio.to_thread.run_sync(partial(_guarded, work), limiter=self._pool)
+        finally:
+            self._in_hand -= 1
+
+    async def admit(self, request: Request, scope: str | None) -> tuple[Caller, str]:
+        """Return who sends a request, and the namespace that it is about; before its body is read.
+
+        Args:
+            scope: what the request needs; None is nothing but a good token.
+
+        Raises:
+            Problem: the sender may not do that, or not there.
+        """
+
+        def work() -> tuple[Caller, str]:
+            caller = self.access.caller(request)
+            named = request.path_params.get("namespace")
+            namespace = unquote(named) if named else request.query_params.get("namespace") or caller.namespace
+            if scope is not None:
+                caller.check(scope, namespace)
+            return caller, namespace
+
+        return await self.in_thread(work)
 
     def once(self, engine: Engine, key: str, request: str, work: Callable[[], Response]) -> Response:
         """Return what work returns, or what it returned within a day for the same key.
@@ -129,7 +186,10 @@ class Service:
             known = engine.answers.find(name)
             if known is None:
                 response = work()
-                engine.answers.keep(name, Answer(sum_, response.status_code, bytes(response.body).decode()))
+                try:
+                    engine.answers.keep(name, Answer(sum_, response.status_code, bytes(response.body).decode()))
+                except CommonplaceError as error:  # what was asked for is done
+                    _log.warning("an answer could not be kept for its Idempotency-Key: %s", error)
                 return response
             if known.request != sum_:
                 message = "this Idempotency-Key came with another request"
@@ -177,43 +237,34 @@ class Service:
             raise Problem(408, "too-slow", message, headers={"Connection": "close"}) from error
 
 
-def _guarded(work: Callable[[], Response]) -> Response:
+def _guarded(work: Callable[[], _T]) -> _T:
     try:
         return work()
-    except Exception as error:  # the skin's outermost edge: a client gets an answer, the log what happened
-        if problem_of(error).name == "defect":
-            _log.error("a request failed", exc_info=error)
-        return response_of(error)
+    except (CommonplaceError, Problem):
+        raise
+    except Exception as error:  # the skin's outermost edge: the client gets an answer, the log what happened
+        _log.error("a request failed", exc_info=error)
+        raise Problem(500, "defect", f"the request failed unexpectedly ({type(error).__name__})") from error
 
 
 def application(service: Service) -> ASGIApp:
-    """Return the ASGI application of a server."""
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        try:
-            yield
-        finally:
-            await anyio.to_thread.run_sync(service.engines.close)
-
+    """Return the ASGI application of a server; whoever made the pool of engines closes it."""
     routes = [
         Route("/healthz", _alive, name="alive"),
         Route("/readyz", partial(_ready, service), name="ready"),
         Route("/metrics", partial(_metrics, service), name="metrics"),
         Route(f"{PREFIX}/openapi.json", _openapi, name="openapi"),
         Route("/mcp", mcp_endpoint(service), methods=["GET", "POST", "DELETE"], name="mcp"),
-        Route(f"{PREFIX}/export", partial(export_lines, service), name="export"),
-        Route(f"{PREFIX}/import", partial(import_lines, service), methods=["POST"], name="import"),
         *(
             Route(f"{PREFIX}{each.path}", partial(_call, service, each), methods=[each.verb], name=each.id)
             for each in OPERATIONS.values()
         ),
     ]
-    handlers: Mapping[Any, Any] = {HTTPException: _unknown, Problem: _refused}
-    return Around(Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan), service)
+    handlers: Mapping[Any, Any] = {HTTPException: _unknown, Problem: _refused, CommonplaceError: _refused}
+    return Middleware(Starlette(routes=routes, exception_handlers=handlers), service)
 
 
-class Around:
+class Middleware:
     """What happens around each request: its host and origin are checked, it is counted, and a line is logged."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
@@ -244,26 +295,27 @@ class Around:
         finally:
             took = time.perf_counter() - began
             name = getattr(scope.get("route"), "name", None) or "unknown"
-            self._service.note(name, scope["method"], status, took)
+            self._service.record(name, scope["method"], status, took)
 
 
 async def _call(service: Service, operation: Operation, request: Request) -> Response:
-    body = b""
-    if operation.verb in ("POST", "PATCH"):
-        body = await service.body(request)
-    return await service.in_thread(lambda: _answer(service, operation, request, body))
+    caller, namespace = await service.admit(request, operation.scope)
+    if operation.has_file:
+        return await _transfer(service, operation, request, namespace)
+    body = await service.body(request) if operation.verb in ("POST", "PATCH") else b""
+    return await service.in_thread(lambda: _answer(service, operation, request, body, caller, namespace))
 
 
-def _answer(service: Service, operation: Operation, request: Request, body: bytes) -> Response:
-    caller = service.access.caller(request)
-    in_path = {name: unquote(value) for name, value in request.path_params.items()}
-    namespace = in_path.pop("namespace", None) or request.query_params.get("namespace") or caller.namespace
-    caller.check(operation.scope, in_path["name"] if operation.id == "forget_namespace" else namespace)
-    arguments = _arguments(operation, request, in_path, body)
+def _answer(
+    service: Service, operation: Operation, request: Request, body: bytes, caller: Caller, namespace: str
+) -> Response:
+    arguments = _arguments(operation, request, _object(body))
+    if operation.id == "forget_namespace":
+        caller.check(operation.scope, arguments["name"])
     if operation.id == "list_namespaces" and caller.namespaces is not None:
         return _json({"namespaces": sorted(caller.namespaces)}, operation)
     with service.engines.use(namespace) as engine:
-        key = request.headers.get("idempotency-key") if operation.is_writing else None
+        key = request.headers.get("idempotency-key") if operation.takes_key else None
         if key is None:
             return _json(operation.run(engine, arguments), operation)
         if not 1 <= len(key) <= MAX_KEY_CHARACTERS:
@@ -273,13 +325,40 @@ def _answer(service: Service, operation: Operation, request: Request, body: byte
         return service.once(engine, key, same, lambda: _json(operation.run(engine, arguments), operation))
 
 
-def _arguments(operation: Operation, request: Request, in_path: Mapping[str, str], body: bytes) -> dict[str, Any]:
+async def _transfer(service: Service, operation: Operation, request: Request, namespace: str) -> Response:
+    """Answer an export or an import, whose lines stand in a file meanwhile."""
+    arguments = _arguments(operation, request, {})
+    directory = tempfile.TemporaryDirectory(prefix="commonplace-")
+    file = Path(directory.name) / "lines.jsonl"
+    try:
+        if operation.verb == "POST":
+            limits = replace(service.limits, max_body_bytes=MAX_IMPORT_BYTES, body_timeout_s=IMPORT_TIMEOUT_S)
+            with file.open("wb") as opened:
+                async for part in service.parts(request, LINES_TYPE, limits):
+                    opened.write(part)
+
+        def work() -> Response:
+            with service.engines.use(namespace) as engine:
+                return _json(operation.run(engine, {**arguments, "file": file}), operation)
+
+        answer = await service.in_thread(work)
+    except BaseException:
+        directory.cleanup()
+        raise
+    if operation.verb == "POST":
+        directory.cleanup()
+        return answer
+    return FileResponse(file, media_type=LINES_TYPE, background=BackgroundTask(directory.cleanup))
+
+
+def _arguments(operation: Operation, request: Request, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a request, checked against the operation's schema.
 
     Raises:
-        Problem: the body is no JSON object, or an argument is unknown, missing or of the wrong kind.
+        Problem: an argument is unknown, missing or of the wrong kind.
     """
-    arguments: dict[str, Any] = {**_from_query(operation, request), **_object(body), **in_path}
+    in_path = {name: unquote(value) for name, value in request.path_params.items() if name != "namespace"}
+    arguments: dict[str, Any] = {**_from_query(operation, request), **body, **in_path}
     schema = operation.argument_schema
     if wrong := list(islice(problems(arguments, schema), PROBLEMS_LISTED)):
         raise Problem(400, "invalid-request", "; ".join(wrong), remedy=f"see {PREFIX}/openapi.json")
@@ -320,7 +399,7 @@ def _object(body: bytes) -> dict[str, Any]:
     if not body.strip():
         return {}
     try:
-        value = json.loads(body)
+        value = strict_json.loads(body)
     except (ValueError, RecursionError) as error:
         raise Problem(400, "invalid-json", f"the body is no JSON: {error}", remedy="send one JSON object") from error
     if not isinstance(value, dict):
@@ -376,11 +455,8 @@ async def _ready(service: Service, _: Request) -> Response:
 
 
 async def _metrics(service: Service, request: Request) -> Response:
-    def render() -> Response:
-        service.access.caller(request)
-        return Response(service.metrics.text(), media_type=service.metrics.media_type)
-
-    return await service.in_thread(render)
+    await service.admit(request, None)
+    return Response(service.metrics.text(), media_type=service.metrics.media_type)
 
 
 async def _openapi(_: Request) -> Response:
@@ -395,5 +471,5 @@ async def _unknown(request: Request, error: HTTPException) -> Response:
     return response_of(Problem(error.status_code, "unknown-path", "there is nothing at this path", remedy=remedy))
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _refused(_: Request, error: Problem | CommonplaceError) -> Response:
     return response_of(error)

@@ -16,7 +16,8 @@ Send `Authorization: Bearer TOKEN`, and `Content-Type: application/json` with ev
 one of the token's namespaces. An `Idempotency-Key` makes it safe to send a write again: within a day the first answer
 comes back. Errors are problem documents (RFC 9457) whose `type` is `urn:commonplace:problem:NAME`."""
 LINES_TYPE: Final = "application/x-ndjson"
-_NAMESPACE: Final = {"name": "namespace", "in": "query", "required": False, "schema": {"type": "string"}}
+_LINES: Final = {LINES_TYPE: {"schema": {"type": "string"}}}
+_JSON: Final = {"application/json": {"schema": {"type": "object"}}}
 _REFERENCE: Final = {"$ref": "#/components/responses/Problem"}
 _STATUSES: Final = ("400", "401", "403", "404", "409", "413", "415", "422", "429", "500", "503")
 
@@ -27,8 +28,6 @@ def document() -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS.values():
         paths.setdefault(f"/v1{operation.path}", {})[operation.verb.lower()] = _operation(operation)
-    paths["/v1/export"] = {"get": _export()}
-    paths["/v1/import"] = {"post": _import()}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -54,46 +53,6 @@ def document() -> dict[str, Any]:
     }
 
 
-def _export() -> dict[str, Any]:
-    kinds = {
-        "name": "kinds",
-        "in": "query",
-        "required": False,
-        "schema": {"type": "array", "items": {"type": "string"}},
-    }
-    return {
-        "operationId": "export",
-        "tags": ["Store"],
-        "summary": "Stream what a namespace holds as JSON lines, from one state of the store.",
-        "description": "Scope: `read`.",
-        "parameters": [kinds, _NAMESPACE],
-        "responses": {
-            "200": {"description": "Done.", "content": {LINES_TYPE: {"schema": {"type": "string"}}}},
-            **dict.fromkeys(_STATUSES, _REFERENCE),
-        },
-    }
-
-
-def _import() -> dict[str, Any]:
-    texts = {"format": {"type": "string"}, "on_conflict": {"type": "string", "enum": ["refuse", "skip", "replace"]}}
-    flags = {name: {"type": "boolean"} for name in ("dry_run", "skip_problems")}
-    found = [
-        {"name": name, "in": "query", "required": False, "schema": one} for name, one in {**texts, **flags}.items()
-    ]
-    return {
-        "operationId": "import",
-        "tags": ["Store"],
-        "summary": "Take in an export or a file of another system; all is checked before anything is written.",
-        "description": "Scope: `write`.",
-        "parameters": [*found, _NAMESPACE],
-        "requestBody": {"required": True, "content": {LINES_TYPE: {"schema": {"type": "string"}}}},
-        "responses": {
-            "200": {"description": "Done.", "content": {"application/json": {"schema": {"type": "object"}}}},
-            **dict.fromkeys(_STATUSES, _REFERENCE),
-        },
-    }
-
-
 def _problem() -> Schema:
     text = {"type": "string"}
     properties = {"type": text, "title": text, "status": {"type": "integer"}, "detail": text, "remedy": text}
@@ -110,13 +69,15 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "responses": {
             str(operation.status): {
                 "description": "Done.",
-                "content": {"application/json": {"schema": {"type": "object"}}},
+                "content": _LINES if operation.has_file and operation.verb == "GET" else _JSON,
             },
             **dict.fromkeys((*_STATUSES, *(("412",) if operation.takes_version else ())), _REFERENCE),
         },
     }
     form["parameters"] += _common(operation)
-    if operation.body_schema is not None:
+    if operation.has_file and operation.verb == "POST":
+        form["requestBody"] = {"required": True, "content": _LINES}
+    elif operation.body_schema is not None:
         body = {**operation.body_schema, "properties": _properties(operation.body_schema)}
         is_required = bool(body["required"])
         form["requestBody"] = {"required": is_required, "content": {"application/json": {"schema": body}}}
@@ -146,7 +107,7 @@ def _common(operation: Operation) -> list[dict[str, Any]]:
     in_path = "{namespace}" in operation.path
     place = "path" if in_path else "query"
     found: list[dict[str, Any]] = [{"name": "namespace", "in": place, "required": in_path, "schema": text}]
-    if operation.is_writing:
+    if operation.takes_key:
         key = {"type": "string", "minLength": 1, "maxLength": 200}
         found.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": key})
     if operation.takes_version:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import inspect
+import json
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from commonplace.errors import UsageError
@@ -22,7 +28,7 @@ Schema: TypeAlias = dict[str, Any]
 _TEXTS: Final[Schema] = {"type": "array", "items": {"type": "string"}}
 _OBJECT: Final[Schema] = {"type": "object"}
 _MOMENT: Final[Schema] = {"type": ["string", "number"]}
-_VERSION: Final = "if_version"
+_VERSION, _FILE = "if_version", "file"
 MAX_PAGE: Final = 1_000
 MAX_VECTOR_STORE_RESULTS: Final = 50
 TYPES: Final[Mapping[str, Schema]] = {
@@ -62,7 +68,7 @@ class Operation:
         path: below `/v1`, with `{name}` for arguments that stand in it.
         call: the call of the engine, dotted (`graph.add_episode`), or a function that gets the engine and arguments
             under the names of its signature.
-        fixed: arguments that the server gives and a client may not.
+        fixed: arguments that the server gives and a client may not; it also gives `file`, the lines that go in or out.
         status: of success.
     """
 
@@ -85,9 +91,14 @@ class Operation:
         return found
 
     @property
-    def is_writing(self) -> bool:
-        """Whether it changes what is stored; such an operation takes an `Idempotency-Key`."""
-        return self.scope != "read"
+    def takes_key(self) -> bool:
+        """Whether it takes an `Idempotency-Key`: what reads, deletes or imports may be done again without harm."""
+        return self.scope != "read" and self.verb != "DELETE" and not self.has_file
+
+    @cached_property
+    def has_file(self) -> bool:
+        """Whether JSON lines go in, by POST, or out, by GET, in the place of a JSON object."""
+        return _FILE in inspect.signature(self.function).parameters
 
     @property
     def takes_version(self) -> bool:
@@ -103,10 +114,11 @@ class Operation:
     def parameters(self) -> tuple[Parameter, ...]:
         """The arguments that a client gives, in the order of the signature."""
         in_path = set(re.findall(r"{(\w+)}", self.path))
-        elsewhere: Literal["query", "body"] = "query" if self.verb in ("GET", "DELETE") else "body"
+        has_body = self.verb in ("POST", "PATCH") and not self.has_file
+        elsewhere: Literal["query", "body"] = "body" if has_body else "query"
         found = []
         for one in list(inspect.signature(self.function).parameters.values())[1:]:
-            if one.name not in self.fixed and one.name != _VERSION:
+            if one.name not in self.fixed and one.name not in (_VERSION, _FILE):
                 place = "path" if one.name in in_path else elsewhere
                 found.append(Parameter(one.name, place, schema_of(one), one.default is inspect.Parameter.empty))
         return tuple(found)
@@ -219,6 +231,59 @@ def why(
     return engine.why(found, hit_id)
 
 
+CURSOR_GOOD_FOR_S: Final = 86_400.0
+_FIRST_PAGE: Final = "ask for the first page again, without a cursor"
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """The place in a list of memories, the newest first.
+
+    Attributes:
+        until: the page begins with memories before this time.
+        skip: so many of the first ones are known already, since they are of the same moment.
+    """
+
+    until: Any
+    skip: int
+
+    def after(self, times: Sequence[datetime]) -> Cursor:
+        """Return the place behind a page, by the times of its memories; the page has at least one."""
+        last = times[-1]
+        until = (last + timedelta(microseconds=1)).isoformat()
+        same = sum(each == last for each in times)
+        return Cursor(until, same + (self.skip if self.until == until else 0))
+
+    def write(self, filters: Mapping[str, Any]) -> str:
+        """Return the cursor as a text, for a list with these filters."""
+        value = [self.until, self.skip, _digest(filters), int(time.time())]
+        return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+    @classmethod
+    def read(cls, text: str, filters: Mapping[str, Any]) -> Cursor:
+        """Return the place that a text of `write` says.
+
+        Raises:
+            UsageError: it is no cursor, is older than a day, or belongs to a list with other filters.
+        """
+        try:
+            until, skip, digest, at = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+            is_one = isinstance(until, str) and isinstance(skip, int) and skip >= 0 and isinstance(at, int)
+        except (ValueError, TypeError):
+            is_one = False
+        if not is_one:
+            raise UsageError(f"{text!r:.80} is no cursor of this server", remedy=_FIRST_PAGE, parameters=("cursor",))
+        if not 0 <= time.time() - at < CURSOR_GOOD_FOR_S:
+            raise UsageError("the cursor is older than a day", remedy=_FIRST_PAGE)
+        if digest != _digest(filters):
+            raise UsageError("the cursor is of a list with other filters", remedy=_FIRST_PAGE)
+        return cls(until, skip)
+
+
+def _digest(filters: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(filters, sort_keys=True, default=list).encode()).hexdigest()[:16]
+
+
 def list_memories(  # noqa: PLR0913 - the filters of a list
     engine: Engine,
     *,
@@ -243,8 +308,6 @@ def list_memories(  # noqa: PLR0913 - the filters of a list
         limit: 1–1,000.
         cursor: `next_cursor` of the page before, with the same filters; it is good for a day.
     """
-    from commonplace.server.cursor import Cursor
-
     if not 1 <= limit <= MAX_PAGE:
         raise UsageError(f"limit is {limit}", remedy=f"give 1 to {MAX_PAGE:,}", parameters=("limit",))
     filters = {
@@ -332,6 +395,35 @@ def forget(
         dry_run: tell what would go, and change nothing.
     """
     return engine.forget(ids, tag=tag, source=source, session=session, path=path, agent=agent, dry_run=dry_run)
+
+
+def export_lines(engine: Engine, file: Path, kinds: Sequence[str] | None = None) -> None:
+    """Stream what a namespace holds as JSON lines, from one state of the store.
+
+    Args:
+        kinds: "artifact", "memory", "knowledge", "graph", "ledger"; None is all.
+    """
+    engine.export(file, kinds=kinds)
+
+
+def import_lines(
+    engine: Engine,
+    file: Path,
+    *,
+    format: str = "auto",  # noqa: A002 - the name of the option
+    dry_run: bool = False,
+    on_conflict: str = "refuse",
+    skip_problems: bool = False,
+) -> Any:
+    """Take in an export, or a file of another system; all is checked before anything is written.
+
+    Args:
+        format: "commonplace", or another system's name; "auto" looks at the lines.
+        dry_run: check everything and report what would be done, but write nothing.
+        on_conflict: "refuse" the whole import, "skip" what is imported, or "replace" what is here.
+        skip_problems: leave out what cannot be kept, and list it in the report.
+    """
+    return engine.import_(file, format=format, dry_run=dry_run, on_conflict=on_conflict, skip_problems=skip_problems)
 
 
 def search_vector_store(engine: Engine, query: str, max_num_results: int = 10) -> dict[str, Any]:
@@ -460,6 +552,8 @@ _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
     ),
     "Store": (
         ("forget", "POST", "/forget", "forget", forget),
+        ("export", "GET", "/export", "read", export_lines),
+        ("import", "POST", "/import", "write", import_lines),
         ("list_receipts", "GET", "/receipts", "read", "receipts"),
         ("gc", "POST", "/gc", "forget", "gc"),
         ("list_namespaces", "GET", "/namespaces", "read", list_namespaces),

@@ -32,12 +32,10 @@ class Problem(Exception):  # noqa: N818 - the name of RFC 9457
         self.status, self.name, self.remedy, self.headers = status, name, remedy, headers or {}
 
 
-def problem_of(error: Exception) -> Problem:
-    """Return any error as a problem; of one that is no error of ours only its class is told."""
+def problem_of(error: Problem | errors.CommonplaceError) -> Problem:
+    """Return an error as a problem."""
     if isinstance(error, Problem):
         return error
-    if not isinstance(error, errors.CommonplaceError):
-        return Problem(500, "defect", f"the request failed unexpectedly ({type(error).__name__})")
     status, name = status_of(error)
     headers = {"Retry-After": str(_RETRY_AFTER_S)} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
     return Problem(status, name, str(error.args[0]), remedy=error.remedy, headers=headers)
@@ -54,7 +52,7 @@ def document(problem: Problem) -> dict[str, Any]:
     return body | ({"remedy": problem.remedy} if problem.remedy else {})
 
 
-def response_of(error: Exception) -> Response:
+def response_of(error: Problem | errors.CommonplaceError) -> Response:
     """Return the response that an error leads to."""
     problem = problem_of(error)
     return Response(

@@ -18,12 +18,10 @@ if TYPE_CHECKING:
     from commonplace.engine import Engine
 
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8765
 SOCKET_MODE: Final = 0o600
 GRACE_S: Final = 10
 """How long requests that are being answered may take when the server is told to stop."""
 _BACKLOG: Final = 512
-MAX_PORT: Final = 65_535
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +33,8 @@ class Address:
         path: of the socket; None is the host and port.
     """
 
-    host: str = DEFAULT_HOST
-    port: int = DEFAULT_PORT
+    host: str
+    port: int
     path: Path | None = None
 
     @property
@@ -71,27 +69,27 @@ def run(
 
         from commonplace.server.access import Access
         from commonplace.server.app import Service, application
-        from commonplace.server.engines import Engines
+        from commonplace.server.engine_pool import EnginePool
     except ImportError as error:
         raise MissingExtraError(
             f"the server needs {error.name}, which is not installed",
             remedy="install it with `pip install 'commonplace[server]'`",
         ) from error
-    engines = Engines(open_engine)
+    engines = EnginePool(open_engine)
     if not address.is_local and not engines.root().tokens.has_any():
         engines.close()
         raise UsageError(
             f"{address.host} can be reached from other machines, and this store has no access token",
             remedy="make one with `commonplace token create`, or listen on 127.0.0.1",
         )
-    names = {*LOOPBACK, *map(str.lower, allowed_hosts)} if address.is_local or allowed_hosts else None
+    names = {*LOOPBACK, *map(str.lower, (address.host, *allowed_hosts))} if address.is_local or allowed_hosts else None
     access = Access(engines.root, hosts=names, is_local=address.is_local, per_minute=per_minute)
     listening = _listen(address)
     config = uvicorn.Config(
         application(Service(engines, access, log=LineFile(log, Rotation()))),
         http="h11",
         ws="none",
-        lifespan="on",
+        lifespan="off",
         access_log=False,
         log_config=None,
         server_header=False,

@@ -1,4 +1,4 @@
-"""Engines of one store by namespace: opened when a request needs one, sharing store, index and models."""
+"""The engines of one store by namespace, opened when a request needs one; they share store, index and models."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Open:
     uses: int = 0
 
 
-class Engines:
+class EnginePool:
     """Engines by namespace. Safe for threads.
 
     Args:

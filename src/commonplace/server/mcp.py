@@ -53,16 +53,15 @@ def mcp_endpoint(service: Service) -> Callable[[Request], Coroutine[Any, Any, Re
         if request.method != "POST":
             message = "this server has no streams and no sessions: every message is a POST"
             raise Problem(405, "wrong-method", message, headers={"Allow": "POST"})
+        caller, namespace = await service.admit(request, "read")
         body = await service.body(request)
-        return await service.in_thread(lambda: _answered(service, request, body))
+        version = request.headers.get(_HEADER)
+        return await service.in_thread(lambda: _answered(service, caller, namespace, body, version))
 
     return endpoint
 
 
-def _answered(service: Service, request: Request, body: bytes) -> Response:
-    caller = service.access.caller(request)
-    namespace = request.query_params.get("namespace") or caller.namespace
-    caller.check("read", namespace)
+def _answered(service: Service, caller: Caller, namespace: str, body: bytes, version: str | None) -> Response:
     try:
         message = read_message(decode(body))
     except ProtocolError as error:
@@ -73,7 +72,7 @@ def _answered(service: Service, request: Request, body: bytes) -> Response:
         return Response(status_code=202)
     with service.engines.use(namespace) as engine:
         registry = _of_scopes(registry_of(Host(lambda _: engine)), caller)
-        return Response(_answer(registry, message, request.headers.get(_HEADER)), media_type=_JSON)
+        return Response(_answer(registry, message, version), media_type=_JSON)
 
 
 def _answer(registry: Registry, call: Call, version: str | None) -> bytes:
