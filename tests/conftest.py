@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import sqlite3
 from collections.abc import Iterator
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: as many workers as cores would fight over them
+
 import pytest
+from hypothesis import settings
 
 from commonplace.ingest.embeddings import EmbeddingBacklog
+from commonplace.store import connection
+
+gc.disable()  # until all tests are collected: nothing of them is garbage
+settings.register_profile("ci", settings.get_profile("ci"), max_examples=50)  # the same ones each time
 
 _START = EmbeddingBacklog.start
 
@@ -15,11 +25,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite-golden", action="store_true", help="write the answers of tests/golden anew")
 
 
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _vectors_in_turn() -> Iterator[None]:
     """Make vectors that come later before the call returns: what a test sees does not depend on a thread's pace."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(EmbeddingBacklog, "start", lambda self: self.drain())
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """Leave it to the system when it writes what a store of this process commits: no test cuts its power."""
+    prepare = connection.prepare_writer
+
+    def prepared(db: sqlite3.Connection) -> None:
+        prepare(db)
+        db.execute("PRAGMA synchronous = OFF")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connection, "prepare_writer", prepared)
         yield
 
 

@@ -35,7 +35,7 @@ class Calls:
 def search(store: str, query: str, path: str) -> None:
     answered = 0
     with commonplace.open(store) as book:
-        while not select.select([sys.stdin], [], [], 0)[0]:
+        while not select.select([sys.stdin], [], [], 0.02)[0]:
             result = book.search(query, min_score=0.0)
             found = [hit.path for hit in result.hits]
             if found[:1] != [path] or query not in result.hits[0].text:

@@ -10,8 +10,6 @@ import shutil
 import signal
 import sqlite3
 import stat
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,41 +19,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.processes import finish, start
 from tests.unit.exchange.imports import memory_line, written_by_hand
 
 import commonplace
 from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
 
-ROOT = Path(__file__).parents[2]
+SCRIPT = Path(__file__).with_name("exchangers.py")
 DRAFT = re.compile(r"[0-9a-f]{32}")
 KILLS = [pytest.param(3, id="short"), pytest.param(60, id="long", marks=pytest.mark.soak)]
 
 
-def start(*arguments: object) -> subprocess.Popen[str]:
-    script = str(Path(__file__).with_name("exchangers.py"))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    command = [sys.executable, script, *map(str, arguments)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
-
-
-def finish(process: subprocess.Popen[str]) -> str:
-    """Return what a process printed; fail with its errors if it did not end well."""
-    output, errors = process.communicate()
-    assert process.returncode == 0, errors
-    return output
-
-
 def points(kills: int, *arguments: object) -> list[int]:
     """Return moments at which to be killed, of all that there are; the last ones, where names change, among them."""
-    moments = int(finish(start("count", *arguments)))
+    moments = int(finish(start(SCRIPT, "count", *arguments)))
     late = min(kills // 2, moments)
     return sorted({*range(moments - late, moments), *range(1, moments, moments // (kills - late))})
 
 
 def die(point: int, *arguments: object) -> None:
     """Do it in a process that is killed at a moment."""
-    victim = start(point, *arguments)
+    victim = start(SCRIPT, point, *arguments)
     victim.communicate()
     assert victim.returncode == -signal.SIGKILL
 
@@ -156,9 +140,8 @@ def test_forgetting_removes_what_killed_writers_left(store: Path, tmp_path: Path
 def test_what_a_live_process_writes_stays_and_is_named_by_the_receipt(store: Path, tmp_path: Path) -> None:
     """Its copy may have been taken before: who forgets has to know that there will be a backup with it."""
     target = tmp_path / "b.zip"
-    moments = int(finish(start("count", "backup", store, tmp_path / "counted.zip")))
-    writer = start("wait", moments // 2, "backup", store, target)
-    assert writer.stdout is not None
+    moments = int(finish(start(SCRIPT, "count", "backup", store, tmp_path / "counted.zip")))
+    writer = start(SCRIPT, "wait", moments // 2, "backup", store, target)
     assert writer.stdout.readline() == "there\n"
     assert drafts(tmp_path)
     with commonplace.open(store) as book:
@@ -174,7 +157,7 @@ def test_what_a_live_process_writes_stays_and_is_named_by_the_receipt(store: Pat
 @pytest.mark.parametrize("kills", KILLS)
 def test_a_killed_import_is_completed_by_importing_again(tmp_path: Path, kills: int) -> None:
     """Batches before the kill are there, whole; nothing is there twice afterwards."""
-    lines = [memory_line(f"m{number}", f"Entry {number} of {number * 7}") for number in range(600)]
+    lines = [memory_line(f"m{number}", f"Entry {number} of {number * 7}") for number in range(300)]
     links = [{"type": "link", "link": {"source": "m1", "target": f"m{number}"}} for number in range(2, 9)]
     file = written_by_hand(tmp_path / "e.jsonl", *lines, *links)
     with commonplace.open(tmp_path / "whole") as book:
@@ -187,13 +170,12 @@ def test_a_killed_import_is_completed_by_importing_again(tmp_path: Path, kills: 
             counts.add(book.index_status().counts["memories"])
             book.import_(file)
         assert told(store) == whole
-    assert counts <= {0, 256, 512, 600}
+    assert counts <= {0, 256, 300}
 
 
 def test_what_is_acknowledged_before_a_backup_is_in_it(store: Path, tmp_path: Path) -> None:
     """While another process goes on writing."""
-    writer = start("write", store)
-    assert writer.stdout is not None
+    writer = start(SCRIPT, "write", store)
     for number in range(4):
         acknowledged = int(writer.stdout.readline())
         with commonplace.open(store) as book:
@@ -208,8 +190,7 @@ def test_what_is_acknowledged_before_a_backup_is_in_it(store: Path, tmp_path: Pa
 
 def test_a_store_that_another_process_holds_is_not_replaced(archive: Path, store: Path) -> None:
     before = told(store)
-    holder = start("hold", store)
-    assert holder.stdout is not None
+    holder = start(SCRIPT, "hold", store)
     assert holder.stdout.readline() == "open\n"
     with pytest.raises(StoreBusyError, match="close every program that uses it"):
         commonplace.restore(archive, store, replace=True)

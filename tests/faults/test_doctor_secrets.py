@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.processes import run
 from tests.unit.erasure.test_secrets import GONE, OTHER, TOKEN, holding, spoil, store_file
 
 import commonplace
@@ -20,16 +18,9 @@ from commonplace.logs import RetrievalLog
 from commonplace.types import Selection
 
 SCRIPT = Path(__file__).with_name("secret_menders.py")
-ROOT = Path(__file__).parents[2]
 KETTLES = {f"kettle {n}": f"Kettle {n} boils in {n + 2} minutes" for n in range(5)}
 SPOILT = {"kettle 1": f"Kettle 1 opens with {TOKEN}", "kettle 3": f"Kettle 3 opens with {OTHER}"}
 MENDED = {id_: text.replace(TOKEN, GONE).replace(OTHER, GONE) for id_, text in SPOILT.items()}
-
-
-def mending(*arguments: object) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    command = [sys.executable, str(SCRIPT), *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
 def fill(store: Path) -> tuple[str, ...]:
@@ -59,7 +50,7 @@ def kill(filled: Path, generations: tuple[str, ...], moment: int) -> str:
     """Kill a mending at one moment and look at what a plain doctor makes of it; return how far it had come."""
     store = filled.with_name(f"killed {moment}")
     shutil.copytree(filled, store)
-    assert mending("die", store, moment).returncode == -signal.SIGKILL
+    assert run(SCRIPT, "die", store, moment).returncode == -signal.SIGKILL
     with commonplace.open(store) as book, commonplace.open(store, namespace="theirs") as theirs:
         begun = was_cut_short(book._runtime.store)
         report = book.doctor()
@@ -91,7 +82,7 @@ def kill_at_moments(directory: Path, kills: int | None) -> list[str]:
     """Return what became of each store, the earliest kill first."""
     generations = fill(directory / "filled")
     shutil.copytree(directory / "filled", directory / "counted")
-    counted = mending("count", directory / "counted")
+    counted = run(SCRIPT, "count", directory / "counted")
     assert counted.returncode == 0, counted.stderr
     moments = int(counted.stdout)
     middle = range(8, moments, 23) if kills is None else random.Random(7).sample(range(2, moments), kills)

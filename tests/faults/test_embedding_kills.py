@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from tests.faults.embedders import MEMORIES, Slow
+from tests.processes import run
 
 import commonplace
 from commonplace.ingest.embeddings import SLICE
 
-ROOT = Path(__file__).parents[2]
 MOMENTS = 2 * -(-MEMORIES // SLICE)
 """Before and after each slice."""
 
 
 def embed(path: Path, number: int) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    script = str(Path(__file__).with_name("embedders.py"))
-    return subprocess.run(
-        [sys.executable, script, str(path), str(number)], capture_output=True, text=True, env=environment, check=False
-    )
+    return run(Path(__file__).with_name("embedders.py"), path, number)
 
 
 def test_there_are_as_many_moments_as_are_tried(tmp_path: Path) -> None:

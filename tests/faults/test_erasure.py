@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from tests.processes import Child, finish, start
 
 import commonplace
 from commonplace.engine import Engine
@@ -24,7 +22,6 @@ from commonplace.types import Document, Filter
 from commonplace.types.graph import GraphFilter
 
 SCRIPT = Path(__file__).with_name("forgetters.py")
-ROOT = Path(__file__).parents[2]
 SECRET = "The merger with Quillfeather closes on the ninth. Nobody but Ms Abernathy may know the price."
 MARKS = (b"Quillfeather", b"quillfeath", b"Abernathy", b"abernathi", b"closes on the ninth")
 SAID = "Ms Abernathy works for Quillfeather. Ms Abernathy lives in Oslo."
@@ -35,31 +32,22 @@ LOG = "logs/retrieval/retrieval.jsonl"
 
 
 @contextmanager
-def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
+def running(*arguments: object) -> Iterator[Child]:
     """Start a process; it is gone afterwards, however the test ends."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    command, pipe = [sys.executable, str(SCRIPT), *map(str, arguments)], subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
+    with start(SCRIPT, *arguments) as process:
         try:
             yield process
         finally:
             process.kill()
 
 
-def said(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
+def said(process: Child) -> str:
     return process.stdout.readline().strip()
 
 
-def tell(process: subprocess.Popen[str]) -> None:
-    assert process.stdin is not None
+def tell(process: Child) -> None:
     process.stdin.write("\n")
     process.stdin.flush()
-
-
-def finish(process: subprocess.Popen[str]) -> None:
-    _, errors = process.communicate()
-    assert process.returncode == 0, errors
 
 
 @dataclass(frozen=True)

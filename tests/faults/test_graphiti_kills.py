@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.processes import run
 from tests.stubs.graphiti_server import GraphitiServer, State
 
 from commonplace.engine.open import open_engine
@@ -16,21 +15,12 @@ from commonplace.graph.graphiti.client import own_id
 from commonplace.settings import load
 from commonplace.types.graph import GraphFilter
 
-ROOT = Path(__file__).parents[2]
 POINTS, IN_SHORT = 60, 5
 
 
 def tell(store: Path, address: str, *call: int) -> subprocess.CompletedProcess[str]:
     """Run a process that adds and tells."""
-    script = str(Path(__file__).with_name("tellers.py"))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    return subprocess.run(
-        [sys.executable, script, str(store), address, *map(str, call)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
+    return run(Path(__file__).with_name("tellers.py"), store, address, *call)
 
 
 def check(store: Path, address: str, state: State, acknowledged: list[str]) -> None:

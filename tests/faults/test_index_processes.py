@@ -4,33 +4,15 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.processes import finish, start
 
 import commonplace
 
 SCRIPT = Path(__file__).with_name("processes.py")
 WORDS = "amber basalt cedar delta ember fjord garnet harbour indigo juniper kelp lagoon maple nectar opal".split()
-
-
-def start(*arguments: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, str(SCRIPT), *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def finish(process: subprocess.Popen[str]) -> str:
-    """Return what a process printed; fail with its errors if it did not end well."""
-    output, errors = process.communicate()
-    assert process.returncode == 0, errors
-    return output
 
 
 def write_tree(root: Path, files: int, version: int) -> None:
@@ -56,29 +38,28 @@ def storm(directory: Path, files: int, kills: int) -> int:
     steady, doomed = directory / "steady", directory / "doomed"
     for root in (steady, doomed):
         write_tree(root, files, 0)
-    calls = int(finish(start("count", store, doomed)))
-    finish(start("index", store, steady))
+    calls = int(finish(start(SCRIPT, "count", store, doomed)))
+    finish(start(SCRIPT, "index", store, steady))
     searchers = [
-        start("search", store, f"marker{root.name}{number}", f"{root.name}/part{number}/note{number}.md")
+        start(SCRIPT, "search", store, f"marker{root.name}{number}", f"{root.name}/part{number}/note{number}.md")
         for root, number in ((steady, 3), (doomed, 8))
     ]
     for searcher in searchers:
-        assert searcher.stdout is not None
         assert searcher.stdout.readline() == "ready\n"
 
     points = sorted(random.Random(20).sample(range(1, calls * 9 // 10), kills))
     for version, point in enumerate(points, start=1):
         write_tree(steady, files, version)
         write_tree(doomed, files, version)
-        worker = start("index", store, steady)
-        victim = start("die", store, doomed, point)
+        worker = start(SCRIPT, "index", store, steady)
+        victim = start(SCRIPT, "die", store, doomed, point)
         victim.communicate()
         assert victim.returncode == -signal.SIGKILL
         finish(worker)
         check_store(store)
 
     answered = [int(finish(searcher)) for searcher in searchers]
-    finish(start("index", store, doomed))
+    finish(start(SCRIPT, "index", store, doomed))
     check_store(store)
     with commonplace.open(store) as book:
         status = book.index_status()

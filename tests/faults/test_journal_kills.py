@@ -19,9 +19,9 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from tests.processes import run
 from tests.unit.journal.book import YESTERDAY, Book, outcome, prepare, zone
 
-ROOT = Path(__file__).parents[2]
 POINTS, IN_SHORT = 200, 8
 _REACHING = frozenset(
     "execute executemany open close write fsync rename replace unlink rmdir mkdir flock fchmod".split()
@@ -56,16 +56,9 @@ def main() -> None:
     print(moments.seen)
 
 
-def run(directory: Path, number: int) -> subprocess.CompletedProcess[str]:
+def synced(directory: Path, number: int) -> subprocess.CompletedProcess[str]:
     """Run a process that brings pages and memories together until it is killed."""
-    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    return subprocess.run(
-        [sys.executable, __file__, str(directory), str(number)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": paths, "TZ": "UTC"},
-        check=False,
-    )
+    return run(__file__, directory, number, TZ="UTC")
 
 
 @dataclass(frozen=True)
@@ -84,7 +77,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
         prepare(place / "before")
         for name in ("here", "there"):
             copy(place / "before", place / name)
-        counted = run(place / "there", 0)
+        counted = synced(place / "there", 0)
         assert counted.returncode == 0, counted.stderr
         expected = outcome(place / "here")
         assert outcome(place / "there") == expected
@@ -134,7 +127,7 @@ def finished(course: Course, place: Path, number: int) -> dict[str, object]:
     """Kill a run at a moment, and return what the next one makes of it."""
     with zone("UTC"):
         copy(course.before, place)
-        killed = run(place, number)
+        killed = synced(place, number)
         assert killed.returncode == -signal.SIGKILL, (number, killed.stderr)
         return outcome(place)
 

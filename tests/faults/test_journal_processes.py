@@ -5,16 +5,14 @@ Started as a script it is one of them: test_journal_processes.py DIRECTORY NAME 
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
+from tests.processes import start
 from tests.unit.journal.book import Book, zone
 
 from commonplace.formats.journal import parse_page
 
-ROOT = Path(__file__).parents[2]
 PROCESSES, EACH = 4, 25
 
 
@@ -37,16 +35,7 @@ def main() -> None:
 def test_processes_and_a_person_write_at_once_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
     with zone("UTC"):
         book = Book(tmp_path)
-        paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-        processes = [
-            subprocess.Popen(
-                [sys.executable, __file__, str(tmp_path), f"p{number}", str(EACH)],
-                stderr=subprocess.PIPE,
-                text=True,
-                env={**os.environ, "PYTHONPATH": paths, "TZ": "UTC"},
-            )
-            for number in range(PROCESSES)
-        ]
+        processes = [start(__file__, tmp_path, f"p{number}", EACH, TZ="UTC") for number in range(PROCESSES)]
         notes = 0
         while any(process.poll() is None for process in processes):
             if notes < 60:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import signal
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +13,11 @@ from typing import Any
 import pytest
 from tests.contract.graphs import EVER
 from tests.faults.dying import COMMON, prepared, steps, take
+from tests.processes import run
 
 import commonplace
 from commonplace.engine import Engine
 
-ROOT = Path(__file__).parents[2]
 POINTS, IN_SHORT = 200, 25
 STRIDE = 43
 """How many steps a point comes after the one before; so even the short form has points in steps of every kind."""
@@ -32,11 +30,7 @@ EVERY_TORN = 5
 
 def dying(*arguments: object) -> subprocess.CompletedProcess[str]:
     """Run a process that lives until it is killed."""
-    script = str(Path(__file__).with_name("dying.py"))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    return subprocess.run(
-        [sys.executable, script, *map(str, arguments)], capture_output=True, text=True, env=environment, check=False
-    )
+    return run(Path(__file__).with_name("dying.py"), *arguments)
 
 
 def everything(book: Engine) -> dict[str, Any]:

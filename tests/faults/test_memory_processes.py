@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.faults.rememberers import marker, sentence
+from tests.processes import start
 
 import commonplace
 from commonplace.engine import Engine
@@ -25,22 +24,11 @@ def at_once(store: Path, *tasks: tuple[str, dict[str, Any]], may_say: str = "") 
 
     Nothing may stand on standard error but lines with the words `may_say`.
     """
-    started = [
-        subprocess.Popen(
-            [sys.executable, str(SCRIPT), role, str(store), json.dumps(arguments)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for role, arguments in tasks
-    ]
+    started = [start(SCRIPT, role, store, json.dumps(arguments)) for role, arguments in tasks]
     for process in started:
-        assert process.stdout is not None
         if process.stdout.readline() != "ready\n":
             raise AssertionError(process.communicate()[1])
     for process in started:
-        assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
     ended = [process.communicate() for process in started]

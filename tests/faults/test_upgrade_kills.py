@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.processes import run
 
 import commonplace
 from commonplace.engine import Engine
 from commonplace.types import Document
 
-ROOT = Path(__file__).parents[2]
 DOCUMENTS = 520
 SWITCHED = 12
 """From this moment on: its begin, inside which it looks for what another one left, and three batches come before."""
@@ -24,11 +22,7 @@ MOMENTS = 18
 
 
 def upgrade(path: Path, number: int) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    script = str(Path(__file__).with_name("upgraders.py"))
-    return subprocess.run(
-        [sys.executable, script, str(path), str(number)], capture_output=True, text=True, env=environment, check=False
-    )
+    return run(Path(__file__).with_name("upgraders.py"), path, number)
 
 
 @pytest.fixture(scope="module")
