@@ -119,7 +119,7 @@ class Course:
             self.undo()
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(given_=memories, taken=steps)
 def test_undoing_leaves_everything_as_it_was(given_: list[Any], taken: list[tuple[str, Any]]) -> None:
     with TemporaryDirectory() as place:
@@ -178,7 +178,7 @@ def told_of(report: RunReport) -> tuple[object, ...]:
     return results, report.outcomes, report.errors, report.skipped, report.applied
 
 
-@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(
     given_=memories,
     taken=steps,

@@ -131,7 +131,7 @@ def two_stores() -> Iterator[tuple[Store, Store, Path]]:
             second.close()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(spaces())
 def test_export_and_import_lose_nothing(items: list[Item]) -> None:
     with two_stores() as (first, second, path):
@@ -145,7 +145,7 @@ def test_export_and_import_lose_nothing(items: list[Item]) -> None:
         assert (second.change(), dump(second), second.check()) == (change, exported, [])
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(spaces(), st.data())
 def test_a_damaged_export_is_refused_or_the_same(items: list[Item], data: st.DataObject) -> None:
     """It may be the same: a changed letter can leave a number as it was."""

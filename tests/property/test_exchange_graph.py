@@ -97,7 +97,7 @@ def plain(item: Item | Problem) -> tuple[object, ...]:
     raise AssertionError(item)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(graphs())
 def test_export_and_import_of_a_graph_lose_nothing(items: list[Item]) -> None:
     with two_stores() as (first, second, path):

@@ -53,7 +53,7 @@ def facts(book: Engine) -> set[tuple[str, str, str]]:
     return {(names[each.source], each.type, names[each.target]) for each in found}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.lists(steps, max_size=8))
 def test_the_graph_says_what_live_memories_say(done: list[tuple[str, str, str]]) -> None:
     with TemporaryDirectory() as place:

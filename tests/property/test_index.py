@@ -43,7 +43,7 @@ def entries(draw: st.DrawFn) -> IndexEntry:
 steps = st.tuples(st.lists(entries(), max_size=6), st.sets(st.integers(1, 12), max_size=4))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(steps, min_size=1, max_size=5))
 def test_updates_leave_what_a_dictionary_would_hold(history: list[tuple[list[IndexEntry], set[int]]]) -> None:
     """Replacing, deleting, merging and compacting must never lose, double or mix up a passage."""

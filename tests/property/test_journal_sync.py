@@ -322,7 +322,7 @@ class Mirroring(RuleBasedStateMachine):
 class TestMirroring(Mirroring.TestCase):  # type: ignore[name-defined,misc]
     """Run it, in a time zone that is the same everywhere."""
 
-    settings = settings(max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
+    settings = settings(max_examples=15, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
 
     def runTest(self) -> None:
         with zone("UTC"):

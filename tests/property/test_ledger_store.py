@@ -111,7 +111,7 @@ def take(store: Store, name: str, taken: list[Step]) -> list[object]:
         return [*given_back, everything(change.ledger)]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(NAMES), steps), max_size=4), st.lists(st.one_of(asked), max_size=4))
 def test_both_stores_answer_alike(changes: list[tuple[str, list[Step]]], questions: list[Step]) -> None:
     """The reference looks at all there is; indexes and tables beside must give the same."""

@@ -354,7 +354,7 @@ def test_every_public_call_is_tried() -> None:
     assert public - EXEMPT.keys() == CALLS.keys()
 
 
-@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data(), names=st.lists(st.sampled_from(sorted(CALLS)), min_size=5, max_size=20))
 def test_no_call_sees_or_changes_anything_of_another_namespace(
     filled: Path, data: st.DataObject, names: list[str]
@@ -429,7 +429,7 @@ wrong_names = st.one_of(st.sampled_from(NEAR), st.text(max_size=8)).filter(lambd
 
 
 @given(name=wrong_names, confirm=wrong_names)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 def test_a_namespace_is_not_deleted_without_its_exact_name(filled: Path, name: str, confirm: str) -> None:
     """A slip of the pen must not cost a tenant everything."""
     store = filled / "same"

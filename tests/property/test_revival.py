@@ -64,7 +64,7 @@ def passages_of(store: Store, number: int) -> list[Any]:
     return sorted(found, key=lambda passage: passage.ordinal)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.lists(st.tuples(writes, records), min_size=1, max_size=5),
     st.integers(0, 4),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from commonplace.benchmarks import latency
 from commonplace.cli.app import cli
 
 FILES = {
@@ -45,15 +48,22 @@ class Program:
         return error
 
 
-@pytest.fixture
-def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
-    """The files, without a store."""
+@pytest.fixture(scope="session", autouse=True)
+def _one_start() -> Iterator[None]:
+    """Start measured processes once each: figures that come of them are not asserted."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(latency, "STARTS", 1)
+        yield
+
+
+def make(place: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """Write the files, and enter their directory."""
     for name in [name for name in os.environ if name.startswith(("COMMONPLACE_", "OPENAI_", "ANTHROPIC_", "OLLAMA_"))]:
         monkeypatch.delenv(name)
     for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / "home" / name))
+        monkeypatch.setenv(name, str(place / "home" / name))
     monkeypatch.setenv("COLUMNS", "100")
-    project = tmp_path / "project"
+    project = place / "project"
     for name, text in FILES.items():
         path = project / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -63,8 +73,23 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
 
 
 @pytest.fixture
-def program(bare: Program) -> Program:
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """The files, without a store."""
+    return make(tmp_path, monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files in a built index, to be copied."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        program = make(tmp_path_factory.mktemp("built"), monkeypatch)
+        program.run("init")
+        program.run("index", "build")
+    return program.project
+
+
+@pytest.fixture
+def program(bare: Program, built: Path) -> Program:
     """The files in a built index."""
-    bare.run("init")
-    bare.run("index", "build")
+    shutil.copytree(built, bare.project, dirs_exist_ok=True)
     return bare
