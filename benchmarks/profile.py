@@ -38,8 +38,8 @@ PARTS: Final = {
     "its tokens' weights": (("commonplace.search.retrieve", "weigh_tokens"),),
     "words: Tantivy": (("commonplace.index.lexical", "TantivyLexicalIndex.search"),),
     "words: scores of the others": (
-        ("commonplace.index.lexical", "TantivyLexicalIndex.score"),
-        ("commonplace.index.lexical", "TantivyLexicalIndex.statistics"),
+        ("commonplace.search.signals", "Phrasing._bm25"),
+        ("commonplace.search.signals", "ScoredTail.of"),
     ),
     "meaning: sign bits": (("commonplace.index.dense", "ChunkedDenseIndex._candidates"),),
     "meaning: int8": (("commonplace.index.dense", "ChunkedDenseIndex.search"),),

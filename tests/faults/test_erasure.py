@@ -106,8 +106,8 @@ def fill(store: Path, namespace: str = "default") -> Filled:
 def in_dictionary(book: Engine) -> set[str]:
     """Return the words of what is to be forgotten that the index knows."""
     terms = analyse("Quillfeather Abernathy")
-    frequencies = book._runtime.index.reader().lexical.statistics(terms).frequencies
-    return {term for term in terms if any(held[term] for held in frequencies.values())}
+    listed = book._runtime.index.reader().lexical.listed(terms)
+    return {term for term in terms if listed[term]}
 
 
 def forgetting_findings(book: Engine) -> list[bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from commonplace.ranking.bm25 import K1, B, rarity
+from commonplace.ranking.bm25 import K1, MAX_COUNT, NAMES, B, Statistics
 
 
 def saturation(count: int, length: int, mean_length: float, *, k1: float = K1, b: float = B) -> float:
@@ -22,9 +22,7 @@ def score(
     fields: Mapping[str, Sequence[str]],
     *,
     weights: Mapping[str, float],
-    documents: int,
-    mean_lengths: Mapping[str, float],
-    frequencies: Mapping[str, Mapping[str, int]],
+    statistics: Statistics,
 ) -> float:
     """Return the BM25 score of one text: 0.0 when it holds none of the terms.
 
@@ -32,18 +30,20 @@ def score(
         terms: analysed query terms; one that appears twice counts twice.
         fields: the text's analysed terms by field.
         weights: by field; fields without a weight do not count.
-        documents: number of texts that the statistics speak of.
-        mean_lengths: mean number of terms by field.
-        frequencies: by field, how many texts hold a term; a term that is absent is held by none.
+        statistics: of all texts.
     """
     wanted = Counter(terms)
-    rarities = {term: rarity(term, documents, frequencies) for term in wanted}
+    means = dict(zip(NAMES, statistics.mean_lengths.tolist(), strict=True))
     total = 0.0
     for field, weight in weights.items():
         held = fields.get(field, ())
         counts = Counter(held)
-        mean_length = mean_lengths.get(field, 0.0)
         for term, times in wanted.items():
             if counts[term]:
-                total += times * weight * rarities[term] * saturation(counts[term], len(held), mean_length)
+                total += (
+                    times
+                    * weight
+                    * statistics.rarity(term)
+                    * saturation(min(counts[term], MAX_COUNT), len(held), means[field])
+                )
     return total

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from tests.reference_store import bm25
 
-from commonplace.index.contract import LexicalStatistics, Scope, Scored
+from commonplace.index.contract import Scope, Scored
 from commonplace.index.dense import best
 from commonplace.index.lexical import MAX_TERMS
 from commonplace.ranking.arrays import within
+from commonplace.ranking.bm25 import NAMES, Statistics, pack
 from commonplace.text.languages import ENGLISH
 from commonplace.text.query import edits
 from commonplace.text.tokens import FIELDS, fields_of, passage_language
@@ -25,42 +25,54 @@ class ExactLexicalIndex:
     def __init__(self, entries: Iterable[IndexEntry] = ()) -> None:
         self._entries = {entry.number: entry for entry in entries}
         self._fields = {number: fields_of(entry) for number, entry in self._entries.items()}
-        self._frequencies: dict[str, Counter[str]] = {field: Counter() for field in FIELDS}
-        for fields in self._fields.values():
-            for field, terms in fields.items():
-                self._frequencies[field].update(set(terms))
 
-    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Scored:
+    def search(self, terms: Sequence[str], scope: Scope, limit: int, statistics: Statistics | None = None) -> Scored:
         """Return the best passages that hold any of the terms; see `LexicalIndex.search`."""
-        scores = self.score(terms, self._entries, scope)
+        scores = self._scores(terms, self._entries, scope, statistics or self.statistics(terms, scope))
         return best(np.array(list(scores), np.int64), np.array(list(scores.values()), np.float32), limit)
 
     def score(self, terms: Sequence[str], numbers: Collection[int], scope: Scope) -> dict[int, float]:
         """Return the scores of the given passages that match; see `LexicalIndex.score`."""
-        rarest, statistics = self._rarest(terms), self.statistics(terms)
+        return self._scores(terms, numbers, scope, self.statistics(terms, scope))
+
+    def _scores(
+        self, terms: Sequence[str], numbers: Collection[int], scope: Scope, statistics: Statistics
+    ) -> dict[int, float]:
+        rarest = list(statistics.rarest(terms, MAX_TERMS).elements())
         scores = {
             number: bm25.score(
                 rarest,
                 self._fields[number],
                 weights={field: FIELDS[field] for field in scope.fields},
-                documents=statistics.documents,
-                mean_lengths=statistics.mean_lengths,
-                frequencies=statistics.frequencies,
+                statistics=statistics,
             )
             for number in map(int, numbers)
             if number in self._entries and _is_in_scope(self._entries[number], scope)
         }
         return {number: score for number, score in scores.items() if score > 0}
 
-    def statistics(self, terms: Sequence[str]) -> LexicalStatistics:
-        """Return the exact statistics for the terms."""
-        documents = len(self._entries)
-        lengths = {field: sum(len(fields[field]) for fields in self._fields.values()) for field in FIELDS}
-        return LexicalStatistics(
-            documents,
-            {field: length / max(1, documents) for field, length in lengths.items()},
-            {field: {term: self._frequencies[field][term] for term in dict.fromkeys(terms)} for field in FIELDS},
+    def rows(self, numbers: NDArray[np.int64]) -> list[bytes]:
+        """Return the term counts of passages; see `LexicalIndex.rows`."""
+        return [pack(self._fields[number]) if number in self._fields else b"" for number in numbers.tolist()]
+
+    def statistics(self, terms: Sequence[str], scope: Scope) -> Statistics:
+        """Return the statistics of the scope's namespace; see `LexicalIndex.statistics`."""
+        everywhere = Scope(scope.namespace, Filter(), dead=scope.dead)
+        held = [self._fields[n] for n, entry in self._entries.items() if _is_in_scope(entry, everywhere)]
+        return Statistics(
+            len(held),
+            np.array([sum(len(fields[name]) for fields in held) for name in NAMES]),
+            {
+                term: np.array([sum(term in fields[name] for fields in held) for name in NAMES])
+                for term in dict.fromkeys(terms)
+            },
         )
+
+    def listed(self, terms: Sequence[str]) -> dict[str, int]:
+        """Return how many entries there are of each term; see `LexicalIndex.listed`."""
+        return {
+            term: sum(term in held for fields in self._fields.values() for held in fields.values()) for term in terms
+        }
 
     def similar(self, term: str, distance: int, scope: Scope, limit: int) -> list[int]:
         """Return passages with a term that is spelled almost like the given one; see `LexicalIndex.similar`."""
@@ -76,12 +88,6 @@ class ExactLexicalIndex:
         """Return the languages but English of a namespace's passages."""
         entries = [entry for entry in self._entries.values() if entry.namespace == namespace]
         return frozenset(map(passage_language, entries)) - {ENGLISH}
-
-    def _rarest(self, terms: Sequence[str]) -> list[str]:
-        counts = Counter(terms)
-        held = {term: sum(self._frequencies[field][term] for field in FIELDS) for term in counts}
-        rarest = sorted((term for term in held if held[term]), key=lambda term: (held[term], term))[:MAX_TERMS]
-        return [term for term in rarest for _ in range(counts[term])]
 
 
 class ExactDenseIndex:
@@ -106,18 +112,6 @@ class ExactDenseIndex:
         numbers = np.array(found if vector.any() else [], dtype=np.int64)
         cosines = [self._cosine(vector, number) for number in numbers.tolist()]
         return best(numbers, np.array(cosines, dtype=np.float32), limit)
-
-    def token_frequencies(self, token_ids: NDArray[np.uint16]) -> tuple[int, NDArray[np.int64]]:
-        """Return the number of passages and, for each token id, how many passages hold it."""
-        held = Counter(
-            token for entry in self._entries.values() for token in set(np.frombuffer(entry.token_ids, "<u2").tolist())
-        )
-        return len(self._entries), np.array([held[token] for token in token_ids.tolist()], dtype=np.int64)
-
-    def passages(self, scope: Scope) -> int:
-        """Return how many passages there are to find; see `DenseIndex.passages`."""
-        everywhere = Scope(scope.namespace, Filter(), dead=scope.dead)
-        return sum(_is_in_scope(entry, everywhere) for entry in self._entries.values())
 
     def _cosine(self, vector: NDArray[np.float32], number: int) -> float:
         row = self._vectors[number]

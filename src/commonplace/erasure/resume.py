@@ -399,8 +399,8 @@ def _lost(place: ErasureRuntime, terms: Collection[str]) -> set[str]:
     """Return the telling ones of these terms that no passage of the index has."""
     telling = [term for term in terms if len(term) >= _TELLING]
     with place.index.reading() as generation:
-        frequencies = generation.lexical.statistics(telling).frequencies
-    return {term for term in telling if not any(held.get(term) for held in frequencies.values())}
+        listed = generation.lexical.listed(telling)
+    return {term for term in telling if not listed[term]}
 
 
 def _questions(data: bytes) -> Iterator[tuple[int, list[str]]]:

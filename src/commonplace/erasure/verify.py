@@ -157,10 +157,9 @@ def _answers(generation: Generation, scope: Scope, gone: Set[int], vectors: Sequ
 
 def _lingers(place: ErasureRuntime, generation: Generation, plan: Plan, gone: set[int]) -> bool:
     """Tell whether the dictionary has a word of which no passage is left."""
-    frequencies = generation.lexical.statistics(plan.terms).frequencies
-    totals = {term: sum(held.get(term, 0) for held in frequencies.values()) for term in plan.terms}
+    listed = generation.lexical.listed(plan.terms)
     namespaces = place.store.namespaces(with_texts=True)
-    return any(not _is_held(place, generation, namespaces, term, gone) for term, n in totals.items() if 0 < n <= _RARE)
+    return any(not _is_held(place, generation, namespaces, term, gone) for term, n in listed.items() if 0 < n <= _RARE)
 
 
 def _is_held(

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from commonplace.ranking.bm25 import Statistics
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -46,37 +48,31 @@ class Scored:
     scores: NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class LexicalStatistics:
-    """What BM25 needs to score a passage that the index does not hold.
-
-    Attributes:
-        documents: number of passages.
-        mean_lengths: mean number of terms by field.
-        frequencies: by field, the number of passages that hold each asked term.
-    """
-
-    documents: int
-    mean_lengths: Mapping[str, float]
-    frequencies: Mapping[str, Mapping[str, int]]
-
-
 class LexicalIndex(Protocol):
-    """BM25 (k1 1.2, b 0.75) over the fields of `commonplace.text.tokens.FIELDS`, summed with their weights.
+    """Passages by their words, scored by `commonplace.ranking.bm25` with the statistics of their own namespace."""
 
-    A term has one rarity, see `commonplace.ranking.bm25.rarity`; one that is asked for twice counts twice.
-    """
+    def search(self, terms: Sequence[str], scope: Scope, limit: int, statistics: Statistics | None = None) -> Scored:
+        """Return the best passages that hold any of the analysed terms.
 
-    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Scored:
-        """Return the best passages that hold any of the analysed terms."""
+        Args:
+            statistics: those of the namespace, where it holds more than the index; else the index's own.
+        """
         ...
 
     def score(self, terms: Sequence[str], numbers: Collection[int], scope: Scope) -> Mapping[int, float]:
         """Return the scores of those of the given passages that hold any term and are in scope."""
         ...
 
-    def statistics(self, terms: Sequence[str]) -> LexicalStatistics:
-        """Return the statistics for the given terms."""
+    def rows(self, numbers: NDArray[np.int64]) -> Sequence[bytes]:
+        """Return the term counts of passages in their order, see `ranking.bm25`; b"" for one that is not here."""
+        ...
+
+    def statistics(self, terms: Sequence[str], scope: Scope) -> Statistics:
+        """Return the statistics of the scope's namespace without its dead passages; no filter counts."""
+        ...
+
+    def listed(self, terms: Sequence[str]) -> Mapping[str, int]:
+        """Return how many entries the index has of each term, in all namespaces, deleted ones that linger included."""
         ...
 
     def similar(self, term: str, distance: int, scope: Scope, limit: int) -> Sequence[int]:
@@ -102,12 +98,4 @@ class DenseIndex(Protocol):
             space: the stamp of the embedder that made it; passages of another one are not found. "" is any that makes
                 vectors of that length.
         """
-        ...
-
-    def token_frequencies(self, token_ids: NDArray[np.uint16]) -> tuple[int, NDArray[np.int64]]:
-        """Return the number of passages and, for each token id, how many passages hold it."""
-        ...
-
-    def passages(self, scope: Scope) -> int:
-        """Return how many passages of the scope's namespace are here, without its dead ones; no filter counts."""
         ...

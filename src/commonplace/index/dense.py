@@ -1,12 +1,13 @@
-"""Dense search: cosine over int8 vectors, with candidates preselected by sign bits.
+"""Rows of passages: vectors for dense search, with candidates preselected by sign bits, and term counts.
 
 The sign bits of query and passage agree the more, the smaller the angle between them (Charikar, "Similarity
 estimation techniques from rounding algorithms", 2002). The best by that count are scored again by their int8 vectors.
 
 A file is a header, then sections that begin at multiples of 64 bytes: numbers int64, owners int64, namespace codes
-int32, norms float32, sign bits (one uint64 column for every 64 dimensions), vectors int8. Rows ascend by number.
-Integers are little-endian. All but the vectors is kept in memory, for every search goes through it; vectors are read
-as they are needed. Nothing is mapped: a mapped file that somebody cuts short ends the process that reads it.
+int32, norms float32, sign bits (one uint64 column for every 64 dimensions), where the terms of each row begin uint32,
+vectors int8, terms (see `commonplace.ranking.bm25`). Rows ascend by number. Integers are little-endian. All but vectors
+and terms is kept in memory, for every search goes through it; these are read as they are needed. Nothing is mapped: a
+mapped file that somebody cuts short ends the process that reads it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import struct
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +31,7 @@ from commonplace.ranking.arrays import within
 LARGEST_CHUNK = 65_536
 """Rows of a full chunk."""
 
-_MAGIC = b"CPCHUNK1"
+_MAGIC = b"CPCHUNK2"
 _HEADER = struct.Struct("<8sII")
 _ALIGNMENT = 64
 _NEAR_ROWS = 16  # rows this close together are read in one go: a read costs as much as copying some kilobytes
@@ -37,15 +39,17 @@ _NEAR_ROWS = 16  # rows this close together are read in one go: a read costs as 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Passages for a chunk: numbers, owners int64, codes int32, shape (n,); vectors int8, shape (n, d)."""
+    """Passages for a chunk: numbers, owners int64, codes int32, shape (n,); vectors int8, shape (n, d); terms."""
 
     numbers: NDArray[np.int64]
     owners: NDArray[np.int64]
     codes: NDArray[np.int32]
     vectors: NDArray[np.int8]
+    terms: Sequence[bytes]
 
     def take(self, rows: NDArray[np.intp]) -> Rows:
-        return Rows(self.numbers[rows], self.owners[rows], self.codes[rows], self.vectors[rows])
+        terms = [self.terms[row] for row in rows.tolist()]
+        return Rows(self.numbers[rows], self.owners[rows], self.codes[rows], self.vectors[rows], terms)
 
 
 def concatenate(parts: Sequence[Rows]) -> Rows:
@@ -55,6 +59,7 @@ def concatenate(parts: Sequence[Rows]) -> Rows:
         np.concatenate([part.owners for part in parts]),
         np.concatenate([part.codes for part in parts]),
         np.concatenate([part.vectors for part in parts]),
+        list(chain.from_iterable(part.terms for part in parts)),
     )
     return joined.take(np.argsort(joined.numbers, kind="stable"))
 
@@ -78,7 +83,9 @@ def write_chunk(path: Path, rows: Rows) -> None:
         rows.codes.astype("<i4"),
         norms.astype("<f4"),
         sign_columns(rows.vectors),
+        np.cumsum([0, *map(len, rows.terms)]).astype("<u4"),
         np.ascontiguousarray(rows.vectors),
+        np.frombuffer(b"".join(rows.terms), np.uint8),
     )
     with path.open("wb") as file:
         file.write(_HEADER.pack(_MAGIC, count, dimensions))
@@ -108,15 +115,19 @@ class ChunkFile:
         self.dimensions: int
         _, self.rows, self.dimensions = _HEADER.unpack(header)
         layout = _Layout(self.rows, self.dimensions)
-        if self.dimensions != dimensions or os.fstat(self._descriptor).st_size < layout.end:
+        size = os.fstat(self._descriptor).st_size
+        if self.dimensions != dimensions or size < layout.terms:
             raise IndexFaultError(f"was damaged: {path.name} does not hold {self.rows} rows of {dimensions} dimensions")
-        self._vectors_at = layout.vectors
+        self._vectors_at, self._terms_at = layout.vectors, layout.terms
         head = self._read([(0, layout.vectors)])
         self.numbers = np.frombuffer(head, "<i8", self.rows, layout.numbers)
         self.owners = np.frombuffer(head, "<i8", self.rows, layout.owners)
         self.codes = np.frombuffer(head, "<i4", self.rows, layout.codes)
         self.norms = np.frombuffer(head, "<f4", self.rows, layout.norms)
         self.signs = np.frombuffer(head, "<u8", layout.words * self.rows, layout.signs).reshape(layout.words, -1)
+        self._begins = np.frombuffer(head, "<u4", self.rows + 1, layout.begins)
+        if size < layout.terms + int(self._begins[-1]):
+            raise IndexFaultError(f"was damaged: {path.name} does not hold the terms of {self.rows} rows")
 
     def find(self, numbers: NDArray[np.int64]) -> NDArray[np.intp]:
         """Return the row of each passage, -1 for one that is not here."""
@@ -139,6 +150,19 @@ class ChunkFile:
         gaps = firsts - (np.cumsum(lengths) - lengths)  # rows of the file that were passed over before each block
         return table[rows - gaps[np.cumsum(starts_block) - 1]] if len(table) > len(rows) else table
 
+    def terms(self, rows: NDArray[np.intp]) -> list[bytes]:
+        """Read the terms of rows.
+
+        Raises:
+            IndexFaultError: the file was cut short since it was opened.
+        """
+        begins, ends = (self._begins[rows].astype(np.int64) + self._terms_at).tolist(), self._begins[rows + 1]
+        sizes = (ends - self._begins[rows]).tolist()
+        found = [os.pread(self._descriptor, size, begin) for begin, size in zip(begins, sizes, strict=True)]
+        if sum(map(len, found)) != sum(sizes):
+            raise IndexFaultError("was damaged: a chunk was cut short while it was open")
+        return found
+
     def _read(self, blocks: Iterable[tuple[int, int]]) -> bytes:
         """Read blocks by (offset, size), one after the other."""
         descriptor, pread, wanted = self._descriptor, os.pread, 0
@@ -155,7 +179,7 @@ class ChunkFile:
         """Read the rows marked in `keep`, bool, shape (rows,)."""
         rows = np.flatnonzero(keep)
         vectors = self.vectors(np.arange(self.rows))[rows] if len(rows) else np.empty((0, self.dimensions), np.int8)
-        return Rows(self.numbers[rows], self.owners[rows], self.codes[rows], vectors)
+        return Rows(self.numbers[rows], self.owners[rows], self.codes[rows], vectors, self.terms(rows))
 
 
 class _Layout:
@@ -168,8 +192,9 @@ class _Layout:
         self.codes = _aligned(self.owners + 8 * rows)
         self.norms = _aligned(self.codes + 4 * rows)
         self.signs = _aligned(self.norms + 4 * rows)
-        self.vectors = _aligned(self.signs + 8 * self.words * rows)
-        self.end = self.vectors + rows * dimensions
+        self.begins = _aligned(self.signs + 8 * self.words * rows)
+        self.vectors = _aligned(self.begins + 4 * (rows + 1))
+        self.terms = _aligned(self.vectors + rows * dimensions)
 
 
 def _aligned(offset: int) -> int:
@@ -178,8 +203,6 @@ def _aligned(offset: int) -> int:
 
 DEAD = "dense/dead"
 """Rows that no longer count, int32, chunk after chunk."""
-FREQUENCIES = "dense/frequencies"
-"""How many passages hold each token id, uint32."""
 ALL_EXACT = 2_000
 """Up to this many passages in scope are all scored exactly."""
 
@@ -204,14 +227,11 @@ class ChunkedDenseIndex:
             FileNotFoundError: the generation was deleted meanwhile.
             IndexFaultError: a file does not hold what the manifest says.
         """
-        self._counted = manifest.counted
         self._spaces = [chunk.space for chunk in manifest.chunks]
         dimensions = {str(space): space.dimensions for space in manifest.embedding.spaces}
         self._codes = {name: code for code, name in enumerate(manifest.namespaces)}
         self.chunks = [ChunkFile(directory / chunk.file, dimensions[chunk.space]) for chunk in manifest.chunks]
         self.dead = read_dead(directory, manifest)
-        self.frequencies = read_frequencies(directory, manifest)
-        self._held: dict[int, int] = {}
         self._last_masks: tuple[int, list[NDArray[np.bool_]]] = (-1, [])
 
     def search(self, vector: NDArray[np.float32], scope: Scope, limit: int, space: str = "") -> Scored:
@@ -231,43 +251,23 @@ class ChunkedDenseIndex:
                     found[1].append(_cosines(chunk, rows, vector))
         return best(np.concatenate(found[0]), np.concatenate(found[1]), limit)
 
-    def token_frequencies(self, token_ids: NDArray[np.uint16]) -> tuple[int, NDArray[np.int64]]:
-        """Return the number of passages and how many hold each token, passages deleted since the last rebuild included.
-
-        Their share is bounded, and both counts include them, so that rarities stay comparable.
-        """
-        counts = np.zeros(len(token_ids), dtype=np.int64)
-        known = token_ids < len(self.frequencies)
-        counts[known] = self.frequencies[token_ids[known]]
-        return self._counted, counts
-
-    def passages(self, scope: Scope) -> int:
-        """Return how many passages there are to find; see `DenseIndex.passages`."""
-        code = self._codes.get(scope.namespace)
-        if code is None:
-            return 0
-        held = self._held.get(code)
-        if held is None:
-            parts = zip(self.chunks, self.dead, strict=True)
-            held = sum(
-                int((chunk.codes == code).sum()) - int((chunk.codes[dead] == code).sum()) for chunk, dead in parts
-            )
-            self._held[code] = held
-        return held if scope.dead is None or not len(scope.dead) else held - self._dying(scope.dead, code)
-
-    def _dying(self, numbers: NDArray[np.int64], code: int) -> int:
-        """Return how many of these passages of a namespace count here still."""
-        found = 0
+    def terms(self, numbers: NDArray[np.int64], code: int | None) -> list[bytes]:
+        """Return the term counts of passages, b"" for one that is not here, or of a namespace with another code."""
+        found = [b""] * len(numbers)
         for chunk, dead in zip(self.chunks, self.dead, strict=True):
             rows = chunk.find(numbers)
-            rows = rows[rows >= 0]
-            found += int((chunk.codes[rows[~np.isin(rows, dead)]] == code).sum())
+            places = np.flatnonzero((rows >= 0) & ~within(rows, dead))
+            if code is not None:
+                places = places[chunk.codes[rows[places]] == code]
+            if len(places):
+                for place, row in zip(places.tolist(), chunk.terms(rows[places]), strict=True):
+                    found[place] = row
         return found
 
     def _candidates(
         self, vector: NDArray[np.float32], scope: Scope, code: int, limit: int, places: list[int]
     ) -> list[NDArray[np.intp]]:
-        """Return for each chunk the ascending rows worth scoring exactly: the nearest by sign bits, ties by place."""
+        """Return for each chunk the ascending rows worth scoring exactly: the nearest by sign bits, ties by number."""
         chunks = [self.chunks[place] for place in places]
         masks = [self._in_scope(place, scope, code) for place in places]
         wanted = max(_CANDIDATES, _CANDIDATES_PER_HIT * limit)
@@ -286,7 +286,8 @@ class ChunkedDenseIndex:
                 found, distance = found[distance <= bound], distance[distance <= bound]
             rows.append(found)
             distances.append(distance)
-        return _nearest(rows, distances, wanted)
+        numbers = [chunk.numbers[found] for chunk, found in zip(chunks, rows, strict=True)]
+        return _nearest(rows, distances, numbers, wanted)
 
     def _in_scope(self, place: int, scope: Scope, code: int) -> NDArray[np.bool_]:
         """Return which rows of a chunk may be found: bool, shape (rows,), not to be written to."""
@@ -327,11 +328,6 @@ def read_dead(directory: Path, manifest: Manifest) -> list[NDArray[np.int32]]:
     return np.split(dead, np.cumsum([chunk.dead for chunk in manifest.chunks])[:-1]) if manifest.chunks else []
 
 
-def read_frequencies(directory: Path, manifest: Manifest) -> NDArray[np.uint32]:
-    """Return how many passages hold each token id, up to the highest id that occurs."""
-    return np.frombuffer((directory / FREQUENCIES).read_bytes() if FREQUENCIES in manifest.files else b"", "<u4")
-
-
 def _distances(chunk: ChunkFile, query: NDArray[np.uint64]) -> NDArray[np.uint16]:
     """Return the number of differing sign bits: uint16, shape (rows,)."""
     distances = np.zeros(chunk.rows, dtype=np.uint16)
@@ -340,12 +336,18 @@ def _distances(chunk: ChunkFile, query: NDArray[np.uint64]) -> NDArray[np.uint16
     return distances
 
 
-def _nearest(rows: list[NDArray[np.intp]], distances: list[NDArray[np.uint16]], wanted: int) -> list[NDArray[np.intp]]:
-    """Return of the rows of each chunk those that are among the nearest of all, ties by place."""
+def _nearest(
+    rows: list[NDArray[np.intp]], distances: list[NDArray[np.uint16]], numbers: list[NDArray[np.int64]], wanted: int
+) -> list[NDArray[np.intp]]:
+    """Return of the rows of each chunk those that are among the nearest of all, ties by number.
+
+    Not by place: which chunk a row is in depends on what other namespaces hold.
+    """
     everywhere = np.concatenate(distances)
     cut = np.partition(everywhere, wanted - 1)[wanted - 1]
     nearer = everywhere < cut
-    nearer[np.flatnonzero(everywhere == cut)[: wanted - int(nearer.sum())]] = True
+    ties = np.flatnonzero(everywhere == cut)
+    nearer[ties[np.argsort(np.concatenate(numbers)[ties])[: wanted - int(nearer.sum())]]] = True
     bounds = np.cumsum([len(each) for each in rows])[:-1]
     return [each[keep] for each, keep in zip(rows, np.split(nearer, bounds), strict=True)]
 

@@ -29,7 +29,7 @@ from commonplace.errors import IndexFaultError, StoreError
 from commonplace.files import sync
 from commonplace.types import Embedding
 
-SCHEMA = 3
+SCHEMA = 4
 """Version of the stored bytes; it rises with every change of format or of text analysis."""
 CURRENT = "current.json"
 MISSING = "is missing"
@@ -64,10 +64,9 @@ class Manifest:
         token: the store's token of that change; another one tells that the store was put back and went another way.
         last_number: the highest passage number it was ever given.
         documents: number of passages that can be found.
-        counted: number of passages that `token_frequencies` and the term statistics speak of: those found and those
-            deleted since the last rebuild.
-        mean_lengths: mean number of terms by lexical field.
+        counted: number of passages that can be found, and of those deleted since the last rebuild.
         namespaces: their names; the place in this list is the code under which the parts know a namespace.
+        statistics: of each, how many passages can be found, then how many terms each lexical field of them has.
         chunks: the dense part's chunks in the order of its dead rows.
         files: by path relative to the generation.
     """
@@ -80,8 +79,8 @@ class Manifest:
     last_number: int = 0
     documents: int = 0
     counted: int = 0
-    mean_lengths: Mapping[str, float] = field(default_factory=dict)
     namespaces: tuple[str, ...] = ()
+    statistics: tuple[tuple[int, ...], ...] = ()
     chunks: tuple[ChunkRecord, ...] = ()
     files: Mapping[str, FileRecord] = field(default_factory=dict)
 
@@ -178,6 +177,7 @@ def _from_body(body: dict[str, Any]) -> Manifest:
             **body,
             "embedding": _embedding(body["embedding"]),
             "namespaces": tuple(body["namespaces"]),
+            "statistics": tuple(map(tuple, body["statistics"])),
             "chunks": tuple(ChunkRecord(**chunk) for chunk in body["chunks"]),
             "files": {name: FileRecord(**known) for name, known in body["files"].items()},
         }

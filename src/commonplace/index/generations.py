@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.errors import IndexFaultError, StoreError
-from commonplace.index.contract import DenseIndex, LexicalIndex, LexicalStatistics, Scope, Scored
+from commonplace.index.contract import DenseIndex, LexicalIndex, Scope, Scored
 from commonplace.index.dense import ChunkedDenseIndex
 from commonplace.index.files import (
     CURRENT,
@@ -33,7 +33,7 @@ from commonplace.index.files import (
 )
 from commonplace.index.lexical import LEXICAL, TantivyLexicalIndex
 from commonplace.locks import FileLock, refuse_forked
-from commonplace.text.tokens import FIELDS
+from commonplace.ranking.bm25 import Statistics, TermRows
 from commonplace.types import Embedding, IndexEntry
 
 _ATTEMPTS = 10
@@ -257,7 +257,7 @@ class Index:
                 raise unreadable(error.errno, f"{error.filename} cannot be read ({error.strerror})") from error
             generation = Generation(
                 current.change,
-                TantivyLexicalIndex(directory / LEXICAL, current),
+                TantivyLexicalIndex(directory / LEXICAL, current, dense.terms),
                 dense,
                 documents=current.documents,
                 dead=current.counted - current.documents,
@@ -312,15 +312,20 @@ def _nothing(fault: str) -> Generation:
 class _NoPassages:
     """A `LexicalIndex` that holds nothing."""
 
-    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Scored:  # noqa: ARG002
+    def search(self, *_: object, **__: object) -> Scored:
         return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
 
     def score(self, terms: Sequence[str], numbers: Collection[int], scope: Scope) -> dict[int, float]:  # noqa: ARG002
         return {}
 
-    def statistics(self, terms: Sequence[str]) -> LexicalStatistics:
-        none = dict.fromkeys(terms, 0)
-        return LexicalStatistics(0, dict.fromkeys(FIELDS, 0.0), dict.fromkeys(FIELDS, none))
+    def rows(self, numbers: NDArray[np.int64]) -> list[bytes]:
+        return [b""] * len(numbers)
+
+    def statistics(self, terms: Sequence[str], scope: Scope) -> Statistics:  # noqa: ARG002
+        return TermRows([]).find(terms).statistics
+
+    def listed(self, terms: Sequence[str]) -> dict[str, int]:
+        return dict.fromkeys(terms, 0)
 
     def similar(self, term: str, distance: int, scope: Scope, limit: int) -> list[int]:  # noqa: ARG002
         return []
@@ -334,9 +339,3 @@ class _NoVectors:
 
     def search(self, vector: NDArray[np.float32], scope: Scope, limit: int, space: str = "") -> Scored:  # noqa: ARG002
         return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
-
-    def token_frequencies(self, token_ids: NDArray[np.uint16]) -> tuple[int, NDArray[np.int64]]:
-        return 0, np.zeros(len(token_ids), np.int64)
-
-    def passages(self, scope: Scope) -> int:  # noqa: ARG002
-        return 0

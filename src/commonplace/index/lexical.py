@@ -1,17 +1,18 @@
-"""Lexical search: BM25 over analysed terms with Tantivy.
+"""Lexical search: Tantivy nominates passages by their analysed terms, and `commonplace.ranking.bm25` scores them.
 
-Tantivy keeps a field's length in one byte, so scores differ from the exact ones by some percent. Its statistics
-include deleted passages until their segment is merged, and span all namespaces.
+Tantivy keeps a field's length in one byte, and its mean lengths are those of all namespaces, so it only says which
+passages are worth scoring. A term is listed under its namespace's code: what other namespaces hold costs nothing.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tantivy
@@ -19,11 +20,11 @@ from numpy.typing import NDArray
 from tantivy import DocAddress, Occur, Query
 
 from commonplace.errors import IndexFaultError
-from commonplace.index.contract import LexicalStatistics, Scope, Scored
+from commonplace.index.contract import Scope, Scored
 from commonplace.index.dense import best
 from commonplace.index.files import Manifest, unreadable
 from commonplace.ranking.arrays import within
-from commonplace.ranking.bm25 import inverse_document_frequency
+from commonplace.ranking.bm25 import NAMES, Statistics, TermRows, inverse_document_frequency
 from commonplace.text.languages import ENGLISH, NATURAL_LANGUAGES
 from commonplace.text.tokens import FIELDS
 
@@ -38,14 +39,18 @@ _TOKENIZER = "analysed"
 _SYSTEM_ERROR = re.compile(r"\bOs \{ code: (\d+)")
 """How Tantivy's messages tell the system's error number; they carry it nowhere else."""
 _SPARE_HITS = 64
-"""Hits fetched beyond the limit, so that ties at its edge are broken by number and not by place."""
+"""Hits fetched beyond what is scored, so that ties at its edge are broken by number and not by place."""
+_NOMINATED = 2
+"""So many times the limit are scored: what Tantivy's lengths put a little too low is among them."""
 _MAX_OWNERS = 2_000
 """A set of more owners costs Tantivy milliseconds; hits are then fetched in growing numbers and looked up in it."""
 _GROWTH = 8
+_MAX_HELD = 10_000
+"""So many terms' frequencies are kept, some 2 MB; then it begins anew."""
 _FEW_NUMBERS = 256
 """So many numbers Tantivy finds sooner one by one: a set costs it .4 ms to begin with, each number less than 2 µs."""
 _SCORE_DIGITS = 5
-"""Sums of the same scores in another order differ beyond these decimals: equal texts must tie."""
+"""Tantivy's sums of the same scores in another order differ beyond these decimals: equal texts must tie."""
 
 
 def schema() -> tantivy.Schema:
@@ -116,6 +121,11 @@ def language_term(code: int, language: str) -> str:
     return f"{code} {language}"
 
 
+def own_terms(code: int, terms: Sequence[str]) -> str:
+    """Return what a field of a passage holds: its terms, under the code of its namespace."""
+    return f"{code}:" + f" {code}:".join(terms)
+
+
 def raw_term(value: str) -> str:
     """Return the value as Tantivy can hold it: lone surrogates written out, at most 1,000 characters."""
     return value.encode("utf-8", "backslashreplace").decode()[:1_000]
@@ -124,50 +134,82 @@ def raw_term(value: str) -> str:
 class TantivyLexicalIndex:
     """The lexical part of one generation: a `LexicalIndex`. Safe for threads."""
 
-    def __init__(self, directory: Path, manifest: Manifest) -> None:
+    def __init__(
+        self, directory: Path, manifest: Manifest, rows: Callable[[NDArray[np.int64], int | None], Sequence[bytes]]
+    ) -> None:
         """Open the files of a generation.
+
+        Args:
+            rows: returns the term counts of passages, b"" for one that is gone, or of another namespace than the code.
 
         Raises:
             IndexFaultError: Tantivy cannot read them.
         """
-        self._mean_lengths = dict(manifest.mean_lengths)
-        self._counted = manifest.counted
+        self._rows = rows
         self._codes = {name: code for code, name in enumerate(manifest.namespaces)}
+        self._totals = np.array(manifest.statistics, np.int64).reshape(-1, 1 + len(NAMES))
         self._languages: dict[str, frozenset[str]] = {}
+        self._held: dict[tuple[int, str], NDArray[np.int64]] = {}
+        self._last_dead: tuple[NDArray[np.int64], int, TermRows] | None = None
         with _lockable(directory) as place:
             index = open_tantivy(place)
             self._schema = index.schema
             with faults():
                 index.reload()
                 self._searcher = index.searcher()
+                segments = json.loads((place / "meta.json").read_bytes())["segments"]
+        self._size = sum(segment["max_doc"] for segment in segments)
+        self._has_deleted = any(segment["deletes"] for segment in segments)
 
-    def search(self, terms: Sequence[str], scope: Scope, limit: int) -> Scored:
+    def search(self, terms: Sequence[str], scope: Scope, limit: int, statistics: Statistics | None = None) -> Scored:
         """Return the best passages that hold any of the terms; see `LexicalIndex.search`."""
-        with faults():
-            query = self._query(terms, scope, ())
-            return self._run(query, scope, limit) if query is not None and limit > 0 else _nothing()
+        return self._best(terms, scope, limit, _NOMINATED * limit, (), statistics)
 
     def score(self, terms: Sequence[str], numbers: Collection[int], scope: Scope) -> dict[int, float]:
         """Return the scores of the given passages that match; see `LexicalIndex.score`."""
-        with faults():
-            wanted = self._any_of("number", [int(number) for number in numbers])
-            query = self._query(terms, scope, (wanted,)) if len(numbers) else None
-            found = self._run(query, scope, len(numbers)) if query is not None else _nothing()
+        among = (self._any_of("number", [int(number) for number in numbers]),)
+        found = self._best(terms, scope, len(numbers), len(numbers), among, None)
         return dict(zip(found.numbers.tolist(), found.scores.tolist(), strict=True))
 
-    def statistics(self, terms: Sequence[str]) -> LexicalStatistics:
-        """Return the statistics for the terms, deleted passages included until they are merged away."""
+    def rows(self, numbers: NDArray[np.int64]) -> Sequence[bytes]:
+        """Return the term counts of passages; see `LexicalIndex.rows`."""
+        return self._rows(numbers, None)
+
+    def statistics(self, terms: Sequence[str], scope: Scope) -> Statistics:
+        """Return the statistics of the scope's namespace; see `LexicalIndex.statistics`."""
+        code, distinct = self._codes.get(scope.namespace, -1), dict.fromkeys(terms)
+        totals = self._totals[code] if code >= 0 else np.zeros(1 + len(NAMES), np.int64)
         with faults():
-            distinct = dict.fromkeys(terms)
-            frequencies = {field: {term: self._searcher.doc_freq(field, term) for term in distinct} for field in FIELDS}
-        return LexicalStatistics(self._counted, self._mean_lengths, frequencies)
+            held = {term: self._frequencies(code, term) for term in distinct}
+        found = Statistics(int(totals[0]), totals[1:], held)
+        if scope.dead is None or not len(scope.dead):
+            return found
+        return found - self._dead_rows(scope.dead, code).find(distinct).statistics
+
+    def listed(self, terms: Sequence[str]) -> dict[str, int]:
+        """Return how many entries the dictionary has of each term; see `LexicalIndex.listed`."""
+        with faults():
+            return {
+                term: sum(
+                    self._searcher.doc_freq(field, own_terms(code, [term]))
+                    for code in self._codes.values()
+                    for field in FIELDS
+                )
+                for term in terms
+            }
 
     def similar(self, term: str, distance: int, scope: Scope, limit: int) -> Sequence[int]:
         """Return passages with a term that is spelled almost like the given one; see `LexicalIndex.similar`."""
+        code = self._codes.get(scope.namespace)
+        if code is None or limit <= 0:
+            return ()
+        own = own_terms(code, [term])
         with faults():
-            each = [Query.fuzzy_term_query(self._schema, field, term, distance=distance) for field in FIELDS]
-            query = self._within(Query.boolean_query([(Occur.Should, clause) for clause in each]), scope, ())
-            return self._run(query, scope, limit).numbers.tolist() if query is not None and limit > 0 else ()
+            each = [Query.fuzzy_term_query(self._schema, field, own, distance=distance) for field in FIELDS]
+            of_namespace = Query.term_query(self._schema, "namespace", code, index_option="basic")
+            query = self._within(_any(each), scope, (of_namespace,))
+            found: list[int] = self._run(query, scope, limit).numbers.tolist()
+        return found
 
     def languages(self, namespace: str) -> frozenset[str]:
         """Return the languages but English of a namespace's passages; see `LexicalIndex.languages`."""
@@ -181,6 +223,54 @@ class TantivyLexicalIndex:
                     if language != ENGLISH and self._searcher.doc_freq("language", language_term(code, language))
                 )
         return known
+
+    def _dead_rows(self, dead: NDArray[np.int64], code: int) -> TermRows:
+        """Return the term counts of a namespace's passages among those that the store deleted; the last are kept."""
+        last = self._last_dead
+        if last is None or last[0] is not dead or last[1] != code:
+            last = self._last_dead = dead, code, TermRows([row for row in self._rows(dead, code) if row])
+        return last[2]
+
+    def _frequencies(self, code: int, term: str) -> NDArray[np.int64]:
+        """Return how many passages of a namespace hold a term, by field, int64, shape (fields,); these are kept."""
+        known = self._held.get((code, term))
+        if known is None:
+            known = np.array([self._frequency(field, own_terms(code, [term])) for field in NAMES], np.int64)
+            if len(self._held) >= _MAX_HELD:
+                self._held.clear()
+            self._held[code, term] = known
+        return known
+
+    def _frequency(self, field: str, term: str) -> int:
+        """Return how many passages hold a term in a field; Tantivy's dictionary counts those that were deleted."""
+        listed = self._searcher.doc_freq(field, term)
+        if not listed or not self._has_deleted:
+            return listed
+        query = Query.term_query(self._schema, field, term, index_option="basic")
+        found: Any = self._searcher.search(query, 1, count=True)  # its count is missing in the stubs
+        return int(found.count)
+
+    def _best(
+        self,
+        terms: Sequence[str],
+        scope: Scope,
+        limit: int,
+        nominated: int,
+        among: Sequence[Query],
+        statistics: Statistics | None,
+    ) -> Scored:
+        code = self._codes.get(scope.namespace)
+        if code is None or limit <= 0:
+            return _nothing()
+        statistics = statistics or self.statistics(terms, scope)
+        asked = statistics.rarest(terms, MAX_TERMS)
+        with faults():
+            clauses = self._clauses(asked, statistics, scope.fields, code)
+            if not clauses:
+                return _nothing()
+            found = self._run(self._within(_any(clauses), scope, among), scope, nominated)
+        scores = TermRows(self.rows(found.numbers)).find(asked).scores(asked, statistics, scope.fields)
+        return best(found.numbers[scores > 0], scores[scores > 0], limit)
 
     def _run(self, query: Query, scope: Scope, limit: int) -> Scored:
         enough = limit + _SPARE_HITS
@@ -210,59 +300,34 @@ class TantivyLexicalIndex:
                 passed &= within(owners, scope.owners)
         return passed
 
-    def _query(self, terms: Sequence[str], scope: Scope, filters: Sequence[Query]) -> Query | None:
-        """Return the whole query, None where nothing can match."""
-        clauses = self._clauses(terms, scope.fields)
-        if not clauses:
-            return None
-        return self._within(Query.boolean_query([(Occur.Should, clause) for clause in clauses]), scope, filters)
-
-    def _within(self, matching: Query, scope: Scope, filters: Sequence[Query]) -> Query | None:
-        """Return what matches and is in scope, None where nothing is in it."""
-        code = self._codes.get(scope.namespace)
-        if code is None:
-            return None
-        restrictions = [*filters, *self._restrictions(scope, code)]
+    def _within(self, matching: Query, scope: Scope, filters: Sequence[Query]) -> Query:
+        """Return what matches and is in scope; constant scores of 0, for a filter must not change the order."""
+        restrictions = [*filters, *self._restrictions(scope)]
         if not restrictions:
             return matching
-        # Constant scores of 0: a filter must not change the order.
         return Query.boolean_query(
             [(Occur.Must, matching), *((Occur.Must, Query.const_score_query(each, 0.0)) for each in restrictions)]
         )
 
-    def _clauses(self, terms: Sequence[str], fields: Collection[str]) -> list[Query]:
-        """Return one weighted query for each term and field of those that holds it, of the rarest terms only."""
-        held: dict[str, dict[str, int]] = {}
-        counts = Counter(terms)
-        for term in counts:
-            frequencies = {field: self._searcher.doc_freq(field, term) for field in FIELDS}
-            if any(frequencies.values()):
-                held[term] = frequencies
-        rarest = sorted(held, key=lambda term: (sum(held[term].values()), term))[:MAX_TERMS]
-        return [
-            self._weighted(term, field, counts[term] * self._share_of_rarity(held[term], field))
-            for term in rarest
-            for field, frequency in held[term].items()
-            if frequency and field in fields
-        ]
+    def _clauses(
+        self, asked: Mapping[str, int], statistics: Statistics, fields: Collection[str], code: int
+    ) -> list[Query]:
+        """Return one weighted query for each term and field of those that holds it."""
+        clauses = []
+        for term, times in asked.items():
+            rarity, own = statistics.rarity(term), own_terms(code, [term])
+            for field in fields:
+                listed = self._searcher.doc_freq(field, own)
+                if listed:
+                    # Tantivy multiplies by the rarity that it sees itself.
+                    weight = times * FIELDS[field] * rarity / inverse_document_frequency(self._size, listed)
+                    query = Query.term_query(self._schema, field, own, index_option="freq")
+                    clauses.append(Query.boost_query(query, weight))
+        return clauses
 
-    def _share_of_rarity(self, frequencies: Mapping[str, int], field: str) -> float:
-        """Return what makes of a term's rarity in one field, which Tantivy counts with, its rarity in a passage."""
-        most = max(frequencies.values())
-        if frequencies[field] == most:
-            return 1.0
-        rarity, in_field = (inverse_document_frequency(self._counted, each) for each in (most, frequencies[field]))
-        return rarity / in_field
-
-    def _weighted(self, term: str, field: str, share: float) -> Query:
-        query, weight = Query.term_query(self._schema, field, term, index_option="freq"), FIELDS[field] * share
-        return query if weight == 1.0 else Query.boost_query(query, weight)
-
-    def _restrictions(self, scope: Scope, code: int) -> list[Query]:
+    def _restrictions(self, scope: Scope) -> list[Query]:
         wanted = scope.filter
         restrictions: list[Query] = []
-        if len(self._codes) > 1:
-            restrictions.append(Query.term_query(self._schema, "namespace", code, index_option="basic"))
         phases = (*wanted.phases, NO_PHASE) if wanted.phases else ()
         for field, values in (("kind", wanted.kinds), ("type", wanted.types), ("phase", phases), ("tag", wanted.tags)):
             if values:
@@ -275,8 +340,11 @@ class TantivyLexicalIndex:
         """Return what matches passages of which a field holds one of the numbers."""
         if len(numbers) > _FEW_NUMBERS:
             return Query.term_set_query(self._schema, field, numbers)
-        each = (Query.term_query(self._schema, field, number, index_option="basic") for number in numbers)
-        return Query.boolean_query([(Occur.Should, query) for query in each])
+        return _any([Query.term_query(self._schema, field, number, index_option="basic") for number in numbers])
+
+
+def _any(queries: Sequence[Query]) -> Query:
+    return Query.boolean_query([(Occur.Should, query) for query in queries])
 
 
 def _has_many_owners(scope: Scope) -> bool:

@@ -19,13 +19,11 @@ from commonplace.errors import IndexFaultError, StoreError
 from commonplace.files import sync
 from commonplace.index.dense import (
     DEAD,
-    FREQUENCIES,
     LARGEST_CHUNK,
     ChunkFile,
     Rows,
     concatenate,
     read_dead,
-    read_frequencies,
     write_chunk,
 )
 from commonplace.index.files import (
@@ -43,13 +41,13 @@ from commonplace.index.files import (
     replace_file,
     write_file,
 )
-from commonplace.index.lexical import LEXICAL, NO_PHASE, faults, language_term, open_tantivy, raw_term
+from commonplace.index.lexical import LEXICAL, NO_PHASE, faults, language_term, open_tantivy, own_terms, raw_term
 from commonplace.ranking.arrays import distinct
+from commonplace.ranking.bm25 import NAMES, lengths_of, pack
 from commonplace.text.languages import ENGLISH
-from commonplace.text.tokens import FIELDS, fields_of, many_words, passage_language
+from commonplace.text.tokens import fields_of, many_words, passage_language
 from commonplace.types import IndexEntry
 
-_ALL_TOKENS = 65_536
 _DEAD_SHARE = 1 / 3  # a chunk with more dead rows is written anew
 _MERGE_RATIO = 2  # a chunk is merged with what comes after it unless it is more than this many times as large
 
@@ -73,25 +71,36 @@ class DenseWriter:
         self._live = [
             _alive(chunk.rows, dead) for chunk, dead in zip(self._open, read_dead(directory, manifest), strict=True)
         ]
-        self._frequencies = np.zeros(_ALL_TOKENS, dtype=np.uint32)
-        known = read_frequencies(directory, manifest)
-        self._frequencies[: len(known)] = known
         self._counted = manifest.counted
-        self._pending: dict[int, tuple[int, int, str, bytes]] = {}
+        self._statistics = [list(known) for known in manifest.statistics]
+        self._pending: dict[int, tuple[int, int, str, bytes, bytes]] = {}
 
     def delete(self, numbers: Sequence[int]) -> int:
         """Mark passages as dead; return how many were held. Unknown numbers are passed over."""
         wanted = distinct(np.array(numbers, dtype=np.int64))
-        dropped = sum(self._pending.pop(number, None) is not None for number in wanted.tolist())
+        gone = [self._pending.pop(number) for number in wanted.tolist() if number in self._pending]
+        dropped = len(gone)
+        for _, code, _, _, terms in gone:
+            self._count(code, terms, -1)
         for chunk, live in zip(self._open, self._live, strict=True):
             rows = chunk.find(wanted)
             rows = rows[rows >= 0]
-            dropped += int(live[rows].sum())
+            rows = rows[live[rows]]
+            dropped += len(rows)
             live[rows] = False
+            for code, terms in zip(chunk.codes[rows].tolist(), chunk.terms(rows), strict=True):
+                self._count(code, terms, -1)
         return dropped
 
-    def add(self, entry: IndexEntry, code: int, *, is_new: bool) -> None:
-        """Add a passage; one that is not new replaces itself, and its tokens were counted before.
+    def _count(self, code: int, terms: bytes, sign: int) -> None:
+        while len(self._statistics) <= code:
+            self._statistics.append([0] * (1 + len(NAMES)))
+        known = self._statistics[code]
+        for place, number in enumerate((1, *lengths_of(terms))):
+            known[place] += sign * number
+
+    def add(self, entry: IndexEntry, code: int, terms: bytes, *, is_new: bool) -> None:
+        """Add a passage with its term counts; one that is not new replaces itself, which is deleted.
 
         One whose vector is made later has zeros, which are never found.
         """
@@ -101,17 +110,15 @@ class DenseWriter:
         dimensions = self._dimensions[space]
         if entry.vector and len(entry.vector) != dimensions:
             raise ValueError(f"passage {entry.number} has {len(entry.vector)} dimensions, expected {dimensions}")
-        self._pending[entry.number] = (entry.owner_number, code, space, entry.vector or bytes(dimensions))
-        if is_new:
-            # Assignment by index counts a repeated token once, which is what a document frequency asks for.
-            self._frequencies[np.frombuffer(entry.token_ids, "<u2")] += 1
-            self._counted += 1
+        self._pending[entry.number] = (entry.owner_number, code, space, entry.vector or bytes(dimensions), terms)
+        self._count(code, terms, 1)
+        self._counted += is_new
         if len(self._pending) >= LARGEST_CHUNK:
             for part in self._flush():
                 self._append(*part)
 
-    def finish(self) -> tuple[tuple[ChunkRecord, ...], int]:
-        """Write what is left and return the chunks in order and the number of passages that the frequencies count."""
+    def finish(self) -> tuple[tuple[ChunkRecord, ...], int, tuple[tuple[int, ...], ...]]:
+        """Write what is left; return the chunks in order, the number of passages counted, and the statistics."""
         self._write_pending()
         records = [
             ChunkRecord(file, chunk.rows, int(np.count_nonzero(~live)), space)
@@ -119,10 +126,7 @@ class DenseWriter:
         ]
         dead = [np.flatnonzero(~live) for live in self._live]
         self._replace(DEAD, np.concatenate(dead).astype("<i4").tobytes() if dead else b"")
-        held = np.flatnonzero(self._frequencies)
-        highest = int(held[-1]) + 1 if len(held) else 0
-        self._replace(FREQUENCIES, self._frequencies[:highest].astype("<u4").tobytes())
-        return tuple(records), self._counted
+        return tuple(records), self._counted, tuple(map(tuple, self._statistics))
 
     def _flush(self) -> list[tuple[str, Rows]]:
         """Return the new rows of each embedder."""
@@ -131,9 +135,11 @@ class DenseWriter:
             by_space.setdefault(self._pending[number][2], []).append(number)
         parts = []
         for space, numbers in by_space.items():
-            owners, codes, _, vectors = zip(*(self._pending[number] for number in numbers), strict=True)
+            owners, codes, _, vectors, terms = zip(*(self._pending[number] for number in numbers), strict=True)
             table = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, self._dimensions[space])
-            rows = Rows(np.array(numbers, np.int64), np.array(owners, np.int64), np.array(codes, np.int32), table)
+            rows = Rows(
+                np.array(numbers, np.int64), np.array(owners, np.int64), np.array(codes, np.int32), table, terms
+            )
             parts.append((space, rows))
         self._pending.clear()
         return parts
@@ -204,15 +210,13 @@ _REBUILD_HEAP = 60_000_000
 class LexicalWriter:
     """Collects the changes of one update; `finish` commits them. Nothing of it stays in memory afterwards."""
 
-    def __init__(self, directory: Path, manifest: Manifest, *, is_rebuild: bool) -> None:
-        """Begin from the generation that `manifest` describes, whose files are already in `directory`.
+    def __init__(self, directory: Path, *, is_rebuild: bool) -> None:
+        """Begin from the generation whose files are already in `directory`.
 
         Raises:
             IndexFaultError: Tantivy cannot read them.
         """
         self._directory = directory
-        self._counted = manifest.counted
-        self._lengths = {field: manifest.mean_lengths.get(field, 0.0) * manifest.counted for field in FIELDS}
         with faults():
             # One thread: passages keep the order of their numbers, and memory stays small.
             self._writer = open_tantivy(directory).writer(_REBUILD_HEAP if is_rebuild else _SMALLEST_HEAP, 1)
@@ -222,17 +226,16 @@ class LexicalWriter:
         with faults():
             self._writer.delete_documents_by_term("number", number)
 
-    def add(self, entry: IndexEntry, code: int, *, is_new: bool) -> None:
-        """Add a passage; one that is not new replaces itself, and its lengths were counted before."""
+    def add(
+        self, entry: IndexEntry, code: int, language: str, fields: Mapping[str, Sequence[str]], *, is_new: bool
+    ) -> None:
+        """Add a passage with its terms by field; one that is not new replaces itself."""
         if not is_new:
             self.delete(entry.number)
         document = tantivy.Document()
-        language = passage_language(entry)
-        for field, terms in fields_of(entry, language).items():
+        for field, terms in fields.items():
             if terms:
-                document.add_text(field, " ".join(terms))
-                self._lengths[field] += len(terms) if is_new else 0
-        self._counted += is_new
+                document.add_text(field, own_terms(code, terms))
         document.add_integer("number", entry.number)
         document.add_integer("owner", entry.owner_number)
         document.add_integer("namespace", code)
@@ -251,14 +254,12 @@ class LexicalWriter:
         with suppress(IndexFaultError, StoreError), faults():
             self._writer.wait_merging_threads()
 
-    def finish(self) -> Mapping[str, float]:
-        """Commit, wait for merges, leave only the files of live segments; return mean lengths by field."""
+    def finish(self) -> None:
+        """Commit, wait for merges, leave only the files of live segments."""
         with faults():
             self._writer.commit()
             self._writer.wait_merging_threads()
         _sweep(self._directory)
-        counted = max(1, self._counted)
-        return {field: length / counted for field, length in self._lengths.items()}
 
 
 def _sweep(directory: Path) -> None:
@@ -276,7 +277,7 @@ def _sweep(directory: Path) -> None:
 
 _PROGRESS_STEP = 500
 _COPIED = tuple(f"{LEXICAL}/{name}" for name in COPIED)
-_REWRITTEN = {*_COPIED, DEAD, FREQUENCIES}
+_REWRITTEN = {*_COPIED, DEAD}
 
 
 class Update:
@@ -316,7 +317,7 @@ class Update:
         self._link()
         self._checkpoint("open")
         dense = DenseWriter(self._draft, self._manifest)
-        lexical = LexicalWriter(self._draft / LEXICAL, self._manifest, is_rebuild=not self._base.files)
+        lexical = LexicalWriter(self._draft / LEXICAL, is_rebuild=not self._base.files)
         try:
             self._checkpoint("add")
             dropped = dense.delete(sorted(deleted))
@@ -324,17 +325,17 @@ class Update:
                 lexical.delete(number)
             added, replaced = self._add(entries, deleted, lexical, dense)
             self._checkpoint("commit")
-            mean_lengths = lexical.finish()
+            lexical.finish()
         except BaseException:
             lexical.abandon()
             raise
         self._checkpoint("dense")
-        chunks, counted = dense.finish()
+        chunks, counted, statistics = dense.finish()
         self._manifest = replace(
             self._manifest,
             documents=self._manifest.documents + added - replaced - dropped,
             counted=counted,
-            mean_lengths=mean_lengths,
+            statistics=statistics,
             chunks=chunks,
         )
         return added, dropped
@@ -353,8 +354,10 @@ class Update:
             if not is_new:
                 replaced += dense.delete([entry.number])
             code = codes.setdefault(entry.namespace, len(codes))
-            lexical.add(entry, code, is_new=is_new)
-            dense.add(entry, code, is_new=is_new)
+            language = passage_language(entry)
+            fields = fields_of(entry, language)
+            lexical.add(entry, code, language, fields, is_new=is_new)
+            dense.add(entry, code, pack(fields), is_new=is_new)
             last = max(last, entry.number)
             added += 1
             if added % _PROGRESS_STEP == 0:

@@ -1,20 +1,42 @@
-"""BM25 over weighted fields.
+"""BM25 over weighted fields, from the term counts and field lengths of passages and the statistics of their namespace.
 
 The formula is that of Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with
-the always positive inverse document frequency of Lucene and Tantivy. Fields are scored apart and summed with weights,
-but a term has one rarity, that of the field which most texts hold it in: a common word in a rare heading stays
-common.
+the always positive inverse document frequency of Lucene. Fields are scored apart and summed with weights, but a term
+has one rarity, that of the field which most texts hold it in: a common word in a rare heading stays common.
+
+A passage's row is units of five bytes: for each field a little-endian uint32, its number of terms, and a zero byte;
+then for each term of each field the crc32 of the term, uint32, and a byte, the field's place above six bits for how
+often it is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from math import log
+from typing import Final
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.types import SEARCH_FIELDS
 
 K1 = 1.2
 """How slowly repeating a term stops to add score."""
 B = 0.75
 """How much of the field's length is held against a term, 0–1."""
+
+NAMES: Final = tuple(SEARCH_FIELDS)
+"""The fields, in the order of every array with a column for each."""
+
+_WEIGHTS: Final = np.array(list(SEARCH_FIELDS.values()))
+_UNIT: Final = np.dtype([("value", "<u4"), ("mark", "u1")])
+_COUNT_BITS: Final = 6
+MAX_COUNT: Final = (1 << _COUNT_BITS) - 1
+"""A term that is there more often counts no more: that would add less than a fiftieth to its score."""
+_MAX_CODES: Final = 1 << 16
 
 
 def inverse_document_frequency(documents: int, frequency: int) -> float:
@@ -22,10 +44,178 @@ def inverse_document_frequency(documents: int, frequency: int) -> float:
     return log(1.0 + (max(documents, frequency) - frequency + 0.5) / (frequency + 0.5))
 
 
-def rarity(term: str, documents: int, frequencies: Mapping[str, Mapping[str, int]]) -> float:
-    """Return the inverse document frequency of a term in the field that most texts hold it in.
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What BM25 knows of the passages of one namespace; whole numbers, so that parts add up to the same in any order.
 
-    Args:
-        frequencies: by field, how many texts hold a term; a term that is absent is held by none.
+    Attributes:
+        documents: how many there are.
+        lengths: how many terms they have by field, int64, shape (fields,).
+        frequencies: of each asked term, how many of them hold it, by field; int64, shape (fields,).
     """
-    return inverse_document_frequency(documents, max((held.get(term, 0) for held in frequencies.values()), default=0))
+
+    documents: int
+    lengths: NDArray[np.int64]
+    frequencies: Mapping[str, NDArray[np.int64]]
+
+    def __add__(self, other: Statistics) -> Statistics:
+        """Return the statistics of both parts together, of which both know the same terms."""
+        return self._with(other, 1)
+
+    def __sub__(self, other: Statistics) -> Statistics:
+        """Return the statistics without a part of it."""
+        return self._with(other, -1)
+
+    def _with(self, other: Statistics, sign: int) -> Statistics:
+        if not other.documents:
+            return self
+        frequencies = {term: held + sign * other.frequencies[term] for term, held in self.frequencies.items()}
+        return Statistics(self.documents + sign * other.documents, self.lengths + sign * other.lengths, frequencies)
+
+    @property
+    def mean_lengths(self) -> NDArray[np.float64]:
+        """The mean number of terms by field, float64, shape (fields,); 1 where there are none."""
+        means = self.lengths / max(1, self.documents)
+        return np.where(means > 0, means, 1.0)
+
+    def rarity(self, term: str) -> float:
+        """Return the inverse document frequency of a term in the field that most passages hold it in."""
+        held = self.frequencies.get(term)
+        return inverse_document_frequency(self.documents, 0 if held is None else int(held.max()))
+
+    def rarest(self, terms: Sequence[str], count: int) -> Counter[str]:
+        """Return how often each of so many terms is asked for, the rarest of those that any passage holds."""
+        counts = Counter(terms)
+        held = {term: int(self.frequencies[term].sum()) for term in counts}
+        rarest = sorted((term for term in held if held[term]), key=lambda term: (held[term], term))
+        return Counter({term: counts[term] for term in rarest[:count]})
+
+
+NOTHING: Final = Statistics(0, np.zeros(len(NAMES), np.int64), {})
+
+
+def _code(term: str) -> int:
+    return crc32(term.encode("utf-8", "surrogatepass"))
+
+
+class _Packed(dict[str, bytes]):
+    def __missing__(self, term: str) -> bytes:
+        if len(self) >= _MAX_CODES:
+            self.clear()
+        packed = self[term] = _code(term).to_bytes(4, "little")
+        return packed
+
+
+_packed = _Packed()
+_MARKS: Final = [[bytes([column << _COUNT_BITS | n]) for n in range(MAX_COUNT + 1)] for column in range(len(NAMES))]
+
+
+def pack(fields: Mapping[str, Sequence[str]]) -> bytes:
+    """Return the row of a passage with these terms."""
+    units = [len(fields.get(name, ())).to_bytes(_UNIT.itemsize, "little") for name in NAMES]
+    for name, marks in zip(NAMES, _MARKS, strict=True):
+        for term, count in Counter(fields.get(name, ())).items():
+            units.append(_packed[term])
+            units.append(marks[count if count < MAX_COUNT else MAX_COUNT])
+    return b"".join(units)
+
+
+def lengths_of(row: bytes) -> tuple[int, ...]:
+    """Return how many terms each field of a passage has, by its row or the beginning of it."""
+    size = _UNIT.itemsize
+    return tuple(int.from_bytes(row[place : place + 4], "little") for place in range(0, len(NAMES) * size, size))
+
+
+class TermRows:
+    """The term counts and field lengths of n passages.
+
+    Attributes:
+        lengths: int64, shape (n, fields).
+    """
+
+    def __init__(self, rows: Sequence[bytes]) -> None:
+        """Read the rows of passages, of which b"" is one without terms."""
+        sizes = np.fromiter(map(len, rows), np.int64, len(rows)) // _UNIT.itemsize
+        self._units = np.frombuffer(b"".join(rows), _UNIT)
+        self._ends = np.cumsum(sizes)
+        self.lengths = np.zeros((len(rows), len(NAMES)), np.int64)
+        held = sizes > 0
+        begins = (self._ends - sizes)[held]
+        self.lengths[held] = self._units["value"][begins[:, np.newaxis] + np.arange(len(NAMES))]
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def find(self, terms: Collection[str]) -> Matches:
+        """Return where the given terms stand, each of them once."""
+        distinct = list(dict.fromkeys(terms))
+        codes = np.fromiter(map(_code, distinct), np.uint32, len(distinct))
+        # Few of the rows' terms are asked for: a table of the lower halves finds them in one pass.
+        asked = np.zeros(1 << 16, np.bool_)
+        asked[codes & 0xFFFF] = True
+        values, marks = self._units["value"], self._units["mark"]
+        found = np.flatnonzero(asked[values.astype(np.uint16)] & (marks > 0))
+        order = np.argsort(codes, kind="stable")
+        places = np.minimum(np.searchsorted(codes[order], values[found]), max(0, len(codes) - 1))
+        if len(codes):
+            is_asked = codes[order][places] == values[found]
+            found, places = found[is_asked], order[places[is_asked]]
+        return Matches(
+            self.lengths,
+            np.searchsorted(self._ends, found, side="right"),
+            distinct,
+            places,
+            (marks[found] >> _COUNT_BITS).astype(np.int64),
+            (marks[found] & MAX_COUNT).astype(np.float64),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The terms of a query that n passages hold, m of them, passage by passage.
+
+    Attributes:
+        lengths: of the passages' fields; int64, shape (n, fields).
+        rows, terms, fields: which passage holds which term in which field; int64, shape (m,).
+        asked: the terms.
+        counts: how often; float64, shape (m,).
+    """
+
+    lengths: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    asked: Sequence[str]
+    terms: NDArray[np.int64]
+    fields: NDArray[np.int64]
+    counts: NDArray[np.float64]
+
+    def select(self, keep: NDArray[np.bool_]) -> Matches:
+        """Return those of the passages where `keep` (bool, shape (n,)) is true."""
+        if keep.all():
+            return self
+        mine, new = keep[self.rows], np.cumsum(keep) - 1
+        columns = (self.terms[mine], self.fields[mine], self.counts[mine])
+        return Matches(self.lengths[keep], new[self.rows[mine]], self.asked, *columns)
+
+    @property
+    def statistics(self) -> Statistics:
+        """What these passages have a part in."""
+        held = np.zeros((len(self.asked), len(NAMES)), np.int64)
+        np.add.at(held, (self.terms, self.fields), 1)
+        return Statistics(len(self.lengths), self.lengths.sum(axis=0), dict(zip(self.asked, held, strict=True)))
+
+    def scores(
+        self, wanted: Mapping[str, int], statistics: Statistics, fields: Collection[str] = NAMES
+    ) -> NDArray[np.float32]:
+        """Return the BM25 scores of the passages, float32, shape (n,), 0 where no term matches.
+
+        Args:
+            wanted: how often each term is asked for; one that is asked for twice counts twice.
+            statistics: of all passages of the namespace.
+            fields: those that count.
+        """
+        worth = np.array([wanted.get(term, 0) and wanted[term] * statistics.rarity(term) for term in self.asked])
+        weights = np.where(np.isin(NAMES, list(fields)), _WEIGHTS, 0.0)
+        relative = self.lengths[self.rows, self.fields] / statistics.mean_lengths[self.fields]
+        saturated = self.counts * (K1 + 1.0) / (self.counts + K1 * (1.0 - B + B * relative))
+        each = worth[self.terms] * weights[self.fields] * saturated if len(self.terms) else saturated
+        return np.bincount(self.rows, each, minlength=len(self.lengths)).astype(np.float32)

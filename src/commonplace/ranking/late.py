@@ -9,17 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def inverse_document_frequency(documents: int, frequencies: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return ln(1 + (N − n + ½) / (n + ½)), the IDF of BM25 (Robertson & Zaragoza 2009), never negative.
-
-    Args:
-        documents: N, the number of passages.
-        frequencies: n, how many of them hold each token; int64, shape (q,), clipped to N.
-    """
-    n = np.minimum(frequencies, documents)
-    return np.log1p((documents - n + 0.5) / (n + 0.5)).astype(np.float32)
-
-
 @dataclass(frozen=True, slots=True)
 class Matches:
     """Tokens of passages that are like a token of the query, passage by passage.

@@ -3,139 +3,50 @@
 from __future__ import annotations
 
 import threading
-from array import array
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.index.contract import LexicalStatistics
-from commonplace.ranking.arrays import union, within, without
-from commonplace.ranking.bm25 import K1, B, rarity
+from commonplace.ranking.arrays import union, within
+from commonplace.ranking.bm25 import pack
 from commonplace.search.signals import Spaces, TokenRows, concatenate, token_rows
-from commonplace.text.tokens import FIELDS, fields_of, passage_language
+from commonplace.text.tokens import fields_of, passage_language
 from commonplace.types import IndexEntry
 
 if TYPE_CHECKING:
     from commonplace.store.store import Store
 
-_NAMES = tuple(FIELDS)
-_FIELD_BITS, _COUNT_BITS = 4, 12
-_MAX_COUNT = (1 << _COUNT_BITS) - 1
-
 
 class TailTerms:
-    """Grows with what it is given: 16 bytes for each different word of a passage. Not safe for threads.
+    """The term counts of passages by number, and their languages; it grows with what it is given.
 
-    A posting is two integers: the hash of the term, and the passage's place, the field and the count, from high bits to
-    low. They stand as they came: to look through 50,000 of them takes 20 µs, and a list for each term takes five times
-    the memory.
+    A row has some 500 bytes for a passage of 200 words; see `commonplace.ranking.bm25`.
     """
 
     def __init__(self) -> None:
-        self._numbers = array("q")
-        self._lengths = [array("I") for _ in _NAMES]
-        self._terms = array("q")
-        self._postings = array("Q")
+        self._rows: dict[int, bytes] = {}
         self.languages: set[str] = set()
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._rows)
 
-    @property
-    def last(self) -> int:
-        """The passage number taken last, 0 for none; the highest one where they were taken by number ascending."""
-        return self._numbers[-1] if self._numbers else 0
-
-    def missing(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    def missing(self, numbers: NDArray[np.int64]) -> list[int]:
         """Return those of the passage numbers that are not held, in their order."""
-        return without(numbers, np.sort(np.frombuffer(self._numbers, dtype=np.int64)))
+        return [number for number in numbers.tolist() if number not in self._rows]
 
     def add(self, entries: Iterable[IndexEntry]) -> None:
-        """Take passages that are not held yet, in any order."""
+        """Take passages."""
         for entry in entries:
-            place = len(self._numbers)
-            self._numbers.append(entry.number)
             language = passage_language(entry)
             self.languages.add(language)
-            fields = fields_of(entry, language)
-            for column, name in enumerate(_NAMES):
-                terms = fields.get(name, [])
-                self._lengths[column].append(len(terms))
-                for term, count in Counter(terms).items():
-                    posting = (place << _FIELD_BITS | column) << _COUNT_BITS | min(count, _MAX_COUNT)
-                    self._terms.append(hash(term))
-                    self._postings.append(posting)
+            self._rows[entry.number] = pack(fields_of(entry, language))
 
-    def score(
-        self,
-        numbers: NDArray[np.int64],
-        terms: Sequence[str],
-        index: LexicalStatistics,
-        read: Collection[str] = _NAMES,
-    ) -> tuple[NDArray[np.float32], LexicalStatistics]:
-        """Return BM25 scores of passages, and the statistics they follow from: of the index and these passages.
-
-        Args:
-            numbers: int64, shape (n,), ascending.
-            read: the fields that count.
-
-        Returns:
-            float32, shape (n,), 0 where no term matches and for a passage that is not held.
-        """
-        held = np.frombuffer(self._numbers, dtype=np.int64)
-        places = np.flatnonzero(within(held, numbers))
-        lengths = [np.frombuffer(length, dtype=np.uint32)[places].astype(np.float64) for length in self._lengths]
-        matches = {term: self._matches(term, places) for term in terms}
-        statistics = _together(index, lengths, matches)
-        scores = np.zeros(len(places))
-        times = Counter(terms)
-        for term, (rows, fields, counts) in matches.items():
-            worth = times[term] * rarity(term, statistics.documents, statistics.frequencies) * (K1 + 1.0)
-            for column, name in enumerate(_NAMES):
-                chosen = fields == column
-                if name not in read or not chosen.any():
-                    continue
-                mean = statistics.mean_lengths[name] or 1.0
-                weight = FIELDS[name] * worth
-                count, length = counts[chosen], lengths[column][rows[chosen]]
-                scores[rows[chosen]] += weight * count / (count + K1 * (1.0 - B + B * length / mean))
-        result = np.zeros(len(numbers), dtype=np.float32)
-        result[np.searchsorted(numbers, held[places])] = scores
-        return result, statistics
-
-    def _matches(
-        self, term: str, places: NDArray[np.intp]
-    ) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.float64]]:
-        """Return rows among `places`, fields and counts of a term's postings."""
-        found = np.flatnonzero(np.frombuffer(self._terms, dtype=np.int64) == hash(term))
-        packed = np.frombuffer(self._postings, dtype=np.int64)[found]
-        place = packed >> (_FIELD_BITS + _COUNT_BITS)
-        packed = packed[within(place, places)]
-        rows = np.searchsorted(places, packed >> (_FIELD_BITS + _COUNT_BITS))
-        fields = (packed >> _COUNT_BITS) & ((1 << _FIELD_BITS) - 1)
-        return rows, fields, (packed & _MAX_COUNT).astype(np.float64)
-
-
-def _together(
-    index: LexicalStatistics,
-    lengths: Sequence[NDArray[np.float64]],
-    matches: dict[str, tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.float64]]],
-) -> LexicalStatistics:
-    documents = index.documents + len(lengths[0])
-    mean_lengths: dict[str, float] = {}
-    frequencies: dict[str, dict[str, int]] = {}
-    for column, name in enumerate(_NAMES):
-        total = index.mean_lengths.get(name, 0.0) * index.documents + float(lengths[column].sum())
-        mean_lengths[name] = total / documents if documents else 0.0
-        known = index.frequencies.get(name, {})
-        frequencies[name] = {
-            term: known.get(term, 0) + int((fields == column).sum()) for term, (_, fields, _) in matches.items()
-        }
-    return LexicalStatistics(documents, mean_lengths, frequencies)
+    def of(self, numbers: NDArray[np.int64]) -> list[bytes]:
+        """Return the rows of passages in their order, b"" for one that is not held."""
+        return [self._rows.get(number, b"") for number in numbers.tolist()]
 
 
 _READ_AT_ONCE = 500
@@ -162,7 +73,7 @@ class Tail:
 
 
 MAX_CACHED = 20_000
-"""So many analysed passages of the past are kept, some 20 MB; then it begins anew."""
+"""So many analysed passages of the past are kept, some 10 MB; then it begins anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,21 +117,10 @@ class DeltaReader:
         """Return the passages of past versions that were live, or true, at a time, by number ascending."""
         return token_rows(self._store.past(namespace, as_of, valid_at), self._spaces)
 
-    def score(
-        self,
-        namespace: str,
-        rows: TokenRows,
-        tail: Tail,
-        terms: Sequence[str],
-        index: LexicalStatistics,
-        fields: Collection[str],
-    ) -> tuple[NDArray[np.float32], LexicalStatistics]:
-        """Return BM25 scores of rows, float32, shape (n,), and the statistics of the index and these rows together.
-
-        What was not scored before is analysed first, which costs most.
-        """
+    def terms(self, namespace: str, rows: TokenRows, tail: Tail) -> list[bytes]:
+        """Return the term counts of rows. What was not read before is analysed first, which costs most."""
         with self._lock:
-            return self._terms(namespace, rows, tail).score(rows.numbers, terms, index, fields)
+            return self._terms(namespace, rows, tail).of(rows.numbers)
 
     def languages(self, namespace: str, rows: TokenRows, tail: Tail) -> frozenset[str]:
         """Return the languages of rows, which are analysed for it, and of others that were."""
@@ -230,18 +130,18 @@ class DeltaReader:
     def _terms(self, namespace: str, rows: TokenRows, tail: Tail) -> TailTerms:
         """Return the analysed passages that rows are among: those of the tail, or of another time."""
         if rows is tail.rows:
-            terms, missing = tail.terms, rows.numbers[rows.numbers > tail.terms.last]
+            terms = tail.terms
+            missing = terms.missing(rows.numbers)
         else:
             known = self._past.get(namespace)
             if known is None or self._store.token(known.change) != known.token:
                 known = self._begin_anew(namespace)
             missing = known.terms.missing(rows.numbers)
             if len(known.terms) and len(known.terms) + len(missing) > MAX_CACHED:
-                known, missing = self._begin_anew(namespace), rows.numbers
+                known, missing = self._begin_anew(namespace), rows.numbers.tolist()
             terms = known.terms
         for begin in range(0, len(missing), _READ_AT_ONCE):
-            entries = self._store.entries(namespace, missing[begin : begin + _READ_AT_ONCE].tolist())
-            terms.add(entries[number] for number in sorted(entries))
+            terms.add(self._store.entries(namespace, missing[begin : begin + _READ_AT_ONCE]).values())
         return terms
 
     def _begin_anew(self, namespace: str) -> _Analysed:

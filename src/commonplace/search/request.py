@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from sys import getsizeof
 from typing import TYPE_CHECKING
 from unicodedata import normalize
@@ -104,7 +105,7 @@ class PreparedQuery:
         words: the terms of each word, one for each language whose stem differs; one said twice appears twice.
         token_ids: those of the query's words, without punctuation and without scripts that are written without spaces;
             uint16, shape (q,), each once.
-        programming: the term and the token of each word that names a programming language.
+        spelled: of each token, the terms of the words that it is a piece of; none for a stop word.
         vectors: one for each space of the store, of unit length, or zero where none was made; float32, shape (s, d).
         unspaced: the share of the query in such scripts and in others than Latin, 0–1: the token model sees their
             characters, not their words, so only terms tell what they mean.
@@ -119,7 +120,7 @@ class PreparedQuery:
     unspaced: float
     fault: str = ""
     embedders: tuple[str, ...] = ("",)
-    programming: tuple[tuple[str, int], ...] = ()
+    spelled: tuple[tuple[tuple[str, ...], ...], ...] = ()
 
     @property
     def embedder(self) -> str:
@@ -129,7 +130,8 @@ class PreparedQuery:
     @property
     def size_bytes(self) -> int:
         """Bytes of the arrays and terms."""
-        return self.vectors.nbytes + self.token_ids.nbytes + sum(map(getsizeof, (*self.terms, *self.words)))
+        texts = (*self.terms, *self.words, *chain.from_iterable(self.spelled))
+        return self.vectors.nbytes + self.token_ids.nbytes + sum(map(getsizeof, texts))
 
 
 def prepare(
@@ -150,7 +152,7 @@ def prepare(
     from commonplace.models.contract import TokenizedText
     from commonplace.models.registry import by_space
     from commonplace.ranking.arrays import distinct
-    from commonplace.text.query import analyse_query
+    from commonplace.text.query import analyse_query, terms_of_words
     from commonplace.text.tokens import without_other_scripts, without_unspaced
 
     fault, stamps = "", embedder.stamp.spaces
@@ -168,6 +170,10 @@ def prepare(
     words, others = without_other_scripts(words)
     token_ids = tokenize(words)
     characters += others
+    spelled: dict[int, list[tuple[str, ...]]] = {token: [] for token in distinct(token_ids).tolist()}
+    for word, terms in terms_of_words(words, languages).items():
+        for token in distinct(tokenize(word)).tolist() if terms else ():
+            spelled[token].append(terms)
     return PreparedQuery(
         terms=asked.terms,
         words=asked.words,
@@ -176,17 +182,8 @@ def prepare(
         unspaced=characters / max(1, characters + len(token_ids)),
         fault=fault,
         embedders=(*names, ""),
-        programming=tuple(_programming(words, tokenize)),
+        spelled=tuple(map(tuple, spelled.values())),
     )
-
-
-def _programming(text: str, tokenize: Callable[[str], NDArray[np.uint16]]) -> Iterator[tuple[str, int]]:
-    from commonplace.text.languages import PROGRAMMING_NAMES
-    from commonplace.text.tokens import analyse
-
-    for word in dict.fromkeys(text.lower().split()):
-        if word in PROGRAMMING_NAMES and len(token_ids := tokenize(word)) == 1:
-            yield analyse(word)[0], int(token_ids[0])
 
 
 def phrasings(query: str, also: Sequence[str] | None) -> tuple[str, ...]:

@@ -284,13 +284,14 @@ class Searcher:
                 run = run.asking(method="bm25")
                 request = run.request
             entries: dict[int, TokenEntry] = {}
-            tokens = [weigh_tokens(query, run.generation, run.scope, run.rows, self._tokens) for query in queries]
         dated, of_time = self._dated(run)
         with clock.stage("tail") as count:
             state = (self._store, run.generation, run.scope, self._spaces, entries)
+            terms = self._delta.terms(request.namespace, run.rows, run.tail) if len(run.rows) else []
+            beside_index = [self._unindexed(run, query, terms) for query in queries]
             phrasings = [
-                Phrasing(text, query, weights, self._unindexed(run, query), *state)
-                for text, query, weights in zip(texts, queries, tokens, strict=True)
+                Phrasing(text, query, weigh_tokens(query, rows.statistics, self._tokens), rows, *state)
+                for text, query, rows in zip(texts, queries, beside_index, strict=True)
             ]
             first = phrasings[0]
             kept = within(first.unindexed.rows.numbers, of_time)
@@ -320,7 +321,7 @@ class Searcher:
             count.append(len(candidates))
         with clock.stage("fusion"):
             retained = self._retention(request, candidates)
-            context = Context(beside, run.asked, dated, retained, first.tokens.passages)
+            context = Context(beside, run.asked, dated, retained, first.unindexed.statistics.documents)
             ranking = together(
                 [
                     order(replace(request, query=each.text, also=()), each.query, own, context)
@@ -407,7 +408,8 @@ class Searcher:
         request, clock = run.request, run.clock
         if request.method != "semantic":
             with clock.stage(LEXICAL) as count:
-                words = partial(run.generation.lexical.search, phrasing.query.terms)
+                known = phrasing.unindexed.statistics
+                words = partial(run.generation.lexical.search, phrasing.query.terms, statistics=known)
                 phrasing.lexical = recall(words, phrasing.owners, run.scope, request)
                 count.append(len(phrasing.lexical.numbers))
         if request.method != "bm25":
@@ -461,14 +463,10 @@ class Searcher:
         rows = concatenate(tail.rows, self._delta.past(scope.namespace, wanted.as_of, wanted.valid_at))
         return rows if scope.owners is None else rows.select(within(rows.owners, scope.owners))
 
-    def _unindexed(self, run: _Run, query: PreparedQuery) -> ScoredTail:
-        """Return the rows that are in scope, with their BM25 scores."""
+    def _unindexed(self, run: _Run, query: PreparedQuery, terms: Sequence[bytes]) -> ScoredTail:
+        """Return the rows that are in scope, with their BM25 scores; given are the term counts of all."""
         rows, scope = run.rows, run.scope
-        statistics = run.generation.lexical.statistics(query.terms)
-        if not len(rows):
-            return ScoredTail(rows, np.empty(0, dtype=np.float32), statistics)
-        found = self._delta.score(scope.namespace, rows, run.tail, query.terms, statistics, scope.fields)
-        scored = ScoredTail(rows, *found)
+        scored = ScoredTail.of(query, run.generation.lexical, scope, rows, terms)
         return scored if scope.owners is None else scored.select(within(rows.owners, scope.owners))
 
     def _with_neighbours(

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.index.contract import LexicalStatistics, Scope, Scored
+from commonplace.index.contract import Scope, Scored
+from commonplace.index.lexical import MAX_TERMS
 from commonplace.ranking.arrays import distinct, union, within
-from commonplace.ranking.bm25 import rarity
+from commonplace.ranking.bm25 import Matches, Statistics, TermRows
 from commonplace.ranking.calibration import BY_EMBEDDER, literal_share
-from commonplace.ranking.late import find_matches, inverse_document_frequency, weighted_share
+from commonplace.ranking.late import find_matches, weighted_share
 from commonplace.search.request import MAX_STAGE1_LIMIT, PreparedQuery, Request
-from commonplace.text.tokens import fields_of
 from commonplace.types import EMBEDDED_KIND_OF, Embedding, TokenEntry
 
 if TYPE_CHECKING:
+    from commonplace.index.contract import LexicalIndex
     from commonplace.index.generations import Generation
     from commonplace.models.contract import Similarities
     from commonplace.models.static import StaticEmbedder
@@ -306,8 +307,9 @@ MAX_QUERY_TOKENS = 32
 MAX_TAIL_CANDIDATES = 200
 """A longer tail is cut to its best by BM25 and its best by dense and late score, so many of each."""
 
-MAX_READ = 50
-"""The texts of so many candidates are read for words of scripts that the token model does not know."""
+STOP_WORD = np.float32(0.3)
+"""What a token of a stop word weighs in late interaction, where others weigh their word's IDF: about as much as one
+that three in four passages hold."""
 
 FADING = 16.0
 """In late interaction a token with p others before it in its passage counts (1 + p / 16)^−½ of what the first one does.
@@ -335,9 +337,8 @@ class TokenWeights:
     """The query's tokens as late interaction sees them.
 
     Attributes:
-        idf: over the passages here; float32, shape (q,).
+        idf: of the words that they are pieces of, over the passages of the namespace; float32, shape (q,).
         weights: what each tells in any text; float32, shape (q,).
-        passages: how many there are in the namespace.
         question_marks: the tokens that end a question; uint16, shape (m,).
         speakers: who speaks in a passage, by the two tokens that it begins with.
     """
@@ -345,7 +346,6 @@ class TokenWeights:
     similarities: Similarities
     idf: NDArray[np.float32]
     weights: NDArray[np.float32]
-    passages: int
     question_marks: NDArray[np.uint16]
     speakers: Mapping[tuple[int, ...], int]
 
@@ -361,20 +361,17 @@ class TokenWeights:
         )
 
 
-def weigh_tokens(
-    query: PreparedQuery, generation: Generation, scope: Scope, rows: TokenRows, model: StaticEmbedder
-) -> TokenWeights:
-    """Return the rarest tokens of the query with their IDF over the index and the rows that it does not hold."""
-    documents, frequencies = generation.dense.token_frequencies(query.token_ids)
-    if len(rows) and len(query.token_ids):
-        frequencies = frequencies + _holding(rows, query.token_ids)
-    frequencies = _with_languages(frequencies, query, generation)
-    idf = inverse_document_frequency(documents + len(rows), frequencies)
+def weigh_tokens(query: PreparedQuery, statistics: Statistics, model: StaticEmbedder) -> TokenWeights:
+    """Return the rarest tokens of the query with the IDF of their words, each by its term that is held most often.
+
+    A word's rarity and not the piece's own: what "##s" ends is rare or not. Nor is the name of a programming language
+    rare where all is written in it, for it stands among the tags.
+    """
+    each = [max((min(map(statistics.rarity, terms)) for terms in words), default=STOP_WORD) for words in query.spelled]
+    idf = np.array(each, dtype=np.float32)
     kept = np.sort(np.argsort(-idf, kind="stable")[:MAX_QUERY_TOKENS])
     token_ids = query.token_ids[kept]
-    passages = generation.dense.passages(scope) + len(rows)
-    marks, speakers = _punctuation(model)
-    return TokenWeights(model.similarities(token_ids), idf[kept], model.weights(token_ids), passages, marks, speakers)
+    return TokenWeights(model.similarities(token_ids), idf[kept], model.weights(token_ids), *_punctuation(model))
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,17 +379,30 @@ class ScoredTail:
     """Rows that the index does not hold, of the tail and of the past, with what BM25 says of them.
 
     Attributes:
+        matches: the query's terms in them.
         lexical: BM25, float32, shape (n,).
         statistics: of the index and these rows together.
     """
 
     rows: TokenRows
+    matches: Matches
     lexical: NDArray[np.float32]
-    statistics: LexicalStatistics
+    statistics: Statistics
+
+    @classmethod
+    def of(
+        cls, query: PreparedQuery, index: LexicalIndex, scope: Scope, rows: TokenRows, terms: Sequence[bytes]
+    ) -> ScoredTail:
+        """Return rows, given with their term counts, with their scores."""
+        asked = dict.fromkeys((*query.terms, *chain.from_iterable(chain.from_iterable(query.spelled))))
+        matches = TermRows(terms).find(asked)
+        statistics = index.statistics(list(asked), scope) + matches.statistics
+        wanted = statistics.rarest(query.terms, MAX_TERMS)
+        return cls(rows, matches, matches.scores(wanted, statistics, scope.fields), statistics)
 
     def select(self, keep: NDArray[np.bool_]) -> ScoredTail:
         """Return the rows where `keep` (bool, shape (n,)) is true."""
-        return ScoredTail(self.rows.select(keep), self.lexical[keep], self.statistics)
+        return ScoredTail(self.rows.select(keep), self.matches.select(keep), self.lexical[keep], self.statistics)
 
     def worth_ranking(self, phrasing: Phrasing, request: Request) -> NDArray[np.bool_]:
         """Return which rows are worth ranking, bool, shape (n,): the best by words and by meaning, of enough owners."""
@@ -465,7 +475,7 @@ class Phrasing:
         rows = concatenate(held, tail.rows)
         shares = self.tokens.shares(rows)
         bm25 = np.empty(len(rows), dtype=np.float32)
-        bm25[np.searchsorted(rows.numbers, held.numbers)] = self._bm25(held)
+        bm25[np.searchsorted(rows.numbers, held.numbers)] = self._bm25(held.numbers)
         bm25[np.searchsorted(rows.numbers, tail.rows.numbers)] = tail.lexical
         words = literal_share(bm25, total_rarity(self.query.words, tail.statistics))
         return Candidates(
@@ -495,21 +505,17 @@ class Phrasing:
     def with_unspaced_words(self, candidates: Candidates) -> Candidates:
         """Return the candidates with the unspaced part of the query judged by terms alone.
 
-        The terms of the best candidates by BM25 are read again; what the token model says counts for the rest.
+        What the token model says counts for the rest.
         """
         unspaced, statistics = self.query.unspaced, self.unindexed.statistics
         if unspaced <= 0.0:
             return candidates
         share = np.zeros(len(candidates), dtype=np.float32)
-        places = np.flatnonzero(candidates.lexical > 0)
-        places = places[np.argsort(-candidates.lexical[places], kind="stable")[:MAX_READ]]
-        entries = self.store.entries(self.scope.namespace, candidates.numbers[places].tolist())
+        holding = self._holding(candidates.numbers)
         whole = total_rarity(self.query.words, statistics) or 1.0
-        for place in places.tolist():
-            entry = entries.get(int(candidates.numbers[place]))
-            held = set(chain.from_iterable(fields_of(entry).values())) if entry else set()
-            found = [word for word in self.query.words if not held.isdisjoint(word)]
-            share[place] = total_rarity(found, statistics) / whole
+        for word in self.query.words:
+            held = within(candidates.numbers, distinct(np.concatenate([holding[term] for term in word])))
+            share += held * np.float32(total_rarity([word], statistics) / whole)
         rest, ours = np.float32(1.0 - unspaced), [name in BY_EMBEDDER for name in self.query.embedders]
         by_terms = np.float32(unspaced) * share
         return replace(
@@ -519,24 +525,40 @@ class Phrasing:
             **{name: rest * getattr(candidates, name) + by_terms for name in ("late", "literal", "coverage", "words")},
         )
 
+    def _holding(self, numbers: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+        """Return which of the passages hold each term of the query."""
+        tail = self.unindexed
+        parts = [(tail.rows.numbers, tail.matches), (numbers, self._matches(numbers))]
+        return {
+            term: np.concatenate([of[each.rows[each.terms == each.asked.index(term)]] for of, each in parts])
+            for term in dict.fromkeys(self.query.terms)
+        }
+
+    def _matches(self, numbers: NDArray[np.int64]) -> Matches:
+        """Return the query's terms in passages of the index."""
+        return TermRows(self.generation.lexical.rows(numbers)).find(self.query.terms)
+
     def _read(self, numbers: NDArray[np.int64]) -> None:
         missing = [number for number in numbers.tolist() if number not in self.entries]
         if missing:
             self.entries.update(self.store.tokens(self.scope.namespace, missing))
 
-    def _bm25(self, rows: TokenRows) -> NDArray[np.float32]:
-        found = self.lexical
-        known = {} if found is None else dict(zip(found.numbers.tolist(), found.scores.tolist(), strict=True))
-        missing = [number for number in rows.numbers.tolist() if number not in known]
-        if missing and self.query.terms:
-            known.update(self.generation.lexical.score(self.query.terms, missing, self.scope))
-        return np.array([known.get(number, 0.0) for number in rows.numbers.tolist()], dtype=np.float32)
+    def _bm25(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return BM25 of passages of the index, float32, shape (n,); recall brought that of some."""
+        scores, statistics = np.zeros(len(numbers), dtype=np.float32), self.unindexed.statistics
+        found = Scored(numbers[:0], scores[:0]) if self.lexical is None else self.lexical
+        order = np.argsort(found.numbers)
+        known = within(numbers, found.numbers[order])
+        scores[known] = found.scores[order][np.searchsorted(found.numbers[order], numbers[known])]
+        if self.query.terms and not known.all():
+            wanted = statistics.rarest(self.query.terms, MAX_TERMS)
+            scores[~known] = self._matches(numbers[~known]).scores(wanted, statistics, self.scope.fields)
+        return scores
 
 
-def total_rarity(words: Sequence[Sequence[str]], statistics: LexicalStatistics) -> float:
+def total_rarity(words: Sequence[Sequence[str]], statistics: Statistics) -> float:
     """Return the sum of the words' IDF, each by its term that is held most often; one said twice counts twice."""
-    documents, held = statistics.documents, statistics.frequencies
-    return sum(min(rarity(term, documents, held) for term in word) for word in words)
+    return sum(min(map(statistics.rarity, word)) for word in words)
 
 
 def _punctuation(model: StaticEmbedder) -> tuple[NDArray[np.uint16], Mapping[tuple[int, ...], int]]:
@@ -552,24 +574,3 @@ def _speakers(rows: TokenRows, beginnings: Mapping[tuple[int, ...], int]) -> NDA
         if len(tokens) == first.shape[1]:
             speakers[(first == tokens).all(axis=1)] = speaker
     return speakers
-
-
-def _with_languages(frequencies: NDArray[np.int64], query: PreparedQuery, generation: Generation) -> NDArray[np.int64]:
-    """Return how many passages hold each token, where code holds the name of its programming language.
-
-    Who asks for a Python function is not answered best by the one that says "Python".
-    """
-    if not query.programming:
-        return frequencies
-    in_tags = generation.lexical.statistics([term for term, _ in query.programming]).frequencies["tags"]
-    written = [
-        max((in_tags[term] for term, id_ in query.programming if id_ == token), default=0)
-        for token in query.token_ids.tolist()
-    ]
-    return np.maximum(frequencies, np.array(written, dtype=np.int64))
-
-
-def _holding(rows: TokenRows, token_ids: NDArray[np.uint16]) -> NDArray[np.int64]:
-    """Return for each token how many rows hold it, int64, shape (q,)."""
-    passage = np.repeat(np.arange(len(rows)), rows.lengths)
-    return np.array([len(distinct(passage[rows.token_ids == token])) for token in token_ids], dtype=np.int64)

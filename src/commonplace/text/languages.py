@@ -99,8 +99,6 @@ _PROGRAMMING: Final[dict[str, str]] = {
 _PROGRAMMING_BY_SUFFIX: Final[dict[str, str]] = {
     suffix: names for names, suffixes in _PROGRAMMING.items() for suffix in suffixes.split()
 }
-PROGRAMMING_NAMES: Final[frozenset[str]] = frozenset(name for names in _PROGRAMMING for name in names.split())
-"""Words by which people name a programming language."""
 
 _CODE: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
     (

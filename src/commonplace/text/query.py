@@ -94,6 +94,19 @@ def analyse_query(text: str, languages: Iterable[str] = ()) -> QueryWords:
     return QueryWords((*_within_repeats(spaced), *unspaced.words), unspaced.pairs)
 
 
+def terms_of_words(text: str, languages: Iterable[str] = ()) -> dict[str, tuple[str, ...]]:
+    """Return the terms of each word of a text of scripts with spaces, as English and in the languages given.
+
+    Stop words have none.
+    """
+    own = natural_language(text)
+    spoken = dict.fromkeys((ENGLISH, *languages))
+    return {
+        word: tuple(dict.fromkeys(chain.from_iterable(words_in(each, own)[word] for each in spoken)))
+        for word in text.split()
+    }
+
+
 def subject_of(text: str) -> str:
     """Return what a long task is about: its words without those by which people ask for work, in order.
 

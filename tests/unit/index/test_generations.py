@@ -86,8 +86,9 @@ def test_repeating_an_update_changes_nothing(tmp_path: Path) -> None:
     generation = index.reader()
     assert generation.documents == 2
     assert held(index, "appl") == [1]
-    assert generation.dense.token_frequencies(np.array([7], np.uint16))[1].tolist() == [2]
-    assert generation.lexical.statistics([]).mean_lengths["content"] == pytest.approx(1.0)
+    statistics = generation.lexical.statistics(["appl"], Scope("default", Filter()))
+    assert (statistics.documents, statistics.lengths.tolist()) == (2, [0, 2, 0, 0])
+    assert statistics.frequencies["appl"].tolist() == [0, 1, 0, 0]
 
 
 def test_an_entry_replaces_the_one_of_the_same_number_even_in_one_update(tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def test_a_rebuild_begins_with_nothing(tmp_path: Path) -> None:
     index.update([entry(2, "pear")], [], upto=2, rebuild=True)
     generation = index.reader()
     assert (generation.documents, generation.dead) == (1, 0)
-    assert generation.lexical.statistics(["appl"]).frequencies["content"] == {"appl": 0}
+    assert generation.lexical.listed(["appl"]) == {"appl": 0}
 
 
 def test_many_small_updates_leave_few_files_and_lose_nothing(tmp_path: Path) -> None:

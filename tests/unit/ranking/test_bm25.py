@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from tests.reference_store.bm25 import saturation, score
 
-from commonplace.ranking.bm25 import inverse_document_frequency
+from commonplace.ranking.bm25 import (
+    NAMES,
+    NOTHING,
+    Statistics,
+    TermRows,
+    inverse_document_frequency,
+    lengths_of,
+    pack,
+)
+from commonplace.types import SEARCH_FIELDS
 
 
 def test_rarity_of_a_term_held_by_half_of_the_texts_is_ln_2() -> None:
@@ -48,14 +58,69 @@ def test_score_sums_fields_by_weight_with_one_rarity_and_counts_repeated_query_t
         ["a", "a", "zzz"],
         fields,
         weights={"title": 2.0, "content": 1.0},
-        documents=2,
-        mean_lengths={"title": 1.0, "content": 2.0},
-        frequencies={"title": {"a": 1}, "content": {"a": 2}},
+        statistics=Statistics(2, np.array([2, 4, 0, 0]), {"a": np.array([1, 2, 0, 0])}),
     )
     assert value == pytest.approx(2 * (2 + 1) * math.log(1 + 0.5 / 2.5))
 
 
 def test_a_text_without_the_terms_scores_zero() -> None:
     """Only passages that hold a term are lexical hits."""
-    none = score(["x"], {"content": ["a"]}, weights={"content": 1.0}, documents=1, mean_lengths={}, frequencies={})
+    none = score(["x"], {"content": ["a"]}, weights={"content": 1.0}, statistics=NOTHING)
     assert none == 0.0
+
+
+TEXTS = [
+    {"title": ["appl"], "content": ["appl", "pear", "appl"]},
+    {"content": ["pear"] * 90, "summary": ["appl", "tart"]},
+    {},
+    {"content": ["tart", "\ud800"], "tags": ["appl"]},
+]
+
+
+def test_scores_of_rows_are_those_of_the_formula() -> None:
+    """There is one function of the score; the other one here is written out word by word."""
+    matches = TermRows([pack(fields) for fields in TEXTS]).find(["appl", "tart", "unheard", "\ud800"])
+    statistics = matches.statistics
+    assert (statistics.documents, statistics.lengths.tolist()) == (4, [1, 95, 1, 2])
+    assert {term: held.tolist() for term, held in statistics.frequencies.items()} == {
+        "appl": [1, 1, 1, 1],
+        "tart": [0, 1, 0, 1],
+        "unheard": [0, 0, 0, 0],
+        "\ud800": [0, 1, 0, 0],
+    }
+    for read in (NAMES, ("content", "tags")):
+        weights = {name: SEARCH_FIELDS[name] for name in read}
+        expected = [score(["appl", "tart", "tart"], text, weights=weights, statistics=statistics) for text in TEXTS]
+        assert matches.scores({"appl": 1, "tart": 2}, statistics, read).tolist() == pytest.approx(expected)
+
+
+def test_a_row_keeps_exact_lengths_and_counts_a_term_at_most_63_times() -> None:
+    """More of a term adds less than a fiftieth to its score."""
+    row = pack({"content": ["pear"] * 90 + ["appl"] * 63})
+    assert lengths_of(row) == (0, 153, 0, 0)
+    assert TermRows([row]).find(["pear", "appl"]).counts.tolist() == [63, 63]
+
+
+def test_passages_that_are_not_here_have_no_part_in_scores() -> None:
+    """What was deleted since has an empty row."""
+    matches = TermRows([b"", pack(TEXTS[0]), b""]).find(["appl"])
+    assert matches.rows.tolist() == [1, 1]
+    assert matches.select(np.array([False, True, True])).rows.tolist() == [0, 0]
+    assert TermRows([]).find(["appl"]).scores({"appl": 1}, NOTHING).tolist() == []
+
+
+def test_statistics_of_parts_add_up_and_come_apart_again() -> None:
+    """Whatever the index holds already, the whole is the same."""
+    terms = ["appl", "tart"]
+    whole, first, rest = (
+        TermRows(list(map(pack, part))).find(terms).statistics for part in (TEXTS, TEXTS[:1], TEXTS[1:])
+    )
+    for found, expected in ((first + rest, whole), (whole - first, rest)):
+        assert (found.documents, found.lengths.tolist()) == (expected.documents, expected.lengths.tolist())
+        assert all((found.frequencies[term] == expected.frequencies[term]).all() for term in terms)
+
+
+def test_of_many_terms_the_rarest_that_are_held_are_kept() -> None:
+    """A pasted page costs no more than a paragraph."""
+    statistics = TermRows(list(map(pack, TEXTS))).find(["appl", "tart", "pear", "unheard"]).statistics
+    assert statistics.rarest(["appl", "tart", "tart", "pear", "unheard"], 2) == {"pear": 1, "tart": 2}

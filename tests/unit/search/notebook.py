@@ -38,6 +38,7 @@ class Notebook:
     index: Index
     searcher: Searcher
     clock: float = 0.0
+    namespace: str = NAMESPACE
 
     def remember(
         self,
@@ -53,11 +54,11 @@ class Notebook:
         """Write a memory, or its next version where there is one, at the next second."""
         self.clock += 1.0
         owner = Owner(id_, "memory", tags=tags, session=session, at=at)
-        destination = Destination(self.store, model(), model().tokenize, NAMESPACE)
+        destination = Destination(self.store, model(), model().tokenize, self.namespace)
         maker = PassageMaker(destination)
         [made] = maker.complete([maker.prepare(owner, text, "markdown")])
         kept = MemoryRecord(text, born_at=self.clock, last_used=self.clock, **record)
-        with self.store.change_memories(NAMESPACE) as change:
+        with self.store.change_memories(self.namespace) as change:
             old = change.find(id_)
             if old is not None and old.expired_at is None:
                 change.expire(old.number, old.record, self.clock)
@@ -66,7 +67,7 @@ class Notebook:
     def archive(self, id_: str) -> None:
         """Take a memory out of finding at the next second."""
         self.clock += 1.0
-        with self.store.change_memories(NAMESPACE) as change:
+        with self.store.change_memories(self.namespace) as change:
             old = change.find(id_)
             assert old is not None
             change.expire(old.number, replace(old.record, status="archived"), self.clock)
@@ -74,7 +75,7 @@ class Notebook:
     def index_documents(self, *documents: Document) -> None:
         """Bring in texts that are no memories, at the next second."""
         self.clock += 1.0
-        destination = Destination(self.store, model(), model().tokenize, NAMESPACE, at=self.clock)
+        destination = Destination(self.store, model(), model().tokenize, self.namespace, at=self.clock)
         index_documents(destination, documents)
 
     def project(self) -> None:
@@ -91,7 +92,7 @@ class Notebook:
             "stage1_limit": 100,
             **values,
         }
-        return self.searcher.search(Request(query, NAMESPACE, wanted=wanted or Filter(), **given))
+        return self.searcher.search(Request(query, self.namespace, wanted=wanted or Filter(), **given))
 
     def found(self, query: str, **values: Any) -> list[str]:
         """Return the ids of what a search finds, best first."""

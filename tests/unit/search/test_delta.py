@@ -8,16 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.contract.stores import BACKENDS
-from tests.reference_store.bm25 import score
 from tests.unit.search.notebook import NAMESPACE, Notebook, notebook
 
-from commonplace.index.contract import LexicalStatistics
+from commonplace.ranking.bm25 import pack
 from commonplace.search.delta import TailTerms
-from commonplace.text.tokens import FIELDS, fields_of
+from commonplace.text.tokens import fields_of
 from commonplace.types import Document, Filter, IndexEntry
 
 TEXTS = ["apple pear apple", "pear", "plum tart with apple", "", "Apple login-service"]
-INDEX = LexicalStatistics(7, {"content": 4.0, "title": 1.0}, {"content": {"appl": 2}, "title": {"appl": 1}})
 
 
 def entry(number: int, text: str) -> IndexEntry:
@@ -28,61 +26,24 @@ def entry(number: int, text: str) -> IndexEntry:
 ENTRIES = [entry(10 * place, text) for place, text in enumerate(TEXTS, start=1)]
 
 
-def test_scores_are_those_of_bm25_over_index_and_tail_together() -> None:
-    """A passage must not rank otherwise because the index does not hold it yet."""
-    held = TailTerms()
-    held.add(ENTRIES[:2])
-    held.add(ENTRIES[2:])
-    assert held.last == 50
-    numbers = np.array([10, 30, 40, 50])
-    scores, statistics = held.score(numbers, ["appl", "tart"], INDEX)
-    assert statistics.documents == 11
-    assert statistics.frequencies["content"] == {"appl": 5, "tart": 1}
-    assert statistics.frequencies["title"] == {"appl": 2, "tart": 0}
-    expected = [
-        score(
-            ["appl", "tart"],
-            fields_of(ENTRIES[number // 10 - 1]),
-            weights=FIELDS,
-            documents=statistics.documents,
-            mean_lengths=statistics.mean_lengths,
-            frequencies=statistics.frequencies,
-        )
-        for number in numbers.tolist()
-    ]
-    assert scores == pytest.approx(expected, rel=1e-6)
-    assert scores[2] == 0.0
-
-
-def test_the_order_in_which_passages_were_taken_does_not_matter() -> None:
-    """Passages of the past are read as they are asked for, not as they were written."""
+def test_passages_are_held_by_number_whatever_order_they_came_in() -> None:
+    """Those of the past are read as they are asked for, not as they were written."""
     numbers = np.array([10, 20, 30, 40, 50])
-    ordered, shuffled = TailTerms(), TailTerms()
-    ordered.add(ENTRIES)
+    held = TailTerms()
     for place in (3, 0, 4):
-        shuffled.add([ENTRIES[place]])
-    assert shuffled.missing(numbers).tolist() == [20, 30]
-    shuffled.add([ENTRIES[2], ENTRIES[1]])
-    assert shuffled.missing(numbers).tolist() == []
-    assert len(shuffled) == 5
-    for asked in (numbers, numbers[1:4]):
-        expected, of_ordered = ordered.score(asked, ["appl", "tart"], INDEX)
-        scores, statistics = shuffled.score(asked, ["appl", "tart"], INDEX)
-        assert scores.tolist() == expected.tolist()
-        assert statistics == of_ordered
+        held.add([ENTRIES[place]])
+    assert held.missing(numbers) == [20, 30]
+    held.add([ENTRIES[2], ENTRIES[1]])
+    assert held.missing(numbers) == []
+    assert len(held) == 5
+    assert held.of(numbers) == [pack(fields_of(each)) for each in ENTRIES]
 
 
-def test_passages_that_are_not_held_and_terms_that_nobody_knows_score_nothing() -> None:
+def test_a_passage_that_is_not_held_has_no_row() -> None:
     """Another thread may read an older state of the store, in which a passage since deleted still stands."""
     held = TailTerms()
-    assert held.last == 0
-    scores, _ = held.score(np.array([], dtype=np.int64), ["appl"], INDEX)
-    assert scores.tolist() == []
-    held.add(ENTRIES[:2])
-    scores, statistics = held.score(np.array([5, 10, 15]), ["appl", "unheard"], INDEX)
-    assert scores[[0, 2]].tolist() == [0.0, 0.0]
-    assert scores[1] > 0.0
-    assert statistics.documents == 8
+    held.add(ENTRIES[:1])
+    assert held.of(np.array([5, 10])) == [b"", pack(fields_of(ENTRIES[0]))]
 
 
 # A search as of a time finds what was known then, as it would have been found then.

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import commonplace
 from commonplace.engine import Engine, maintenance
-from commonplace.index.contract import LexicalStatistics
-from commonplace.ranking.bm25 import inverse_document_frequency
+from commonplace.ranking.bm25 import Statistics, inverse_document_frequency
 from commonplace.ranking.calibration import calibration_of
 from commonplace.search.signals import total_rarity
 
@@ -304,7 +304,8 @@ def test_forgetting_leaves_no_term_of_another_language(tmp_path: Path) -> None:
 
 
 def test_a_word_has_one_rarity_whatever_it_is_called() -> None:
-    statistics = LexicalStatistics(9, {}, {"content": {"rechnungen": 1, "rechnung": 4}, "tags": {"rechnung": 2}})
+    held = {"rechnungen": np.array([0, 1, 0, 0]), "rechnung": np.array([0, 4, 2, 0])}
+    statistics = Statistics(9, np.zeros(4, np.int64), held)
     word = ("rechnungen", "rechnung")
     assert total_rarity([word, word], statistics) == pytest.approx(2 * inverse_document_frequency(9, 4))
 
