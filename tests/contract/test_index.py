@@ -278,8 +278,7 @@ class TestLexical:
         terms = ["appl", "fruit", "unknown"]
         statistics = index.lexical.statistics(terms, scope(dead=[3, 4, 99], kinds=("memory",)))
         assert (statistics.documents, statistics.lengths.tolist()) == (2, [1, 6, 0, 0])
-        held = {term: counts.tolist() for term, counts in statistics.frequencies.items()}
-        assert held == {"appl": [0, 2, 0, 0], "fruit": [1, 0, 0, 0], "unknown": [0, 0, 0, 0]}
+        assert statistics.frequencies == {"appl": (0, 2, 0, 0), "fruit": (1, 0, 0, 0), "unknown": (0, 0, 0, 0)}
         assert index.lexical.statistics(terms, scope("nobody")).documents == 0
 
     def test_every_namespace_has_its_entries_listed(self, build: Build) -> None:
@@ -378,9 +377,7 @@ def test_fast_and_exact_lexical_index_agree(tmp_path: Path) -> None:
         terms = analyse(" ".join(query))
         found, counted = (index.statistics(terms, scope()) for index in (quick, exact))
         assert (found.documents, found.lengths.tolist()) == (counted.documents, counted.lengths.tolist())
-        assert {t: n.tolist() for t, n in found.frequencies.items()} == {
-            t: n.tolist() for t, n in counted.frequencies.items()
-        }
+        assert found.frequencies == counted.frequencies
         scores, expected = (index.score(terms, range(1, 601), scope()) for index in (quick, exact))
         assert scores == pytest.approx(expected, rel=1e-6)
         hits, best = (index.search(terms, scope(), 50) for index in (quick, exact))

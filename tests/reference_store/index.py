@@ -63,7 +63,7 @@ class ExactLexicalIndex:
             len(held),
             np.array([sum(len(fields[name]) for fields in held) for name in NAMES]),
             {
-                term: np.array([sum(term in fields[name] for fields in held) for name in NAMES])
+                term: tuple(sum(term in fields[name] for fields in held) for name in NAMES)
                 for term in dict.fromkeys(terms)
             },
         )

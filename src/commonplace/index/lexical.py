@@ -39,9 +39,7 @@ _TOKENIZER = "analysed"
 _SYSTEM_ERROR = re.compile(r"\bOs \{ code: (\d+)")
 """How Tantivy's messages tell the system's error number; they carry it nowhere else."""
 _SPARE_HITS = 64
-"""Hits fetched beyond what is scored, so that ties at its edge are broken by number and not by place."""
-_NOMINATED = 2
-"""So many times the limit are scored: what Tantivy's lengths put a little too low is among them."""
+"""Nominated beyond the limit: what Tantivy's lengths put a little too low is among them, and ties at its edge."""
 _MAX_OWNERS = 2_000
 """A set of more owners costs Tantivy milliseconds; hits are then fetched in growing numbers and looked up in it."""
 _GROWTH = 8
@@ -149,7 +147,7 @@ class TantivyLexicalIndex:
         self._codes = {name: code for code, name in enumerate(manifest.namespaces)}
         self._totals = np.array(manifest.statistics, np.int64).reshape(-1, 1 + len(NAMES))
         self._languages: dict[str, frozenset[str]] = {}
-        self._held: dict[tuple[int, str], NDArray[np.int64]] = {}
+        self._held: dict[tuple[int, str], tuple[int, ...]] = {}
         self._last_dead: tuple[NDArray[np.int64], int, TermRows] | None = None
         with _lockable(directory) as place:
             index = open_tantivy(place)
@@ -163,12 +161,12 @@ class TantivyLexicalIndex:
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int, statistics: Statistics | None = None) -> Scored:
         """Return the best passages that hold any of the terms; see `LexicalIndex.search`."""
-        return self._best(terms, scope, limit, _NOMINATED * limit, (), statistics)
+        return self._best(terms, scope, limit, (), statistics)
 
     def score(self, terms: Sequence[str], numbers: Collection[int], scope: Scope) -> dict[int, float]:
         """Return the scores of the given passages that match; see `LexicalIndex.score`."""
         among = (self._any_of("number", [int(number) for number in numbers]),)
-        found = self._best(terms, scope, len(numbers), len(numbers), among, None)
+        found = self._best(terms, scope, len(numbers), among, None)
         return dict(zip(found.numbers.tolist(), found.scores.tolist(), strict=True))
 
     def rows(self, numbers: NDArray[np.int64]) -> Sequence[bytes]:
@@ -208,7 +206,7 @@ class TantivyLexicalIndex:
             each = [Query.fuzzy_term_query(self._schema, field, own, distance=distance) for field in FIELDS]
             of_namespace = Query.term_query(self._schema, "namespace", code, index_option="basic")
             query = self._within(_any(each), scope, (of_namespace,))
-            found: list[int] = self._run(query, scope, limit).numbers.tolist()
+            found: list[int] = self._run(query, scope, limit).numbers[:limit].tolist()
         return found
 
     def languages(self, namespace: str) -> frozenset[str]:
@@ -231,11 +229,12 @@ class TantivyLexicalIndex:
             last = self._last_dead = dead, code, TermRows([row for row in self._rows(dead, code) if row])
         return last[2]
 
-    def _frequencies(self, code: int, term: str) -> NDArray[np.int64]:
-        """Return how many passages of a namespace hold a term, by field, int64, shape (fields,); these are kept."""
+    def _frequencies(self, code: int, term: str) -> tuple[int, ...]:
+        """Return how many passages of a namespace hold a term, by field; these are kept."""
         known = self._held.get((code, term))
         if known is None:
-            known = np.array([self._frequency(field, own_terms(code, [term])) for field in NAMES], np.int64)
+            own = own_terms(code, [term])
+            known = tuple(self._frequency(field, own) for field in NAMES)
             if len(self._held) >= _MAX_HELD:
                 self._held.clear()
             self._held[code, term] = known
@@ -255,7 +254,6 @@ class TantivyLexicalIndex:
         terms: Sequence[str],
         scope: Scope,
         limit: int,
-        nominated: int,
         among: Sequence[Query],
         statistics: Statistics | None,
     ) -> Scored:
@@ -268,11 +266,12 @@ class TantivyLexicalIndex:
             clauses = self._clauses(asked, statistics, scope.fields, code)
             if not clauses:
                 return _nothing()
-            found = self._run(self._within(_any(clauses), scope, among), scope, nominated)
+            found = self._run(self._within(_any(clauses), scope, among), scope, limit)
         scores = TermRows(self.rows(found.numbers)).find(asked).scores(asked, statistics, scope.fields)
         return best(found.numbers[scores > 0], scores[scores > 0], limit)
 
     def _run(self, query: Query, scope: Scope, limit: int) -> Scored:
+        """Return Tantivy's best in scope, as many as the limit and some more."""
         enough = limit + _SPARE_HITS
         fetched = enough + (_SPARE_HITS if _is_sifted(scope) else 0)
         while True:
@@ -284,7 +283,7 @@ class TantivyLexicalIndex:
                 passed = self._sift(numbers, addresses, scope)
                 numbers, scores = numbers[passed], scores[passed]
             if len(hits) < fetched or len(numbers) >= enough:
-                return best(numbers, scores, limit)
+                return best(numbers, scores, enough)
             fetched *= _GROWTH
 
     def _sift(self, numbers: NDArray[np.int64], addresses: list[DocAddress], scope: Scope) -> NDArray[np.bool_]:

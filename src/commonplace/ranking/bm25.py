@@ -31,7 +31,6 @@ B = 0.75
 NAMES: Final = tuple(SEARCH_FIELDS)
 """The fields, in the order of every array with a column for each."""
 
-_WEIGHTS: Final = np.array(list(SEARCH_FIELDS.values()))
 _UNIT: Final = np.dtype([("value", "<u4"), ("mark", "u1")])
 _COUNT_BITS: Final = 6
 MAX_COUNT: Final = (1 << _COUNT_BITS) - 1
@@ -51,12 +50,12 @@ class Statistics:
     Attributes:
         documents: how many there are.
         lengths: how many terms they have by field, int64, shape (fields,).
-        frequencies: of each asked term, how many of them hold it, by field; int64, shape (fields,).
+        frequencies: of each asked term, how many of them hold it, by field.
     """
 
     documents: int
     lengths: NDArray[np.int64]
-    frequencies: Mapping[str, NDArray[np.int64]]
+    frequencies: Mapping[str, tuple[int, ...]]
 
     def __add__(self, other: Statistics) -> Statistics:
         """Return the statistics of both parts together, of which both know the same terms."""
@@ -69,7 +68,10 @@ class Statistics:
     def _with(self, other: Statistics, sign: int) -> Statistics:
         if not other.documents:
             return self
-        frequencies = {term: held + sign * other.frequencies[term] for term, held in self.frequencies.items()}
+        frequencies = {
+            term: tuple(mine + sign * its for mine, its in zip(held, other.frequencies[term], strict=True))
+            for term, held in self.frequencies.items()
+        }
         return Statistics(self.documents + sign * other.documents, self.lengths + sign * other.lengths, frequencies)
 
     @property
@@ -80,13 +82,12 @@ class Statistics:
 
     def rarity(self, term: str) -> float:
         """Return the inverse document frequency of a term in the field that most passages hold it in."""
-        held = self.frequencies.get(term)
-        return inverse_document_frequency(self.documents, 0 if held is None else int(held.max()))
+        return inverse_document_frequency(self.documents, max(self.frequencies.get(term, (0,))))
 
     def rarest(self, terms: Sequence[str], count: int) -> Counter[str]:
         """Return how often each of so many terms is asked for, the rarest of those that any passage holds."""
         counts = Counter(terms)
-        held = {term: int(self.frequencies[term].sum()) for term in counts}
+        held = {term: sum(self.frequencies[term]) for term in counts}
         rarest = sorted((term for term in held if held[term]), key=lambda term: (held[term], term))
         return Counter({term: counts[term] for term in rarest[:count]})
 
@@ -201,7 +202,8 @@ class Matches:
         """What these passages have a part in."""
         held = np.zeros((len(self.asked), len(NAMES)), np.int64)
         np.add.at(held, (self.terms, self.fields), 1)
-        return Statistics(len(self.lengths), self.lengths.sum(axis=0), dict(zip(self.asked, held, strict=True)))
+        frequencies = dict(zip(self.asked, map(tuple, held.tolist()), strict=True))
+        return Statistics(len(self.lengths), self.lengths.sum(axis=0), frequencies)
 
     def scores(
         self, wanted: Mapping[str, int], statistics: Statistics, fields: Collection[str] = NAMES
@@ -214,7 +216,7 @@ class Matches:
             fields: those that count.
         """
         worth = np.array([wanted.get(term, 0) and wanted[term] * statistics.rarity(term) for term in self.asked])
-        weights = np.where(np.isin(NAMES, list(fields)), _WEIGHTS, 0.0)
+        weights = np.array([SEARCH_FIELDS[name] if name in fields else 0.0 for name in NAMES])
         relative = self.lengths[self.rows, self.fields] / statistics.mean_lengths[self.fields]
         saturated = self.counts * (K1 + 1.0) / (self.counts + K1 * (1.0 - B + B * relative))
         each = worth[self.terms] * weights[self.fields] * saturated if len(self.terms) else saturated

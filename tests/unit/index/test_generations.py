@@ -88,7 +88,7 @@ def test_repeating_an_update_changes_nothing(tmp_path: Path) -> None:
     assert held(index, "appl") == [1]
     statistics = generation.lexical.statistics(["appl"], Scope("default", Filter()))
     assert (statistics.documents, statistics.lengths.tolist()) == (2, [0, 2, 0, 0])
-    assert statistics.frequencies["appl"].tolist() == [0, 1, 0, 0]
+    assert statistics.frequencies["appl"] == (0, 1, 0, 0)
 
 
 def test_an_entry_replaces_the_one_of_the_same_number_even_in_one_update(tmp_path: Path) -> None:

@@ -304,7 +304,7 @@ def test_forgetting_leaves_no_term_of_another_language(tmp_path: Path) -> None:
 
 
 def test_a_word_has_one_rarity_whatever_it_is_called() -> None:
-    held = {"rechnungen": np.array([0, 1, 0, 0]), "rechnung": np.array([0, 4, 2, 0])}
+    held = {"rechnungen": (0, 1, 0, 0), "rechnung": (0, 4, 2, 0)}
     statistics = Statistics(9, np.zeros(4, np.int64), held)
     word = ("rechnungen", "rechnung")
     assert total_rarity([word, word], statistics) == pytest.approx(2 * inverse_document_frequency(9, 4))
