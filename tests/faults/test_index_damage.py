@@ -241,7 +241,7 @@ def fill_with_noise(directory: Path) -> None:
         ),
         (lambda directory: (directory / "current.json").write_text("{}"), "was damaged: current.json cannot be read"),
         (change_manifest(b'"documents": 41', b'"documents": 42'), "was damaged: current.json was altered"),
-        (change_manifest(b'"schema": 3', b'"schema": 0'), "was made by another version"),
+        (change_manifest(b'"schema": 4', b'"schema": 0'), "was made by another version"),
         (fill_with_noise, "was damaged: current.json cannot be read"),
     ],
 )
