@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 from commonplace.ingest.embeddings import EmbeddingBacklog
+from commonplace.journal.sync import JournalSync
 from commonplace.store import connection
 
 gc.disable()  # until all tests are collected: nothing of them is garbage
@@ -35,6 +36,14 @@ def _vectors_in_turn() -> Iterator[None]:
     """Make vectors that come later before the call returns: what a test sees does not depend on a thread's pace."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(EmbeddingBacklog, "start", lambda self: self.drain())
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _pages_in_turn() -> Iterator[None]:
+    """Stop the watch by which pages are looked at and written from time to time: a busy machine changes no page."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(JournalSync.__init__.__kwdefaults__, "stopwatch", lambda: 0.0)
         yield
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from commonplace.benchmarks import latency
+from commonplace.benchmarks import latency, mcp
 from commonplace.cli.app import cli
 
 FILES = {
@@ -53,6 +53,7 @@ def _one_start() -> Iterator[None]:
     """Start measured processes once each: figures that come of them are not asserted."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(latency, "STARTS", 1)
+        patch.setattr(mcp, "STARTS", 1)
         yield
 
 

@@ -60,8 +60,8 @@ class Agent:
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[Agent]:
-    host = Host(lambda progress: commonplace.open(tmp_path / "store"))
-    with talking(registry_of(host)) as talk, commonplace.open(tmp_path / "store") as book:
+    host = Host(lambda progress: commonplace.open(tmp_path / "store", embedder="static"))
+    with talking(registry_of(host)) as talk, commonplace.open(tmp_path / "store", embedder="static") as book:
         talk.greet()
         yield Agent(talk, book)
     host.close()

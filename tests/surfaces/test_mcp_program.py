@@ -152,6 +152,7 @@ def test_a_megabyte_in_any_text_is_taken_or_refused_in_few_words(trying: Trying)
     trying(exaggerate)
 
 
+@pytest.mark.parametrize("trying", ["auto"], indirect=True)
 def test_a_memory_of_a_megabyte_is_kept_found_and_read_in_parts(trying: Trying) -> None:
     text = "\n".join(f"On day {day} the tide came at {day * 37 % 1440} minutes." for day in range(24_000))
 
