@@ -66,6 +66,9 @@ def test_updates_leave_what_a_dictionary_would_hold(history: list[tuple[list[Ind
                 expected = lexical.search(analyse(word), scope, 100).numbers
                 found = generation.lexical.search(analyse(word), scope, 100).numbers
                 assert sorted(found.tolist()) == sorted(expected.tolist())
+                known, true = (each.statistics(analyse(word), scope) for each in (generation.lexical, lexical))
+                assert (known.documents, known.lengths.tolist()) == (true.documents, true.lengths.tolist())
+                assert known.frequencies == true.frequencies
             assert generation.dense.search(query, scope, 100).numbers.tolist() == (
                 dense.search(query, scope, 100).numbers.tolist()
             )
