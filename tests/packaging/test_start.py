@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
+import pytest
 from tests.packaging.test_imports import HEAVY
 
 import commonplace
+from commonplace.cli.socket_server import Listener
 
 PROGRAM = """
 import sys
@@ -36,6 +40,34 @@ def test_a_server_is_listed_before_anything_heavy_is_loaded() -> None:
     assert loaded.isdisjoint({*HEAVY, "click", "difflib", "shutil"})
     ours = {name for name in loaded if name.startswith("commonplace.")}
     assert {name for name in ours if name.split(".")[1] not in {"cli", "mcp"}} == LIGHT
+
+
+COMMAND = """
+import sys
+from commonplace.cli.main import main
+sys.argv = ["commonplace", "recall", "billing"]
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+
+
+def test_a_command_that_a_server_runs_loads_nothing_heavy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's own start is most of what it takes."""
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="cp-") as runtime, commonplace.open(tmp_path / "store") as book:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        monkeypatch.setenv("COMMONPLACE_STORE", str(tmp_path / "store"))
+        book.remember("We chose Postgres for billing.")
+        listener = Listener()
+        listener.begin(book.settings, lambda: book)
+        done = subprocess.run([sys.executable, "-c", COMMAND], capture_output=True, text=True, check=True)
+        listener.end()
+    assert "Postgres" in done.stdout
+    loaded = set(done.stderr.split())
+    assert loaded.isdisjoint({*HEAVY, "click", "logging", "pathlib", "tempfile", "shutil"} - {"socket"})
+    ours = {name for name in loaded if name.startswith("commonplace.")}
+    assert ours == {"commonplace.cli", "commonplace.cli.main", "commonplace.cli.socket_client", "commonplace.errors"}
 
 
 def test_every_exported_name_is_there_when_it_is_asked_for() -> None:

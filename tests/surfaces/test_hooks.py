@@ -58,7 +58,7 @@ def test_a_prompt_without_content_opens_nothing_and_prints_nothing(
     prompt: str, bare: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of what people say to an agent is of this kind, and each costs a process."""
-    monkeypatch.setattr("commonplace.cli.main.Invocation.settings", None)
+    monkeypatch.setattr("commonplace.cli.invocation.Invocation.settings", None)
     assert told(bare.project, prompt) == ""
     assert told(Path("/there/is/none"), prompt) == ""
 

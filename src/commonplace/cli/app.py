@@ -16,7 +16,7 @@ import click
 
 import commonplace
 from commonplace.cli import options
-from commonplace.cli.main import Invocation, run_to_the_end
+from commonplace.cli.invocation import Invocation, run_to_the_end
 from commonplace.cli.output import Rows, emit, notify, print_json, progress_bars, say
 from commonplace.errors import CommonplaceError, ConfigError, UsageError
 from commonplace.formats.escaping import harmless_line
@@ -109,6 +109,10 @@ def shared_options() -> list[click.Parameter]:
         option("namespace", "--namespace", metavar="NAME", help="Use this namespace of the store."),
         option("as_json", "--json", is_flag=True, help="Print JSON instead of text."),
         option("is_verbose", "--verbose", "-v", is_flag=True, help="Log to standard error; show tracebacks."),
+        # Who is parsed here runs in this process in any case.
+        click.Option(
+            ["--no-server"], is_flag=True, expose_value=False, help="Ask no running server; do it in this process."
+        ),
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from commonplace.cli.app import Group, command
-from commonplace.cli.main import Invocation
+from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import console, print_json, progress_bars, say
 from commonplace.types import METHODS, Progress
 

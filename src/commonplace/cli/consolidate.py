@@ -12,7 +12,7 @@ import click
 
 from commonplace.cli import options
 from commonplace.cli.app import FAILURE, HELP_OPTIONS, SUCCESS, Command, Group, Program, ask, command, report
-from commonplace.cli.main import Invocation, guard_output
+from commonplace.cli.invocation import Invocation, guard_output
 from commonplace.cli.output import (
     INDENT,
     MAX_LISTED,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, command, opened, report
-from commonplace.cli.main import Invocation
+from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import notify, print_json, say
 from commonplace.errors import CommonplaceError, StoreMissingError, UsageError
 
@@ -71,12 +72,12 @@ def _answer_hook(invocation: Invocation, task: tuple[str, ...], options: dict[st
     try:
         if task:
             raise UsageError("a task and --stdin-json are given", remedy="give one; the event holds the task")
-        event = parse_event(_read())
+        event = parse_event(_read(invocation))
         # Before anything is opened: most of what people say to an agent is of this kind.
         if event.is_prompt and not has_content(event.prompt):
             return SUCCESS
         if event.directory:
-            _enter(event.directory)
+            invocation.directory = _entered(invocation, event.directory)
         loaded = invocation.settings()
         if loaded.context.on_start == "off":
             return SUCCESS
@@ -109,7 +110,9 @@ def _injection(invocation: Invocation, loaded: Settings, event: HookEvent, optio
     return made.text
 
 
-def _read() -> bytes:
+def _read(invocation: Invocation) -> bytes:
+    if invocation.caller is not None:
+        return invocation.caller.stdin.encode(errors="surrogateescape")
     if sys.stdin.isatty():
         say("Reading the event of a hook; Ctrl-D ends it.", err=True)
     data = sys.stdin.buffer.read(_MAX_EVENT_BYTES + 1)
@@ -118,12 +121,15 @@ def _read() -> bytes:
     return data
 
 
-def _enter(directory: str) -> None:
+def _entered(invocation: Invocation, directory: str) -> Path:
+    """Return a directory that can be entered; a server, which does this for others, stays where it is."""
+    found = (invocation.directory or Path.cwd()) / directory
     try:
-        os.chdir(directory)
+        os.stat(f"{found}/.")  # noqa: PTH116 - a path would leave out the dot, which asks whether it can be entered
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no path"
         raise UsageError(
             f"the working directory of the event, {directory!r:.80}, cannot be entered: {why}",
             remedy="pass the event as the client wrote it, from a directory that is there",
         ) from error
+    return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from commonplace.cli.app import FAILURE, SUCCESS, command
-from commonplace.cli.main import Invocation
+from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import print_json, say
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import commonplace
 from commonplace.cli import options
 from commonplace.cli.app import command
 from commonplace.cli.input import read_text
-from commonplace.cli.main import Invocation
+from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Line, Rows, counted, emit, notify, progress_bars
 from commonplace.cli.search import hit_rows
 from commonplace.errors import UsageError

@@ -12,7 +12,7 @@ import click
 
 from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, command
-from commonplace.cli.main import Invocation
+from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import (
     MAX_LISTED,
     Beginning,

@@ -13,7 +13,7 @@ import click
 from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, Group, command
 from commonplace.cli.input import can_ask
-from commonplace.cli.main import Invocation
+from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import (
     INDENT,
     MAX_LISTED,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 if TYPE_CHECKING:
-    from commonplace.cli.main import Invocation
+    from commonplace.cli.invocation import Invocation
 
 PIPE: Final = "-"
 """In place of words or of a file's name: standard input."""

@@ -11,7 +11,7 @@ import click
 
 from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, Group, command
-from commonplace.cli.main import Invocation
+from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Line, Row, Rows, counted, emit, joined, notify, progress_bars, say
 
 if TYPE_CHECKING:

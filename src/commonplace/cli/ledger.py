@@ -12,7 +12,7 @@ import click
 
 from commonplace.cli import options
 from commonplace.cli.app import Group, ask, command, opened
-from commonplace.cli.main import Invocation
+from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Beginning, Line, Row, Rows, counted, emit, joined, local_time, memory_texts
 from commonplace.dates.time import iso
 from commonplace.errors import UsageError

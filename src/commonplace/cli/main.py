@@ -1,253 +1,19 @@
-"""Start and end the program `commonplace`.
+"""Start the program `commonplace`.
 
-A client starts a server for every session, and click takes a third of that start and 3 MB: nothing here loads it.
+A client starts a server for every session and a hook for every prompt: what either does not need is loaded late.
 """
 
 from __future__ import annotations
 
-import errno
-import io
-import logging
-import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from commonplace.cli.output import console, notify, say
-from commonplace.cli.watch import Attendance
-from commonplace.errors import CommonplaceError
-from commonplace.formats.escaping import harmless_line
-
 if TYPE_CHECKING:
+    from commonplace.cli.invocation import Invocation
     from commonplace.engine import Engine
-    from commonplace.settings import Overrides, Settings
     from commonplace.types import Progress
-
-
-class OutputError(CommonplaceError):
-    """Standard output takes no more, for example because its disk is full; a pipe that was closed is another thing."""
-
-
-class Output(io.TextIOWrapper):
-    """A text stream whose failures are `OutputError`."""
-
-    def write(self, text: str, /) -> int:
-        """Write text."""
-        with _output_errors():
-            return super().write(text)
-
-    def flush(self) -> None:
-        """Hand everything to the system."""
-        with _output_errors():
-            super().flush()
-
-
-@contextmanager
-def _output_errors() -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        message = f"standard output cannot be written: {error.strerror}"
-        raise OutputError(message, remedy="send it to a place that takes it") from error
-
-
-def guard_output() -> None:
-    """Put an `Output` in the place of the process's standard output."""
-    old = sys.stdout
-    if isinstance(old, io.TextIOWrapper):
-        sys.stdout = Output(
-            old.buffer, encoding=old.encoding, errors="backslashreplace", line_buffering=old.line_buffering
-        )
-
-
-_JOURNAL_LOGGER: Final = "commonplace.journal"
-
-
-class Details(logging.Handler):
-    """Prints every record on standard error, but for what `Notices` prints."""
-
-    def __init__(self, invocation: Invocation) -> None:
-        super().__init__(logging.DEBUG)
-        self._has_notices = not invocation.as_json
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print one record, and the traceback of an error that it was written for."""
-        if self._has_notices and record.name == _JOURNAL_LOGGER and record.levelno >= logging.WARNING:
-            return
-        say(f"{record.levelname.lower()}: {harmless_line(record.getMessage())}", err=True)
-        if record.exc_info:
-            say(logging.Formatter().formatException(record.exc_info), err=True)
-
-
-class Notices(logging.Handler):
-    """Prints as notes on standard error, where output is no JSON, what became of pages that somebody edited."""
-
-    def __init__(self, invocation: Invocation) -> None:
-        super().__init__(logging.WARNING)
-        self.addFilter(logging.Filter(_JOURNAL_LOGGER))
-        self._invocation = invocation
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print one record as a note."""
-        notify((record.getMessage(),), self._invocation)
-
-
-@dataclass(slots=True)
-class Invocation:
-    """One run of the program, filled while its arguments are parsed.
-
-    Attributes:
-        makes_store: the command makes a store where `store` names a directory without one; others refuse that.
-    """
-
-    store: str | None = None
-    namespace: str | None = None
-    as_json: bool = False
-    is_verbose: bool = False
-    watches: bool = False
-    makes_store: bool = False
-    log_handlers: list[logging.Handler] = field(default_factory=list)
-
-    def settings(self, overrides: Overrides | None = None, **flags: object) -> Settings:
-        """Load the settings with this run's flags; `search_limit=5` stands for `search.limit`.
-
-        Args:
-            overrides: what to take in place of the settings that the store keeps.
-        """
-        from commonplace.settings import load
-
-        dotted = {name.replace("_", ".", 1): value for name, value in flags.items()}
-        return load({"store.path": self.store, "store.namespace": self.namespace, **dotted}, overrides=overrides)
-
-    def open(
-        self,
-        settings: Settings | None = None,
-        *,
-        create: bool = False,
-        progress: Progress | None = None,
-        low_memory: bool = False,
-    ) -> Engine:
-        """Open the engine of the store that the settings name, those of this run by default.
-
-        Args:
-            low_memory: it is a server's, that leaves heavy work to processes of their own.
-
-        Raises:
-            StoreMissingError: there is no store and `create` is False; a question to nothing deserves an error.
-            UsageError: `--store` names a directory that holds no store; a slip of the hand must not make one.
-        """
-        from commonplace import logs
-        from commonplace.engine.open import open_engine
-        from commonplace.errors import StoreMissingError
-        from commonplace.settings.paths import LOGS
-
-        settings = settings or self.settings()
-        directory = Path(settings.store.path)
-        # A file in its place is another mistake, which opening tells.
-        may_make = self.store is None or self.makes_store or directory.is_file()
-        try:
-            engine = open_engine(
-                directory,
-                settings.store.namespace,
-                None,
-                create=create and may_make,
-                settings=settings,
-                progress=progress,
-                low_memory=low_memory,
-            )
-        except StoreMissingError as error:
-            self.refuse_mistyped(settings)
-            remedy = "create one with `commonplace init` and fill it with `commonplace index build`"
-            raise StoreMissingError(error.args[0], remedy=remedy) from None
-        rotation = logs.Rotation(settings.log.max_bytes, settings.log.keep)
-        self.log_handlers.append(logs.attach(directory / LOGS, level=settings.log.level, rotation=rotation))
-        self.log_handlers.append(logs.attached(Notices(self)))
-        if self.is_verbose:
-            self.log_handlers.append(logs.attached(Details(self)))
-        return engine
-
-    def refuse_mistyped(self, settings: Settings) -> None:
-        """Refuse a directory that `--store` names and that holds no store, where the command makes none.
-
-        Raises:
-            UsageError: a slip of the hand must not make a store.
-        """
-        if self.store is None or self.makes_store or self.has_store(settings):
-            return
-        from shlex import quote
-
-        from commonplace.errors import UsageError
-
-        raise UsageError(
-            f"--store names {settings.store.path}, where there is no store",
-            remedy=f"correct it, or make a store there with `commonplace init --store {quote(self.store)}`",
-        )
-
-    def has_store(self, settings: Settings) -> bool:
-        """Return whether there is a store where the settings name one."""
-        from commonplace.settings.paths import DATABASE
-
-        return (Path(settings.store.path) / DATABASE).is_file()
-
-    def close(self) -> None:
-        """Take the log handlers off again."""
-        if self.log_handlers:
-            from commonplace import logs
-
-            while self.log_handlers:
-                logs.detach(self.log_handlers.pop())
-
-
-def _without_descriptors(error: BaseException) -> CommonplaceError | None:
-    """Return an error for a process that may open no more files, which is no defect wherever it comes up; else None.
-
-    A library that cannot be loaded for that says so in words alone.
-    """
-    why = os.strerror(errno.EMFILE)
-    if isinstance(error, CommonplaceError) or not isinstance(error, OSError | ImportError):
-        return None
-    if getattr(error, "errno", None) not in {errno.EMFILE, errno.ENFILE} and why not in str(error):
-        return None
-    limit = os.sysconf("SC_OPEN_MAX")
-    found = CommonplaceError(
-        f"there are too many open files; this process may have {limit:,}",
-        remedy="allow more, for example with `ulimit -n 256`, and run it again",
-    )
-    found.__cause__ = error
-    return found
-
-
-def run_to_the_end(work: Callable[[], object], invocation: Invocation) -> NoReturn:
-    """Do the work of a run and end the process: every failure becomes a message and an exit code here."""
-    code = 0
-    try:
-        result = work()
-        sys.stdout.flush()
-        code = result if isinstance(result, int) else 0
-    except (Exception, KeyboardInterrupt) as caught:
-        error = _without_descriptors(caught) or caught
-        try:
-            from commonplace.cli.app import exit_code, report, silence_output
-        except OSError:
-            # No descriptor is left to read these modules with.
-            sys.stderr.write(f"error: {error}\n")
-            sys.exit(1)
-
-        if isinstance(error, BrokenPipeError | OutputError):
-            with suppress(OSError, ValueError):
-                silence_output()
-        # A reader such as `head` that has seen enough is no failure.
-        if not isinstance(error, BrokenPipeError):
-            report(error, invocation)
-            code = exit_code(error)
-    finally:
-        invocation.close()
-    sys.exit(code)
 
 
 def serve(invocation: Invocation) -> int:
@@ -255,6 +21,8 @@ def serve(invocation: Invocation) -> int:
 
     Where that is asked for, the project is watched from the call on that opens the store.
     """
+    from commonplace.cli.output import console
+    from commonplace.cli.watch import Attendance
     from commonplace.mcp import serve as serve_registry
     from commonplace.mcp.resources import Host, registry_of
 
@@ -270,16 +38,22 @@ def serve(invocation: Invocation) -> int:
         engine = invocation.open(loaded, create=True, progress=progress, low_memory=True)
         if loaded.index.watch == "on":
             attendance.begin(engine)
+        from commonplace.cli.socket_server import Listener
+
+        listener = Listener()
+        ending.callback(listener.end)
+        listener.begin(loaded, lambda: engine)
         return engine
 
     host = Host(opened)
-    try:
+    with ExitStack() as ending:
+        ending.callback(host.close)
+        ending.callback(attendance.end)
         return serve_registry(registry_of(host))
-    finally:
-        attendance.end()
-        host.close()
 
 
+ASKING: Final = frozenset({"recall", "search", "context", "why", "get", "list"})
+"""Commands that only ask, which a running server of the store can run as well."""
 _OPTIONS = frozenset({"--store", "--namespace"})
 _WATCH = "--watch"
 """Where it comes last, as our own configurations have it."""
@@ -287,9 +61,16 @@ _WATCH = "--watch"
 
 def main() -> NoReturn:
     """Run the program; the console script."""
+    if sys.argv[1:2] and sys.argv[1] in ASKING:
+        from commonplace.cli.socket_client import answered
+
+        if answered(sys.argv[1:]):
+            sys.exit(0)
+    from commonplace.cli.invocation import guard_output, run_to_the_end
+
     # A terminal without UTF-8 shows what it cannot write as an escape; nothing fails for a dash.
     guard_output()
-    if isinstance(sys.stderr, io.TextIOWrapper):
+    if hasattr(sys.stderr, "reconfigure"):
         sys.stderr.reconfigure(errors="backslashreplace")
     server = server_asked_for(sys.argv[1:])
     if server is None:
@@ -312,5 +93,7 @@ def server_asked_for(arguments: Sequence[str]) -> Invocation | None:
         return None
     if not _OPTIONS.issuperset(names) or any(value.startswith("-") or not value.strip() for value in values):
         return None
+    from commonplace.cli.invocation import Invocation
+
     given = dict(zip(names, values, strict=True))
     return Invocation(store=given.get("--store"), namespace=given.get("--namespace"), watches=watches)

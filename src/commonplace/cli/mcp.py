@@ -9,7 +9,7 @@ import click
 
 from commonplace.cli.app import FAILURE, SUCCESS, command
 from commonplace.cli.input import refuse_unasked
-from commonplace.cli.main import Invocation
+from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import console, print_json, say, write_whole
 from commonplace.errors import UsageError
 

@@ -14,7 +14,7 @@ import click
 from commonplace.cli import options
 from commonplace.cli.app import Group, ask, command
 from commonplace.cli.input import read_text
-from commonplace.cli.main import Invocation
+from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import (
     Fields,
     Line,

@@ -7,10 +7,13 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.escaping import harmless, harmless_json, harmless_line
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from commonplace.cli.main import Invocation
+    from commonplace.cli.invocation import Invocation
     from commonplace.engine import Engine
     from commonplace.settings import Settings
     from commonplace.types import Progress
@@ -37,6 +40,65 @@ _MIN_SENTENCE: Final = 20
 _FIELD_WIDTH: Final = 12
 _MAX_WRAPPED: Final = 4000
 """Characters of a text that are wrapped for its first lines: it may be a million long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The process that a server runs a command for, in a thread.
+
+    Attributes:
+        environment: what a command's output and its settings depend on.
+        stdin: what came in its pipe, for a command that reads it.
+        terminals: which of its descriptors 1 and 2 are terminals.
+        size: columns and lines of its terminal.
+        encodings: of its two streams.
+        output: what was printed for it so far: descriptors and texts.
+    """
+
+    environment: Mapping[str, str]
+    stdin: str
+    terminals: Sequence[int]
+    size: tuple[int, int]
+    encodings: Sequence[str]
+    output: list[tuple[int, str]] = field(default_factory=list)
+
+    def stream(self, err: bool) -> TextIO:
+        """Return what stands in the place of its standard output or standard error."""
+        return _CallersStream(self, 2 if err else 1)
+
+
+class _CallersStream(StringIO):
+    def __init__(self, caller: Caller, descriptor: int) -> None:
+        super().__init__()
+        self._caller, self._descriptor = caller, descriptor
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override] # a text stream's own is one too
+        return self._caller.encodings[self._descriptor - 1]
+
+    def isatty(self) -> bool:
+        return self._descriptor in self._caller.terminals
+
+    def write(self, text: str, /) -> int:
+        self._caller.output.append((self._descriptor, text))
+        return len(text)
+
+
+CALLER: Final[ContextVar[Caller | None]] = ContextVar("caller", default=None)
+"""For whom this thread prints; None is the process itself."""
+
+
+def environment() -> Mapping[str, str]:
+    """Return the environment of whoever gets the output."""
+    caller = CALLER.get()
+    return os.environ if caller is None else caller.environment
+
+
+def _stream(err: bool) -> TextIO:
+    caller = CALLER.get()
+    if caller is not None:
+        return caller.stream(err)
+    return sys.stderr if err else sys.stdout
 
 
 class Line(NamedTuple):
@@ -230,7 +292,12 @@ def _line_starts(line: str, width: int) -> list[int]:
 
 def console(*, stderr: bool = False) -> Console:
     """Return a console for people on standard output or standard error; in a pipe it prints plain text."""
-    return _terminal()(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    caller = CALLER.get()
+    its: dict[str, Any] = {}
+    if caller is not None:
+        columns, lines = (str(number) for number in caller.size)
+        its = {"file": caller.stream(stderr), "_environ": {"COLUMNS": columns, "LINES": lines, **caller.environment}}
+    return _terminal()(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True, **its)
 
 
 @cache
@@ -258,14 +325,14 @@ def say(text: str, *, err: bool = False) -> None:
 
 def print_json(value: Any, *, indent: int | None = 2, err: bool = False) -> None:
     """Print one JSON value, in characters that the stream's encoding has."""
-    stream = sys.stderr if err else sys.stdout
+    stream = _stream(err)
     is_unicode = (stream.encoding or "").lower().startswith("utf")
     _write(harmless_json(value, indent=indent, ascii_only=not is_unicode), err=err)
 
 
 def _write(line: str, *, err: bool) -> None:
     """Write to the stream itself: `click.echo` sends UTF-8 to a terminal that says it has none."""
-    stream = sys.stderr if err else sys.stdout
+    stream = _stream(err)
     stream.write(line + "\n")
     stream.flush()
 
@@ -290,7 +357,7 @@ def own_store_notice(settings: Settings) -> tuple[str, ...]:
 @contextmanager
 def progress_bars(invocation: Invocation) -> Iterator[Progress | None]:
     """Give a callback that draws bars on a terminal's standard error; None in a pipe or for JSON."""
-    if invocation.as_json or not sys.stderr.isatty():
+    if invocation.as_json or invocation.caller is not None or not sys.stderr.isatty():
         yield None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

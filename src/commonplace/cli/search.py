@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -14,7 +13,7 @@ import click
 
 from commonplace.cli import options
 from commonplace.cli.app import command
-from commonplace.cli.main import Invocation
+from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import (
     INDENT,
     MAX_LINES,
@@ -26,6 +25,7 @@ from commonplace.cli.output import (
     console,
     counted,
     emit,
+    environment,
     local_time,
     notify,
     packed,
@@ -229,7 +229,7 @@ def _older(hit: Hit) -> str:
 def _room() -> int:
     """Return how many columns a line may take: in a pipe, which wraps nothing, any number unless COLUMNS is set."""
     target = console()
-    return target.width if target.is_terminal or os.environ.get("COLUMNS") else _UNBOUND
+    return target.width if target.is_terminal or environment().get("COLUMNS") else _UNBOUND
 
 
 def _snippet(hit: Hit, query: str) -> Rows:

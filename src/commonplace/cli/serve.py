@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commonplace.cli.app import Group, command
-from commonplace.cli.main import Invocation
+from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Line, Row, Rows, console, emit, local_time, print_json
 from commonplace.settings.paths import LOGS
 from commonplace.types import SCOPES
 
 if TYPE_CHECKING:
+    from commonplace.engine import Engine
     from commonplace.engine.tokens import NewToken, Token
 
 
@@ -35,25 +36,49 @@ def serve(
 
     Example: commonplace serve --port 8765
     """
+    from contextlib import ExitStack
+    from functools import cache
+    from threading import Lock
+
+    from commonplace.cli.socket_server import Listener
     from commonplace.server.run import Address, run
 
+    loaded, listener, turn, stack = invocation.settings(), Listener(), Lock(), ExitStack()
+
+    @cache
+    def opened() -> Engine:
+        return stack.enter_context(invocation.open(loaded, create=True))
+
+    def engine() -> Engine:
+        with turn:
+            found = opened()
+            listener.begin(loaded, engine)
+        return found
+
     def ready(where: str) -> None:
+        if invocation.has_store(loaded):
+            with turn:
+                listener.begin(loaded, engine)
         if invocation.as_json:
             print_json({"address": where}, indent=None)
             return
         target = console(stderr=True)
-        target.print(f"Serving {invocation.settings().store.path} on {where}", style="bold")
+        target.print(f"Serving {loaded.store.path} on {where}", style="bold")
         target.print("API: /v1 (described by /v1/openapi.json) · MCP: /mcp · stop with Ctrl-C", style="dim")
 
     address = Address(host, port, path)
-    run(
-        lambda: invocation.open(create=True),
-        address,
-        log=Path(invocation.settings().store.path) / LOGS / "access.jsonl",
-        allowed_hosts=allowed_host,
-        per_minute=rate_limit,
-        ready=ready,
-    )
+    with stack:
+        try:
+            run(
+                lambda: engine().in_namespace(loaded.store.namespace),
+                address,
+                log=Path(loaded.store.path) / LOGS / "access.jsonl",
+                allowed_hosts=allowed_host,
+                per_minute=rate_limit,
+                ready=ready,
+            )
+        finally:
+            listener.end()
 
 
 @click.group(cls=Group)

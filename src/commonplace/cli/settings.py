@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commonplace.cli.app import Group, command
-from commonplace.cli.main import Invocation
+from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Line, Rows, emit
 from commonplace.formats.escaping import harmless_line
 from commonplace.formats.plain import plain

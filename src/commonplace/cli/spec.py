@@ -11,7 +11,7 @@ import click
 
 from commonplace.cli.app import FAILURE, SUCCESS, WRONG_USE, Group, command
 from commonplace.cli.input import read_bytes
-from commonplace.cli.main import Invocation
+from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import counted, print_json, say
 from commonplace.errors import CommonplaceError
 from commonplace.formats.escaping import harmless_line

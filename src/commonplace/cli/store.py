@@ -16,7 +16,7 @@ from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command
 from commonplace.cli.forget import forget_namespace, gc
 from commonplace.cli.health import health
-from commonplace.cli.main import Invocation
+from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import (
     Line,
     Rows,

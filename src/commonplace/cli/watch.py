@@ -16,7 +16,7 @@ from commonplace.cli.output import notify, progress_bars
 from commonplace.errors import CommonplaceError, StoreBusyError
 
 if TYPE_CHECKING:
-    from commonplace.cli.main import Invocation
+    from commonplace.cli.invocation import Invocation
     from commonplace.engine import Engine
     from commonplace.ingest.watch import Watch, WatchedRun
     from commonplace.settings import Settings

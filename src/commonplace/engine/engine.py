@@ -96,6 +96,7 @@ if TYPE_CHECKING:
     from commonplace.search.context import Context
     from commonplace.search.result import Receipt
     from commonplace.search.retrieval_log import RetrievalSummary
+    from commonplace.settings import Settings
     from commonplace.specialist import Specialist
     from commonplace.types import Document, EmbeddedKind, IndexReport, Kind, Link, Method, RerankMode
 
@@ -136,10 +137,18 @@ class Engine:
     ) -> None:
         self.close()
 
-    def in_namespace(self, namespace: str) -> Engine:
+    @property
+    def is_local(self) -> bool:
+        """Whether the embedders of the store run in this process, so that no search sends anything away."""
+        return not self._runtime.has_remote_embedder
+
+    def in_namespace(self, namespace: str, settings: Settings | None = None) -> Engine:
         """Return an engine of another namespace of this store, which shares its connections, index and models.
 
         It is closed by itself, and before this one.
+
+        Args:
+            settings: other than this one's; its models and its embedders stay.
 
         Raises:
             UsageError: the name is none.
@@ -147,7 +156,7 @@ class Engine:
         from commonplace.engine.open import check_namespace
 
         check_namespace(namespace)
-        return Engine(self._runtime.in_namespace(namespace))
+        return Engine(self._runtime.in_namespace(namespace, settings))
 
     def close(self) -> None:
         """Give back what the graph holds, then everything else; calling twice is harmless."""

@@ -24,6 +24,7 @@ from commonplace.memory.usage import Use, UseCounter, write_uses
 from commonplace.memory.view import Memory, RetentionPolicy, seen
 from commonplace.models.cache import Bounds
 from commonplace.models.contract import Embedder, Generator, Reranker, TokenizedText
+from commonplace.models.registry import is_remote
 from commonplace.models.static import StaticEmbedder
 from commonplace.retention import DAY_S
 from commonplace.search.retrieve import Caches, Searcher
@@ -152,7 +153,7 @@ class Runtime:
         self._made_memory: tuple[Searcher, MemoryService] | None = None
         self._made_ultra: Ultra | None = None
         self.is_closed = False
-        if worker is not None:
+        if worker is not None and shares is None:
             self.backlog.start()  # what a process that was killed left; a command has no time for it
 
     def close(self) -> None:
@@ -167,8 +168,9 @@ class Runtime:
             self.index.close()
             self.store.close()
 
-    def in_namespace(self, namespace: str) -> Runtime:
+    def in_namespace(self, namespace: str, settings: Settings | None = None) -> Runtime:
         """Return the runtime of another namespace of the same store; it shares all that is not of a namespace."""
+        settings = settings or self.settings
         return Runtime(
             directory=self.directory,
             project=self.project,
@@ -177,7 +179,7 @@ class Runtime:
             index=self.index,
             embedder=self.current_embedder(),
             tokens=self.tokens,
-            settings=replace(self.settings, store=replace(self.settings.store, namespace=namespace)),
+            settings=replace(settings, store=replace(settings.store, namespace=namespace)),
             progress=self.progress,
             clock=self.clock,
             budget=self._budget,
@@ -185,6 +187,11 @@ class Runtime:
             worker=self.worker,
             shares=self,
         )
+
+    @property
+    def has_remote_embedder(self) -> bool:
+        stamp = self.current_embedder().stamp
+        return any(is_remote(each.name) for each in (stamp, *(other for _, other in stamp.others)))
 
     def follow(self) -> None:
         """Take up the embedder of the store's vectors, where another process has changed it.

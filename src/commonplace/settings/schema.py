@@ -288,6 +288,9 @@ class StoreSettings:
         environment="COMMONPLACE_STORE",
     )
     namespace: str = text("default", "the owner of what is stored and searched", environment="COMMONPLACE_NAMESPACE")
+    server: str = switch(
+        "on", "whether commands that only ask have a running server of the store run them, which takes less time"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.cli.main import Invocation, server_asked_for
+from commonplace.cli.invocation import Invocation
+from commonplace.cli.main import server_asked_for
 
 
 @pytest.mark.parametrize(

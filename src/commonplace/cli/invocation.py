@@ -1,0 +1,263 @@
+"""One run of the program: its settings, its store, and how every failure becomes a message and an exit code.
+
+A client starts a server for every session, and click takes a third of that start and 3 MB: nothing here loads it.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from commonplace.cli.output import notify, say
+from commonplace.errors import CommonplaceError
+from commonplace.formats.escaping import harmless_line
+
+if TYPE_CHECKING:
+    from commonplace.cli.output import Caller
+    from commonplace.engine import Engine
+    from commonplace.settings import Overrides, Settings
+    from commonplace.types import Progress
+
+
+class OutputError(CommonplaceError):
+    """Standard output takes no more, for example because its disk is full; a pipe that was closed is another thing."""
+
+
+class Output(io.TextIOWrapper):
+    """A text stream whose failures are `OutputError`."""
+
+    def write(self, text: str, /) -> int:
+        """Write text."""
+        with output_errors():
+            return super().write(text)
+
+    def flush(self) -> None:
+        """Hand everything to the system."""
+        with output_errors():
+            super().flush()
+
+
+@contextmanager
+def output_errors() -> Iterator[None]:
+    """Turn the failure of a write into an `OutputError`, but for that of a closed pipe."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        message = f"standard output cannot be written: {error.strerror}"
+        raise OutputError(message, remedy="send it to a place that takes it") from error
+
+
+def guard_output() -> None:
+    """Put an `Output` in the place of the process's standard output."""
+    old = sys.stdout
+    if isinstance(old, io.TextIOWrapper):
+        sys.stdout = Output(
+            old.buffer, encoding=old.encoding, errors="backslashreplace", line_buffering=old.line_buffering
+        )
+
+
+_JOURNAL_LOGGER: Final = "commonplace.journal"
+
+
+class Details(logging.Handler):
+    """Prints every record on standard error, but for what `Notices` prints."""
+
+    def __init__(self, invocation: Invocation) -> None:
+        super().__init__(logging.DEBUG)
+        self._has_notices = not invocation.as_json
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one record, and the traceback of an error that it was written for."""
+        if self._has_notices and record.name == _JOURNAL_LOGGER and record.levelno >= logging.WARNING:
+            return
+        say(f"{record.levelname.lower()}: {harmless_line(record.getMessage())}", err=True)
+        if record.exc_info:
+            say(logging.Formatter().formatException(record.exc_info), err=True)
+
+
+class Notices(logging.Handler):
+    """Prints as notes on standard error, where output is no JSON, what became of pages that somebody edited."""
+
+    def __init__(self, invocation: Invocation) -> None:
+        super().__init__(logging.WARNING)
+        self.addFilter(logging.Filter(_JOURNAL_LOGGER))
+        self._invocation = invocation
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one record as a note."""
+        notify((record.getMessage(),), self._invocation)
+
+
+@dataclass(slots=True)
+class Invocation:
+    """One run of the program, filled while its arguments are parsed.
+
+    Attributes:
+        makes_store: the command makes a store where `store` names a directory without one; others refuse that.
+        directory: from which a store is looked for; None is the working directory.
+        caller: the process that a server runs the command for; None is this one.
+    """
+
+    store: str | None = None
+    namespace: str | None = None
+    as_json: bool = False
+    is_verbose: bool = False
+    watches: bool = False
+    makes_store: bool = False
+    directory: Path | None = None
+    caller: Caller | None = None
+    log_handlers: list[logging.Handler] = field(default_factory=list)
+
+    def settings(self, overrides: Overrides | None = None, **flags: object) -> Settings:
+        """Load the settings with this run's flags; `search_limit=5` stands for `search.limit`.
+
+        Args:
+            overrides: what to take in place of the settings that the store keeps.
+        """
+        from commonplace.settings import load
+
+        dotted = {name.replace("_", ".", 1): value for name, value in flags.items()}
+        flags = {"store.path": self.store, "store.namespace": self.namespace, **dotted}
+        environment = None if self.caller is None else self.caller.environment
+        return load(flags, overrides=overrides, environment=environment, start=self.directory)
+
+    def open(
+        self,
+        settings: Settings | None = None,
+        *,
+        create: bool = False,
+        progress: Progress | None = None,
+        low_memory: bool = False,
+    ) -> Engine:
+        """Open the engine of the store that the settings name, those of this run by default.
+
+        Args:
+            low_memory: it is a server's, that leaves heavy work to processes of their own.
+
+        Raises:
+            StoreMissingError: there is no store and `create` is False; a question to nothing deserves an error.
+            UsageError: `--store` names a directory that holds no store; a slip of the hand must not make one.
+        """
+        from commonplace import logs
+        from commonplace.engine.open import open_engine
+        from commonplace.errors import StoreMissingError
+        from commonplace.settings.paths import LOGS
+
+        settings = settings or self.settings()
+        directory = Path(settings.store.path)
+        # A file in its place is another mistake, which opening tells.
+        may_make = self.store is None or self.makes_store or directory.is_file()
+        try:
+            engine = open_engine(
+                directory,
+                settings.store.namespace,
+                None,
+                create=create and may_make,
+                settings=settings,
+                progress=progress,
+                low_memory=low_memory,
+            )
+        except StoreMissingError as error:
+            self.refuse_mistyped(settings)
+            remedy = "create one with `commonplace init` and fill it with `commonplace index build`"
+            raise StoreMissingError(error.args[0], remedy=remedy) from None
+        rotation = logs.Rotation(settings.log.max_bytes, settings.log.keep)
+        self.log_handlers.append(logs.attach(directory / LOGS, level=settings.log.level, rotation=rotation))
+        self.attach(Notices(self))
+        if self.is_verbose:
+            self.attach(Details(self))
+        return engine
+
+    def attach(self, handler: logging.Handler) -> None:
+        """Send what is logged to a handler too, until the end of the run."""
+        from commonplace import logs
+
+        self.log_handlers.append(logs.attached(handler))
+
+    def refuse_mistyped(self, settings: Settings) -> None:
+        """Refuse a directory that `--store` names and that holds no store, where the command makes none.
+
+        Raises:
+            UsageError: a slip of the hand must not make a store.
+        """
+        if self.store is None or self.makes_store or self.has_store(settings):
+            return
+        from shlex import quote
+
+        from commonplace.errors import UsageError
+
+        raise UsageError(
+            f"--store names {settings.store.path}, where there is no store",
+            remedy=f"correct it, or make a store there with `commonplace init --store {quote(self.store)}`",
+        )
+
+    def has_store(self, settings: Settings) -> bool:
+        """Return whether there is a store where the settings name one."""
+        from commonplace.settings.paths import DATABASE
+
+        return (Path(settings.store.path) / DATABASE).is_file()
+
+    def close(self) -> None:
+        """Take the log handlers off again."""
+        if self.log_handlers:
+            from commonplace import logs
+
+            while self.log_handlers:
+                logs.detach(self.log_handlers.pop())
+
+
+def _without_descriptors(error: BaseException) -> CommonplaceError | None:
+    """Return an error for a process that may open no more files, which is no defect wherever it comes up; else None.
+
+    A library that cannot be loaded for that says so in words alone.
+    """
+    why = os.strerror(errno.EMFILE)
+    if isinstance(error, CommonplaceError) or not isinstance(error, OSError | ImportError):
+        return None
+    if getattr(error, "errno", None) not in {errno.EMFILE, errno.ENFILE} and why not in str(error):
+        return None
+    limit = os.sysconf("SC_OPEN_MAX")
+    found = CommonplaceError(
+        f"there are too many open files; this process may have {limit:,}",
+        remedy="allow more, for example with `ulimit -n 256`, and run it again",
+    )
+    found.__cause__ = error
+    return found
+
+
+def run_to_the_end(work: Callable[[], object], invocation: Invocation) -> NoReturn:
+    """Do the work of a run and end the process: every failure becomes a message and an exit code here."""
+    code = 0
+    try:
+        result = work()
+        sys.stdout.flush()
+        code = result if isinstance(result, int) else 0
+    except (Exception, KeyboardInterrupt) as caught:
+        error = _without_descriptors(caught) or caught
+        try:
+            from commonplace.cli.app import exit_code, report, silence_output
+        except OSError:
+            # No descriptor is left to read these modules with.
+            sys.stderr.write(f"error: {error}\n")
+            sys.exit(1)
+
+        if isinstance(error, BrokenPipeError | OutputError):
+            with suppress(OSError, ValueError):
+                silence_output()
+        # A reader such as `head` that has seen enough is no failure.
+        if not isinstance(error, BrokenPipeError):
+            report(error, invocation)
+            code = exit_code(error)
+    finally:
+        invocation.close()
+    sys.exit(code)

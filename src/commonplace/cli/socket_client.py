@@ -1,0 +1,201 @@
+"""Have a running server of the store run a command that only asks, and print what it printed.
+
+Where there is no server, or it does not answer as it should, nothing has happened, and this process does the work.
+Nothing that takes time is loaded here: Python's own start is most of what such a command takes.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import socket
+import stat
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Final, NoReturn
+
+import commonplace
+
+GREETING: Final = f"commonplace {commonplace.__version__}\n".encode()
+"""A server says it at once: one that is stopped does not keep a command waiting."""
+MAX_REQUEST_BYTES: Final = 16 * 1024 * 1024
+GREETING_S: Final = 1.0
+ANSWER_S: Final = 30.0
+"""So long is an answer waited for, until the command does it all by itself."""
+SAME: Final = ("HOME", "TZ", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
+"""What tells where files are and how times are shown; a server with another environment does not answer."""
+_LOOKS: Final = "TERM COLORTERM NO_COLOR FORCE_COLOR COLUMNS LINES TTY_COMPATIBLE TTY_INTERACTIVE".split()
+_SECRET: Final = "COMMONPLACE_GRAPH_PASSWORD"  # noqa: S105 - the name of a variable
+_OFF: Final = "--no-server"
+_HOOK: Final = "--stdin-json"
+_MAX_EVENT_BYTES: Final = 4 * 1024 * 1024
+_SIZE: Final = (80, 25)
+"""Of what is no terminal."""
+
+
+def answered(arguments: Sequence[str]) -> bool:
+    """Have a server run a command, and print what it printed; return False where nobody did."""
+    environment = _environment()
+    if _OFF in arguments or environment.get("COMMONPLACE_STORE_SERVER") == "off":
+        return False
+    output: list[tuple[int, str]] | None = None
+    try:
+        with suppress(Exception):  # whatever is wrong, the command itself meets it or does without
+            output = _output(arguments, environment)
+        for descriptor, text in output or ():
+            stream = sys.stdout if descriptor == 1 else sys.stderr
+            stream.write(text)
+            stream.flush()
+    except (OSError, KeyboardInterrupt) as error:
+        _fail(error, "--json" in arguments)
+    return output is not None
+
+
+def _output(arguments: Sequence[str], environment: Mapping[str, str]) -> list[tuple[int, str]] | None:
+    streams = (sys.stdout, sys.stderr)
+    for stream in streams:
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr] # as the program prints by itself
+    terminals = [number for number, stream in enumerate(streams, 1) if stream.isatty()]
+    if terminals and environment.get("TERM") in ("dumb", "unknown"):
+        return None  # it has another size
+    directory = os.getcwd()  # noqa: PTH109 - pathlib is not loaded
+    stdin = start = ""
+    if _HOOK in arguments:
+        if sys.stdin.isatty():
+            return None
+        stdin, start = _event()
+    place = socket_path(_database(arguments, environment, os.path.join(directory, start)))  # noqa: PTH118
+    request = {
+        "arguments": arguments,
+        "directory": directory,
+        "environment": environment,
+        "stdin": stdin,
+        "terminals": terminals,
+        "size": _size(),
+        "encodings": [stream.encoding for stream in streams],
+    }
+    return None if place is None else _exchanged(place, json.dumps(request).encode())
+
+
+def _event() -> tuple[str, str]:
+    """Return what a hook's client wrote, and the directory it names; it can be read again."""
+    data = sys.stdin.buffer.read(_MAX_EVENT_BYTES + 1)
+    sys.stdin = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
+    event = json.loads(data)
+    start = event.get("cwd") or ""
+    if len(data) > _MAX_EVENT_BYTES or not isinstance(start, str):
+        raise ValueError
+    return data.decode(errors="surrogateescape"), start
+
+
+def _exchanged(place: str, request: bytes) -> list[tuple[int, str]] | None:
+    """Return the output that a server answers a request with; None where it leaves that to us."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(GREETING_S)
+        try:
+            connection.connect(place)
+        except ConnectionRefusedError:
+            _remove(place)
+            return None
+        if not is_ours(connection) or connection.recv(len(GREETING)) != GREETING:
+            return None
+        connection.settimeout(ANSWER_S)
+        connection.sendall(request)
+        connection.shutdown(socket.SHUT_WR)
+        with connection.makefile("rb") as answer:
+            output = json.loads(answer.read())["output"]
+    if all(descriptor in (1, 2) and isinstance(text, str) for descriptor, text in output):
+        return [(descriptor, text) for descriptor, text in output]
+    return None
+
+
+def _remove(place: str) -> None:
+    """Remove the socket of a process that is gone, unless another is about to put its own there."""
+    import fcntl
+
+    with open(f"{place}.lock", "ab") as lock:  # noqa: PTH123 - pathlib is not loaded
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.unlink(place)  # noqa: PTH108
+
+
+def socket_path(database: str) -> str | None:
+    """Return where the server of a database listens, in a directory that is this user's alone; None if it is not.
+
+    The name is the file's own identity, not the store's id: a copy of the store has that too.
+    """
+    base = os.environ.get("XDG_RUNTIME_DIR", "")
+    if base.startswith("/") and os.path.isdir(base):  # noqa: PTH112
+        directory = f"{base}/commonplace"
+    else:
+        directory = f"{os.environ.get('TMPDIR') or '/tmp'}/commonplace-{os.geteuid()}"  # noqa: S108 - checked below
+    with suppress(FileExistsError):
+        os.mkdir(directory, 0o700)  # noqa: PTH102
+    found, file = os.lstat(directory), os.stat(database)  # noqa: PTH116
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        return None
+    return f"{directory}/{commonplace.__version__}-{file.st_dev:x}-{file.st_ino:x}"
+
+
+def is_ours(connection: socket.socket) -> bool:
+    """Tell whether the process at the other end is this user's, as far as the system tells."""
+    options = ((socket.SOL_SOCKET, "SO_PEERCRED"), (0, "LOCAL_PEERCRED"))
+    for level, name in options:
+        if hasattr(socket, name):
+            # A process, a user and a group on Linux; a version, a user and groups elsewhere.
+            peer = connection.getsockopt(level, getattr(socket, name), 128)
+            return int.from_bytes(peer[4:8], sys.byteorder) == os.geteuid()
+    return True
+
+
+def _environment() -> dict[str, str]:
+    names = {*SAME, *_LOOKS, *(name for name in os.environ if name.startswith("COMMONPLACE_"))} - {_SECRET}
+    return {name: os.environ[name] for name in sorted(names) if name in os.environ}
+
+
+def _size() -> tuple[int, int]:
+    for descriptor in range(3):
+        with suppress(OSError):
+            columns, lines = os.get_terminal_size(descriptor)
+            return columns or _SIZE[0], lines or _SIZE[1]
+    return _SIZE
+
+
+def _database(arguments: Sequence[str], environment: Mapping[str, str], start: str) -> str:
+    """Return the database that a command probably means; a server that serves another one does not answer.
+
+    The settings say for certain, and take longer to load than the answer takes.
+    """
+    given = environment.get("COMMONPLACE_STORE", "")
+    for number, argument in enumerate(arguments):
+        if argument == "--store":
+            given = arguments[number + 1] if number + 1 < len(arguments) else ""
+        elif argument.startswith("--store="):
+            given = argument.removeprefix("--store=")
+    store = os.path.join(start, os.path.expanduser(given)) if given else _nearest(start)  # noqa: PTH111, PTH118
+    return f"{store}/store.db"
+
+
+def _nearest(start: str) -> str:
+    here = start
+    while True:
+        store = os.path.join(here, ".commonplace")  # noqa: PTH118
+        if os.path.isdir(store) or os.path.isfile(os.path.join(here, "commonplace.toml")):  # noqa: PTH112, PTH113, PTH118
+            return store
+        if here == os.path.dirname(here):  # noqa: PTH120
+            break
+        here = os.path.dirname(here)  # noqa: PTH120
+    data = os.environ.get("XDG_DATA_HOME") or f"{os.environ.get('HOME', '')}/.local/share"
+    return f"{data}/commonplace/store"
+
+
+def _fail(error: BaseException, as_json: bool) -> NoReturn:
+    """End as every command does that is interrupted, or whose output cannot be written."""
+    from commonplace.cli.invocation import Invocation, output_errors, run_to_the_end
+
+    def fail() -> None:
+        with output_errors():
+            raise error
+
+    run_to_the_end(fail, Invocation(as_json=as_json))
