@@ -46,6 +46,7 @@ EXEMPT = {
     "move_memories": "it exports to another store and forgets here, each of which is tried",
     "namespaces": "names are no secret: there is no other way to know what there is",
     "in_namespace": "it is another engine, of a namespace that is named",
+    "is_local": "it tells of the embedders of the whole store, and names no content",
     "tokens": "they are of the whole store, and are for whoever owns it",
 }
 

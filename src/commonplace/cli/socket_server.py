@@ -201,7 +201,7 @@ class _Served(Invocation):
         own = shared.settings
         if loaded.store.path != own.store.path or loaded.embedder != own.embedder or loaded.models != own.models:
             raise _LeftError
-        if not shared.is_local:
+        if not shared.is_local():
             raise _LeftError  # its keys are in the environment
         notices, thread = Notices(self), threading.get_ident()
         notices.addFilter(lambda record: record.thread == thread)

@@ -137,9 +137,8 @@ class Engine:
     ) -> None:
         self.close()
 
-    @property
     def is_local(self) -> bool:
-        """Whether the embedders of the store run in this process, so that no search sends anything away."""
+        """Tell whether the embedders of the store run in this process, so that no search sends anything away."""
         return not self._runtime.has_remote_embedder
 
     def in_namespace(self, namespace: str, settings: Settings | None = None) -> Engine:
