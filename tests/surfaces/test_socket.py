@@ -123,16 +123,28 @@ def test_the_golden_requests_are_answered_alike(name: str, session: Session, mon
     assert [each for each in good if each not in served and not {"-v", "--store"} & {*each.split()}] == []
 
 
-def test_a_terminal_shows_the_same(project: Path) -> None:
+@pytest.mark.parametrize(
+    ("command", "changes"),
+    [
+        ("get billing-postgres --no-touch", {}),
+        ("list --limit 1", {"TERM": "dumb"}),
+        ("why billing", {"COLUMNS": "50"}),
+        ("list --limit 1", {"NO_COLOR": "1", "PYTHONIOENCODING": "ascii"}),
+    ],
+)
+def test_a_terminal_shows_the_same(command: str, changes: dict[str, str], project: Path) -> None:
     """Its width, colours and encoding are those of the process that asked."""
     with listening(project):
-        for arguments in (("get", "billing-postgres", "--no-touch"), ("list", "--limit", "1"), ("why", "billing")):
-            for changes in ({}, {"TERM": "dumb"}, {"COLUMNS": "50"}, {"NO_COLOR": "1"}, {"PYTHONIOENCODING": "ascii"}):
-                shown = on_terminal(*arguments, **changes)
-                assert shown == on_terminal(*arguments, "--no-server", **changes)
-                assert shown
-            done, direct = in_pipe(*arguments), in_pipe(*arguments, "--no-server")
-            assert (done.stdout, done.stderr) == (direct.stdout, direct.stderr)
+        shown = on_terminal(*command.split(), **changes)
+        assert shown == on_terminal(*command.split(), "--no-server", **changes)
+        assert shown
+
+
+def test_a_pipe_gets_the_same(project: Path) -> None:
+    with listening(project):
+        done, direct = (in_pipe("list", "--limit", "1", *extra) for extra in ((), ("--no-server",)))
+    assert (done.stdout, done.stderr) == (direct.stdout, direct.stderr)
+    assert b"there are more" in done.stderr
 
 
 def test_what_one_path_stores_the_other_finds_and_a_use_counts_once(project: Path, bare: Program) -> None:
