@@ -20,7 +20,7 @@ from commonplace.errors import (
     StoreMissingError,
     StoreVersionError,
 )
-from commonplace.store.database import connect, driver_errors, lock_path
+from commonplace.store.database import connect, driver_errors, lock_path, prepare_writer
 from commonplace.store.schema import VERSION
 from commonplace.store.store import Store
 from commonplace.types import Chunk, NewPassage, Owner, OwnerWrite
@@ -437,3 +437,12 @@ class TestProcessesAndThreads:
     def test_the_lock_stands_beside_the_database(self, tmp_path: Path) -> None:
         """Every program that writes must take the same one."""
         assert lock_path(tmp_path / "store.db") == tmp_path / "store.db.lock"
+
+
+def test_a_commit_is_on_the_disk_and_what_is_deleted_is_overwritten(tmp_path: Path) -> None:
+    """The other tests do not wait for the disk."""
+    with closing(sqlite3.connect(tmp_path / "db")) as db:
+        prepare_writer(db)
+        found = {name: db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")}
+        assert found == {"journal_mode": "wal", "synchronous": 2}
+        assert db.execute("PRAGMA secure_delete").fetchone() == (1,)
