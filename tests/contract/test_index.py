@@ -16,7 +16,7 @@ from commonplace.index.generations import Generation, Index
 from commonplace.index.lexical import MAX_TERMS
 from commonplace.ranking.bm25 import pack
 from commonplace.text.tokens import analyse
-from commonplace.types import Embedding, Filter, IndexEntry
+from commonplace.types import Embedding, Filter, Head, IndexEntry
 
 DIMENSIONS = 40
 
@@ -106,7 +106,7 @@ def build(request: pytest.FixtureRequest, tmp_path: Path) -> Build:
 def fast(directory: Path, entries: Sequence[IndexEntry]) -> Generation:
     index = Index(directory, store_id="store", embedding=Embedding("test", "1", DIMENSIONS))
     assert index.claim(0)
-    index.update(entries, [], upto=1, rebuild=True)
+    index.update(entries, [], heads={"n": Head(1)}, rebuild=True)
     index.release()
     return index.reader()
 

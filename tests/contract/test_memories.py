@@ -221,7 +221,7 @@ class TestVersions:
         assert add(store, written("a", "old", tags=("t",)), at=1.0, until=5.0) == [1]
         assert add(store, written("a", "new"), at=5.0) == [2]
         assert store.counts("n")["passages"] == 1
-        assert store.deleted_since(0, 99) == []
+        assert store.deleted_since("n", 0, 99) == []
         assert [entry.number for entry in store.entries_since(0, 99)] == [2]
         assert [entry.number for entry in store.past("n", 4.9)] == [1]
         assert store.matching_owners("n", Filter(tags=("t",), as_of=3.0)) == [1]

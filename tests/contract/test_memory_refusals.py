@@ -24,7 +24,7 @@ class TestOwnersThatAreMemories:
         assert (latest(store, "a").number, len(store.versions("n", "a"))) == (1, 1)
         assert store.memories("n", Selection()) == store.versions("n", "a")
         assert store.dated("n", -inf, inf) == []
-        assert store.deleted_since(0, 99) == [1, 2]
+        assert store.deleted_since("n", 0, 99) == [1, 2]
         assert store.check() == []
         assert add(store, written("a", "three")) == [3]
 
@@ -34,7 +34,7 @@ class TestOwnersThatAreMemories:
         update(store, written("a", "two"), 20.0)
         store.delete_owners("n", [1])
         assert [found.number for found in store.versions("n", "a")] == [2]
-        assert store.deleted_since(0, 99) == [1]
+        assert store.deleted_since("n", 0, 99) == [1]
         assert store.past("n", 15.0) == []
         assert store.check() == []
 

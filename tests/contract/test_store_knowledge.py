@@ -82,7 +82,7 @@ class TestDeletion:
         assert store.counts("n")["knowledge"] == 1
         assert store.matching_owners("n", Filter()) == [kept]
         assert store.matching_owners("n", Filter(as_of=15.0)) == [kept, gone]
-        assert store.deleted_since(1, 2) == [2]
+        assert store.deleted_since("n", 1, 2) == [2]
         assert [entry.number for entry in store.past("n", 15.0)] == [2]
 
     def test_an_item_may_come_again_after_its_deletion(self, store: Store) -> None:

@@ -42,11 +42,12 @@ class TestPendingVectors:
     def test_a_filled_memory_has_new_numbers_and_its_old_ones_are_deleted(self, waiting: Store) -> None:
         """The index and every other process follow the numbers: what is changed in place they would never see."""
         before = waiting.change()
-        assert waiting.fill_vectors(MIXED, [(3, MADE)]) == before + 1
-        assert waiting.deleted_since(before, before + 1) == [2, 3]
+        assert waiting.fill_vectors(MIXED, [(3, MADE)]) == 1
+        assert waiting.change() == before + 1
+        assert waiting.deleted_since("n", before, before + 1) == [2, 3]
         found = waiting.tokens("n", [2, 3, 4, 5])
         assert [(number, entry.vector) for number, entry in found.items()] == [(4, b""), (5, MADE)]
-        assert [entry.text for entry in waiting.entries_since(before, before + 1)] == ["two", "three"]
+        assert [entry.text for entry in waiting.entries_since(3, 5)] == ["two", "three"]
         assert waiting.count_pending() == 1
         assert waiting.check() == []
 
@@ -59,7 +60,7 @@ class TestPendingVectors:
     def test_what_is_gone_or_has_a_vector_is_passed_over(self, waiting: Store) -> None:
         """Between taking a slice and writing it a memory may be forgotten, or embedded by another process."""
         change = waiting.change()
-        assert waiting.fill_vectors(MIXED, [(1, MADE), (99, MADE)]) == change
+        assert (waiting.fill_vectors(MIXED, [(1, MADE), (99, MADE)]), waiting.change()) == (0, change)
         assert waiting.tokens("n", [1])[1].vector != MADE
 
     def test_a_past_version_is_filled_in_place(self, waiting: Store) -> None:

@@ -56,9 +56,13 @@ class TestChangingTheEmbedder:
         assert not filled.finish_reembedding(NEW)
         assert filled.reembedding() == Reembedding(NEW, 3, 4)
         assert reembed(filled) == [4]
-        change = filled.change()
+        heads = filled.heads()[0]
         assert filled.finish_reembedding(NEW)
-        assert (filled.change(), filled.embedding(), filled.reembedding()) == (change + 1, NEW, None)
+        assert {name: head.change - 1 for name, head in filled.heads()[0].items()} == {
+            name: head.change for name, head in heads.items()
+        }
+        assert {head.token for head in filled.heads()[0].values()}.isdisjoint(head.token for head in heads.values())
+        assert (filled.embedding(), filled.reembedding(), filled.check()) == (NEW, None, [])
         assert filled.tokens("n", [1, 2, 3]) == {
             number: entry._replace(vector=vector(number)) for number, entry in before.items()
         }

@@ -143,7 +143,7 @@ class TestBackup:
             lambda s: (s.id, s.change(), s.embedding(), s.namespaces(), s.counts(), s.check()),
             lambda s: (s.artifacts("n"), s.owners("n", numbers), s.passages("n", numbers), s.tokens("n", numbers)),
             lambda s: [list(s.entries_since(n, n + 1)) for n in range(5)],
-            lambda s: [s.deleted_since(n, n + 1) for n in range(5)],
+            lambda s: [s.deleted_since("n", n, n + 1) for n in range(5)],
             lambda s: s.put_owners("n", [memory("z", "six")]),
             lambda s: (s.owners("n", numbers), s.passages("n", numbers)),
         ):

@@ -24,7 +24,7 @@ from commonplace.index.files import OpenFiles, generation_path, read_manifest
 from commonplace.index.generations import Index
 from commonplace.index.lexical import faults
 from commonplace.ingest.projection import bring_up_to_date
-from commonplace.types import Chunk, Embedding, Filter, IndexEntry, NewPassage, Owner, OwnerWrite
+from commonplace.types import Chunk, Embedding, Filter, Head, IndexEntry, NewPassage, Owner, OwnerWrite
 
 EMBEDDING = Embedding("test", "1", 8)
 CHECKPOINTS = ["link", "open", "add", "commit", "dense", "record", "publish", "sweep"]
@@ -63,7 +63,7 @@ def is_rebuilt(store: MemoryStore, directory: Path) -> str:
     """Open the index, check that it holds nothing, rebuild it, check that all is back; return the fault it had."""
     index = Index(directory, store_id=store.id, embedding=EMBEDDING)
     generation = index.reader()
-    assert (generation.change, found(index)) == (0, 0)
+    assert (generation.heads, found(index)) == ({}, 0)
     assert generation.dense.search(np.full(8, 8**-0.5, np.float32), SCOPE, 10).numbers.tolist() == []
     report = bring_up_to_date(store, index)
     assert report is not None
@@ -124,7 +124,7 @@ def test_new_times_are_recorded_once_and_then_trusted(tmp_path: Path, monkeypatc
     assert found(Index(copy, store_id=store.id, embedding=EMBEDDING)) == 41
     monkeypatch.setattr("commonplace.index.files._file_checksum", lambda _descriptor: 0)
     index = Index(copy, store_id=store.id, embedding=EMBEDDING)
-    assert (index.reader().fault, found(index), index.reader().change) == ("", 41, store.change())
+    assert (index.reader().fault, found(index), index.reader().heads) == ("", 41, store.heads()[0])
 
 
 def test_new_times_are_not_recorded_while_another_writes_or_where_nobody_may(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_an_open_generation_passes_its_check_after_newer_ones_replaced_it(tmp_pa
     index = empty(tmp_path / "index")
     old = index.reader()
     for number in range(31, 35):
-        index.update([entry(number)], [], upto=number)
+        index.update([entry(number)], [], heads={"n": Head(number)})
     with old.in_use():
         assert len(old.lexical.search(["appl"], SCOPE, 100).numbers) == 30
 
@@ -241,7 +241,7 @@ def fill_with_noise(directory: Path) -> None:
         ),
         (lambda directory: (directory / "current.json").write_text("{}"), "was damaged: current.json cannot be read"),
         (change_manifest(b'"documents": 41', b'"documents": 42'), "was damaged: current.json was altered"),
-        (change_manifest(b'"schema": 4', b'"schema": 0'), "was made by another version"),
+        (change_manifest(b'"schema": 5', b'"schema": 0'), "was made by another version"),
         (fill_with_noise, "was damaged: current.json cannot be read"),
     ],
 )
@@ -389,7 +389,7 @@ def entry(number: int) -> IndexEntry:
 def empty(directory: Path) -> Index:
     index = Index(directory, store_id="store", embedding=EMBEDDING)
     assert index.claim(0)
-    index.update([entry(n) for n in range(1, 31)], [], upto=1, rebuild=True)
+    index.update([entry(n) for n in range(1, 31)], [], heads={"n": Head(1)}, rebuild=True)
     index.release()
     return index
 
@@ -399,7 +399,7 @@ import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
 from commonplace.index.generations import Index
-from commonplace.types import Embedding, IndexEntry
+from commonplace.types import Embedding, Head, IndexEntry
 
 def stop(step):
     if step == sys.argv[2]:
@@ -411,7 +411,7 @@ entries = [
     IndexEntry(n, n, "default", "memory", "", "", (), "", "", "", "", "apple", b"\\x07\\x00", b"\\x01" * 8)
     for n in range(31, 41)
 ]
-index.update(entries, [1, 2], upto=2, checkpoint=stop)
+index.update(entries, [1, 2], heads={"n": Head(2)}, checkpoint=stop)
 """
 
 
@@ -424,11 +424,11 @@ def test_a_writer_killed_at_any_step_leaves_the_old_or_the_new_generation(tmp_pa
     run = subprocess.run([sys.executable, "-c", KILLED, str(directory), step, source], check=False, timeout=60)
     assert run.returncode == -signal.SIGKILL
     index = Index(directory, store_id="store", embedding=EMBEDDING)
-    change = index.reader().change
+    change = index.reader().head("n").change
     assert change == (2 if step == "sweep" else 1)
     assert (index.reader().fault, found(index)) == ("", 38 if change == 2 else 30)
     assert index.claim(0)
-    index.update([entry(n) for n in range(31, 41)], [1, 2], upto=3)
+    index.update([entry(n) for n in range(31, 41)], [1, 2], heads={"n": Head(3)})
     index.release()
     assert (found(index), index.reader().documents, index.verify()) == (38, 38, [])
     assert len(list(directory.glob("g*"))) == 2
@@ -445,6 +445,6 @@ def test_a_writer_that_fails_at_any_step_leaves_nothing_behind(tmp_path: Path, s
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        index.update([entry(31)], [1], upto=2, checkpoint=fail)
+        index.update([entry(31)], [1], heads={"n": Head(2)}, checkpoint=fail)
     assert len(list(directory.glob("g*"))) == (2 if step == "sweep" else 1)
     assert (index.reader().fault, found(index)) == ("", 30)

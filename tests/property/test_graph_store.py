@@ -159,7 +159,7 @@ class GraphsAgree(RuleBasedStateMachine):
         (self.memory if is_of_memory else self.sqlite).backup(copy_path)
         copy = Store.open(copy_path, create=False)
         try:
-            assert copy.deleted_since(0, 99) == self.memory.deleted_since(0, 99)
+            assert copy.deleted_since("n", 0, 99) == self.memory.deleted_since("n", 0, 99)
             for name in NAMES:
                 self.compare(name, copy)
         finally:

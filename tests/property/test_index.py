@@ -13,7 +13,7 @@ from tests.reference_store.index import ExactDenseIndex, ExactLexicalIndex
 from commonplace.index.contract import Scope
 from commonplace.index.generations import Index
 from commonplace.text.tokens import analyse, fields_of, passage_language
-from commonplace.types import Embedding, Filter, IndexEntry
+from commonplace.types import Embedding, Filter, Head, IndexEntry
 
 WORDS = ["apple", "pear", "plum", "loginService", "猫", "黑猫", "the", "\ud800", ""]
 NAMESPACES = ["a", "b"]
@@ -52,7 +52,7 @@ def test_updates_leave_what_a_dictionary_would_hold(history: list[tuple[list[Ind
         index = Index(Path(directory) / "index", store_id="store", embedding=Embedding("test", "1", 3))
         assert index.claim(0)
         for change, (added, deleted) in enumerate(history, 1):
-            index.update(added, deleted, upto=change, rebuild=change == 1)
+            index.update(added, deleted, heads={"n": Head(change)}, rebuild=change == 1)
             held.update((entry.number, entry) for entry in added)
             held = {number: entry for number, entry in held.items() if number not in deleted}
         index.release()

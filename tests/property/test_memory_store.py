@@ -253,7 +253,7 @@ class MemoriesAgree(RuleBasedStateMachine):
     @rule(change=st.integers(-1, 12), upto=st.integers(-1, 12), name=names)
     def follow(self, change: int, upto: int, name: str) -> None:
         assert list(self.sqlite.entries_since(change, upto)) == list(self.memory.entries_since(change, upto))
-        assert self.sqlite.deleted_since(change, upto) == self.memory.deleted_since(change, upto)
+        assert self.sqlite.deleted_since(name, change, upto) == self.memory.deleted_since(name, change, upto)
         assert self.sqlite.tail(name, change) == self.memory.tail(name, change)
         assert self.sqlite.pending(name, change) == self.memory.pending(name, change)
 
@@ -270,8 +270,8 @@ class MemoriesAgree(RuleBasedStateMachine):
         copy = Store.open(copy_path, create=False)
         try:
             assert copy.check() == []
-            assert copy.deleted_since(0, 99) == self.memory.deleted_since(0, 99)
             for name in NAMES:
+                assert copy.deleted_since(name, 0, 99) == self.memory.deleted_since(name, 0, 99)
                 self.compare(name, copy)
         finally:
             copy.close()

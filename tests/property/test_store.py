@@ -13,7 +13,8 @@ from tests.reference_store.store import MemoryStore
 from commonplace.store.store import Store
 from commonplace.types import KINDS, Chunk, FileStamp, Filter, Kind, NewPassage, Owner, OwnerWrite
 
-names = st.sampled_from(["default", "other", "Ünï\ue000"])
+NAMES = ("default", "other", "Ünï\ue000")
+names = st.sampled_from(NAMES)
 ids = st.sampled_from(["a", "b", "c", "0b8ff5a4-6a4d-4c5e-9d3c-0123456789ab"])
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
 tags = st.lists(st.sampled_from(["t", "u", "v\x01w"]), max_size=3).map(tuple)
@@ -100,10 +101,10 @@ class StoresAgree(RuleBasedStateMachine):
     @rule(name=names, change=changes, upto=changes)
     def follow(self, name: str, change: int, upto: int) -> None:
         assert list(self.sqlite.entries_since(change, upto)) == list(self.memory.entries_since(change, upto))
-        assert self.sqlite.deleted_since(change, upto) == self.memory.deleted_since(change, upto)
+        assert self.sqlite.deleted_since(name, change, upto) == self.memory.deleted_since(name, change, upto)
         assert self.sqlite.tail(name, change) == self.memory.tail(name, change)
         assert self.sqlite.pending(name, change) == self.memory.pending(name, change)
-        assert bool(self.sqlite.token(change)) == bool(self.memory.token(change))
+        assert bool(self.sqlite.token(name, change)) == bool(self.memory.token(name, change))
 
     @rule(name=names, wanted=filters)
     def match(self, name: str, wanted: Filter) -> None:
@@ -124,9 +125,10 @@ class StoresAgree(RuleBasedStateMachine):
             assert copy.id == self.memory.id
             assert copy.check() == []
             assert list(copy.entries_since(0, 99)) == list(self.sqlite.entries_since(0, 99))
-            assert copy.deleted_since(0, 99) == self.sqlite.deleted_since(0, 99)
             assert copy.counts() == self.sqlite.counts()
-            assert [copy.token(n) for n in range(99)] == [self.memory.token(n) for n in range(99)]
+            for name in NAMES:
+                assert copy.deleted_since(name, 0, 99) == self.sqlite.deleted_since(name, 0, 99)
+                assert [copy.token(name, n) for n in range(99)] == [self.memory.token(name, n) for n in range(99)]
         finally:
             copy.close()
             copy_path.unlink()

@@ -48,7 +48,12 @@ class StoredOwner:
 
 @dataclass(frozen=True, slots=True)
 class StoredEntries:
-    """What one namespace holds besides owners."""
+    """What one namespace holds besides owners.
+
+    Attributes:
+        changes: by change number, from 0, the next passage number and the token; that of 0 is "".
+        deletions: (change, passage number).
+    """
 
     namespace: str
     links: tuple[Link, ...]
@@ -59,6 +64,8 @@ class StoredEntries:
     graph: GraphState
     contexts: tuple[ContextRecord, ...]
     ledger: LedgerState
+    changes: tuple[tuple[int, str], ...]
+    deletions: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +73,7 @@ class Contents:
     """Everything that a store holds.
 
     Attributes:
-        next_numbers: by change number, from 0, the owner and the passage number that come next.
-        tokens: by change number, from 0, the change's token; that of 0 is "".
-        deletions: (change, passage number).
+        next_numbers: the owner and the passage number that come next.
         next_embedding, next_vectors: of a change of embedder under way; the vectors by passage number.
         operations: (time, how many).
     """
@@ -77,9 +82,7 @@ class Contents:
     embedding: Embedding | None
     namespaces: tuple[StoredEntries, ...]
     owners: tuple[StoredOwner, ...]
-    next_numbers: tuple[tuple[int, int], ...]
-    tokens: tuple[str, ...]
-    deletions: tuple[tuple[int, int], ...]
+    next_numbers: tuple[int, int]
     next_embedding: Embedding | None
     next_vectors: tuple[tuple[int, bytes], ...]
     operations: tuple[tuple[float, int], ...]
@@ -93,9 +96,7 @@ def contents_of(store_id: str, state: State) -> Contents:
         state.embedding,
         tuple(_entries(name, space) for name, space in state.spaces.items()),
         tuple(owner for name, space in state.spaces.items() for owner in _owners(name, space)),
-        tuple(state.next_numbers),
-        tuple(state.tokens),
-        tuple(state.deletions),
+        state.next_numbers,
         state.next_embedding,
         tuple(item for item in state.next_vectors.items() if item[0] in existing),
         tuple(state.operations.items()),
@@ -123,6 +124,8 @@ def _entries(namespace: str, space: Space) -> StoredEntries:
         space.graph.copy(),
         tuple(space.contexts.values()),
         space.ledger.copy(),
+        tuple(space.changes),
+        tuple(space.deletions),
     )
 
 
@@ -152,7 +155,7 @@ def _fill(db: sqlite3.Connection, contents: Contents) -> None:
         _fill_beside(db, entries)
     for stored in contents.owners:
         space = create_namespace(db, stored.namespace)
-        change = Change(db, space, stored.change, stored.number, stored.first_passage)
+        change = Change(db, space, stored.number, stored.first_passage, _numbers={space: stored.change})
         write, memory = stored.write, stored.memory
         change.add(write.owner, write.passages, created_at=stored.created_at, expired_at=stored.expired_at)
         change.flush()
@@ -162,21 +165,13 @@ def _fill(db: sqlite3.Connection, contents: Contents) -> None:
         if stored.knowledge is not None:
             item = KnowledgeWrite(write.owner, write.passages, stored.knowledge.record)
             insert_item(change, stored.number, item, stored.knowledge.updated_at)
-    db.executemany("INSERT INTO deletions VALUES (?, ?)", contents.deletions)
     if contents.next_embedding:
         set_embedding(db, contents.next_embedding, NEXT)
     db.executemany(
         "INSERT INTO next_vectors SELECT number, namespace, ?2 FROM passages WHERE number = ?1", contents.next_vectors
     )
     db.executemany("INSERT INTO operations VALUES (?, ?)", contents.operations)
-    db.executemany(
-        "INSERT INTO changes VALUES (?, ?, ?, ?)",
-        [
-            (number, *following, bytes.fromhex(token))
-            for number, (following, token) in enumerate(zip(contents.next_numbers, contents.tokens, strict=True))
-            if number
-        ],
-    )
+    db.execute("UPDATE sequences SET next_owner = ?, next_passage = ?", contents.next_numbers)
 
 
 def _fill_beside(db: sqlite3.Connection, entries: StoredEntries) -> None:
@@ -194,6 +189,10 @@ def _fill_beside(db: sqlite3.Connection, entries: StoredEntries) -> None:
     for context in entries.contexts:
         change.knowledge.put_context(context)
     _fill_ledger(change.ledger, entries.ledger)
+    changes = [(space, number, after, bytes.fromhex(token)) for number, (after, token) in enumerate(entries.changes)]
+    db.executemany("INSERT INTO changes VALUES (?, ?, ?, ?)", changes[1:])
+    db.execute("UPDATE namespaces SET change = ?, token = ? WHERE number = ?", (changes[-1][1], changes[-1][3], space))
+    db.executemany("INSERT INTO deletions VALUES (?, ?, ?)", [(space, *each) for each in entries.deletions])
     db.executemany("INSERT INTO mirror_due VALUES (?, ?)", [(space, id_) for id_ in entries.due])
 
 

@@ -364,19 +364,20 @@ class ReferenceReembedding(ABC):
             return self._pending()[:limit]
 
     def fill_vectors(self, embedding: Embedding, vectors: Sequence[tuple[int, bytes]]) -> int:
-        """Give passages without a vector theirs, as one change, and return its number."""
+        """Give passages without a vector theirs, as one change of each namespace; return how many."""
         refuse_unfit_vectors(embedding, [vector for _, vector in vectors])
         with self._writing():
             refuse_other_maker(self._state.embedding, embedding)
             wanted = {entry.number: entry for entry in self._pending()}
             made = {number: vector for number, vector in vectors if number in wanted}
-            if not made:
-                return self._state.change
-            change = self._state.begin(Space())
             owners = sorted({(wanted[number].owner_number, wanted[number].namespace) for number in made})
+            change = self._state.begin(Space())
             for owner, namespace in owners:
-                change.renumber(self._state.spaces[namespace], owner, made)
-            return self._state.record(change)
+                change.space = self._state.spaces[namespace]
+                change.renumber(owner, made)
+            if owners:
+                self._state.record(change)
+            return len(made)
 
     def _pending(self) -> list[IndexEntry]:
         found = (
@@ -440,7 +441,9 @@ class ReferenceReembedding(ABC):
                 }
             self._state.embedding = embedding
             self._drop()
-            self._state.record(self._state.begin(Space()))
+            for space in self._state.spaces.values():
+                if space.head.change:
+                    self._state.record(self._state.begin(space))
             return True
 
     def settle_reembedding(self, limit: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,11 +12,13 @@ from tests.reference_store.graph import GraphState
 from tests.reference_store.ledger import LedgerState
 
 from commonplace.store.filters import path_matcher
+from commonplace.store.graph_rules import is_reserved
 from commonplace.store.rows import refuse_unstorable
-from commonplace.store.writes import change_is_over, new_token
+from commonplace.store.writes import change_is_over
 from commonplace.types import (
     Embedding,
     Filter,
+    Head,
     IndexEntry,
     Link,
     MemoryWrite,
@@ -43,7 +46,7 @@ class Row:
     """An owner, live or past, with its passages.
 
     Attributes:
-        change: the change that wrote it.
+        change: the change of its namespace that wrote it.
         first_passage: number of its first passage; the others follow without a gap.
         memory: what it was written from where it is a version of a memory; its record is the present one.
         knowledge: where it is an item of an agent's knowledge.
@@ -83,6 +86,8 @@ class Space:
         contexts: by the agent's name.
         owner_of: owner number by passage number.
         by_id, by_path: numbers of live owners, by kind and id or non-empty path.
+        changes: by change number, from 0, the next passage number and the token; that of 0 is "".
+        deletions: (change, passage number).
     """
 
     rows: dict[int, Row] = field(default_factory=dict)
@@ -97,6 +102,13 @@ class Space:
     graph: GraphState = field(default_factory=GraphState)
     contexts: dict[str, ContextRecord] = field(default_factory=dict)
     ledger: LedgerState = field(default_factory=LedgerState)
+    changes: list[tuple[int, str]] = field(default_factory=lambda: [(1, "")])
+    deletions: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def head(self) -> Head:
+        """The last change."""
+        return Head(len(self.changes) - 1, self.changes[-1][1])
 
     def copy(self) -> Space:
         """Return a space that can be changed without changing this one."""
@@ -113,6 +125,8 @@ class Space:
             self.graph.copy(),
             dict(self.contexts),
             self.ledger.copy(),
+            list(self.changes),
+            list(self.deletions),
         )
 
     def live(self) -> Iterator[tuple[int, Row]]:
@@ -170,9 +184,7 @@ class State:
     """Everything that the store holds.
 
     Attributes:
-        next_numbers: by change number, from 0, the owner and the passage number that come next.
-        tokens: by change number, from 0, the change's token; that of 0 is "".
-        deletions: (change, passage number).
+        next_numbers: the owner and the passage number that come next.
         next_embedding, next_vectors: of the embedder that is to come; by passage number, some of which may be gone.
         operations: of all work on the store, by time.
     """
@@ -181,30 +193,29 @@ class State:
     next_embedding: Embedding | None = None
     next_vectors: dict[int, bytes] = field(default_factory=dict)
     spaces: dict[str, Space] = field(default_factory=dict)
-    next_numbers: list[tuple[int, int]] = field(default_factory=lambda: [(1, 1)])
-    tokens: list[str] = field(default_factory=lambda: [""])
-    deletions: list[tuple[int, int]] = field(default_factory=list)
+    next_numbers: tuple[int, int] = (1, 1)
     operations: dict[float, int] = field(default_factory=dict)
 
     @property
     def change(self) -> int:
-        """The last number of the change sequence."""
-        return len(self.next_numbers) - 1
+        """The numbers of the last changes of all namespaces but those of texts, added up."""
+        return sum(space.head.change for name, space in self.spaces.items() if not is_reserved(name))
 
     def space(self, namespace: str) -> Space:
         """Return what a namespace holds; nothing of one that is not there."""
         return self.spaces.get(namespace) or Space()
 
     def begin(self, space: Space) -> Change:
-        """Start the next change of the sequence, in one namespace."""
-        return Change(space, self.change + 1, *self.next_numbers[-1])
+        """Start the next change of one namespace."""
+        return Change(space, *self.next_numbers)
 
     def record(self, change: Change) -> int:
-        """Let a change take its number, and return it."""
-        self.next_numbers.append((change.next_owner, change.next_passage))
-        self.tokens.append(new_token().hex())
-        self.deletions += [(change.number, passage) for passage in change.deleted]
-        return change.number
+        """Let a change take its number in each namespace that it touched, and return that in its own."""
+        self.next_numbers = change.next_owner, change.next_passage
+        touched = {id(space): space for space in (change.space, *change.touched)}
+        for space in touched.values():
+            space.changes.append((change.next_passage, os.urandom(8).hex()))
+        return change.space.head.change
 
 
 @dataclass(slots=True)
@@ -212,10 +223,14 @@ class Change:
     """One change under way: it hands out numbers and collects what is deleted, until the state records it."""
 
     space: Space
-    number: int
     next_owner: int
     next_passage: int
-    deleted: list[int] = field(default_factory=list)
+    touched: list[Space] = field(default_factory=list)
+
+    @property
+    def number(self) -> int:
+        """The number that it takes in the namespace that it writes to."""
+        return len(self.space.changes)
 
     def put(self, owner: Owner, passages: tuple[NewPassage, ...], at: float) -> None:
         """Write one owner in the place of the live ones with the same id or path."""
@@ -231,6 +246,7 @@ class Change:
         if number is None:
             number, self.next_owner = self.next_owner, self.next_owner + 1
         self.next_passage += len(row.passages)
+        self.touched.append(self.space)
         self.space.rows[number] = row
         self.space.owner_of.update(dict.fromkeys(row.numbers, number))
         if row.expired_at is None:
@@ -244,6 +260,7 @@ class Change:
         row = self.space.rows.get(number)
         if row is None:
             return False
+        self.touched.append(self.space)
         if row.expired_at is None:
             self._leave(row)
         for passage in row.numbers:
@@ -251,8 +268,10 @@ class Change:
         del self.space.rows[number]
         return True
 
-    def renumber(self, space: Space, owner: int, vectors: Mapping[int, bytes]) -> None:
+    def renumber(self, owner: int, vectors: Mapping[int, bytes]) -> None:
         """Give the named passages of an owner their vectors, and where it is live all of them new numbers."""
+        space = self.space
+        self.touched.append(space)
         row = space.rows[owner]
         passages = tuple(
             replace(passage, vector=vectors.get(number, passage.vector))
@@ -265,7 +284,7 @@ class Change:
         moved = replace(row, change=self.number, first_passage=self.next_passage, passages=passages, memory=memory)
         for number in row.numbers:
             del space.owner_of[number]
-        self.deleted += row.numbers
+        self._delete(row)
         self.next_passage += len(passages)
         space.owner_of.update(dict.fromkeys(moved.numbers, owner))
         space.rows[owner] = moved
@@ -275,6 +294,7 @@ class Change:
         row = self.space.rows.get(number)
         if row is None or row.expired_at is not None:
             return False
+        self.touched.append(self.space)
         self._leave(row)
         self.space.rows[number] = replace(row, expired_at=at)
         return True
@@ -283,7 +303,10 @@ class Change:
         """Take a live owner out of what is found, and its passages out of what the index follows."""
         del self.space.by_id[row.owner.kind, row.owner.id]
         self.space.by_path.pop((row.owner.kind, row.owner.path), None)
-        self.deleted += row.numbers
+        self._delete(row)
+
+    def _delete(self, row: Row) -> None:
+        self.space.deletions += [(self.number, number) for number in row.numbers]
 
 
 def index_entry(namespace: str, number: int, owner_number: int, owner: Owner, new: NewPassage) -> IndexEntry:

@@ -18,7 +18,18 @@ from commonplace.store.check import STRAY_TEXTS, gone, sentences
 from commonplace.store.graph_rules import is_reserved, namespace_of
 from commonplace.store.rows import check_times
 from commonplace.store.writes import refuse_other_maker, refuse_reembedding, settle
-from commonplace.types import Embedding, FileStamp, Filter, IndexEntry, Kind, Owner, OwnerWrite, Passage, TokenEntry
+from commonplace.types import (
+    Embedding,
+    FileStamp,
+    Filter,
+    Head,
+    IndexEntry,
+    Kind,
+    Owner,
+    OwnerWrite,
+    Passage,
+    TokenEntry,
+)
 
 
 class MemoryStore(ReferenceMemories):
@@ -37,15 +48,27 @@ class MemoryStore(ReferenceMemories):
         """False: memory can be written."""
         return False
 
-    def change(self) -> int:
-        """Return the last number of the change sequence, 0 for a fresh store."""
+    def head(self, namespace: str) -> Head:
+        """Return the last change of a namespace."""
         with self._open():
-            return self._state.change
+            return self._state.space(namespace).head
 
-    def token(self, change: int) -> str:
-        """Return the random token that the given change got when it was written, "" for 0 or a change that is not."""
+    def heads(self) -> tuple[dict[str, Head], int]:
+        """Return the last change of every namespace that has one, and the last passage number that was given."""
         with self._open():
-            return self._state.tokens[change] if 0 < change <= self._state.change else ""
+            heads = {name: space.head for name, space in self._state.spaces.items() if space.head.change}
+            return heads, self._state.next_numbers[1] - 1
+
+    def change(self, namespace: str | None = None) -> int:
+        """Return the number of a namespace's last change; None adds up those of all namespaces."""
+        with self._open():
+            return self._state.change if namespace is None else self._state.space(namespace).head.change
+
+    def token(self, namespace: str, change: int) -> str:
+        """Return the random token that a change of a namespace got, "" for 0 or a change that is not."""
+        with self._open():
+            changes = self._state.space(namespace).changes
+            return changes[change][1] if 0 < change < len(changes) else ""
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -83,7 +106,7 @@ class MemoryStore(ReferenceMemories):
             settled = settle(writes, self._state.embedding)
             check_times(f"owners of {namespace!r}", at)
             if not settled:
-                return self._state.change
+                return self._state.space(namespace).head.change
             change = self._state.begin(self._state.spaces.setdefault(namespace, Space()))
             for write in settled:
                 change.put(write.owner, write.passages, at)
@@ -104,7 +127,7 @@ class MemoryStore(ReferenceMemories):
         with self._writing():
             change = self._state.begin(self._state.space(namespace))
             removed = [change.remove(number) for number in map(int, owner_numbers)]
-            return self._state.record(change) if any(removed) else self._state.change
+            return self._state.record(change) if any(removed) else change.number - 1
 
     def namespaces(self, *, with_texts: bool = False) -> list[str]:
         """Return the names, sorted; with those that hold the texts of graphs, or without."""
@@ -218,13 +241,13 @@ class MemoryStore(ReferenceMemories):
             "knowledge": kinds.count("knowledge"),
         }
 
-    def entries_since(self, change: int, upto: int) -> Iterator[IndexEntry]:
-        """Yield the live passages that were written in change numbers (change, upto], by number."""
+    def entries_since(self, after: int, upto: int) -> Iterator[IndexEntry]:
+        """Yield the live passages that have numbers (after, upto], by number."""
         with self._open():
             found = [
                 entry
                 for name, space in self._state.spaces.items()
-                for entry in _index_entries(name, space, _written(space, change, upto))
+                for entry in _index_entries(name, space, [n for n in _written(space, 0) if after < n <= upto])
             ]
         return iter(sorted(found, key=lambda entry: entry.number))
 
@@ -232,18 +255,19 @@ class MemoryStore(ReferenceMemories):
         """Return the passages of a namespace written after `change`, by number ascending."""
         with self._open():
             space = self._state.space(namespace)
-            return space.token_entries(_written(space, change, self._state.change))
+            return space.token_entries(_written(space, change))
 
     def pending(self, namespace: str, change: int) -> tuple[int, int]:
-        """Return how many passages of a namespace were written, and how many of all were deleted, after `change`."""
+        """Return how many passages of a namespace were written, and how many deleted, after `change`."""
         with self._open():
-            written = _written(self._state.space(namespace), change, self._state.change)
-            return len(written), sum(deletion > change for deletion, _ in self._state.deletions)
+            space = self._state.space(namespace)
+            return len(_written(space, change)), sum(deletion > change for deletion, _ in space.deletions)
 
-    def deleted_since(self, change: int, upto: int) -> list[int]:
-        """Return the numbers of passages deleted in change numbers (change, upto], ascending."""
+    def deleted_since(self, namespace: str, change: int, upto: int) -> list[int]:
+        """Return the numbers of passages that the changes (change, upto] of a namespace deleted, ascending."""
         with self._open():
-            return sorted(number for deletion, number in self._state.deletions if change < deletion <= upto)
+            deletions = self._state.space(namespace).deletions
+            return sorted(number for deletion, number in deletions if change < deletion <= upto)
 
     def check(self) -> list[str]:
         """Return where ids in a graph lead nowhere: nothing else can come apart in dictionaries under one lock."""
@@ -270,9 +294,9 @@ class MemoryStore(ReferenceMemories):
             other.close()
 
 
-def _written(space: Space, change: int, upto: int) -> list[int]:
-    """Return the numbers of the live passages that were written in changes (change, upto], ascending."""
-    return sorted(number for _, row in space.live() if change < row.change <= upto for number in row.numbers)
+def _written(space: Space, change: int) -> list[int]:
+    """Return the numbers of the live passages that were written after a change, ascending."""
+    return sorted(number for _, row in space.live() if change < row.change for number in row.numbers)
 
 
 def _index_entries(namespace: str, space: Space, numbers: Sequence[int]) -> list[IndexEntry]:

@@ -16,10 +16,11 @@ from commonplace.engine import Engine, maintenance
 from commonplace.errors import EmbedderMismatchError, UsageError
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.models.hashing import HashingEmbedder
+from commonplace.search.retrieve import Searcher
 from commonplace.settings import Settings, load
 from commonplace.settings.paths import DATABASE
 from commonplace.store.store import Store
-from commonplace.types import Document, Embedding
+from commonplace.types import Document, Embedding, Head
 from commonplace.types.graph import Mention
 
 
@@ -296,3 +297,34 @@ def test_what_hangs_on_nothing_in_a_graph_is_let_go_of(tmp_path: Path) -> None:
         [finding] = book.doctor().findings
         assert (finding.problem, finding.mended) == ("There are relations whose target is gone: 1.", False)
         assert finding.remedy == "restore a backup"
+
+
+def test_what_another_namespace_writes_moves_nothing_of_mine(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number that moves would tell how much others write, and make every answer that is remembered useless."""
+    ranked = []
+    rank = Searcher._rank
+    monkeypatch.setattr(Searcher, "_rank", lambda *given: ranked.append(1) or rank(*given))
+    with commonplace.open(directory, namespace="mine") as mine, commonplace.open(directory, namespace="b") as theirs:
+        mine.remember("The heron parade begins at the lake", id="heron")
+        mine.graph.add_episode("heron.ts depends on lake.ts")
+        store = mine._runtime.store
+
+        def state() -> list[object]:
+            result = mine.search("heron parade", min_score=0.0)
+            status = mine.index_status()
+            receipt = mine.why(result, result.hits[0].id)
+            heads = {name: head for name, head in store.heads()[0].items() if name.endswith("mine")}
+            return [heads, status.change, status.indexed_change, status.waiting, receipt, result.hits]
+
+        before, count = state(), len(ranked)
+        with store.snapshot():
+            head = store.head("mine")
+            theirs.remember("What they keep of a heron", id="theirs")
+            theirs.index_documents(animals("walrus", 50))
+            theirs.graph.add_episode("walrus.ts depends on sea.ts")
+            theirs.forget("theirs")
+            assert (store.head("mine"), store.head("b")) == (head, Head())
+        assert store.head("b").change == 4
+        theirs.forget_namespace("b", confirm="b")
+        assert state() == before
+        assert len(ranked) == count

@@ -20,7 +20,7 @@ from commonplace.dates.time import iso
 from commonplace.errors import CommonplaceError, ModelError, StoreDamagedError, StoreError
 from commonplace.index.files import MISSING
 from commonplace.index.generations import Generation, Index
-from commonplace.ingest.projection import ProjectionReport, bring_up_to_date
+from commonplace.ingest.projection import ProjectionReport, bring_up_to_date, disagreement
 from commonplace.ingest.read import normalise
 from commonplace.journal.folder import DEFAULT
 from commonplace.locks import FileLock
@@ -73,7 +73,7 @@ class IndexStatus:
     Attributes:
         counts: of the namespace: owners, passages, text_bytes, artifacts, memories, knowledge.
         graph: of the namespace: episodes, entities, relations, disputed.
-        change, indexed_change: last number of the change sequence, in the store and in the index.
+        change, indexed_change: number of the namespace's last change, in the store and in the index.
         waiting: passages of the namespace that are searched directly because the index lacks them.
         fault: why the stored index cannot be used, or "".
         store_bytes, index_bytes: size of the files on disk.
@@ -150,7 +150,7 @@ class IndexMaintenance:
         left alone: nobody has an index to lose, and doing it in parts would make it a third slower.
         """
         generation = self._reader()
-        written, _ = self._store.pending(namespace, generation.change)
+        written, _ = self._store.pending(namespace, generation.head(namespace).change)
         if generation.documents and written > max(PENDING_LIMIT, generation.documents // 8):
             self._bring_up_to_date(written, 0.0, None)
 
@@ -160,8 +160,8 @@ class IndexMaintenance:
         A search that must not wait gets its answer from the store directly: only a store too large for that waits.
         """
         generation = self._reader()
-        fault = self._fault(generation)
-        pending = max(self._store.pending(namespace, 0 if fault else generation.change))
+        fault = self._fault(generation, namespace)
+        pending = max(self._store.pending(namespace, 0 if fault else generation.head(namespace).change))
         if not fault and pending <= PENDING_LIMIT:
             if self._worker is not None and pending >= MIN_FOR_WORKER and not self._store.is_read_only:
                 self._catch_up_in_worker()
@@ -297,10 +297,10 @@ class IndexMaintenance:
                 embedder="none yet" if embedding is None else embedding.described(),
                 counts=self._store.counts(namespace),
                 graph=self._store.graph(namespace).counts(),
-                change=self._store.change(),
-                indexed_change=generation.change,
-                waiting=self._store.pending(namespace, generation.change)[0],
-                fault=self._fault(generation),
+                change=self._store.change(namespace),
+                indexed_change=generation.head(namespace).change,
+                waiting=self._store.pending(namespace, generation.head(namespace).change)[0],
+                fault=self._fault(generation, namespace),
                 store_bytes=sum(size(path) for path in self._directory.glob(f"{DATABASE}*")),
                 index_bytes=size(self._directory / INDEX),
                 upgrade=self._store.reembedding(),
@@ -422,23 +422,27 @@ class IndexMaintenance:
                     remedy = str(error)
         return [Problem("index", problem, remedy, is_mended) for problem in problems]
 
-    def _fault(self, generation: Generation) -> str:
-        """Return why a generation cannot be used with this store, a clause that continues "the index …", or ""."""
+    def _fault(self, generation: Generation, namespace: str) -> str:
+        """Return why a generation cannot be used for a namespace, a clause that continues "the index …", or ""."""
         if generation.fault:
-            return generation.fault if self._store.change() else ""
-        if self._store.token(generation.change) != generation.token:
+            return generation.fault if self._store.change(namespace) else ""
+        held = generation.head(namespace)
+        if self._store.token(namespace, held.change) != held.token:
             return "belongs to another history of its store"
         return ""
 
     def _index_problems(self) -> list[str]:
         generation = self._reader()
-        fault = self._fault(generation)
+        with self._store.snapshot():
+            heads, _ = self._store.heads()
+            fault = (generation.fault if heads else "") or disagreement(self._store, generation, heads)
         if fault:
             return [] if self._is_first(generation) else [f"the index {fault}"]
-        problems = [f"the index {problem}" for problem in self._index.verify()] if generation.change else []
+        problems = [f"the index {problem}" for problem in self._index.verify()] if generation.heads else []
         with self._store.snapshot():
             stored = self._store.counts()["passages"]
-            if not problems and generation.change == self._store.change() and generation.documents != stored:
+            is_held = generation.heads == self._store.heads()[0]
+            if not problems and is_held and generation.documents != stored:
                 problems.append(f"the index holds {generation.documents} passages where the store has {stored}")
         return problems
 
@@ -553,14 +557,14 @@ def artifact_index(store: Store, namespace: str) -> dict[str, Any]:
     """Return all artifacts of a namespace, by path, each with the unit mean of its passages' vectors."""
     embedding = store.embedding()
     sums: dict[int, NDArray[np.float32]] = {}
-    for entry in store.entries_since(0, store.change()):
+    for entry in store.entries_since(0, store.heads()[1]):
         if entry.namespace == namespace and entry.kind == "artifact":
             vector = np.frombuffer(entry.vector, dtype=np.int8).astype(np.float32)
             sums[entry.owner_number] = sums.get(entry.owner_number, np.float32(0)) + _unit(vector)
     return {
         "version": EXPORT_VERSION,
         "namespace": namespace,
-        "change": store.change(),
+        "change": store.change(namespace),
         "embedding_config": {
             "model": embedding.name if embedding else None,
             "dimensions": embedding.dimensions if embedding else None,

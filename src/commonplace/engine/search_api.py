@@ -158,7 +158,7 @@ class SearchApi(Service):
 
     def _artifact_types(self) -> Mapping[str, bool]:
         """Return the types of artifacts that there are, and whether some of the type has tags."""
-        change = self._store.change()
+        change = self._store.change(self._namespace)
         known = self._types_of_change
         if known is None or known[0] != change:
             known = self._types_of_change = change, self._store.artifact_types(self._namespace)

@@ -87,7 +87,7 @@ def forget(
         cleared = clear_logs(place, plan.patterns)
         id_, at = str(uuid4()), place.clock()
         with place.store.change_memories(namespace) as change:
-            if place.store.change() != plan.change:
+            if place.store.change(namespace) != plan.change:
                 plan = planned()  # somebody wrote since; now nobody can
             change.erase(plan.chosen.memories)
             doer = Doer(_ACTOR, at)

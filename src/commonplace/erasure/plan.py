@@ -133,7 +133,7 @@ def make_plan(store: Store, namespace: str, chosen: Chosen, *, in_process: Seque
     Args:
         in_process: memories that were never stored; a log may have their words.
     """
-    change, collector = store.change(), Collector()
+    change, collector = store.change(namespace), Collector()
     for memory in in_process:
         # An id comes before words: a text that is also the id stands in the receipt, and betrays no more than that.
         for record in (memory.owner, memory.record):

@@ -128,10 +128,10 @@ def _database_files(place: ErasureRuntime) -> set[str]:
 
 def _asked(place: ErasureRuntime, generation: Generation, namespace: str, plan: Plan) -> Iterator[str]:
     """Yield what the index still answers of what went, though no file betrays it: terms are packed in its files."""
-    deleted = set(place.store.deleted_since(plan.change, place.store.change()))
     of_texts: defaultdict[str, set[int]] = defaultdict(set)
     for space, numbers in plan.gone.passages:
-        of_texts[space] |= deleted.intersection(numbers)
+        deleted = place.store.deleted_since(space, 0, place.store.change(space))
+        of_texts[space] |= set(deleted).intersection(numbers)
     groups = [(namespace, set(plan.passages), plan.traces.vectors)]
     groups += [(space, numbers, plan.gone.traces.vectors) for space, numbers in sorted(of_texts.items()) if numbers]
     scopes = [(Scope(space, Filter()), numbers, vectors) for space, numbers, vectors in groups]

@@ -1,6 +1,6 @@
 """Protocols of the lexical and the dense index.
 
-A part is read at one generation: an immutable state of the index that holds every change up to `change`.
+A part is read at one generation: an immutable state of the index that holds every change up to its `heads`.
 """
 
 from __future__ import annotations

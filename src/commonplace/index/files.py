@@ -27,9 +27,9 @@ from zlib import crc32
 
 from commonplace.errors import IndexFaultError, StoreError
 from commonplace.files import sync
-from commonplace.types import Embedding
+from commonplace.types import Embedding, Head
 
-SCHEMA = 4
+SCHEMA = 5
 """Version of the stored bytes; it rises with every change of format or of text analysis."""
 CURRENT = "current.json"
 MISSING = "is missing"
@@ -60,9 +60,9 @@ class Manifest:
     """What one generation holds.
 
     Attributes:
-        change: it holds every change of the store up to this one.
-        token: the store's token of that change; another one tells that the store was put back and went another way.
-        last_number: the highest passage number it was ever given.
+        heads: by namespace, up to which change it holds them; another token of that change tells that the store was
+            put back and went another way.
+        last_number: the highest passage number it was ever given; what has a higher one is not held.
         documents: number of passages that can be found.
         counted: number of passages that can be found, and of those deleted since the last rebuild.
         namespaces: their names; the place in this list is the code under which the parts know a namespace.
@@ -73,8 +73,7 @@ class Manifest:
 
     store_id: str
     embedding: Embedding
-    change: int = 0
-    token: str = ""
+    heads: Mapping[str, Head] = field(default_factory=dict)
     generation: int = 0
     last_number: int = 0
     documents: int = 0
@@ -176,6 +175,7 @@ def _from_body(body: dict[str, Any]) -> Manifest:
         **{
             **body,
             "embedding": _embedding(body["embedding"]),
+            "heads": {name: Head(*head) for name, head in body["heads"].items()},
             "namespaces": tuple(body["namespaces"]),
             "statistics": tuple(map(tuple, body["statistics"])),
             "chunks": tuple(ChunkRecord(**chunk) for chunk in body["chunks"]),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,7 +34,7 @@ from commonplace.index.files import (
 from commonplace.index.lexical import LEXICAL, TantivyLexicalIndex
 from commonplace.locks import FileLock, refuse_forked
 from commonplace.ranking.bm25 import Statistics, TermRows
-from commonplace.types import Embedding, IndexEntry
+from commonplace.types import Embedding, Head, IndexEntry
 
 _ATTEMPTS = 10
 _SPARED_DEAD = 1_000
@@ -46,22 +46,27 @@ class Generation:
     """One immutable state of the index.
 
     Attributes:
-        change: it holds every change of the store up to this one; 0 if it holds nothing.
-        token: the store's token of that change; a store that has another one there is not the store it was made from.
+        heads: by namespace, up to which change it holds them; a store that has another token there is not the store it
+            was made from.
+        last_number: what has a higher passage number is not held.
         fault: why the stored index could not be used, a clause that continues "the index …", or "".
         documents: number of passages that can be found.
         dead: number of passages deleted since the last rebuild, which statistics still count.
         files: what it reads from; None if it holds nothing.
     """
 
-    change: int
+    heads: Mapping[str, Head]
     lexical: LexicalIndex
     dense: DenseIndex
     fault: str = ""
     documents: int = 0
     dead: int = 0
-    token: str = ""
+    last_number: int = 0
     files: OpenFiles | None = None
+
+    def head(self, namespace: str) -> Head:
+        """Return up to which change it holds a namespace."""
+        return self.heads.get(namespace, Head())
 
     @property
     def is_wasteful(self) -> bool:
@@ -195,8 +200,7 @@ class Index:
         entries: Iterable[IndexEntry],
         deleted: Iterable[int],
         *,
-        upto: int,
-        token: str = "",
+        heads: Mapping[str, Head],
         rebuild: bool = False,
         progress: Callable[[int], None] = lambda _done: None,
         checkpoint: Callable[[str], None] = lambda _step: None,
@@ -207,8 +211,7 @@ class Index:
         an entry is not added. Readers see either all of it or nothing.
 
         Args:
-            upto: the store's change number up to which the changes go.
-            token: the store's token of that change.
+            heads: by namespace, up to which change it is held then; of one that is not named, nothing is.
             rebuild: begin with nothing instead of the current generation.
             progress: called now and then with the number of passages added.
             checkpoint: called with the name of every step before it is taken.
@@ -222,7 +225,7 @@ class Index:
 
         try:
             base = self._empty if rebuild else self._read_manifest()
-            return Update(self._directory, base, progress, checkpoint).run(entries, deleted, upto, token)
+            return Update(self._directory, base, progress, checkpoint).run(entries, deleted, heads)
         except OSError as error:
             raise StoreError(f"the index cannot be written: {error}") from error
 
@@ -256,12 +259,12 @@ class Index:
             except OSError as error:
                 raise unreadable(error.errno, f"{error.filename} cannot be read ({error.strerror})") from error
             generation = Generation(
-                current.change,
+                current.heads,
                 TantivyLexicalIndex(directory / LEXICAL, current, dense.terms),
                 dense,
                 documents=current.documents,
                 dead=current.counted - current.documents,
-                token=current.token,
+                last_number=current.last_number,
                 files=files,
             )
             files.check()
@@ -306,7 +309,7 @@ def _state_of(directory: Path, names: Iterable[str]) -> tuple[tuple[int, int, in
 
 
 def _nothing(fault: str) -> Generation:
-    return Generation(0, _NoPassages(), _NoVectors(), fault)
+    return Generation({}, _NoPassages(), _NoVectors(), fault)
 
 
 class _NoPassages:

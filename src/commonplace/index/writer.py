@@ -46,7 +46,7 @@ from commonplace.ranking.arrays import distinct
 from commonplace.ranking.bm25 import NAMES, lengths_of, pack
 from commonplace.text.languages import ENGLISH
 from commonplace.text.tokens import fields_of, many_words, passage_language
-from commonplace.types import IndexEntry
+from commonplace.types import Head, IndexEntry
 
 _DEAD_SHARE = 1 / 3  # a chunk with more dead rows is written anew
 _MERGE_RATIO = 2  # a chunk is merged with what comes after it unless it is more than this many times as large
@@ -295,13 +295,13 @@ class Update:
         self._manifest = replace(base, generation=max([base.generation, *numbers]) + 1)
         self._draft = generation_path(directory, self._manifest.generation)
 
-    def run(self, entries: Iterable[IndexEntry], deleted: Iterable[int], upto: int, token: str) -> tuple[int, int]:
+    def run(self, entries: Iterable[IndexEntry], deleted: Iterable[int], heads: Mapping[str, Head]) -> tuple[int, int]:
         """Build and publish; return how many passages were added and deleted."""
-        self._manifest = replace(self._manifest, change=upto, token=token)
+        self._manifest = replace(self._manifest, heads=heads)
         gone, coming = set(deleted), iter(entries)
         first = next(coming, None)
         if first is None and not gone and self._base.files:
-            replace_file(self._directory / CURRENT, encode(replace(self._base, change=upto, token=token)))
+            replace_file(self._directory / CURRENT, encode(replace(self._base, heads=heads)))
             return 0, 0
         self._remove_leftovers()
         try:

@@ -112,7 +112,7 @@ def index_root(
         skipped=dict(sorted(found.skipped.items())),
         problems=tuple(sorted(found.problems, key=lambda problem: (problem.path, problem.reason))),
         seconds=time.perf_counter() - begun,
-        change=destination.store.change(),
+        change=destination.store.change(destination.namespace),
     )
 
 

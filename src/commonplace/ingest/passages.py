@@ -306,7 +306,7 @@ def index_documents(
         changed=done - added,
         passages=writer.passages,
         seconds=time.perf_counter() - begun,
-        change=store.change(),
+        change=store.change(namespace),
     )
 
 

@@ -1,14 +1,15 @@
-"""Bring the index up to date with the store's change sequence."""
+"""Bring the index up to date with the change sequences of the store."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from commonplace.errors import IndexFaultError
-from commonplace.types import Progress
+from commonplace.types import Head, Progress
 
 if TYPE_CHECKING:
     from commonplace.index.generations import Generation, Index
@@ -24,8 +25,6 @@ class ProjectionReport:
         fault: why it was rebuilt, a clause that continues "the index …", or "".
     """
 
-    before: int
-    after: int
     added: int
     deleted: int
     rebuilt: bool
@@ -60,11 +59,10 @@ def _project(store: Store, index: Index, rebuild: bool, progress: Progress | Non
         index.follow(embedding)
     generation = index.reader()
     with store.snapshot():
-        before, upto = generation.change, store.change()
-        token = store.token(upto)
-        fault = generation.fault or _disagreement(store, generation)
-    # What follows reads outside the snapshot, which would keep SQLite's write-ahead log growing for minutes. Nothing is
-    # ever added to changes up to `upto`: a passage that is deleted meanwhile is absent, and its deletion comes later.
+        heads, upto = store.heads()
+        fault = generation.fault or disagreement(store, generation, heads)
+    # What follows reads outside the snapshot, which would keep SQLite's write-ahead log growing for minutes. No passage
+    # up to `upto` is ever added: one that is deleted meanwhile is absent, and its deletion comes later.
     rebuild = rebuild or bool(fault) or generation.is_wasteful
     added = deleted = 0
 
@@ -72,14 +70,14 @@ def _project(store: Store, index: Index, rebuild: bool, progress: Progress | Non
         total = store.counts()["passages"] if rebuild and progress else 0
         return index.update(
             store.entries_since(0 if rebuild else before, upto),
-            [] if rebuild else store.deleted_since(before, upto),
-            upto=upto,
-            token=token,
+            [] if rebuild else _deleted(store, generation.heads, heads),
+            heads=heads,
             rebuild=rebuild,
             progress=lambda done: progress("indexing passages", done, total) if progress else None,
         )
 
-    if rebuild or before < upto:
+    before = generation.last_number
+    if rebuild or generation.heads != heads:
         try:
             added, deleted = write()
         except IndexFaultError as error:
@@ -88,16 +86,24 @@ def _project(store: Store, index: Index, rebuild: bool, progress: Progress | Non
             rebuild, fault = True, str(error)
             added, deleted = write()
         _give_back_memory()
-    return ProjectionReport(before, upto, added, deleted, rebuild and upto > 0, fault, time.monotonic() - started)
+    return ProjectionReport(added, deleted, rebuild and bool(heads), fault, time.monotonic() - started)
 
 
-def _disagreement(store: Store, generation: Generation) -> str:
-    """Return why the generation was not made from what the store says of its past, or ""."""
-    if generation.change > store.change():
-        return "is ahead of its store"
-    if generation.token != store.token(generation.change):
-        return "belongs to another history of its store"
+def disagreement(store: Store, generation: Generation, heads: Mapping[str, Head]) -> str:
+    """Return why the generation was not made from what the store says of its past, or ""; see `Store.heads`."""
+    for namespace, held in generation.heads.items():
+        if held.change > heads.get(namespace, Head()).change:
+            return "is ahead of its store"
+        if held != heads[namespace] and held.token != store.token(namespace, held.change):
+            return "belongs to another history of its store"
     return ""
+
+
+def _deleted(store: Store, held: Mapping[str, Head], heads: Mapping[str, Head]) -> Iterator[int]:
+    for namespace, head in heads.items():
+        known = held.get(namespace, Head()).change
+        if known < head.change:
+            yield from store.deleted_since(namespace, known, head.change)
 
 
 def _give_back_memory() -> None:

@@ -78,7 +78,7 @@ def _replace(ground: KnowledgeRuntime, means: Means, agent: str, checked: Checke
         embedder=maker.embedder,
         degraded=bool(means.no_vectors),
         notices=tuple(_notices(means, len(checked.maps) - len(wanted), checked)),
-        change=ground.store.change(),
+        change=ground.store.change(ground.namespace),
     )
 
 

@@ -157,7 +157,7 @@ class Retriever:
         """Return the numbers of an agent's items and their vectors, None where some are of another embedder."""
         store, vectors = self._ground.store, self._means.vectors
         assert vectors is not None
-        key = (agent, vectors.dimensions, store.token(store.change()))
+        key = (agent, vectors.dimensions, store.head(self._ground.namespace).token)
         rows = self._rows.get(key)
         if rows is None:
             items = store.knowledge(self._ground.namespace).items(agent)

@@ -62,7 +62,7 @@ class KnowledgeService:
             is_replaced=not failure,
             degraded=bool(failure),
             notices=(failure,) if failure else (),
-            change=self._ground.store.change(),
+            change=self._ground.store.change(self._ground.namespace),
         )
         return Agent(definition, report, self)
 

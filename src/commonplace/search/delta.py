@@ -57,7 +57,7 @@ class Tail:
     """What the index lacks of one namespace.
 
     Attributes:
-        base, upto: the rows are the passages written in change numbers (base, upto].
+        base, upto: the rows are the passages written in the changes (base, upto] of the namespace.
         token: of the change `upto`; a store with another one there has another history.
         rows: those of them that still exist, by number ascending.
         dead: numbers of the passages deleted in (base, upto], ascending; int64, shape (n,).
@@ -97,18 +97,25 @@ class DeltaReader:
 
     def tail(self, namespace: str, base: int) -> Tail:
         """Return what was written and deleted after `base`; within a snapshot of the store, what that holds."""
-        upto = self._store.change()
+        upto, token = self._store.head(namespace)
         with self._lock:
             known = self._tails.get(namespace)
-        if known is None or known.base != base or known.upto > upto or known.token != self._store.token(known.upto):
+        if (
+            known is None
+            or known.base != base
+            or known.upto > upto
+            or known.token != self._store.token(namespace, known.upto)
+        ):
             nothing = token_rows([], self._spaces)
-            known = Tail(base, base, self._store.token(base), nothing, np.empty(0, dtype=np.int64), TailTerms())
+            known = Tail(
+                base, base, self._store.token(namespace, base), nothing, np.empty(0, dtype=np.int64), TailTerms()
+            )
         if known.upto == upto:
             return known
-        gone = np.array(self._store.deleted_since(known.upto, upto), dtype=np.int64)
+        gone = np.array(self._store.deleted_since(namespace, known.upto, upto), dtype=np.int64)
         rows = concatenate(known.rows, token_rows(self._store.tail(namespace, known.upto), self._spaces))
         rows, dead = rows.select(~within(rows.numbers, gone)), union(known.dead, gone)
-        tail = Tail(base, upto, self._store.token(upto), rows, dead, known.terms)
+        tail = Tail(base, upto, token, rows, dead, known.terms)
         with self._lock:
             self._tails[namespace] = tail
         return tail
@@ -134,7 +141,7 @@ class DeltaReader:
             missing = terms.missing(rows.numbers)
         else:
             known = self._past.get(namespace)
-            if known is None or self._store.token(known.change) != known.token:
+            if known is None or self._store.token(namespace, known.change) != known.token:
                 known = self._begin_anew(namespace)
             missing = known.terms.missing(rows.numbers)
             if len(known.terms) and len(known.terms) + len(missing) > MAX_CACHED:
@@ -145,6 +152,5 @@ class DeltaReader:
         return terms
 
     def _begin_anew(self, namespace: str) -> _Analysed:
-        change = self._store.change()
-        known = self._past[namespace] = _Analysed(change, self._store.token(change))
+        known = self._past[namespace] = _Analysed(*self._store.head(namespace))
         return known

@@ -151,7 +151,7 @@ class Searcher:
         self._queries: AgingCache[PreparedQuery] = AgingCache(caches.queries)
         self._owners: AgingCache[NDArray[np.int64]] = AgingCache(OWNERS_CACHE)
         self._rankings: AgingCache[Ranking] = AgingCache(caches.rankings)
-        self._state: tuple[str, ...] = ()
+        self._states: dict[str, tuple[str, ...]] = {}
 
     def search(self, request: Request, *, notices: tuple[str, ...] = (), degraded: bool = False) -> SearchResult:
         """Return the hits of a request; what the caller knows of the index's state is passed on to the result.
@@ -166,7 +166,8 @@ class Searcher:
         # First the generation, then the state: so the state holds all that the generation does.
         with self._index.reading() as generation, self._store.snapshot():
             self._check_embedder()
-            if self._store.token(generation.change) != generation.token:
+            held = generation.head(request.namespace)
+            if self._store.token(request.namespace, held.change) != held.token:
                 raise IndexFaultError("belongs to another history of its store")
             run = self._begin(request, generation, clock)
             ranking = self._pool(run)
@@ -199,8 +200,8 @@ class Searcher:
         )
 
     def _begin(self, request: Request, generation: Generation, clock: _Clock) -> _Run:
-        tail = self._delta.tail(request.namespace, generation.change)
-        self._drop_unless(generation.token, tail.token)
+        tail = self._delta.tail(request.namespace, generation.head(request.namespace).change)
+        self._drop_unless(request.namespace, generation.head(request.namespace).token, tail.token)
         scope = self._scope(request, tail)
         is_now = request.wanted.as_of is None and request.wanted.valid_at is None
         rows = tail.rows if is_now else self._rows_then(scope, tail, request.wanted)
@@ -239,12 +240,12 @@ class Searcher:
         if held is not None and held != own:
             raise EmbedderMismatchError(f"the store's vectors are made by {held}, not by {own}", remedy="open it again")
 
-    def _drop_unless(self, *state: str) -> None:
-        """Drop what was found in another state of index and store: nobody can ask for it again."""
-        if state != self._state:
+    def _drop_unless(self, namespace: str, *state: str) -> None:
+        """Drop what was found in another state of a namespace in index and store: nobody can ask for it again."""
+        if state != self._states.get(namespace):
             self._rankings.clear()
             self._owners.clear()
-            self._state = state
+            self._states[namespace] = state
 
     def _pool(self, run: _Run) -> Ranking:
         """Return the candidates for as many hits as are asked for.
@@ -264,7 +265,7 @@ class Searcher:
     def _ranking(self, run: _Run) -> Ranking:
         """Return what ranks the candidates, as it is remembered or anew."""
         request = run.request
-        key = (replace(request, now=0.0), run.asked, run.generation.token, run.tail.token)
+        key = (replace(request, now=0.0), run.asked, run.generation.head(request.namespace).token, run.tail.token)
         # Use changes retention without a change of the store, so what it has a part in is not kept.
         ranking = None if request.retention_weight else self._rankings.get(key)
         if ranking is None:

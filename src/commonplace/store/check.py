@@ -39,11 +39,17 @@ _CLAIMS = (
     ("passages with half a token id", "SELECT count(*) FROM passage_vectors WHERE length(token_ids) % 2 != 0"),
     (
         "owners stamped with a change that was never made",
-        "SELECT count(*) FROM owners WHERE change NOT IN (SELECT number FROM changes)",
+        """
+        SELECT count(*) FROM owners t
+        WHERE NOT EXISTS (SELECT 1 FROM changes c WHERE c.namespace = t.namespace AND c.number = t.change)
+        """,
     ),
     (
         "deletions stamped with a change that was never made",
-        "SELECT count(*) FROM deletions WHERE change NOT IN (SELECT number FROM changes)",
+        """
+        SELECT count(*) FROM deletions t
+        WHERE NOT EXISTS (SELECT 1 FROM changes c WHERE c.namespace = t.namespace AND c.number = t.change)
+        """,
     ),
     (
         "passages that are recorded as deleted",
@@ -85,22 +91,30 @@ _CLAIMS = (
     ),
     (
         "passage numbers above the last one given",
-        "SELECT count(*) FROM passages WHERE number >= (SELECT max(next_passage) FROM changes)",
+        "SELECT count(*) FROM passages WHERE number >= (SELECT next_passage FROM sequences)",
     ),
     (
         "owner numbers above the last one given",
-        "SELECT count(*) FROM owners WHERE number >= (SELECT max(next_owner) FROM changes)",
+        "SELECT count(*) FROM owners WHERE number >= (SELECT next_owner FROM sequences)",
     ),
     (
         "changes out of order",
         """
-        SELECT count(*) FROM changes c LEFT JOIN changes b ON b.number = c.number - 1
-        WHERE c.number > 0 AND (b.number IS NULL OR b.next_passage > c.next_passage OR b.next_owner > c.next_owner)
+        SELECT count(*) FROM changes c LEFT JOIN changes b ON b.namespace = c.namespace AND b.number = c.number - 1
+        WHERE c.number != 1 AND (b.number IS NULL OR b.next_passage > c.next_passage)
+        """,
+    ),
+    (
+        "namespaces whose last change is another one than they say",
+        """
+        SELECT count(*) FROM namespaces n LEFT JOIN changes c ON c.namespace = n.number AND c.number = n.change
+        WHERE (n.change > 0 AND c.token IS NOT n.token)
+            OR EXISTS (SELECT 1 FROM changes x WHERE x.namespace = n.number AND x.number > n.change)
         """,
     ),
     (
         "changes without a token of eight bytes",
-        "SELECT count(*) FROM changes WHERE number > 0 AND (typeof(token) != 'blob' OR length(token) != 8)",
+        "SELECT count(*) FROM changes WHERE typeof(token) != 'blob' OR length(token) != 8",
     ),
     (
         "owners that are past and have no record",

@@ -184,7 +184,7 @@ def make_schema(db: sqlite3.Connection) -> None:
         for statement in initial_sql():
             db.execute(statement)
         db.execute("INSERT INTO schema_versions (version, name) VALUES (?, 'initial')", (VERSION,))
-        db.execute("INSERT INTO changes (number, next_owner, next_passage, token) VALUES (0, 1, 1, x'')")
+        db.execute("INSERT INTO sequences (number, next_owner, next_passage) VALUES (1, 1, 1)")
         db.execute("COMMIT")
     except BaseException:
         if db.in_transaction:

@@ -31,6 +31,10 @@ Conflict = Literal["refuse", "replace", "keep"]
 """What happens where a row with the key of a new one is there: an error, the new one counts, the old one counts."""
 
 
+RANDOM_BYTES: Final = "randomblob(8)"
+"""Eight random bytes, others for each row."""
+
+
 def each(name: str) -> str:
     """Return a table of one column `value` with what the list of that name holds, for a FROM."""
     return f"json_each(:{name})"
@@ -57,9 +61,10 @@ def listed_or_none(values: Collection[str]) -> str | None:
 
 
 @cache
-def insert(table: Table, names: tuple[str, ...], conflict: Conflict) -> str:
-    """Return the statement that writes a row of these columns."""
-    columns, values = ", ".join(map(quoted, names)), ", ".join(f":{name}" for name in names)
+def insert(table: Table, names: tuple[str, ...], conflict: Conflict, rows: int = 0) -> str:
+    """Return the statement that writes a row of these columns; with `rows` so many, whose values are named `name_0`."""
+    columns, ends = ", ".join(map(quoted, names)), [f"_{row}" for row in range(rows)] or [""]
+    values = "), (".join(", ".join(f":{name}{end}" for name in names) for end in ends)
     key = table.unique or table.key
     others = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in names if name not in key)
     rest = {

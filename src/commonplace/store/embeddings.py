@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from commonplace.store import owners
-from commonplace.store.dialect import Database, among, listed
+from commonplace.store.dialect import RANDOM_BYTES, Database, among, listed
 from commonplace.store.rows import add_row
 from commonplace.store.schema import SCHEMA
 from commonplace.store.writes import (
     NEXT,
     STAMP_KEYS,
     Change,
-    current_change,
     read_embedding,
     refuse_other_maker,
     refuse_other_reembedding,
@@ -75,9 +74,21 @@ _KEEP = """
     ON CONFLICT (number) DO UPDATE SET vector = excluded.vector
 """
 
+_HELD = """
+    SELECT v.owner, v.namespace, n.name, v.is_past FROM passage_vectors v JOIN namespaces n ON n.number = v.namespace
+    WHERE v.number = :number
+"""
 _SET_VECTOR = "UPDATE passage_vectors SET vector = :vector WHERE number = :number"
-_STAMP = "UPDATE owners SET change = :change WHERE number = :owner"
+_STAMP = "UPDATE owners SET change = :change WHERE number = :owner AND expired_at IS NULL"
 _PASSAGES = "SELECT number FROM passages WHERE owner = :owner ORDER BY ordinal"
+
+_MOVE_ALL = (
+    f"UPDATE namespaces SET change = change + 1, token = {RANDOM_BYTES} WHERE change > 0",  # noqa: S608 - SQL of ours
+    """
+    INSERT INTO changes (namespace, number, next_passage, token)
+    SELECT number, change, (SELECT next_passage FROM sequences), token FROM namespaces WHERE change > 0
+    """,
+)
 
 _IS_INCOMPLETE = """
     SELECT EXISTS (
@@ -134,10 +145,10 @@ class ReembeddingStore:
         return [owners.build_entry(row) for row in self._connections.rows(_PENDING_ENTRIES, {"limit": limit})]
 
     def fill_vectors(self, embedding: Embedding, vectors: Sequence[tuple[int, bytes]]) -> int:
-        """Give passages without a vector theirs, by passage number, as one change, and return its number.
+        """Give passages without a vector theirs, by passage number, as one change of each namespace; return how many.
 
         All passages of live owners get new numbers, so that whatever follows the sequence sees them. Passages that
-        are gone or have a vector are passed over; where all are, the current number is returned.
+        are gone or have a vector are passed over.
 
         Raises:
             EmbedderMismatchError: the store's vectors are another's.
@@ -151,25 +162,19 @@ class ReembeddingStore:
                 for number, vector in vectors
                 if db.execute(f"SELECT 1 {_PENDING} AND v.number = :number", {"number": number}).fetchone()
             }
-            if not made:
-                return current_change(db)
-            change = Change.begin(db, 0)
-            owners = set()
+            held = {}
             for number, vector in made.items():
-                sql = "SELECT owner, is_past FROM passage_vectors WHERE number = :number"
-                owner, is_past = db.execute(sql, {"number": number}).fetchone()
+                owner, space, name, is_past = db.execute(_HELD, {"number": number}).fetchone()
+                held[owner] = space, name
                 if is_past:
                     db.execute(_SET_VECTOR, {"vector": vector, "number": number})
-                else:
-                    owners.add(owner)
-            for owner in sorted(owners):
-                db.execute(_STAMP, {"change": change.number, "owner": owner})
-                held = db.execute(_PASSAGES, {"owner": owner}).fetchall()
-                for (old,) in held:
-                    values = {"old": old, "new": change.take_passage(old), "vector": made.get(old)}
-                    for sql in _RENUMBER:
-                        db.execute(sql, values)
-            return change.finish()
+            if held:
+                change = Change.create(db, min(held.values())[1])
+                for owner, (space, _) in sorted(held.items()):
+                    with change.inside(space):
+                        _renumber(change, owner, made)
+                change.finish()
+            return len(made)
 
     def reembedding(self) -> Reembedding | None:
         """Return the change of embedder under way, None where there is none."""
@@ -256,9 +261,8 @@ class ReembeddingStore:
                 add_row(db, SCHEMA["meta"], {"key": key, "value": str(stamp.of(kind)) if stamp else ""})
             _drop_stamp(db)
             set_embedding(db, embedding)
-            change = Change.begin(db, 0)
-            change.mark()
-            change.finish()
+            for sql in _MOVE_ALL:
+                db.execute(sql)
         return True
 
     def settle_reembedding(self, limit: int) -> bool:
@@ -294,6 +298,16 @@ class ReembeddingStore:
     def _settle_all(self) -> None:
         while self.settle_reembedding(_SETTLED_AT_ONCE):
             pass
+
+
+def _renumber(change: Change, owner: int, made: Mapping[int, bytes]) -> None:
+    """Give the passages of an owner their vectors, and where it is live all of them new numbers."""
+    change.mark()
+    if change.db.execute(_STAMP, {"change": change.number, "owner": owner}).rowcount:
+        for (old,) in change.db.execute(_PASSAGES, {"owner": owner}).fetchall():
+            values = {"old": old, "new": change.take_passage(old), "vector": made.get(old)}
+            for sql in _RENUMBER:
+                change.db.execute(sql, values)
 
 
 def _switched(db: Database) -> dict[str, str | bytes]:

@@ -614,10 +614,9 @@ class MemoryStore:
         change number.
         """
         with self._connections.writing() as db:
-            space = namespace_number(db, namespace)
-            if space is None:
+            change = Change.begin(db, namespace)
+            if change is None:
                 return 0
-            change = Change.begin(db, space)
             gone = _remove_all(change)
             beside = [namespace_number(db, texts_of(namespace, kind)) for kind in GRAPH_KINDS]
             for texts in filter(None, beside):
@@ -625,7 +624,7 @@ class MemoryStore:
                     _remove_all(change)
             change.mark()
             change.finish()
-            for erased in filter(None, [space, *beside]):
+            for erased in filter(None, [change.space, *beside]):
                 for table in reversed(TABLES):
                     if table.has_namespace:
                         drop(db, table.name, namespace=erased)

@@ -107,14 +107,24 @@ TOKENS = f"""
     WHERE v.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
 """
 
+HEAD = "SELECT change, token FROM namespaces WHERE name = :namespace"
+HEADS = "SELECT name, change, token FROM namespaces WHERE change > 0"
+PAST_HEAD = """
+    SELECT c.token FROM namespaces n JOIN changes c ON c.namespace = n.number
+    WHERE n.name = :namespace AND c.number = :change
+"""
+
+_SPACE = "(SELECT number FROM namespaces WHERE name = :namespace)"
+_FIRST = f"""coalesce((
+        SELECT next_passage FROM changes WHERE namespace = {_SPACE} AND number <= :change ORDER BY number DESC LIMIT 1
+    ), 1)"""
+"""The number that the first passage after a change of a namespace has at least."""
+
 TAIL = f"""
     SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind
     FROM passage_vectors v
         CROSS JOIN owners o ON o.number = v.owner
-    WHERE v.number >= coalesce(
-            (SELECT next_passage FROM changes WHERE number <= :change ORDER BY number DESC LIMIT 1), 1
-        )
-        AND v.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND v.is_past = 0
+    WHERE v.number >= {_FIRST} AND v.namespace = {_SPACE} AND v.is_past = 0
     ORDER BY v.number
 """
 
@@ -136,31 +146,24 @@ ENTRIES_BETWEEN = f"""
         CROSS JOIN passage_vectors v ON v.number = p.number
         CROSS JOIN owners o ON o.number = p.owner
         CROSS JOIN namespaces n ON n.number = p.namespace
-    WHERE p.number >= :first AND p.number < :end AND v.is_past = 0
+    WHERE p.number > :after AND p.number <= :upto AND v.is_past = 0
     ORDER BY p.number
     LIMIT :limit
 """
 
-NUMBERS_OF_CHANGES = """
-    SELECT
-        coalesce((SELECT next_passage FROM changes WHERE number <= :change ORDER BY number DESC LIMIT 1), 1),
-        coalesce((SELECT next_passage FROM changes WHERE number <= :upto ORDER BY number DESC LIMIT 1), 1)
-"""
-"""First passage number of the changes (change, upto] and the one after their last: numbers ascend with changes."""
-
-PENDING = """
+PENDING = f"""
     SELECT
         (
             SELECT count(*) FROM passage_vectors v
-            WHERE v.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND v.is_past = 0
-                AND v.number >= coalesce(
-                    (SELECT next_passage FROM changes WHERE number <= :change ORDER BY number DESC LIMIT 1), 1
-                )
+            WHERE v.namespace = {_SPACE} AND v.is_past = 0 AND v.number >= {_FIRST}
         ),
-        (SELECT count(*) FROM deletions WHERE change > :change)
+        (SELECT count(*) FROM deletions WHERE namespace = {_SPACE} AND change > :change)
 """
 
-DELETED = "SELECT number FROM deletions WHERE change > :change AND change <= :upto ORDER BY number"
+DELETED = f"""
+    SELECT number FROM deletions
+    WHERE namespace = {_SPACE} AND change > :change AND change <= :upto ORDER BY number
+"""
 
 NEIGHBOURS = f"""
     WITH asked AS (

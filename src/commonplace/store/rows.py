@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any, Final, Generic, TypeVar
 
 from commonplace.errors import UsageError
-from commonplace.store.dialect import Database, insert
+from commonplace.store.dialect import Conflict, Database, insert
 from commonplace.store.schema import SCHEMA, Column, Table, table_of
 from commonplace.text.characters import storable, storable_json
 
@@ -27,6 +27,8 @@ Values = dict[str, Any]
 T = TypeVar("T")
 
 _INT64: Final = 2**63
+_ROWS_AT_ONCE: Final = 12
+"""So many rows go in one statement; where there are more, a round trip each counts for little."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +107,12 @@ def add_row(db: Database, table: Table, row: Values, *, replaces: bool = False) 
 
 def add_rows(db: Database, table: Table, rows: Sequence[Values], *, twice: bool = False) -> None:
     """Write new rows; with `twice`, those that are there already stay as they are."""
-    if rows:
-        db.executemany(insert(table, tuple(rows[0]), "keep" if twice else "refuse"), rows)
+    conflict: Conflict = "keep" if twice else "refuse"
+    if 1 < len(rows) <= _ROWS_AT_ONCE:
+        values = {f"{name}_{place}": value for place, row in enumerate(rows) for name, value in row.items()}
+        db.execute(insert(table, tuple(rows[0]), conflict, len(rows)), values)
+    elif rows:
+        db.executemany(insert(table, tuple(rows[0]), conflict), rows)
 
 
 def drop(db: Database, table: str, **key: Any) -> int:

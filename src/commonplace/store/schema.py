@@ -16,8 +16,8 @@ from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, 
 from commonplace.types.knowledge import ContextRecord, KnowledgeRecord
 from commonplace.types.ledger import Issue, IssueEvent, Reversal
 
-VERSION: Final = 9
-"""The version of this schema. Versions up to 8 were never released, and no program reads them any more."""
+VERSION: Final = 10
+"""The version of this schema. Versions up to 9 were never released, and no program reads them any more."""
 
 Role = Literal[
     "key", "id", "ids", "label", "labels", "text", "texts", "json", "word", "digest", "time", "times", "number", "real",
@@ -159,19 +159,25 @@ TABLES: Final = (
         "one row for each migration, written in its transaction; the first is of the version that made the store.",
     ),
     Table(
-        "changes",
-        (_NUMBER, Column("next_owner", "key"), Column("next_passage", "key"), Column("token", "bytes")),
+        "sequences",
+        (_NUMBER, Column("next_owner", "key"), Column("next_passage", "key")),
         ("number",),
-        "the change sequence, from 0 without a gap. Owner and passage numbers ascend and are never reused; change *c*"
-        " wrote the passages from `next_passage` of *c* − 1 up to, excluding, that of *c*. `token` is eight random"
-        " bytes, by which a restored store differs.",
+        "one row: the numbers that the next owner and the next passage get. They ascend and are never reused.",
     ),
     Table(
         "namespaces",
-        (_NUMBER, Column("name", "id")),
+        (_NUMBER, Column("name", "id"), Column("change", "number"), Column("token", "bytes")),
         ("number",),
         "names that begin with U+001F are reserved: U+001F, `entity` or `relation`, U+001F and a namespace hold that"
-        " namespace's graph texts.",
+        " namespace's graph texts. `change` and `token` are those of its last change, 0 and empty before the first.",
+    ),
+    Table(
+        "changes",
+        (_NAMESPACE, Column("number", "number"), Column("next_passage", "key"), Column("token", "bytes")),
+        ("namespace", "number"),
+        "the change sequence of each namespace, from 1 without a gap. The passages of change *c* have numbers from"
+        " `next_passage` of *c* − 1 up to, excluding, that of *c*. `token` is eight random bytes, by which a restored"
+        " store differs.",
     ),
     Table(
         "counts",
@@ -275,8 +281,8 @@ TABLES: Final = (
     ),
     Table(
         "deletions",
-        (Column("change", "key"), _NUMBER),
-        ("change", "number"),
+        (_NAMESPACE, Column("change", "key"), _NUMBER),
+        ("namespace", "change", "number"),
         "passages that a change removed, replaced or made past.",
     ),
     Table(

@@ -1,4 +1,4 @@
-"""The store: owners, passages, embeddings and memories by namespace, along one change sequence.
+"""The store: owners, passages, embeddings and memories by namespace, along one change sequence for each.
 
 A SQLite database in WAL mode, with durable commits, for any number of processes. Vectors and token ids are bytes here.
 Driver errors are raised as `StoreError` or a subclass. Every method may be called from several threads at once.
@@ -31,10 +31,7 @@ from commonplace.store.records import hanging_rows, read_rows
 from commonplace.store.rows import Row, Values, check_times
 from commonplace.store.schema import Table
 from commonplace.store.writes import (
-    CURRENT_CHANGE,
     Change,
-    create_namespace,
-    current_change,
     namespace_number,
     read_embedding,
     refuse_other_maker,
@@ -47,6 +44,7 @@ from commonplace.types import (
     Embedding,
     FileStamp,
     Filter,
+    Head,
     IndexEntry,
     Kind,
     Owner,
@@ -122,19 +120,42 @@ class Store(MemoryStore, ReembeddingStore):
         """True where the store stands in a place that cannot be written: every write raises `StoreError`."""
         return self._connections.is_read_only
 
-    def change(self) -> int:
-        """Return the last number of the change sequence, 0 for a fresh store."""
-        return int(self._connections.known("change", lambda: self._one(CURRENT_CHANGE)[0]))
+    def head(self, namespace: str) -> Head:
+        """Return the last change of a namespace; what others write does not move it."""
+        values = {"namespace": namespace}
+        found = self._connections.known(("head", namespace), lambda: self._connections.rows(queries.HEAD, values))
+        return Head(found[0][0], found[0][1].hex()) if found else Head()
 
-    def token(self, change: int) -> str:
-        """Return the random token that the given change got when it was written, "" for 0 or a change that is not.
+    def heads(self) -> tuple[dict[str, Head], int]:
+        """Return the last change of every namespace that has one, by name, and the last passage number that was given.
+
+        Those that hold the texts of graphs are among them; see `graph_rules`.
+        """
+        with self._connections.reading() as db:
+            found = db.execute(queries.HEADS).fetchall()
+            (after,) = db.execute("SELECT next_passage FROM sequences").fetchone()
+        return {name: Head(change, token.hex()) for name, change, token in found}, after - 1
+
+    def change(self, namespace: str | None = None) -> int:
+        """Return the number of a namespace's last change, 0 before the first; None adds up those of all namespaces."""
+        if namespace is None:
+            return sum(head.change for name, head in self.heads()[0].items() if not is_reserved(name))
+        return self.head(namespace).change
+
+    def token(self, namespace: str, change: int) -> str:
+        """Return the random token that a change of a namespace got, "" for 0 or a change that is not.
 
         Two histories that share a number (one of them a restored backup) differ in its token.
         """
         if not 0 < change < 2**63:
             return ""
-        sql = "SELECT token FROM changes WHERE number = :change"
-        found = self._connections.known(("token", change), lambda: self._connections.rows(sql, {"change": change}))
+        head = self.head(namespace)
+        if change >= head.change:
+            return head.token if change == head.change else ""
+        values = {"namespace": namespace, "change": change}
+        found = self._connections.known(
+            ("token", *values.values()), lambda: self._connections.rows(queries.PAST_HEAD, values)
+        )
         return found[0][0].hex() if found else ""
 
     def table_rows(self, table: Table, namespace: str | None = None, **among: Sequence[Any]) -> Iterator[Values]:
@@ -179,7 +200,7 @@ class Store(MemoryStore, ReembeddingStore):
     def put_owners(
         self, namespace: str, writes: Sequence[OwnerWrite], *, at: float = 0.0, made_by: Embedding | None = None
     ) -> int:
-        """Write owners with their passages in one transaction and return its change number.
+        """Write owners with their passages in one transaction and return its number in the namespace.
 
         An owner replaces the one with the same kind and id, or (for a non-empty path) the same kind and path;
         its old passages go and the new ones get new numbers, in the order given. Creates the namespace.
@@ -197,8 +218,8 @@ class Store(MemoryStore, ReembeddingStore):
             settled = settle(writes, embedding)
             check_times(f"owners of {namespace!r}", at)
             if not settled:
-                return current_change(db)
-            change = Change.begin(db, create_namespace(db, namespace))
+                return self.change(namespace)
+            change = Change.create(db, namespace)
             for write in settled:
                 change.put(write, at)
             return change.finish()
@@ -213,12 +234,11 @@ class Store(MemoryStore, ReembeddingStore):
     def delete_owners(self, namespace: str, owner_numbers: Sequence[int]) -> int:
         """Delete owners and their passages in one transaction; unknown numbers are passed over."""
         with self._connections.writing() as db:
-            space = namespace_number(db, namespace)
-            if space is None:
-                return current_change(db)
-            change = Change.begin(db, space)
+            change = Change.begin(db, namespace)
+            if change is None:
+                return 0
             removed = [change.remove(number) for number in dict.fromkeys(map(int, owner_numbers))]
-            return change.finish() if any(removed) else current_change(db)
+            return change.finish() if any(removed) else change.number - 1
 
     def namespaces(self, *, with_texts: bool = False) -> list[str]:
         """Return the names, sorted.
@@ -302,17 +322,13 @@ class Store(MemoryStore, ReembeddingStore):
         row = self._one(queries.COUNTS, namespace=namespace)
         return dict(zip(("owners", "passages", "text_bytes", "artifacts", "memories", "knowledge"), row, strict=True))
 
-    def entries_since(self, change: int, upto: int) -> Iterator[IndexEntry]:
-        """Yield the passages that exist now and were written in change numbers (change, upto], by number ascending."""
-        first, end = self._one(queries.NUMBERS_OF_CHANGES, change=change, upto=upto)
-        return self._entries_between(first, end)
-
-    def _entries_between(self, first: int, end: int) -> Iterator[IndexEntry]:
-        while first < end:
-            bounds = {"first": first, "end": end, "limit": _ENTRIES_A_READ}
+    def entries_since(self, after: int, upto: int) -> Iterator[IndexEntry]:
+        """Yield the passages of all namespaces that exist now and have numbers (after, upto], by number ascending."""
+        while after < upto:
+            bounds = {"after": after, "upto": upto, "limit": _ENTRIES_A_READ}
             found = self._connections.rows(queries.ENTRIES_BETWEEN, bounds)
             yield from map(queries.build_entry, found)
-            first = found[-1][0] + 1 if len(found) == _ENTRIES_A_READ else end
+            after = found[-1][0] if len(found) == _ENTRIES_A_READ else upto
 
     def tail(self, namespace: str, change: int) -> list[TokenEntry]:
         """Return the passages of a namespace written after `change`, by number ascending."""
@@ -320,16 +336,16 @@ class Store(MemoryStore, ReembeddingStore):
         return [TokenEntry(*row) for row in found]
 
     def pending(self, namespace: str, change: int) -> tuple[int, int]:
-        """Return how many passages were written to a namespace, and how many were deleted in all, after `change`.
+        """Return how many passages were written to a namespace, and how many of it were deleted, after `change`.
 
         Counts without reading them; passages that are gone again may be counted.
         """
         written, deleted = self._one(queries.PENDING, namespace=namespace, change=change)
         return written, deleted
 
-    def deleted_since(self, change: int, upto: int) -> list[int]:
-        """Return the numbers of passages deleted in change numbers (change, upto], ascending."""
-        found = self._connections.rows(queries.DELETED, {"change": change, "upto": upto})
+    def deleted_since(self, namespace: str, change: int, upto: int) -> list[int]:
+        """Return the numbers of passages that the changes (change, upto] of a namespace deleted, ascending."""
+        found = self._connections.rows(queries.DELETED, {"namespace": namespace, "change": change, "upto": upto})
         return [number for (number,) in found]
 
     def check(self) -> list[str]:

@@ -69,17 +69,14 @@ class Transaction:
     def known(self) -> Change | None:
         """Return the change under way, None where there is no namespace to change."""
         if self._change is None:
-            space = namespace_number(self.db, self._namespace)
-            if space is not None:
-                self._change = Change.begin(self.db, space)
+            self._change = Change.begin(self.db, self._namespace)
         return self._change
 
     def begin(self) -> Change:
         """Return the change under way, in a namespace that is made if need be."""
-        change = self.known()
-        if change is None:
-            change = self._change = Change.begin(self.db, create_namespace(self.db, self._namespace))
-        return change
+        if self._change is None:
+            self._change = Change.create(self.db, self._namespace)
+        return self._change
 
     def put(self, record: Any, **beside: Any) -> None:
         """Write a record of this namespace in the place of the one with its key; see `rows.put`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
-from commonplace.store.dialect import Database, among, listed
+from commonplace.store.dialect import RANDOM_BYTES, Database, among, listed
 from commonplace.store.rows import (
     Row,
     Values,
@@ -119,11 +118,6 @@ def refuse_unfit_vectors(embedding: Embedding, vectors: Sequence[bytes]) -> None
             )
 
 
-def new_token() -> bytes:
-    """Return eight random bytes that tell a change from any other one with its number."""
-    return os.urandom(8)
-
-
 def snapshot_is_written() -> StoreError:
     """Return the error for a write inside a snapshot of the same thread: nobody could say which state it would see."""
     return StoreError("a thread that reads from a snapshot cannot write", remedy="write after the snapshot's block")
@@ -212,14 +206,6 @@ NEXT: Final = "next_"
 """Begins the names under which `meta` keeps the stamp of the embedder that is to come."""
 
 
-CURRENT_CHANGE: Final = "SELECT max(number) FROM changes"
-
-
-def current_change(db: Database) -> int:
-    """Return the last number of the change sequence."""
-    return int(db.execute(CURRENT_CHANGE).fetchone()[0])
-
-
 def namespace_number(db: Database, namespace: str) -> int | None:
     """Return the number of a namespace, None when there is none of that name."""
     row = db.execute("SELECT number FROM namespaces WHERE name = :name", {"name": namespace}).fetchone()
@@ -235,7 +221,7 @@ def create_namespace(db: Database, namespace: str) -> int:
     number = namespace_number(db, namespace)
     if number is None:
         refuse_unstorable("the namespace", namespace)
-        db.execute("INSERT INTO namespaces (name) VALUES (:name)", {"name": namespace})
+        db.execute("INSERT INTO namespaces (name, change, token) VALUES (:name, 0, x'')", {"name": namespace})
         number = namespace_number(db, namespace)
         assert number is not None
     return number
@@ -303,13 +289,32 @@ class _Tally:
     text_bytes: int = 0
 
 
+_NUMBERS = """
+    SELECT n.number, s.next_owner, s.next_passage, n.change + 1
+    FROM sequences s LEFT JOIN namespaces n ON n.name = :name
+"""
+_TAKE_NUMBERS = "UPDATE sequences SET next_owner = :next_owner, next_passage = :next_passage"
+_MOVE = f"""
+    UPDATE namespaces SET change = change + 1, token = {RANDOM_BYTES} WHERE number IN {among("spaces")}
+    RETURNING number, change
+"""
+_RECORD = f"""
+    INSERT INTO changes (namespace, number, next_passage, token)
+    SELECT number, change, :next_passage, token FROM namespaces WHERE number IN {among("spaces")}
+"""
+
+
 @dataclass(slots=True)
 class Change:
-    """One change under way: it hands out numbers, collects rows, and `finish` writes what was collected."""
+    """One change under way: it hands out numbers, collects rows, and `finish` writes what was collected.
+
+    Attributes:
+        space: the number of the namespace that it writes to.
+        next_owner, next_passage: of the whole store.
+    """
 
     db: Database
     space: int
-    number: int
     next_owner: int
     next_passage: int
     _tallies: defaultdict[tuple[int, str], _Tally] = field(default_factory=lambda: defaultdict(_Tally))
@@ -317,14 +322,37 @@ class Change:
     _vectors: list[Values] = field(default_factory=list)
     _tags: list[Values] = field(default_factory=list)
     _stamps: list[Values] = field(default_factory=list)
-    _deleted: list[int] = field(default_factory=list)
-    _is_due: bool = False
+    _deleted: list[Values] = field(default_factory=list)
+    _numbers: dict[int, int] = field(default_factory=dict)
+    _due: set[int] = field(default_factory=set)
 
     @classmethod
-    def begin(cls, db: Database, space: int) -> Change:
-        """Start the next change of the sequence, in the namespace with number `space`."""
-        sql = "SELECT number + 1, next_owner, next_passage FROM changes ORDER BY number DESC LIMIT 1"
-        return cls(db, space, *db.execute(sql).fetchone())
+    def begin(cls, db: Database, namespace: str) -> Change | None:
+        """Start the next change of a namespace, None where there is none of that name."""
+        space, next_owner, next_passage, number = db.execute(_NUMBERS, {"name": namespace}).fetchone()
+        return None if space is None else cls(db, space, next_owner, next_passage, _numbers={space: number})
+
+    @classmethod
+    def create(cls, db: Database, namespace: str) -> Change:
+        """Start the next change of a namespace, which is made where there is none of that name.
+
+        Raises:
+            UsageError: its name holds what no database keeps.
+        """
+        change = cls.begin(db, namespace)
+        if change is None:
+            create_namespace(db, namespace)
+            change = cls.begin(db, namespace)
+            assert change is not None
+        return change
+
+    @property
+    def number(self) -> int:
+        """The number that it takes in the namespace that it writes to."""
+        if self.space not in self._numbers:
+            sql = "SELECT change + 1 FROM namespaces WHERE number = :space"
+            (self._numbers[self.space],) = self.db.execute(sql, {"space": self.space}).fetchone()
+        return self._numbers[self.space]
 
     def put(self, write: OwnerWrite, at: float = 0.0) -> int:
         """Write one owner in the place of those with its id or path, and return its number; it counts from `at` on."""
@@ -385,7 +413,7 @@ class Change:
 
     @contextmanager
     def inside(self, space: int) -> Iterator[None]:
-        """Go on in another namespace until the block ends; numbers and the record of the change are shared."""
+        """Go on in another namespace until the block ends, of which it is a change too."""
         home, self.space = self.space, space
         try:
             yield
@@ -396,24 +424,26 @@ class Change:
         """Return a number for a passage that leaves its old one, which counts as deleted."""
         number = self.next_passage
         self.next_passage += 1
-        self._deleted.append(old)
+        self._delete([old])
         return number
 
     def mark(self) -> None:
         """Say that a search might answer otherwise after this change."""
-        self._is_due = True
+        self._due.add(self.space)
 
     @property
     def is_due(self) -> bool:
         """True where something happened that must take a number."""
-        return self._is_due
+        return bool(self._due)
 
     def finish(self) -> int:
-        """Write what was collected and the record of the change; return its number."""
+        """Write what was collected, and the record of the change in each namespace; return its number in this one."""
         self.flush()
-        numbers = {"number": self.number, "next_owner": self.next_owner, "next_passage": self.next_passage}
-        add_row(self.db, SCHEMA["changes"], {**numbers, "token": new_token()})
-        return self.number
+        self.db.execute(_TAKE_NUMBERS, {"next_owner": self.next_owner, "next_passage": self.next_passage})
+        spaces = listed(sorted({self.space, *self._due}))
+        moved = dict(self.db.execute(_MOVE, {"spaces": spaces}).fetchall())
+        self.db.execute(_RECORD, {"spaces": spaces, "next_passage": self.next_passage})
+        return int(moved[self.space])
 
     def flush(self) -> None:
         """Write what was collected, so that it can be read."""
@@ -422,8 +452,7 @@ class Change:
         add_rows(db, SCHEMA["passage_vectors"], self._vectors)
         add_rows(db, SCHEMA["owner_tags"], self._tags)
         add_rows(db, SCHEMA["file_stamps"], self._stamps)
-        deleted = [{"change": self.number, "number": number} for number in self._deleted]
-        add_rows(db, SCHEMA["deletions"], deleted)
+        add_rows(db, SCHEMA["deletions"], self._deleted)
         counts = [
             {
                 "namespace": key[0],
@@ -475,7 +504,11 @@ class Change:
         passages = self.db.execute(_LENGTHS, {"owner": number}).fetchall()
         tally.passages -= len(passages)
         tally.text_bytes -= sum(length for _, length in passages)
-        self._deleted += [passage for passage, _ in passages]
+        self._delete([passage for passage, _ in passages])
+
+    def _delete(self, passages: Sequence[int]) -> None:
+        own = {"namespace": self.space, "change": self.number}
+        self._deleted += [{**own, "number": passage} for passage in passages]
 
     def _update_owner(self, number: int, owner: Owner, at: float) -> None:
         values = {"number": number, "change": self.number, "created_at": at, **_OWNERS.row(owner)}

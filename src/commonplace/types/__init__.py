@@ -310,6 +310,13 @@ class IndexEntry:
     vector: bytes
 
 
+class Head(NamedTuple):
+    """The last change of a namespace: its number, 0 before the first, and its random token."""
+
+    change: int = 0
+    token: str = ""
+
+
 class TokenEntry(NamedTuple):
     """What late interaction and dense scoring need of one passage.
 

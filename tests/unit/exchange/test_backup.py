@@ -63,7 +63,7 @@ def readable(directory: Path) -> dict[str, object]:
     try:
         told: dict[str, object] = {name: everything(store, name, IDS, ("s",)) for name in store.namespaces() if name}
         told |= {f"graph of {name}": whole(store.graph(name), (*IDS, "e", "r")) for name in store.namespaces() if name}
-        told |= {"id": store.id, "tokens": [store.token(number) for number in range(store.change() + 1)]}
+        told |= {"id": store.id, "tokens": [store.token("n", number) for number in range(store.change() + 1)]}
         told |= {"notes": store.notes(None, "receipt"), "checked": store.check(), "embedding": store.embedding()}
     finally:
         store.close()

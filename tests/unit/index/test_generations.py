@@ -21,7 +21,7 @@ from commonplace.index.files import MISSING, OpenFiles
 from commonplace.index.generations import Index
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.store.store import Store
-from commonplace.types import Chunk, Embedding, Filter, IndexEntry, NewPassage, Owner, OwnerWrite
+from commonplace.types import Chunk, Embedding, Filter, Head, IndexEntry, NewPassage, Owner, OwnerWrite
 
 EMBEDDING = Embedding("test", "1", 8)
 VECTOR = bytes([1] * 8)
@@ -41,7 +41,7 @@ def created(directory: Path, store_id: str = "store", embedding: Embedding = EMB
     """Return an index that has been built and holds nothing."""
     index = make(directory, store_id, embedding)
     assert index.claim(0)
-    index.update([], [], upto=0, rebuild=True)
+    index.update([], [], heads={"n": Head(0)}, rebuild=True)
     index.release()
     return index
 
@@ -68,10 +68,10 @@ def published(directory: Path) -> list[str]:
 def test_an_update_adds_to_what_is_held_and_takes_away_what_is_deleted(tmp_path: Path) -> None:
     """Both parts move together, and the change number tells how far."""
     index = created(tmp_path)
-    assert index.update([entry(1, "apple"), entry(2, "apple pie")], [], upto=3) == (2, 0)
-    assert index.update([entry(3, "apple")], [1, 99], upto=5) == (1, 1)
+    assert index.update([entry(1, "apple"), entry(2, "apple pie")], [], heads={"n": Head(3)}) == (2, 0)
+    assert index.update([entry(3, "apple")], [1, 99], heads={"n": Head(5)}) == (1, 1)
     generation = index.reader()
-    assert (generation.change, generation.documents, generation.dead, generation.fault) == (5, 2, 1, "")
+    assert (generation.head("n").change, generation.documents, generation.dead, generation.fault) == (5, 2, 1, "")
     assert held(index, "appl") == [2, 3]
     nearest = generation.dense.search(np.full(8, 8**-0.5, np.float32), Scope("default", Filter()), 10)
     assert nearest.numbers.tolist() == [2, 3]
@@ -82,7 +82,7 @@ def test_repeating_an_update_changes_nothing(tmp_path: Path) -> None:
     index = created(tmp_path)
     entries = [entry(1, "apple"), entry(2, "pie")]
     for _ in range(3):
-        index.update(entries, [], upto=1)
+        index.update(entries, [], heads={"n": Head(1)})
     generation = index.reader()
     assert generation.documents == 2
     assert held(index, "appl") == [1]
@@ -94,24 +94,24 @@ def test_repeating_an_update_changes_nothing(tmp_path: Path) -> None:
 def test_an_entry_replaces_the_one_of_the_same_number_even_in_one_update(tmp_path: Path) -> None:
     """A number is one passage, whatever the caller repeats."""
     index = created(tmp_path)
-    index.update([entry(1, "apple"), entry(1, "pear")], [], upto=1)
+    index.update([entry(1, "apple"), entry(1, "pear")], [], heads={"n": Head(1)})
     assert (held(index, "appl"), held(index, "pear"), index.reader().documents) == ([], [1], 1)
-    index.update([entry(1, "plum")], [], upto=2)
+    index.update([entry(1, "plum")], [], heads={"n": Head(2)})
     assert (held(index, "pear"), held(index, "plum"), index.reader().documents) == ([], [1], 1)
 
 
 def test_an_entry_that_is_also_deleted_is_not_added(tmp_path: Path) -> None:
     """Numbers are never used twice, so the deletion is the later of the two."""
     index = created(tmp_path)
-    assert index.update([entry(1, "apple")], [1], upto=1) == (0, 0)
+    assert index.update([entry(1, "apple")], [1], heads={"n": Head(1)}) == (0, 0)
     assert held(index, "appl") == []
 
 
 def test_a_rebuild_begins_with_nothing(tmp_path: Path) -> None:
     """What the store no longer has must be gone, terms and counts included."""
     index = created(tmp_path)
-    index.update([entry(1, "apple")], [], upto=1)
-    index.update([entry(2, "pear")], [], upto=2, rebuild=True)
+    index.update([entry(1, "apple")], [], heads={"n": Head(1)})
+    index.update([entry(2, "pear")], [], heads={"n": Head(2)}, rebuild=True)
     generation = index.reader()
     assert (generation.documents, generation.dead) == (1, 0)
     assert generation.lexical.listed(["appl"]) == {"appl": 0}
@@ -121,7 +121,7 @@ def test_many_small_updates_leave_few_files_and_lose_nothing(tmp_path: Path) -> 
     """Every remembered sentence may be an update of its own."""
     index = created(tmp_path)
     for number in range(1, 25):
-        index.update([entry(number, f"apple{chr(97 + number % 26)}x apple")], [number - 5], upto=number)
+        index.update([entry(number, f"apple{chr(97 + number % 26)}x apple")], [number - 5], heads={"n": Head(number)})
     assert held(index, "appl") == [20, 21, 22, 23, 24]
     assert len(list((tmp_path / "index").glob("g*/dense/*.chunk"))) <= 2 * 5
     assert len(published(tmp_path)) == 2
@@ -130,10 +130,10 @@ def test_many_small_updates_leave_few_files_and_lose_nothing(tmp_path: Path) -> 
 def test_an_update_without_changes_only_moves_the_change_number(tmp_path: Path) -> None:
     """Changes that touch no passage must not cost a generation."""
     index = created(tmp_path)
-    index.update([entry(1, "apple")], [], upto=1)
+    index.update([entry(1, "apple")], [], heads={"n": Head(1)})
     before = published(tmp_path)
-    index.update([], [], upto=9, token="nine")
-    assert (index.reader().change, index.reader().token) == (9, "nine")
+    index.update([], [], heads={"n": Head(9, "nine")})
+    assert index.reader().head("n") == (9, "nine")
     assert published(tmp_path) == before
     assert held(index, "appl") == [1]
 
@@ -141,20 +141,20 @@ def test_an_update_without_changes_only_moves_the_change_number(tmp_path: Path) 
 def test_a_reader_notices_a_generation_that_another_process_published(tmp_path: Path) -> None:
     """A memory must be found by every process."""
     writer, reader = created(tmp_path), make(tmp_path)
-    writer.update([entry(1, "apple")], [], upto=1)
+    writer.update([entry(1, "apple")], [], heads={"n": Head(1)})
     old = reader.reader()
     assert reader.reader() is old
-    writer.update([entry(2, "apple")], [], upto=2)
-    assert reader.reader().change == 2
+    writer.update([entry(2, "apple")], [], heads={"n": Head(2)})
+    assert reader.reader().head("n").change == 2
 
 
 def test_an_open_generation_answers_after_its_files_are_deleted(tmp_path: Path) -> None:
     """A search that has begun must not fail because a writer tidies up."""
     index = created(tmp_path)
-    index.update([entry(number, "apple") for number in range(1, 50)], [], upto=1)
+    index.update([entry(number, "apple") for number in range(1, 50)], [], heads={"n": Head(1)})
     old = index.reader()
     for change in range(2, 6):
-        index.update([entry(change * 100, "pear")], [], upto=change)
+        index.update([entry(change * 100, "pear")], [], heads={"n": Head(change)})
     scope = Scope("default", Filter())
     assert len(old.lexical.search(["appl"], scope, 100).numbers) == 49
     assert len(old.dense.search(np.full(8, 8**-0.5, np.float32), scope, 100).numbers) == 49
@@ -163,7 +163,7 @@ def test_an_open_generation_answers_after_its_files_are_deleted(tmp_path: Path) 
 def test_readers_never_see_a_fault_while_a_writer_publishes(tmp_path: Path) -> None:
     """Between reading a generation's name and its files, two newer ones may replace it."""
     writer = created(tmp_path)
-    writer.update([entry(1, "apple")], [], upto=1)
+    writer.update([entry(1, "apple")], [], heads={"n": Head(1)})
     faults: list[str] = []
     done = threading.Event()
 
@@ -175,7 +175,7 @@ def test_readers_never_see_a_fault_while_a_writer_publishes(tmp_path: Path) -> N
     for thread in threads:
         thread.start()
     for change in range(2, 12):
-        writer.update([entry(change, "apple")], [], upto=change)
+        writer.update([entry(change, "apple")], [], heads={"n": Head(change)})
     done.set()
     for thread in threads:
         thread.join()
@@ -186,7 +186,7 @@ def test_names_of_any_characters_are_kept_apart(tmp_path: Path) -> None:
     """Namespaces come from callers; no two of them may ever meet."""
     index = created(tmp_path)
     names = ["a", "A", "a ", "\ud800", "ä", "x" * 100_000, "x" * 100_001, ""]
-    index.update([entry(n, "apple", name) for n, name in enumerate(names)], [], upto=1)
+    index.update([entry(n, "apple", name) for n, name in enumerate(names)], [], heads={"n": Head(1)})
     assert [held(make(tmp_path), "appl", name) for name in names] == [[n] for n in range(len(names))]
 
 
@@ -194,7 +194,7 @@ def test_a_vector_of_other_dimensions_is_refused(tmp_path: Path) -> None:
     """Vectors of different embedders are never compared."""
     index = created(tmp_path, embedding=Embedding("test", "1", 16))
     with pytest.raises(ValueError, match="passage 1 has 8 dimensions, expected 16"):
-        index.update([entry(1, "apple")], [], upto=1)
+        index.update([entry(1, "apple")], [], heads={"n": Head(1)})
     assert len(published(tmp_path)) == 1
 
 
@@ -203,14 +203,14 @@ def test_a_full_disk_is_told_as_such_and_leaves_the_index_as_it_was(
 ) -> None:
     """The index is derived: failing to write it must not take away what can be read."""
     index = created(tmp_path)
-    index.update([entry(1, "apple")], [], upto=1)
+    index.update([entry(1, "apple")], [], heads={"n": Head(1)})
 
     def fail(path: Path, data: bytes) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(update, "replace_file", fail)
     with pytest.raises(StoreError, match=r"the index cannot be written.*No space left"):
-        index.update([entry(2, "apple")], [], upto=2)
+        index.update([entry(2, "apple")], [], heads={"n": Head(2)})
     assert held(make(tmp_path), "appl") == [1]
     assert published(tmp_path) == ["g00000001", "g00000002"]
 
@@ -223,15 +223,15 @@ def test_files_are_copied_where_links_are_not_possible(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(os, "link", refuse)
     index = created(tmp_path)
-    index.update([entry(1, "apple")], [], upto=1)
-    index.update([entry(2, "apple")], [], upto=2)
+    index.update([entry(1, "apple")], [], heads={"n": Head(1)})
+    index.update([entry(2, "apple")], [], heads={"n": Head(2)})
     assert held(make(tmp_path), "appl") == [1, 2]
     assert index.verify() == []
 
 
 def test_closing_gives_every_file_back(tmp_path: Path) -> None:
     """A process that opens one store after another must not run out of descriptors."""
-    created(tmp_path).update([entry(number, "apple") for number in range(1, 30)], [], upto=1)
+    created(tmp_path).update([entry(number, "apple") for number in range(1, 30)], [], heads={"n": Head(1)})
     before = open_files(tmp_path)
     index = make(tmp_path)
     assert held(index, "appl") == list(range(1, 30))
@@ -256,7 +256,7 @@ def test_a_forked_child_opens_the_index_again_while_a_thread_of_its_parent_is_op
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A web server forks its workers at any moment: the child must not wait for a thread that it does not have."""
-    created(tmp_path).update([entry(1, "apple")], [], upto=1)
+    created(tmp_path).update([entry(1, "apple")], [], heads={"n": Head(1)})
     index = make(tmp_path)
     is_opening, may_open = threading.Event(), threading.Event()
 
@@ -286,7 +286,7 @@ def test_a_forked_child_opens_the_index_again_while_a_thread_of_its_parent_is_op
 def test_a_search_that_has_begun_ends_well_after_closing(tmp_path: Path) -> None:
     """Threads may still be searching when another closes."""
     index = created(tmp_path)
-    index.update([entry(1, "apple")], [], upto=1)
+    index.update([entry(1, "apple")], [], heads={"n": Head(1)})
     generation = index.reader()
     index.close()
     with generation.in_use():
@@ -314,16 +314,17 @@ def test_projection_follows_the_store_step_by_step(tmp_path: Path) -> None:
     assert index.reader().fault == MISSING
     first = bring_up_to_date(store, index)
     assert first is not None
-    assert (first.after, first.rebuilt, index.reader().fault) == (0, False, "")
+    assert (index.reader().heads, first.rebuilt, index.reader().fault) == ({}, False, "")
     put(store, "a", "apple", "pear")
     put(store, "b", "apple")
     second = bring_up_to_date(store, index)
     assert second is not None
-    assert (second.before, second.after, second.added, second.deleted, second.rebuilt) == (0, 2, 3, 0, False)
+    assert index.reader().heads == store.heads()[0] == {"default": store.head("default")}
+    assert (second.added, second.deleted, second.rebuilt) == (3, 0, False)
     put(store, "a", "plum")
     third = bring_up_to_date(store, index)
     assert third is not None
-    assert (third.before, third.after, third.added, third.deleted) == (2, 3, 1, 2)
+    assert (index.reader().head("default").change, third.added, third.deleted) == (3, 1, 2)
     assert (len(held(index, "appl")), len(held(index, "plum"))) == (1, 1)
     fourth = bring_up_to_date(store, index)
     assert fourth is not None
@@ -353,7 +354,7 @@ def test_a_foreign_index_is_rebuilt(tmp_path: Path, store_id: str, embedding: Em
     put(store, "a", "apple")
     bring_up_to_date(store, make(tmp_path, store_id or store.id))
     index = make(tmp_path, store.id, embedding)
-    assert (index.reader().fault, index.reader().change) == (fault, 0)
+    assert (index.reader().fault, index.reader().heads) == (fault, {})
     report = bring_up_to_date(store, index)
     assert report is not None
     assert (report.rebuilt, report.fault) == (True, fault)
@@ -365,7 +366,7 @@ def test_an_index_ahead_of_its_store_is_rebuilt(tmp_path: Path) -> None:
     store = MemoryStore()
     put(store, "a", "apple")
     index = created(tmp_path, store.id)
-    index.update([entry(70, "pear")], [], upto=12)
+    index.update([entry(70, "pear")], [], heads={"n": Head(12)})
     report = bring_up_to_date(store, index)
     assert report is not None
     assert (report.rebuilt, report.fault) == (True, "is ahead of its store")
@@ -380,15 +381,16 @@ def test_an_index_of_another_history_is_rebuilt(tmp_path: Path) -> None:
         put(lost, "b", "pear")
         index = make(tmp_path, lost.id)
         bring_up_to_date(lost, index)
-        assert (index.reader().change, index.reader().token) == (2, lost.token(2))
+        assert index.reader().heads == {"default": lost.head("default")} == {"default": (2, lost.token("default", 2))}
     with closing(Store.open(tmp_path / "store.db", create=False)) as store:
         for number, text in enumerate(["plum", "cherry"], 2):
             put(store, text, text)
             report = bring_up_to_date(store, index)
             assert report is not None
             fault = "belongs to another history of its store" if number == 2 else ""
-            assert (report.after, report.rebuilt, report.fault) == (number, number == 2, fault)
-        assert (len(held(index, "plum")), held(index, "pear"), index.reader().token) == (1, [], store.token(3))
+            assert (index.reader().heads, report.rebuilt) == (store.heads()[0], number == 2)
+            assert report.fault == fault
+        assert (len(held(index, "plum")), held(index, "pear"), index.reader().heads) == (1, [], store.heads()[0])
 
 
 def test_a_projection_goes_up_to_one_change_of_its_store(tmp_path: Path) -> None:
@@ -404,12 +406,13 @@ def test_a_projection_goes_up_to_one_change_of_its_store(tmp_path: Path) -> None
         first = bring_up_to_date(store, index, progress=write)
         assert first is not None
         # Of the deleted ones only those that had been read already are held, until the next projection.
-        assert (first.after, held(index, "pear"), held(index, "appl")) == (1, [], list(range(1, first.added + 1)))
+        assert (index.reader().head("default").change, held(index, "pear")) == (1, [])
+        assert held(index, "appl") == list(range(1, first.added + 1))
         assert 500 <= first.added < 1_500
         assert index.reader().documents == first.added
         second = bring_up_to_date(store, index)
         assert second is not None
-        assert (second.after, second.added, second.deleted) == (2, 1, first.added)
+        assert (index.reader().heads, second.added, second.deleted) == (store.heads()[0], 1, first.added)
         assert (held(index, "appl"), held(index, "pear"), index.reader().documents) == ([], [1_501], 1)
 
 
@@ -459,8 +462,8 @@ def test_progress_tells_done_and_total_of_a_rebuild(tmp_path: Path) -> None:
 def test_only_the_published_generation_is_left_where_nobody_has_an_older_one_open(tmp_path: Path) -> None:
     """What was forgotten stands in the generations before: they must go, not some update later."""
     index = created(tmp_path)
-    index.update([entry(1, "apple")], [], upto=1)
-    index.update([entry(2, "pear")], [], upto=2, rebuild=True)
+    index.update([entry(1, "apple")], [], heads={"n": Head(1)})
+    index.update([entry(2, "pear")], [], heads={"n": Head(2)}, rebuild=True)
     assert len(published(tmp_path)) == 2
     assert index.claim(0)
     assert index.remove_older() == []
@@ -472,20 +475,20 @@ def test_only_the_published_generation_is_left_where_nobody_has_an_older_one_ope
 def test_an_update_leaves_a_generation_that_somebody_has_open(tmp_path: Path) -> None:
     """A file that is only removed while it is open is on the disk all the same, and then nobody can find it."""
     writer, reader = created(tmp_path), make(tmp_path)
-    writer.update([entry(1, "apple")], [], upto=1)
-    assert reader.reader().change == 1
+    writer.update([entry(1, "apple")], [], heads={"n": Head(1)})
+    assert reader.reader().head("n").change == 1
     for number in range(2, 5):
-        writer.update([entry(number, "pear")], [], upto=number, rebuild=True)
+        writer.update([entry(number, "pear")], [], heads={"n": Head(number)}, rebuild=True)
     assert published(tmp_path) == ["g00000002", "g00000004", "g00000005"]
 
 
 def test_whoever_rests_in_an_older_generation_cannot_keep_it(tmp_path: Path) -> None:
     """A server that nobody asks for days must not keep on the disk what was forgotten meanwhile."""
     writer, reader = created(tmp_path), make(tmp_path)
-    writer.update([entry(number, "apple") for number in range(1, 50)], [], upto=1)
+    writer.update([entry(number, "apple") for number in range(1, 50)], [], heads={"n": Head(1)})
     old = reader.reader()
     kept = [os.open(path, os.O_RDONLY) for path in tmp_path.rglob("g00000002/*/*")]
-    writer.update([entry(2, "pear")], [], upto=2, rebuild=True)
+    writer.update([entry(2, "pear")], [], heads={"n": Head(2)}, rebuild=True)
     assert writer.remove_older() == []
     assert published(tmp_path) == ["g00000003"]
     assert len(kept) > 5
@@ -500,10 +503,10 @@ def test_whoever_rests_in_an_older_generation_cannot_keep_it(tmp_path: Path) -> 
 def test_a_generation_that_is_read_stays_and_is_named_until_that_ends(tmp_path: Path) -> None:
     """To empty a file under a search would end its process."""
     writer, reader = created(tmp_path), make(tmp_path)
-    writer.update([entry(1, "apple")], [], upto=1)
+    writer.update([entry(1, "apple")], [], heads={"n": Head(1)})
     with reader.reading() as old, reader.reading() as same:
         assert same is old
-        writer.update([entry(2, "pear")], [], upto=2, rebuild=True)
+        writer.update([entry(2, "pear")], [], heads={"n": Head(2)}, rebuild=True)
         assert writer.remove_older() == ["g00000002"]
         assert len(old.lexical.search(["appl"], Scope("default", Filter()), 10).numbers) == 1
     assert writer.remove_older() == []
@@ -513,8 +516,8 @@ def test_a_generation_that_is_read_stays_and_is_named_until_that_ends(tmp_path: 
 def test_files_that_two_generations_share_are_emptied_with_the_last_of_them(tmp_path: Path) -> None:
     """An update links what stays the same: the generation in use must lose nothing with the one before it."""
     writer = created(tmp_path)
-    writer.update([entry(number, "apple") for number in range(1, 50)], [], upto=1)
-    writer.update([entry(50, "pear")], [], upto=2)
+    writer.update([entry(number, "apple") for number in range(1, 50)], [], heads={"n": Head(1)})
+    writer.update([entry(50, "pear")], [], heads={"n": Head(2)})
     assert writer.remove_older() == []
     assert (writer.verify(), held(writer, "appl"), held(writer, "pear")) == ([], [*range(1, 50)], [50])
 
@@ -524,11 +527,11 @@ def test_what_is_removed_between_choosing_and_reading_is_not_read(
 ) -> None:
     """Whoever comes to forget in that instant must not end a search."""
     writer, reader = created(tmp_path), make(tmp_path)
-    writer.update([entry(1, "apple")], [], upto=1)
+    writer.update([entry(1, "apple")], [], heads={"n": Head(1)})
     old = reader.reader()
-    writer.update([entry(2, "pear")], [], upto=2, rebuild=True)
+    writer.update([entry(2, "pear")], [], heads={"n": Head(2)}, rebuild=True)
     assert writer.remove_older() == []
     current, chosen = reader.reader, [old]
     monkeypatch.setattr(reader, "reader", lambda: chosen.pop() if chosen else current())
     with reader.reading() as generation:
-        assert generation.change == 2
+        assert generation.head("n").change == 2

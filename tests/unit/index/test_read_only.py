@@ -11,7 +11,7 @@ from tests.unit.store.test_read_only import without_rights
 
 from commonplace.index.contract import Scope
 from commonplace.index.generations import Index
-from commonplace.types import Embedding, Filter, IndexEntry
+from commonplace.types import Embedding, Filter, Head, IndexEntry
 
 EMBEDDING = Embedding("test", "1", 2)
 
@@ -23,7 +23,7 @@ def test_an_index_on_a_read_only_place_is_searched() -> None:
         entry = IndexEntry(1, 1, "n", "memory", "", "", (), "", "", "", "", "apple", b"\1\0", b"\x7f\x01")
         writer = Index(directory / "index", store_id="s", embedding=EMBEDDING)
         assert writer.claim(0.0)
-        writer.update([entry], [], upto=1, rebuild=True)
+        writer.update([entry], [], heads={"n": Head(1)}, rebuild=True)
         writer.release()
         writer.close()
         directory.chmod(0o755)
