@@ -109,6 +109,7 @@ def everything(store: Store, name: str, ids: Sequence[str] = (), sessions: Seque
     return {
         "artifacts": store.artifacts(name),
         "owners": store.owners(name, numbers),
+        "with_memories": store.owners_with_memories(name, numbers),
         "passages": store.passages(name, numbers),
         "passages_of": [store.passages_of(name, [number]) for number in range(1, 9)],
         "tokens": store.tokens(name, numbers),

@@ -28,6 +28,7 @@ from commonplace.types import (
     Owner,
     OwnerWrite,
     Passage,
+    StoredMemory,
     TokenEntry,
 )
 
@@ -153,6 +154,12 @@ class MemoryStore(ReferenceMemories):
         with self._open():
             rows = self._state.space(namespace).rows
             return {number: rows[number].owner for number in map(int, owner_numbers) if number in rows}
+
+    def owners_with_memories(
+        self, namespace: str, owner_numbers: Sequence[int]
+    ) -> tuple[dict[int, Owner], dict[int, StoredMemory]]:
+        """Return the owners that exist in this namespace, and those of them that are memories, by number."""
+        return self.owners(namespace, owner_numbers), self.memory_records(namespace, owner_numbers)
 
     def passages(self, namespace: str, numbers: Sequence[int]) -> dict[int, Passage]:
         """Return the passages that exist in this namespace, by number; others are absent."""

@@ -34,9 +34,8 @@ class _Held:
 
     def __init__(self, store: Store, namespace: str, passages: Sequence[int], owners: Sequence[int]) -> None:
         self.passages = store.passages(namespace, passages)
-        self.owners = store.owners(namespace, owners)
-        memories, items = ([n for n, o in self.owners.items() if o.kind == kind] for kind in ("memory", "knowledge"))
-        self.memories = store.memory_records(namespace, memories) if memories else {}
+        self.owners, self.memories = store.owners_with_memories(namespace, owners)
+        items = [number for number, owner in self.owners.items() if owner.kind == "knowledge"]
         self.knowledge = store.knowledge(namespace).of_numbers(items) if items else {}
         has_prose = any(map(_is_prose, self.owners.values()))
         # Passages whose heading does not name one section.

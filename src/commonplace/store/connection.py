@@ -23,14 +23,13 @@ from commonplace.store.database import (
     connect,
     connect_read_only,
     driver_errors,
-    fix_state,
     identity,
     lock_path,
     prepare_reader,
     prepare_writer,
     refuse_other_version,
 )
-from commonplace.store.writes import change_is_under_way, snapshot_is_written
+from commonplace.store.writes import META, change_is_under_way, snapshot_is_written
 
 T = TypeVar("T")
 
@@ -103,11 +102,11 @@ class Connections:
             db = pool.take_reader()
             try:
                 db.execute("BEGIN")
-                fix_state(db)
+                known: dict[object, Any] = {META: db.execute(META).fetchall()}  # only the first read fixes what it sees
             except BaseException:
                 pool.give_back(db)
                 raise
-        self._snapshots[thread], self._known[thread] = db, {}
+        self._snapshots[thread], self._known[thread] = db, known
         try:
             yield
         finally:

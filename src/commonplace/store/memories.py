@@ -54,6 +54,7 @@ _NOTE = form_of(Note)
 _BLOCK = form_of(MirroredBlock)
 _PAGE = form_of(MirroredPage)
 _WIDTH = 3 + len(_RECORD.columns)
+_STAMP = _WIDTH + len(_OWNER.columns)
 _COLUMNS = f"o.number, o.created_at, o.expired_at, {_RECORD.names('m')}, {_OWNER.names('o')}"
 
 LATEST = f"""
@@ -75,6 +76,15 @@ OF_NUMBERS = f"""
         CROSS JOIN memories m ON m.owner = j.value
         CROSS JOIN owners o ON o.number = m.owner
     WHERE m.namespace = {_SPACE}
+"""
+
+OWNERS_WITH_MEMORIES = f"""
+    SELECT o.number, o.created_at, o.expired_at, {_RECORD.names("m")}, {_OWNER.names("o")}, {owners.STAMP_COLUMNS}
+    FROM {each("numbers")} j
+        CROSS JOIN owners o ON o.number = j.value
+        LEFT JOIN file_stamps s ON s.owner = o.number
+        LEFT JOIN memories m ON m.owner = o.number
+    WHERE o.namespace = {_SPACE}
 """
 
 DIGESTS = f"""
@@ -545,6 +555,14 @@ class MemoryStore:
         """Return the versions with these numbers, live or past; others, and owners that are no memory, are absent."""
         found = self._read(OF_NUMBERS, namespace, numbers=listed_numbers(owner_numbers))
         return {row[0]: build_memory(row) for row in found}
+
+    def owners_with_memories(
+        self, namespace: str, owner_numbers: Sequence[int]
+    ) -> tuple[dict[int, Owner], dict[int, StoredMemory]]:
+        """Return the owners that exist in this namespace, and those of them that are memories, by number."""
+        found = self._read(OWNERS_WITH_MEMORIES, namespace, numbers=listed_numbers(owner_numbers))
+        memories = {row[0]: build_memory(row[:_STAMP]) for row in found if row[3] is not None}
+        return {row[0]: owners.build_owner(row[_WIDTH:]) for row in found}, memories
 
     def links(self, namespace: str, ids: Sequence[str] | None = None) -> list[Link]:
         """Return the links that start or end at one of these memories, or all; sorted by source, target, type."""

@@ -49,8 +49,10 @@ LIVE_RECIPE = f"""CASE WHEN {_OLD} != '' AND NOT instr(s.recipe, {_NEW})
             THEN replace(s.recipe, {_OLD}, {_NEW}) ELSE s.recipe END"""
 """The embedder of a knowledge item `k` and the recipe of a file's stamp `s`, which still name the old one till then."""
 
+STAMP_COLUMNS = f"s.sha256, s.size, s.mtime_ns, {LIVE_RECIPE}"
+
 OWNERS = f"""
-    SELECT o.number, {_OWNER.names("o")}, s.sha256, s.size, s.mtime_ns, {LIVE_RECIPE}
+    SELECT o.number, {_OWNER.names("o")}, {STAMP_COLUMNS}
     FROM {each("numbers")} j
         CROSS JOIN owners o ON o.number = j.value
         LEFT JOIN file_stamps s ON s.owner = o.number
@@ -58,7 +60,7 @@ OWNERS = f"""
 """
 
 ARTIFACTS = f"""
-    SELECT o.number, {_OWNER.names("o")}, s.sha256, s.size, s.mtime_ns, {LIVE_RECIPE}
+    SELECT o.number, {_OWNER.names("o")}, {STAMP_COLUMNS}
     FROM owners o INDEXED BY owners_by_filter
         LEFT JOIN file_stamps s ON s.owner = o.number
     WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)

@@ -31,7 +31,9 @@ from commonplace.store.records import hanging_rows, read_rows
 from commonplace.store.rows import Row, Values, check_times
 from commonplace.store.schema import Table
 from commonplace.store.writes import (
+    META,
     Change,
+    embedding_of,
     namespace_number,
     read_embedding,
     refuse_other_maker,
@@ -184,7 +186,7 @@ class Store(MemoryStore, ReembeddingStore):
 
     def embedding(self) -> Embedding | None:
         """Return the stamp of the vectors in this store, None before the first was set."""
-        return self._connections.known("embedding", self._embedding)
+        return embedding_of(dict(self._connections.known(META, lambda: self._connections.rows(META))))
 
     def set_embedding(self, embedding: Embedding) -> None:
         """Record which embedder makes this store's vectors.
@@ -386,7 +388,3 @@ class Store(MemoryStore, ReembeddingStore):
     def _one(self, sql: str, **values: Any) -> Row:
         found: Row = self._connections.rows(sql, values)[0]
         return found
-
-    def _embedding(self) -> Embedding | None:
-        with self._connections.reading(once=True) as db:
-            return read_embedding(db)

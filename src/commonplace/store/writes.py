@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -202,6 +202,7 @@ def check_write(write: OwnerWrite, embedding: Embedding | None) -> OwnerWrite:
 
 
 STAMP_KEYS: Final = ("embedder", "embedder_version", "dimensions", "embedders_of_kinds")
+META: Final = "SELECT key, value FROM meta"
 NEXT: Final = "next_"
 """Begins the names under which `meta` keeps the stamp of the embedder that is to come."""
 
@@ -229,7 +230,11 @@ def create_namespace(db: Database, namespace: str) -> int:
 
 def read_embedding(db: Database, which: str = "") -> Embedding | None:
     """Return the stamp of the stored vectors, or with `NEXT` of those that are to take their place."""
-    values = dict(db.execute("SELECT key, value FROM meta"))
+    return embedding_of(dict(db.execute(META)), which)
+
+
+def embedding_of(values: Mapping[str, str], which: str = "") -> Embedding | None:
+    """Return the stamp that rows of `meta` tell; see `read_embedding`."""
     if f"{which}embedder" not in values:
         return None
     name, version, dimensions = (values[f"{which}{key}"] for key in STAMP_KEYS[:3])
