@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-LIMITS = {"search": 14, "recall": 13, "remember": 66, "get": 1, "forget": 210, "add_episode": 70}
+LIMITS = {"search": 14, "recall": 13, "remember": 66, "get": 1, "forget": 212, "add_episode": 72}
 """What was counted last, rounded up; they may fall."""
 
 
