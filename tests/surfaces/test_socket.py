@@ -298,8 +298,7 @@ def test_an_answer_that_is_damaged_or_cut_is_none(greeting: bytes, answer: bytes
 
     def reply(connection: socket.socket) -> None:
         connection.sendall(greeting)
-        if greeting == GREETING:
-            _whole(connection)
+        _whole(connection)
         connection.sendall(answer)
 
     with pretending(project, reply):
