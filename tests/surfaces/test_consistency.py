@@ -325,6 +325,6 @@ def test_what_another_namespace_writes_moves_nothing_of_mine(directory: Path, mo
             theirs.forget("theirs")
             assert (store.head("mine"), store.head("b")) == (head, Head())
         assert store.head("b").change == 4
+        assert (state(), len(ranked)) == (before, count)
         theirs.forget_namespace("b", confirm="b")
-        assert state() == before
-        assert len(ranked) == count
+        assert (state(), len(ranked)) == (before, count)
