@@ -9,6 +9,7 @@ line. Queries are told by hash unless the settings ask for their text; settings,
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import logging
 import os
@@ -17,6 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from commonplace.dates.time import iso
 
 LEVELS: Mapping[str, int] = {
     "debug": logging.DEBUG,
@@ -233,8 +236,6 @@ def _refuse_link(directory: Path) -> None:
 @contextmanager
 def _guarded(directory: Path) -> Iterator[None]:
     """Keep every other process from renaming logs in a directory."""
-    import fcntl
-
     guard = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(guard, fcntl.LOCK_EX)
@@ -251,6 +252,4 @@ def query_hash(query: str) -> str:
 
 
 def _timestamp(seconds: float) -> str:
-    from commonplace.dates.time import iso
-
     return iso(seconds)

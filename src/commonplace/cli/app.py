@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import wraps
@@ -362,8 +364,6 @@ def report(error: BaseException, invocation: Invocation, code: int | None = None
     else:
         _report_unexpected(error, invocation)
     if invocation.is_verbose and not isinstance(error, click.ClickException | click.Abort | KeyboardInterrupt):
-        import traceback
-
         say("".join(traceback.format_exception(error)).rstrip(), err=True)
 
 
@@ -371,8 +371,6 @@ def _report_unexpected(error: BaseException, invocation: Invocation) -> None:
     """Report a defect of ours: the person gets one sentence, the log gets the rest."""
     where = "run it again with --verbose to see where"
     if invocation.log_handlers:
-        import logging
-
         logging.getLogger("commonplace.cli").error("unexpected error", exc_info=error)
         where = "the store's log has the traceback, or run it again with --verbose"
     text = f"{type(error).__name__}: {error}".rstrip(": ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
@@ -89,8 +90,6 @@ def _write(response: Response, invocation: Invocation) -> None:
     from commonplace.formats.csp import format_response
 
     if invocation.as_json:
-        from dataclasses import asdict
-
         print_json(asdict(response), indent=None)
     else:
         sys.stdout.write(format_response(response))

@@ -30,6 +30,7 @@ from commonplace.cli.output import (
     some,
     tally,
 )
+from commonplace.errors import NotFoundError
 from commonplace.formats.escaping import harmless_line
 
 if TYPE_CHECKING:
@@ -157,8 +158,6 @@ def _preview(invocation: Invocation, act: Act, *, whole: bool = False) -> None:
 
 def _text_of(engine: Engine, id_: str) -> str:
     """Return what a memory or a part of the graph says; "" for artifacts and documents."""
-    from commonplace.errors import NotFoundError
-
     reads: tuple[Callable[[], str], ...] = (
         lambda: engine.get(id_, touch=False).content,
         lambda: engine.graph.episode(id_).content,

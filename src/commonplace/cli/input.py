@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from commonplace.errors import NotFoundError, UsageError
+
 if TYPE_CHECKING:
     from commonplace.cli.invocation import Invocation
 
@@ -39,8 +41,6 @@ def read_text(words: tuple[str, ...], file: Path | None, max_bytes: int) -> str 
         UsageError: it is not UTF-8, not a regular file, or too large.
         click.UsageError: there are words and a file.
     """
-    from commonplace.errors import UsageError
-
     if words and file is not None:
         raise click.UsageError("there is a text and a --file; give one of them")
     if words and words != (PIPE,):
@@ -64,7 +64,6 @@ def read_bytes(file: Path | str, limit: int) -> tuple[str, bytes | None]:
         NotFoundError: there is no such file.
         UsageError: it cannot be read.
     """
-    from commonplace.errors import NotFoundError, UsageError
     from commonplace.files import read_file
 
     is_piped = str(file) == PIPE

@@ -16,12 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from commonplace.cli.output import notify, say
-from commonplace.errors import CommonplaceError
+from commonplace.cli.output import Caller, notify, say
+from commonplace.errors import CommonplaceError, StoreMissingError, UsageError
 from commonplace.formats.escaping import harmless_line
 
 if TYPE_CHECKING:
-    from commonplace.cli.output import Caller
     from commonplace.engine import Engine
     from commonplace.settings import Overrides, Settings
     from commonplace.types import Progress
@@ -150,7 +149,6 @@ class Invocation:
         """
         from commonplace import logs
         from commonplace.engine.open import open_engine
-        from commonplace.errors import StoreMissingError
         from commonplace.settings.paths import LOGS
 
         settings = settings or self.settings()
@@ -193,8 +191,6 @@ class Invocation:
         if self.store is None or self.makes_store or self.has_store(settings):
             return
         from shlex import quote
-
-        from commonplace.errors import UsageError
 
         raise UsageError(
             f"--store names {settings.store.path}, where there is no store",

@@ -13,6 +13,7 @@ from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, Group, command
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Line, Row, Rows, counted, emit, joined, notify, progress_bars, say
+from commonplace.errors import StoreError
 
 if TYPE_CHECKING:
     from commonplace.knowledge.config import MemoryConfig
@@ -104,7 +105,6 @@ def status(invocation: Invocation, /, config: Path | None) -> None:
 
 def _refuse_missing(config: MemoryConfig) -> None:
     """Refuse a configuration whose store is missing: a question makes none."""
-    from commonplace.errors import StoreError
     from commonplace.settings.paths import DATABASE, sqlite_directory
 
     if not (config.sqlite_enabled and config.sqlite_path):

@@ -16,13 +16,11 @@ from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Beginning, Line, Row, Rows, counted, emit, joined, local_time, memory_texts
 from commonplace.dates.time import iso
 from commonplace.errors import UsageError
-from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, URGENCIES
+from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, URGENCIES, IssueEvent
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
     from commonplace.ledger.rules import ImportedIssues
-    from commonplace.types.ledger import IssueEvent
-
 _MAX_MEMORIES: Final = 3
 """The texts of so many memories stand below an issue of a list."""
 _IMPORTED: Final = (

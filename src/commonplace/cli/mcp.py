@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+from itertools import count
 from pathlib import Path
 
 import click
@@ -130,8 +132,6 @@ def _refuse_read_only(place: Path, by_hand: str) -> None:
 def _kept(place: Path, remedy: str) -> Path:
     """Copy a file beside itself, under a name that nothing has; return where that is."""
     import shutil
-    import time
-    from itertools import count
 
     now = time.strftime("%Y%m%d-%H%M%S")
     names = (f"{place.name}.{now}{'' if number == 1 else f'-{number}'}.bak" for number in count(1))

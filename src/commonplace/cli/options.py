@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from commonplace.errors import UsageError
 from commonplace.types import ARTIFACT_TYPES, KINDS, METHODS, ORIGINS, PHASES, TIERS
 
 if TYPE_CHECKING:
@@ -86,8 +87,6 @@ def _time(_: click.Context, __: click.Parameter, value: str | None) -> str | Non
 
 def _beginning(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """Return a time like `_time`; what is longer, also in words, begins in this machine's zone, as any day."""
-    from commonplace.errors import UsageError
-
     if value is None or not value.strip():
         return value
     if _PARTIAL_DATE.fullmatch(value.strip()):

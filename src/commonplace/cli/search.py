@@ -36,15 +36,13 @@ from commonplace.cli.output import (
 )
 from commonplace.errors import CommonplaceError, NotFoundError, UsageError
 from commonplace.formats.escaping import harmless, harmless_line
-from commonplace.types import RERANK_MODES
+from commonplace.types import RERANK_MODES, Hit, Stage
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from commonplace.engine import Engine
     from commonplace.search.result import Receipt, SearchResult
-    from commonplace.types import Hit, Stage
-
 _MAX_REFERENCES: Final = 5
 _TITLES: Final = {"two-stage": "Two-stage", "bm25": "BM25", "semantic": "Semantic"}
 _RECALL: Final = {"lexical": "BM25", "dense": "dense"}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,10 +39,6 @@ def serve(
 
     Example: commonplace serve --port 8765
     """
-    from contextlib import ExitStack
-    from functools import cache
-    from threading import Lock
-
     from commonplace.cli.socket_server import Listener
     from commonplace.server.run import Address, run
 

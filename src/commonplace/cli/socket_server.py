@@ -23,13 +23,12 @@ from commonplace.cli.invocation import Invocation, Notices
 from commonplace.cli.main import ASKING
 from commonplace.cli.output import CALLER, Caller
 from commonplace.cli.socket_client import GREETING, MAX_REQUEST_BYTES, SAME, is_ours, socket_path
+from commonplace.settings import Settings
 from commonplace.settings.paths import DATABASE
+from commonplace.types import Progress
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
-    from commonplace.settings import Settings
-    from commonplace.types import Progress
-
 _log = logging.getLogger(__name__)
 _REQUEST_S: Final = 5.0
 """So long is a request waited for, and its answer taken."""

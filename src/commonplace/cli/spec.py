@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+import commonplace
 from commonplace.cli.app import FAILURE, SUCCESS, WRONG_USE, Group, command
 from commonplace.cli.input import read_bytes
 from commonplace.cli.invocation import Invocation
@@ -70,7 +71,6 @@ def run(invocation: Invocation, /, file: str, task: str | None, given: str, quie
 
     Example: commonplace spec run --spec memory-retriever.oas.yaml --task retrieve --input input.json
     """
-    import commonplace
     from commonplace.specs import REQUEST_CODES
 
     done = commonplace.run_spec(file, task, _input(given), settings=invocation.settings())

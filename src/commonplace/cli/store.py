@@ -30,6 +30,7 @@ from commonplace.cli.output import (
     some,
     tally,
 )
+from commonplace.errors import CommonplaceError, NotFoundError
 from commonplace.formats.escaping import harmless_line
 from commonplace.types import KINDS
 
@@ -118,7 +119,6 @@ def _created(done: Mapping[str, Any]) -> Rows:
 def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool) -> int:
     """Move the memories of the user's own store here if that is agreed; return how many were moved."""
     from commonplace.engine.open import hidden_memories, move_hidden_memories
-    from commonplace.errors import CommonplaceError
     from commonplace.settings.paths import user_store
 
     try:
@@ -348,7 +348,6 @@ def import_(invocation: Invocation, /, path: Path, format_: str, **values: Any) 
     Example: commonplace import memories.jsonl --dry-run
     """
     from commonplace.engine.exchange_api import refuse_unfit_import
-    from commonplace.errors import NotFoundError
 
     try:
         path.expanduser().stat()

@@ -2,7 +2,12 @@
 records each change.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
+
+from commonplace.consolidation.results import ClusterResult, DecayResult, MergeResult, PromotionResult, RelationResult
+from commonplace.consolidation.runtime import ConfidenceConfig
+from commonplace.errors import NoRelation
 
 __all__ = [
     "ClusterDetector",
@@ -54,21 +59,10 @@ if TYPE_CHECKING:
     from commonplace.consolidation.merge import SemanticMerge
     from commonplace.consolidation.promote import LTMPromoter
     from commonplace.consolidation.relations import RelationshipDiscovery
-    from commonplace.consolidation.results import (
-        ClusterResult,
-        DecayResult,
-        MergeResult,
-        PromotionResult,
-        RelationResult,
-    )
-    from commonplace.consolidation.runtime import ConfidenceConfig
-    from commonplace.errors import NoRelation
 else:
 
     def __getattr__(name: str) -> object:
         """Load what is asked for: pydantic comes with it, which nothing else needs."""
-        from importlib import import_module
-
         for place, names in _PLACES.items():
             if name in names.split():
                 return getattr(import_module(place), name)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from commonplace.consolidation.base import Plan, PlannedAgent
 from commonplace.consolidation.executor import ChangeRecorder
+from commonplace.consolidation.groups import vectors_of
+from commonplace.consolidation.pairs import min_cosine
 from commonplace.consolidation.results import DecayResult
 from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.errors import NotFoundError
@@ -166,9 +168,6 @@ _ISSUES_OF: Final[dict[str, Agent]] = {
 
 def _with_like(runtime: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> dict[str, bool]:
     """Tell of each memory, by id, whether another active one is like it."""
-    from commonplace.consolidation.groups import vectors_of
-    from commonplace.consolidation.pairs import min_cosine
-
     active = list(runtime.memories())
     vectors = vectors_of(runtime, active)
     rows = {each.owner.id: row for row, each in enumerate(active)}

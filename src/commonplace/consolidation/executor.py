@@ -10,8 +10,10 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
+from commonplace.consolidation.results import Result
+from commonplace.consolidation.runtime import ConsolidationRuntime, Issues
 from commonplace.dates.time import parse
 from commonplace.errors import NoRelation, NotFoundError, StoreBusyError, UsageError
 from commonplace.ledger import rate_limit as window
@@ -19,13 +21,9 @@ from commonplace.ledger import rules
 from commonplace.ledger.ledger import Ledger, actor_of
 from commonplace.ledger.rate_limit import RateLimiter
 from commonplace.ledger.rules import ERASE, Doer, Draft
+from commonplace.store.memories import MemoryChange
 from commonplace.types import Link, MemoryRecord, MemoryWrite, StoredMemory
 from commonplace.types.ledger import Agent, IssueEvent, IssueSelection, Reversal, Urgency
-
-if TYPE_CHECKING:
-    from commonplace.consolidation.results import Result
-    from commonplace.consolidation.runtime import ConsolidationRuntime, Issues
-    from commonplace.store.memories import MemoryChange
 
 REVIVE: Final = "revive"
 REVISE: Final = "revise"

@@ -13,25 +13,23 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, compress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.consolidation import pairs as clustering
 from commonplace.consolidation.pairs import hubs
+from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.errors import NoRelation
 from commonplace.extract import extract
 from commonplace.graph.names import MAX_NAME_CHARACTERS, normal
 from commonplace.ranking.arrays import restore
+from commonplace.store.store import Store
 from commonplace.text.sentences import say_the_same
 from commonplace.text.tokens import analyse
 from commonplace.types import StoredMemory
 from commonplace.types.graph import GraphFilter
-
-if TYPE_CHECKING:
-    from commonplace.consolidation.runtime import ConsolidationRuntime
-    from commonplace.store.store import Store
 
 _IDS_AT_ONCE: Final = 500
 

@@ -6,25 +6,23 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from commonplace.consolidation.base import PlannedAgent
 from commonplace.consolidation.executor import PAGE, ChangeRecorder, Plan
 from commonplace.consolidation.groups import names_in
 from commonplace.consolidation.results import PromotionResult
+from commonplace.consolidation.vault import Page, Vault
 from commonplace.dates.time import moment_of
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.formats.vault import Note, tags_of, title_of
 from commonplace.memory.view import MIN_TRUST_TO_PROMOTE
 from commonplace.redaction import redact
 from commonplace.retention import DAY_S
+from commonplace.store.ledger import LedgerChange
+from commonplace.store.memories import MemoryChange
 from commonplace.types import MemoryRecord, StoredMemory
 from commonplace.types.ledger import Agent
-
-if TYPE_CHECKING:
-    from commonplace.consolidation.vault import Page, Vault
-    from commonplace.store.ledger import LedgerChange
-    from commonplace.store.memories import MemoryChange
 
 SCORE: Final = 0.65
 """Retention, before it is clamped to 1, that is worth keeping for good …"""

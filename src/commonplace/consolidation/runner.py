@@ -10,7 +10,12 @@ from typing import Any, Final, Literal
 from uuid import uuid4
 
 from commonplace.consolidation.base import Failure, PlannedAgent, failure_of
+from commonplace.consolidation.cluster import ClusterDetector
+from commonplace.consolidation.decay import DecayAnalyzer
 from commonplace.consolidation.executor import with_issue
+from commonplace.consolidation.merge import SemanticMerge
+from commonplace.consolidation.promote import LTMPromoter
+from commonplace.consolidation.relations import RelationshipDiscovery
 from commonplace.consolidation.results import Result
 from commonplace.consolidation.runtime import Book, ConfidenceConfig, ConsolidationRuntime
 from commonplace.dates.time import iso, moment_of
@@ -185,12 +190,6 @@ def agents_of(given: Sequence[str] | None) -> tuple[Agent, ...]:
 
 def agent_of(name: Agent, book: Book, options: RunOptions) -> PlannedAgent[Any]:
     """Return an agent, ready to run."""
-    from commonplace.consolidation.cluster import ClusterDetector
-    from commonplace.consolidation.decay import DecayAnalyzer
-    from commonplace.consolidation.merge import SemanticMerge
-    from commonplace.consolidation.promote import LTMPromoter
-    from commonplace.consolidation.relations import RelationshipDiscovery
-
     kinds: Mapping[Agent, type[PlannedAgent[Any]]] = {
         "decay": DecayAnalyzer,
         "cluster": ClusterDetector,

@@ -8,8 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
+from numpy.typing import NDArray
+
+import commonplace
+from commonplace.consolidation.vault import DryVault, Vault
 from commonplace.errors import UsageError
+from commonplace.ledger.ledger import Ledger
 from commonplace.ledger.rate_limit import RateLimiter
+from commonplace.memory.view import RetentionPolicy
+from commonplace.store.store import Store
 from commonplace.types import (
     Embedding,
     MemoryRecord,
@@ -24,13 +31,7 @@ from commonplace.types import (
 from commonplace.types.ledger import Issue
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from commonplace.consolidation.text_merge import Likeness
-    from commonplace.consolidation.vault import Vault
-    from commonplace.memory.view import RetentionPolicy
-    from commonplace.store.store import Store
-
 _READ_AT_ONCE: Final = 10_000
 
 
@@ -93,9 +94,6 @@ class ConsolidationRuntime:
 
         What agents do on it is what they would do here: a prediction that followed rules of its own would err.
         """
-        from commonplace.consolidation.vault import DryVault
-        from commonplace.ledger.ledger import Ledger
-
         with self.store.scratch_copy() as store:
             if self.external is not None:
                 with store.change_memories(self.namespace) as change:
@@ -155,8 +153,6 @@ class Book(Protocol):
 def runtime_of(book: Book | None) -> ConsolidationRuntime:
     """Return what agents of an engine, or of the default store, work with."""
     if book is None:
-        import commonplace
-
         return commonplace.open().consolidation_runtime()
     return book.consolidation_runtime()
 

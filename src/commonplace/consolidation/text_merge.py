@@ -21,6 +21,8 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import UUID, uuid5
 
+from numpy.typing import NDArray
+
 from commonplace.consolidation import pairs as clustering
 from commonplace.dates import mentions, without
 from commonplace.dates.time import moment_of
@@ -31,10 +33,6 @@ from commonplace.text.sentences import Unit, units_of
 from commonplace.text.similarity import fold, unified
 from commonplace.text.tokens import analyse
 from commonplace.types import TIERS, MemoryRecord, Owner, StoredMemory
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 Conflict = Literal["negation", "number", "time", "name", "word", "order"]
 

@@ -19,7 +19,7 @@ from math import inf
 from typing import get_args
 
 from commonplace.dates.calendar import Period, Prefer, Scene, epoch
-from commonplace.dates.vocabulary import Words
+from commonplace.dates.vocabulary import STARTS, TELLING, Words
 from commonplace.errors import UsageError
 
 __all__ = ["Mention", "Prefer", "mentions", "moment_ago", "without"]
@@ -99,15 +99,12 @@ def without(text: str, found: Sequence[Mention]) -> str:
 
 def _may_hold_date(text: str) -> bool:
     """Tell whether a text has any of the words or digits that every date has one of; most are done with after this."""
-    from commonplace.dates.vocabulary import TELLING
-
     lower = text.lower()
     return DIGITS.search(lower) is not None or not TELLING.isdisjoint(map(re.Match.group, WORD.finditer(lower)))
 
 
 def _found(text: str, scene: Scene) -> Iterator[Mention]:
     from commonplace.dates.grammar import read
-    from commonplace.dates.vocabulary import STARTS
 
     words, at = Words(text), 0
     while words.has(at):

@@ -116,8 +116,6 @@ class ConsolidationApi(Service):
 
     def _likeness(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return how similar texts are to each other; where the embedder fails, each is like itself alone."""
-        import numpy as np
-
         from commonplace.models.calibration import scale_of
 
         embedder = for_kind(self._runtime.destination().embedder, "memory")

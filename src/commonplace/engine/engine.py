@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TextIO, overload
 
-from commonplace.dates.time import moment_in_words
+from commonplace.dates.time import Moment, moment_in_words
 from commonplace.engine.consolidation_api import ConsolidationApi
 from commonplace.engine.erasure_api import ErasureApi
 from commonplace.engine.exchange_api import ExchangeApi
 from commonplace.engine.graph_api import Graph
 from commonplace.engine.index_api import IndexApi
 from commonplace.engine.knowledge_api import KnowledgeApi
-from commonplace.engine.maintenance import artifact_index
+from commonplace.engine.maintenance import DoctorReport, IndexStatus, Problem, artifact_index
 from commonplace.engine.memory_api import LINES, MAX_LINES, MemoryApi, PassageReader
 from commonplace.engine.search_api import (
     MAX_TOKENS,
@@ -30,6 +31,8 @@ from commonplace.engine.search_api import (
 from commonplace.engine.upgrade import EmbedderApi
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.escaping import visible
+from commonplace.journal.pages import PagePlace
+from commonplace.journal.report import SyncReport
 from commonplace.memory.service import MAX_DEPTH, MAX_NEIGHBOURS
 from commonplace.memory.usage import used_hits
 from commonplace.memory.validate import (
@@ -46,11 +49,26 @@ from commonplace.memory.validate import (
     texts,
 )
 from commonplace.memory.view import Memory
+from commonplace.models.contract import Embedder
 from commonplace.retention import DAY_S
 from commonplace.search.request import MAX_QUERY_CHARACTERS, chosen
-from commonplace.search.result import SearchResult
+from commonplace.search.result import Receipt, SearchResult
 from commonplace.search.strategy import Wishes, wishes_of
-from commonplace.types import STATUSES, TIERS, Filter, Hit, Selection
+from commonplace.settings import Settings
+from commonplace.types import (
+    STATUSES,
+    TIERS,
+    Document,
+    EmbeddedKind,
+    Filter,
+    Hit,
+    IndexReport,
+    Kind,
+    Link,
+    Method,
+    RerankMode,
+    Selection,
+)
 from commonplace.types.ledger import AGENTS
 
 Memories = list[Memory]
@@ -65,14 +83,9 @@ MAX_RATE_LIMIT = 1_000_000
 MAX_DAYS = 36_500.0
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
     from commonplace.consolidation.runner import ConsolidationRun, ConsolidationStatus, RunReport
     from commonplace.consolidation.runtime import ConfidenceConfig, ConsolidationRuntime
     from commonplace.consolidation.undo import Undone
-    from commonplace.dates.time import Moment
-    from commonplace.engine.maintenance import DoctorReport, IndexStatus
     from commonplace.engine.memory_api import Excerpt, MemoryCounts, Neighbourhood
     from commonplace.engine.runtime import Runtime
     from commonplace.engine.search_api import Used
@@ -84,21 +97,15 @@ if TYPE_CHECKING:
     from commonplace.exchange.import_ import ImportReport
     from commonplace.health.report import Health
     from commonplace.ingest.watch import Watch
-    from commonplace.journal.pages import PagePlace
-    from commonplace.journal.report import SyncReport
     from commonplace.knowledge.config import Embedder as AnyEmbedder
     from commonplace.knowledge.config import MemoryConfig, Reranker
     from commonplace.knowledge.service import KnowledgeService
     from commonplace.ledger.ledger import Ledger
     from commonplace.memory.answers import Answers
     from commonplace.memory.decay import DecayReport
-    from commonplace.models.contract import Embedder
     from commonplace.search.context import Context
-    from commonplace.search.result import Receipt
     from commonplace.search.retrieval_log import RetrievalSummary
-    from commonplace.settings import Settings
     from commonplace.specialist import Specialist
-    from commonplace.types import Document, EmbeddedKind, IndexReport, Kind, Link, Method, RerankMode
 
 
 class Engine:
@@ -1255,7 +1262,6 @@ class Engine:
                 `mend` they are replaced by placeholders, and no file of the store holds them any more. A run that was
                 ended before it was through is done again, also where this is not asked for.
         """
-        from commonplace.engine.maintenance import Problem
         from commonplace.engine.open import open_engine
         from commonplace.erasure.secrets import PART, Secrets, was_cut_short
 

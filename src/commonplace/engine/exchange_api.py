@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from commonplace.engine.graph_input import kinds_of_settings
 from commonplace.engine.runtime import Service
 from commonplace.memory.validate import path_value
 from commonplace.settings import Settings
@@ -56,7 +57,6 @@ class ExchangeApi(Service):
 
 def source_of_import(path: str | Path, format_: str, settings: Settings, now: float) -> Source:
     """Return what stands at a path as something to import; see `exchange.sources.source_of`."""
-    from commonplace.engine.graph_input import kinds_of_settings
     from commonplace.exchange.read import source_of
 
     kinds = kinds_of_settings(settings)

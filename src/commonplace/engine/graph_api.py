@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+import numpy as np
+
 from commonplace.dates.time import Moment, moment_in_words
 from commonplace.engine.graph_input import checked_episode, checked_fact
 from commonplace.engine.runtime import Runtime
@@ -699,8 +701,6 @@ def _judged_alone(found: SearchResult, embedder: str) -> dict[str, float]:
 
     What a graph holds is short and often alike: no text of it may be less likely for that another is as near.
     """
-    import numpy as np
-
     coverage, words, dense = (
         np.array([hit.signals[name] for hit in found.hits], np.float32) for name in (COVERAGE, WORDS, DENSE)
     )

@@ -8,25 +8,29 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from commonplace.engine.graph_api import Graph
 from commonplace.engine.runtime import Runtime
 from commonplace.errors import UsageError
+from commonplace.graph.graphiti.backend import Backend, Left, Rest, cannot_leave, session_of, to_leave
+from commonplace.graph.graphiti.backend import leave as take_away
+from commonplace.graph.graphiti.client import GraphitiTools, group_of
+from commonplace.graph.graphiti.delivery import Courier, Delivery, From, waiting_for
+from commonplace.graph.graphiti.outbox import Outbox
+from commonplace.graph.graphiti.query import GraphitiReader
+from commonplace.graph.query import GraphReader
+from commonplace.graph.service import GraphService
+from commonplace.graph.views import Addition, Deletion
 from commonplace.locks import FileLock
+from commonplace.models.static_reranking import StaticReranker
 from commonplace.search.request import Request
 from commonplace.search.result import SearchResult
 from commonplace.settings.schema import GraphSettings
 from commonplace.store.store import Store
-
-if TYPE_CHECKING:
-    from commonplace.graph.graphiti.backend import Backend, Left
-    from commonplace.graph.graphiti.delivery import Delivery
-    from commonplace.graph.query import GraphReader
-    from commonplace.graph.service import GraphService
-    from commonplace.graph.views import Addition, Deletion
 
 LOCK: Final = "graphiti.lock"
 _ITS_OWN: Final = "Graphiti takes it in by itself: what it finds there is not counted here"
@@ -67,15 +71,11 @@ class GraphitiGraph(Graph):
 
     @cached_property
     def _reader(self) -> GraphReader:
-        from commonplace.graph.graphiti.query import GraphitiReader
-
         ground = self._runtime.graph_runtime(False)
         return GraphitiReader(ground, self._search_graph, self._words_of, self._backend, self._score)
 
     @property
     def _service(self) -> GraphService:
-        from commonplace.graph.service import GraphService
-
         return GraphService(self._runtime.graph_runtime(True), self._backend.outbox)
 
     def _told(self, added: Addition) -> Addition:
@@ -84,8 +84,6 @@ class GraphitiGraph(Graph):
         return replace(added, degraded=True, notices=(*added.notices, *own, *_notices(delivery)))
 
     def _score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        from commonplace.models.static_reranking import StaticReranker
-
         return StaticReranker(self._runtime.tokens).scores(query, texts).tolist()  # type: ignore[no-any-return]
 
     def _before(self) -> None:
@@ -99,11 +97,6 @@ class GraphitiGraph(Graph):
         Raises:
             UsageError: they name no server.
         """
-        from commonplace.graph.graphiti.backend import Backend, Rest, session_of
-        from commonplace.graph.graphiti.client import GraphitiTools, group_of
-        from commonplace.graph.graphiti.delivery import Courier, From
-        from commonplace.graph.graphiti.outbox import Outbox
-
         store, namespace, now = self._store, self._runtime.namespace, self._runtime.now
         settings = self._runtime.settings.graph
         tools = GraphitiTools(session_of(settings, os.environ, time.monotonic))
@@ -120,13 +113,6 @@ class GraphitiGraph(Graph):
 
 def leave(store: Store, namespace: str, settings: GraphSettings, episodes: int, *, is_rehearsal: bool) -> Left:
     """Take a namespace of the store, with so many episodes, away from Graphiti, or only say that it would be."""
-    from contextlib import closing
-
-    from commonplace.graph.graphiti.backend import cannot_leave, session_of, to_leave
-    from commonplace.graph.graphiti.backend import leave as take_away
-    from commonplace.graph.graphiti.client import GraphitiTools, group_of
-    from commonplace.graph.graphiti.outbox import Outbox
-
     outbox = Outbox(store, namespace, time.time)
     groups = {group_of(namespace, label, settings.group): label for label in ("", *outbox.labels())}
     if is_rehearsal:
@@ -143,6 +129,4 @@ def leave(store: Store, namespace: str, settings: GraphSettings, episodes: int, 
 def _notices(delivery: Delivery) -> tuple[str, ...]:
     if not delivery.waiting:
         return delivery.notices
-    from commonplace.graph.graphiti.delivery import waiting_for
-
     return (*delivery.notices, f"{waiting_for(delivery.waiting)}; `commonplace graph sync` tells all of it")

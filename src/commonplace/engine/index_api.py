@@ -14,6 +14,7 @@ from commonplace.locks import FileLock
 from commonplace.memory.validate import series
 from commonplace.settings import Settings
 from commonplace.settings.paths import index_watch_lock
+from commonplace.store.filters import path_matcher
 from commonplace.types import Document, IndexReport, Progress
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ def refuse_unfit_roots(roots: Sequence[Path], settings: Settings, include: tuple
         UsageError: a glob is malformed, or matches no file.
     """
     from commonplace.ingest.discover import Selection, unmatched_globs
-    from commonplace.store.filters import path_matcher
 
     for root in roots:
         if not root.expanduser().exists():
@@ -127,7 +127,6 @@ class IndexApi(Service):
     def watch(self, root: Path, globs: tuple[str, ...], *, force: bool) -> Watch:
         from commonplace.ingest.discover import look
         from commonplace.ingest.watch import Alarm, Means, Stopped, Watch
-        from commonplace.store.filters import path_matcher
 
         if told := self._is_off():
             raise UsageError(f"{told}, so there is nothing to watch", remedy="set it to on")

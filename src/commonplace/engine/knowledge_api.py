@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from commonplace.errors import CommonplaceError, UsageError
 from commonplace.models.contract import Embedder
 from commonplace.models.registry import embedder_name, for_kind, open_embedder
 from commonplace.settings.paths import sqlite_directory
+from commonplace.store.store import Store
 from commonplace.types import RerankMode
 
 if TYPE_CHECKING:
@@ -39,8 +41,6 @@ class KnowledgeApi(Service):
         if chosen.sqlite_enabled and chosen.sqlite_path:
             directory = sqlite_directory(chosen.sqlite_path)
             if directory != self._runtime.directory:
-                from dataclasses import replace
-
                 here = replace(chosen, sqlite_path="")
                 return self._engine_at(directory).knowledge_service(here, embedder=embedder, reranker=reranker)
         ground = self._knowledge_ground if chosen.sqlite_enabled else self._ground_in_process()
@@ -97,10 +97,6 @@ class KnowledgeApi(Service):
 
     def _ground_in_process(self) -> KnowledgeRuntime:
         """Return a ground over a store that is in no file and has no index."""
-        from dataclasses import replace
-
-        from commonplace.store.store import Store
-
         store, embedder = Store.in_memory(), self._runtime.embedder
         store.set_embedding(embedder.stamp)
         searcher = self._runtime.searcher_over(store)

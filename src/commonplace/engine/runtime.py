@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 from commonplace.dates.time import seconds
+from commonplace.engine.graph_input import kinds_of_settings
 from commonplace.engine.maintenance import IndexMaintenance
 from commonplace.index.generations import Index
 from commonplace.ingest.embeddings import EmbeddingBacklog
@@ -23,6 +24,7 @@ from commonplace.memory.service import MemoryService
 from commonplace.memory.usage import Use, UseCounter, write_uses
 from commonplace.memory.view import Memory, RetentionPolicy, seen
 from commonplace.models.cache import Bounds
+from commonplace.models.client import Budget
 from commonplace.models.contract import Embedder, Generator, Reranker, TokenizedText
 from commonplace.models.registry import is_remote
 from commonplace.models.static import StaticEmbedder
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
     from commonplace.graph.runtime import GraphRuntime
     from commonplace.knowledge.service import KnowledgeService
     from commonplace.memory.ultra import Ultra
-    from commonplace.models.client import Budget
-
 DEFAULT_RERANKER: Final = "openai:gpt-4o-mini"
 """Where the settings name no model; the knowledge service's contract names this one."""
 
@@ -363,8 +363,6 @@ class Runtime:
     @cached_property
     def kinds(self) -> Kinds:
         """The types of entities and facts that there are, ours and those of the settings."""
-        from commonplace.engine.graph_input import kinds_of_settings
-
         return kinds_of_settings(self.settings)
 
     def _similarity(self, one: str, other: str) -> float:

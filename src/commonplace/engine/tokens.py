@@ -9,15 +9,14 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from commonplace.dates.time import Moment, iso, moment_in_words, moment_of
+from commonplace.engine.open import check_namespace
+from commonplace.engine.runtime import Runtime
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.memory.validate import labels
 from commonplace.types import SCOPES, Note
-
-if TYPE_CHECKING:
-    from commonplace.engine.runtime import Runtime
 
 PREFIX: Final = "cp"
 _KIND: Final = "token"
@@ -83,8 +82,6 @@ class Tokens:
         Raises:
             UsageError: no namespace or scope is named, a scope is unknown, or the time is past.
         """
-        from commonplace.engine.open import check_namespace
-
         names, allowed = labels("namespaces", namespaces), labels("scopes", scopes)
         if not names or not allowed:
             raise UsageError("a token needs a namespace and a scope", remedy="name at least one of each")

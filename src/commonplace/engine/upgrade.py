@@ -13,6 +13,7 @@ from commonplace.engine.runtime import Service
 from commonplace.errors import CommonplaceError, ModelError, ProviderError, StoreBusyError, StoreError, UsageError
 from commonplace.ingest.embeddings import Reembedded, reembed
 from commonplace.locks import FileLock
+from commonplace.models import minilm
 from commonplace.models.contract import Embedder
 from commonplace.models.registry import AbsentEmbedder, MixedEmbedder, by_space, embedder_name, for_kind, is_remote
 from commonplace.settings import ModelSettings
@@ -90,8 +91,6 @@ class EmbedderApi(Service):
 
     def examine_embedder(self, *, mend: bool) -> list[Problem]:
         """Return what is wrong with the store's embedder: it is missing, damaged, half changed or has no key."""
-        from commonplace.models import minilm
-
         findings = []
         for embedder in by_space(self._runtime.embedder):
             error = why_absent(embedder, self._settings.models)

@@ -18,9 +18,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from traceback import format_exception
 from typing import Any, Final, Self, TypeVar
 
 from commonplace.engine.engine import Engine
+from commonplace.engine.open import open_engine
 from commonplace.errors import CommonplaceError, StoreError
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.settings import Settings
@@ -206,16 +208,12 @@ def main() -> None:
     except CommonplaceError as error:
         tell("refused", type(error), error.args, error.__dict__)
     except Exception as error:
-        from traceback import format_exception
-
         tell("failed", f"{type(error).__name__}: {error}".rstrip(": "), "".join(format_exception(error)))
     else:
         tell("done", result)
 
 
 def _outcome(settings: Settings, task: str, arguments: Mapping[str, Any], progress: Progress) -> object:
-    from commonplace.engine.open import open_engine
-
     where = settings.store
     if not Path(where.path, DATABASE).is_file():
         raise StoreError(f"the store at {where.path} was deleted while it was open", remedy="open it again")

@@ -12,12 +12,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from commonplace.erasure.receipt import RECEIPT, STORE_SPACE, UNPROVED, ForgetReceipt, receipt_of
 from commonplace.erasure.scan import CONTENT, DIGEST, ID, MIN_PART_LENGTH, Patterns
 from commonplace.errors import CommonplaceError, StoreError
 from commonplace.formats.vault import memory_id_of
+from commonplace.graph.runtime import GraphRuntime
+from commonplace.index.generations import Index
 from commonplace.ingest.projection import bring_up_to_date
 from commonplace.locks import FileLock
 from commonplace.logs import blank_lines
@@ -27,10 +29,6 @@ from commonplace.store.store import Store
 from commonplace.text.languages import natural_language
 from commonplace.text.tokens import analyse
 from commonplace.types import Note, Progress
-
-if TYPE_CHECKING:
-    from commonplace.graph.runtime import GraphRuntime
-    from commonplace.index.generations import Index
 
 LOGS: Final = "logs"
 _TELLING: Final = 6

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 from commonplace.erasure.receipt import BACKUP, RECEIPT, STORE_SPACE, ForgetReceipt
@@ -60,6 +60,7 @@ from commonplace.memory.content import writes_of
 from commonplace.models.contract import TokenizedText
 from commonplace.redaction import Secret, find_secrets, with_placeholders
 from commonplace.redaction.patterns import is_disordered
+from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.graph_rules import namespace_of, texts_of
 from commonplace.store.memories import MemoryChange
 from commonplace.store.records import cleaned, names_of
@@ -69,9 +70,6 @@ from commonplace.types import GRAPH_KINDS, Chunk, Filter, Link, Note, Owner, Sel
 from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation, Subject
 from commonplace.types.knowledge import ContextRecord, KnowledgeRecord, KnowledgeWrite, StoredKnowledge
 from commonplace.types.ledger import Issue, IssueEvent, IssueSelection
-
-if TYPE_CHECKING:
-    from commonplace.store.graph import GraphChange, GraphReading
 
 
 class Known:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 
@@ -122,8 +123,6 @@ def back_up(
 
 
 def _manifest(store: str, change: int, created_at: str, members: tuple[Member, ...]) -> Manifest:
-    from importlib.metadata import version
-
     return Manifest(version("commonplace"), store, change, created_at, members)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.errors import UsageError
 from commonplace.exchange.items import FactItem, Item, LinkItem, MemoryItem, Problem, Remark, version_of
+from commonplace.formats.foreign.reader import Foreign, ForeignFact, ForeignLink, ForeignMemory
 from commonplace.graph.episodes import FactInput, itself
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.model_extraction import entity_type, relation_type
@@ -14,9 +15,6 @@ from commonplace.graph.names import checked, normal
 from commonplace.memory.validate import TRUST, json_object
 from commonplace.redaction import redact
 from commonplace.types import Link, MemoryRecord, Owner, Tier
-
-if TYPE_CHECKING:
-    from commonplace.formats.foreign.reader import Foreign, ForeignFact, ForeignLink, ForeignMemory
 
 TIER: Final[Tier] = "medium"
 """What another system kept is worth more than a day's note, and not for ever."""

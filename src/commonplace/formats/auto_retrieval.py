@@ -10,15 +10,16 @@ import difflib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
 
 from commonplace.errors import ConfigError, NotFoundError
 from commonplace.files import read_file, stays_inside
 from commonplace.formats.yaml import load_yaml
-
-if TYPE_CHECKING:
-    from jsonschema.exceptions import ValidationError
 
 MODEL = "static"
 MODELS = {MODEL: 256, "text-embedding-3-small": 1536}
@@ -102,8 +103,6 @@ def translate(document: object) -> dict[str, object]:
 
 def load_schema() -> dict[str, Any]:
     """Return the JSON schema of the document."""
-    from importlib.resources import files
-
     text = files("commonplace.formats").joinpath("auto_retrieval.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
@@ -124,8 +123,6 @@ def _check_plain(value: object, path: str) -> None:
 
 
 def _validate(document: object, schema: Mapping[str, Any]) -> None:
-    from jsonschema import Draft202012Validator
-
     faults = sorted(Draft202012Validator(schema).iter_errors(document), key=lambda e: list(map(str, e.absolute_path)))
     if faults:
         raise _fault(faults[0])

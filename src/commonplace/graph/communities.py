@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+import numpy as np
+
 from commonplace.errors import UsageError
 
 _UNITS: Final = 2**10
@@ -77,8 +79,6 @@ def communities(
 
 def _read(names: Sequence[str], edges: Iterable[tuple[str, str, float]], fan_out: int) -> tuple[_Neighbours, bool]:
     """Return the neighbours of each id with the weight between them, in order, and whether `fan_out` cut any off."""
-    import numpy as np
-
     pairs, weights = _count(names, edges)
     codes, which = np.unique(np.array(pairs, dtype=np.int64), return_inverse=True)
     units = np.tile(np.bincount(which, np.array(weights), len(codes)), 2)

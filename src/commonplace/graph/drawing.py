@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from commonplace.formats.drawing import Drawing, Edge, Node
-
-if TYPE_CHECKING:
-    from commonplace.graph.views import EntityView, RelationView, Subgraph
+from commonplace.graph.views import EntityView, RelationView, Subgraph
 
 
 def picture(found: Subgraph, *, seen_at: float, as_of: float | None = None) -> Drawing:

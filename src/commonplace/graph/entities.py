@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.graph.facts import OWN
 from commonplace.graph.names import (
@@ -20,11 +20,9 @@ from commonplace.graph.names import (
     normal,
     stored_keys,
 )
+from commonplace.graph.runtime import GraphRuntime, Texts
+from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types.graph import Alias, Entity, Episode, Happening
-
-if TYPE_CHECKING:
-    from commonplace.graph.runtime import GraphRuntime, Texts
-    from commonplace.store.graph import GraphChange, GraphReading
 
 MAX_ALIASES: Final = 200
 """An entity has no more names; further ones are understood but not kept."""

@@ -21,13 +21,13 @@ from commonplace.graph.merge import Joining
 from commonplace.graph.names import KEY, MAX_NAME_CHARACTERS, cleaned, has_extension, normal
 from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, names_text
 from commonplace.ingest.passages import Destination
+from commonplace.store.graph import GraphChange, GraphReading
+from commonplace.store.memories import MemoryChange
 from commonplace.types import MemoryRecord, MemoryWrite, Owner, StoredMemory
 from commonplace.types.graph import Alias, Entity, Episode, EpisodeSource, Mention, Relation
 
 if TYPE_CHECKING:
     from commonplace.graph.views import AdditionOutcome
-    from commonplace.store.graph import GraphChange, GraphReading
-    from commonplace.store.memories import MemoryChange
 
 
 @dataclass(frozen=True, slots=True)

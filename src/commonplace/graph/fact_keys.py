@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.extract.model import Cancellation
 from commonplace.graph.entities import roots
@@ -12,11 +12,9 @@ from commonplace.graph.facts import MIN_CONFIDENCE, Assertion, Fact, assertion_o
 from commonplace.graph.kinds import PER_TOPIC, SYMMETRIC
 from commonplace.graph.names import compare, forms_of
 from commonplace.graph.resolver import Effect, FactResolver, Rule, is_move, resolve_facts
+from commonplace.graph.runtime import GraphRuntime, Texts
+from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types.graph import Entity, Episode, GraphFilter, Happening, Mention, Relation
-
-if TYPE_CHECKING:
-    from commonplace.graph.runtime import GraphRuntime, Texts
-    from commonplace.store.graph import GraphChange, GraphReading
 
 MAX_KEYS: Final = 1_000
 """So many slots are kept at hand while an episode is taken in."""

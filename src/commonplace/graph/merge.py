@@ -8,18 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from commonplace.errors import UsageError
 from commonplace.graph.entities import Entities, all_merged, merged_into, roots, with_merged
 from commonplace.graph.fact_keys import Changed, FactKey, FactKeys, Said
 from commonplace.graph.facts import Assertion
 from commonplace.graph.names import KEY, normal
+from commonplace.graph.runtime import GraphRuntime, Texts
+from commonplace.store.graph import GraphChange
 from commonplace.types.graph import Alias, Entity, GraphFilter, Happening, Mention, Relation
-
-if TYPE_CHECKING:
-    from commonplace.graph.runtime import GraphRuntime, Texts
-    from commonplace.store.graph import GraphChange
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from commonplace.errors import ConfigError, UsageError
 from commonplace.formats.graphiti import (
@@ -37,10 +37,8 @@ from commonplace.graph.redact import refuse_many_names
 from commonplace.graph.runtime import GraphRuntime, Texts, names_text
 from commonplace.graph.views import Seeing, View
 from commonplace.redaction import redact
+from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types.graph import Alias, Episode, GraphFilter, Happening, Mention, Relation
-
-if TYPE_CHECKING:
-    from commonplace.store.graph import GraphChange, GraphReading
 
 FORMAT: Final = "graphiti"
 EPISODES, ENTITIES, RELATIONS, MENTIONS = "episodic_nodes", "entity_nodes", "entity_edges", "episodic_edges"

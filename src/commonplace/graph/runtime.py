@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.names import Similarity
@@ -13,11 +13,9 @@ from commonplace.ingest.passages import Destination, passage_id
 from commonplace.models.contract import TokenizedText
 from commonplace.models.registry import for_kind
 from commonplace.ranking.arrays import quantise
+from commonplace.store.graph import GraphReading
 from commonplace.types import Chunk, NewPassage, Owner
 from commonplace.types.graph import Alias, Entity, Relation
-
-if TYPE_CHECKING:
-    from commonplace.store.graph import GraphReading
 
 MAX_NAMES: Final = 12
 """By so many of its names an entity is found by words and meaning; by all of them where one is given exactly."""

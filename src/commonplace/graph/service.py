@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.graph.entities import MAX_ALIASES, all_merged, known_by, merged_into, roots
@@ -17,6 +17,7 @@ from commonplace.graph.episodes import Added, FactInput, add_episode, add_fact, 
 from commonplace.graph.fact_keys import Changed, FactKeys, facts_of
 from commonplace.graph.facts import Assertion
 from commonplace.graph.merge import Joining, Parted
+from commonplace.graph.model_extraction import Understood
 from commonplace.graph.names import KEY, normal
 from commonplace.graph.runtime import GraphRuntime, Texts, fact_text
 from commonplace.graph.views import (
@@ -30,12 +31,9 @@ from commonplace.graph.views import (
     Splitting,
     Times,
 )
+from commonplace.store.graph import GraphChange, GraphReading
+from commonplace.store.memories import MemoryChange
 from commonplace.types.graph import Entity, Episode, GraphFilter, Relation
-
-if TYPE_CHECKING:
-    from commonplace.graph.model_extraction import Understood
-    from commonplace.store.graph import GraphChange, GraphReading
-    from commonplace.store.memories import MemoryChange
 
 _MAX_NAMED = 5
 

@@ -11,16 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from commonplace.dates.time import iso, moment_of
 from commonplace.graph.entities import shown_names
 from commonplace.graph.facts import shown_attributes
+from commonplace.store.graph import GraphReading
 from commonplace.types import Origin
 from commonplace.types.graph import Edge, Entity, Episode, EpisodeSource, GraphFilter, Relation, Subject
-
-if TYPE_CHECKING:
-    from commonplace.store.graph import GraphReading
 
 AdditionOutcome = Literal["added", "replaced", "unchanged"]
 Item = TypeVar("Item")

@@ -7,16 +7,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.health.report import BANDS, KINDS, Finding, GoldenAnswer, Health
 from commonplace.memory.content import references_of
+from commonplace.memory.view import RetentionPolicy
+from commonplace.store.store import Store
 from commonplace.text.similarity import is_near_duplicate, signature
 from commonplace.types import STATUSES, TIERS, Selection, StoredMemory
-
-if TYPE_CHECKING:
-    from commonplace.memory.view import RetentionPolicy
-    from commonplace.store.store import Store
 
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _SAID: Final = re.compile(r"[\w']+(?:/\w+)*")

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.ranking.bm25 import Statistics
 from commonplace.types import SEARCH_FIELDS, Filter
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from commonplace.ranking.bm25 import Statistics
 
 
 @dataclass(frozen=True, slots=True)

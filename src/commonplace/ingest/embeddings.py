@@ -9,19 +9,18 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from commonplace.errors import CommonplaceError, EmbedderMismatchError, ProviderError
 from commonplace.ingest.passages import passage_text
+from commonplace.locks import FileLock
 from commonplace.models.contract import Embedder, TokenizedText
 from commonplace.models.registry import by_space
 from commonplace.ranking.arrays import quantise
+from commonplace.store.store import Store
 from commonplace.types import Embedding, IndexEntry, Progress
-
-if TYPE_CHECKING:
-    from commonplace.store.store import Store
 
 BATCH: Final = 256
 """So many passages are embedded between two transactions; a process that is killed loses no more."""
@@ -203,8 +202,6 @@ class EmbeddingBacklog:
                     return
 
     def _slice(self, wait_s: float = LEASE_WAIT_S) -> int:
-        from commonplace.locks import FileLock
-
         lease = FileLock(self._lock)
         if not lease.acquire(wait_s):
             return 0

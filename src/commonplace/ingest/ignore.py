@@ -7,12 +7,11 @@ import re
 import stat
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
+
+from pathspec import RegexPattern
 
 from commonplace.store.filters import pattern_of
-
-if TYPE_CHECKING:
-    from pathspec import RegexPattern
 
 IGNORE_FILES: Final = (".gitignore", ".commonplaceignore")
 

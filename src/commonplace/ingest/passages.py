@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,11 @@ from commonplace.models.contract import Embedder, TokenizedText
 from commonplace.models.registry import for_kind, is_broken, is_slow
 from commonplace.ranking.arrays import quantise
 from commonplace.redaction import redact
+from commonplace.store.store import Store
 from commonplace.text.chunk import chunk
 from commonplace.text.languages import Language
 from commonplace.text.similarity import sha1
 from commonplace.types import Chunk, Document, IndexReport, Kind, NewPassage, Owner, OwnerWrite, Progress
-
-if TYPE_CHECKING:
-    from commonplace.store.store import Store
 
 PASSAGE_IDS: Final = uuid.UUID("6f1d0c0e-3a57-5d0b-9a36-1c8f2a7f5e21")
 """Namespace of the UUIDv5 of passages; it never changes, so that a rebuild gives the same ids."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from commonplace.errors import IndexFaultError
+from commonplace.index.generations import Generation, Index
+from commonplace.store.store import Store
 from commonplace.types import Head, Progress
-
-if TYPE_CHECKING:
-    from commonplace.index.generations import Generation, Index
-    from commonplace.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +106,5 @@ def _deleted(store: Store, held: Mapping[str, Head], heads: Mapping[str, Head]) 
 
 def _give_back_memory() -> None:
     """Have the C library return what writing took: it keeps pages between such as are in use, 15 MB after a rebuild."""
-    import ctypes
-
     with suppress(AttributeError, OSError):  # only glibc has this function, and only it keeps so much
         ctypes.CDLL(None).malloc_trim(0)

@@ -12,6 +12,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -338,9 +340,6 @@ def open_native(root: Path) -> Any:
     The package's own `__init__` loads an asynchronous framework and `multiprocessing`, which a server that is there all
     day would carry for nothing: 7.5 MB and 45 ms, against 1.6 MB and 5 ms.
     """
-    from importlib.machinery import PathFinder
-    from importlib.util import find_spec, module_from_spec
-
     package = find_spec("watchfiles")
     if package is None:
         raise ImportError("watchfiles is not installed: pip install 'commonplace[watch]'")

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.dates.time import moment_of
 from commonplace.errors import StoreError
@@ -26,10 +26,8 @@ from commonplace.formats.journal import (
     topic_of,
 )
 from commonplace.journal.folder import Folder, Stamp
+from commonplace.store.store import Store
 from commonplace.types import StoredMemory
-
-if TYPE_CHECKING:
-    from commonplace.store.store import Store
 
 _GAP = "\n\n"
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from commonplace.formats.journal import (
     LONG_TERM_PAGE,
@@ -29,14 +29,13 @@ from commonplace.formats.journal import (
 from commonplace.journal.baseline import Baseline, content_of, decode, text_digest
 from commonplace.journal.folder import NUL, Folder, PageFile, Stamp
 from commonplace.journal.pages import day_page, entry_of, heading_and_text, kind_of, minute_of, time_of, title_of
+from commonplace.journal.report import Tally
 from commonplace.ledger.rules import taken_away
+from commonplace.memory.service import MemoryService
+from commonplace.memory.view import RetentionPolicy
+from commonplace.redaction import redact
+from commonplace.store.store import Store
 from commonplace.types import Selection, StoredMemory
-
-if TYPE_CHECKING:
-    from commonplace.journal.report import Tally
-    from commonplace.memory.service import MemoryService
-    from commonplace.memory.view import RetentionPolicy
-    from commonplace.store.store import Store
 
 RECEIPT: Final = "receipt"
 """The kind of the notes that name what was forgotten."""
@@ -520,8 +519,6 @@ def outdated(at: Snapshot, found: Found, agreed: Baseline) -> Literal["", "words
 
 def without_secrets(entry: Entry) -> Entry:
     """Return an entry as the store would have it."""
-    from commonplace.redaction import redact
-
     return replace(entry, text=redact(entry.text).text, tags=tuple(redact(tag).text for tag in entry.tags))
 
 

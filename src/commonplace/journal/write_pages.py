@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.errors import StoreBusyError
 from commonplace.formats.journal import (
@@ -22,12 +22,10 @@ from commonplace.formats.journal import (
 from commonplace.formats.journal_edit import digest, with_changes
 from commonplace.journal.baseline import UNSEEN, Baseline, Standing, agree, meant_by_store
 from commonplace.journal.folder import MAX_PAGE_BYTES, NUL, Folder, PageFile
+from commonplace.journal.import_edits import EditImport
 from commonplace.journal.pages import entry_of, kind_of, time_of, title_of
+from commonplace.journal.snapshot import Found, Seen, Snapshot
 from commonplace.types import Selection, StoredMemory
-
-if TYPE_CHECKING:
-    from commonplace.journal.import_edits import EditImport
-    from commonplace.journal.snapshot import Found, Seen, Snapshot
 
 _MIN_TOKENS: Final = 12
 """An entry with its heading and the comment that carries its id has more."""

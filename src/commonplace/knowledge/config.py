@@ -12,22 +12,21 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from commonplace.errors import CommonplaceError, ConfigError, ProviderError, UsageError
 from commonplace.formats.yaml import fault_of
+from commonplace.ingest.passages import Destination
+from commonplace.models import contract
+from commonplace.models.contract import TokenizedText
 from commonplace.redaction import redact
+from commonplace.search.request import Request
+from commonplace.search.result import SearchResult
+from commonplace.store.store import Store
 from commonplace.types import Embedding, Progress
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from commonplace.ingest.passages import Destination
-    from commonplace.models import contract
-    from commonplace.search.request import Request
-    from commonplace.search.result import SearchResult
-    from commonplace.store.store import Store
 
 MAX_TOP_K: Final = 1000
 MAX_FACTOR: Final = 100
@@ -197,8 +196,6 @@ class Vectors:
         Raises:
             ProviderError: the embedder failed, or returned something other than one vector for each text.
         """
-        import numpy as np
-
         found: list[Sequence[float]] = []
         for begin in range(0, len(texts), AT_ONCE):
             part = texts[begin : begin + AT_ONCE]
@@ -247,8 +244,6 @@ class NoVectors:
 
     def embed(self, texts: Sequence[contract.TokenizedText]) -> NDArray[np.float32]:
         """Return zeros, float32, shape (len(texts), dimensions)."""
-        import numpy as np
-
         return np.zeros((len(texts), self._stamp.of("knowledge").dimensions), np.float32)
 
 
@@ -264,8 +259,6 @@ def vectors_of(embedder: object, tokenize: Callable[[str], NDArray[np.uint16]]) 
     if stamp is None:
         foreign = cast("Embedder", embedder)
         return Vectors(_name(embedder), lambda texts: foreign.embed(*texts))
-    from commonplace.models.contract import TokenizedText
-
     ours = cast("contract.Embedder", embedder)
 
     def embed(texts: Sequence[str]) -> Any:

@@ -9,7 +9,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import uuid4
 
 from commonplace.errors import EmbedderMismatchError, ProviderError
@@ -19,12 +19,10 @@ from commonplace.knowledge.config import KnowledgeRuntime, Means, NoVectors, Vec
 from commonplace.knowledge.maps import CheckedMaps, KnowledgeMap, checked_maps
 from commonplace.knowledge.results import KnowledgeReport
 from commonplace.ranking.arrays import quantise
+from commonplace.store.knowledge import KnowledgeChange
 from commonplace.text.characters import MENDED
 from commonplace.types import NewPassage, Owner
 from commonplace.types.knowledge import KnowledgeRecord, KnowledgeWrite, StoredKnowledge
-
-if TYPE_CHECKING:
-    from commonplace.store.knowledge import KnowledgeChange
 
 _AT_ONCE: Final = 256
 LEXICAL: Final = "no vectors are made, for vectorEnabled is false: the knowledge is found by its words alone"

@@ -9,7 +9,7 @@ import json
 import logging
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,11 @@ from commonplace.knowledge.index import embedder_of, is_stale
 from commonplace.knowledge.results import KnowledgeHit, Retrieval
 from commonplace.models.cache import AgingCache, Bounds
 from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, Request
+from commonplace.search.result import SearchResult
 from commonplace.search.signals import DENSE
 from commonplace.text.snippet import snippet
 from commonplace.types import Confidence, Filter
 from commonplace.types.knowledge import StoredKnowledge
-
-if TYPE_CHECKING:
-    from commonplace.search.result import SearchResult
 
 _log = logging.getLogger(__name__)
 

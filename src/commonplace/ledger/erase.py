@@ -9,16 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commonplace.formats.beads import split_notes
 from commonplace.formats.escaping import strings
 from commonplace.ledger import rules
 from commonplace.ledger.rules import Doer
+from commonplace.store.ledger import LedgerChange, LedgerReading
 from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal
-
-if TYPE_CHECKING:
-    from commonplace.store.ledger import LedgerChange, LedgerReading
 
 FORGOTTEN = "a memory of it was forgotten"
 _IDS_AT_ONCE = 500

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from commonplace.dates.time import iso
 from commonplace.errors import NotFoundError, StoreError, UsageError
@@ -19,11 +19,9 @@ from commonplace.formats.beads import read, split_notes, to_line
 from commonplace.ledger import rules
 from commonplace.ledger.rate_limit import RateLimiter
 from commonplace.ledger.rules import Doer, ImportedIssues, take_in, without_secrets
+from commonplace.store.ledger import LedgerChange
+from commonplace.store.memories import MemoryChange, MemoryStore
 from commonplace.types.ledger import UNFINISHED, URGENCIES, Issue, IssueEvent, IssueSelection
-
-if TYPE_CHECKING:
-    from commonplace.store.ledger import LedgerChange
-    from commonplace.store.memories import MemoryChange, MemoryStore
 
 ESCALATED_AFTER_S: Final = 7 * 86400.0
 

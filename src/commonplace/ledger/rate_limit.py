@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from commonplace.errors import UsageError
-
-if TYPE_CHECKING:
-    from commonplace.store.ledger import LedgerChange, LedgerReading
-    from commonplace.store.memories import MemoryChange, MemoryStore
+from commonplace.store.ledger import LedgerChange, LedgerReading
+from commonplace.store.memories import MemoryChange, MemoryStore
 
 T = TypeVar("T")
 

@@ -12,11 +12,12 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.beads import AGENT_LABEL, split_notes
 from commonplace.redaction import cleaned_json, redact
+from commonplace.store.ledger import LedgerChange, LedgerReading
 from commonplace.types.ledger import (
     AGENTS,
     ISSUE_STATUSES,
@@ -27,9 +28,6 @@ from commonplace.types.ledger import (
     IssueStatus,
     Urgency,
 )
-
-if TYPE_CHECKING:
-    from commonplace.store.ledger import LedgerChange, LedgerReading
 
 _MAX_LINE_LENGTH: Final = 2000
 _OURS: Final = ("memory_ids", "agent", "action")

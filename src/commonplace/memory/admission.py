@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from commonplace.memory.view import Outcome, RetentionPolicy
 from commonplace.search.request import MAX_QUERY_CHARACTERS, Request
 from commonplace.search.result import reference
+from commonplace.search.retrieve import Searcher
+from commonplace.store.memories import MemoryChange
+from commonplace.store.store import Store
 from commonplace.text.similarity import contained_share, is_near_duplicate
 from commonplace.types import TIERS, Filter, MemoryRecord, MemoryWrite, Owner, StoredMemory
-
-if TYPE_CHECKING:
-    from commonplace.memory.view import Outcome, RetentionPolicy
-    from commonplace.search.retrieve import Searcher
-    from commonplace.store.memories import MemoryChange
-    from commonplace.store.store import Store
 
 _NUMBERS = re.compile(r"\d+")
 _MAX_COMPARED = 32

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 from commonplace.retention import DAY_S
+from commonplace.store.store import Store
 from commonplace.types import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from commonplace.store.store import Store
 
 ANSWER: Final = "answer"
 """The kind of the notes. They hold words of memories, so that forgetting anything drops all of a namespace."""

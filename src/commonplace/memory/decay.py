@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.errors import UsageError
+from commonplace.graph.episodes import MemoryFeed
+from commonplace.memory.view import RetentionPolicy
 from commonplace.retention import ARCHIVE_AFTER_S, age, may_archive
 from commonplace.store.store import Store
 from commonplace.types import MemoryRecord, Note, Selection, StoredMemory, Tier
-
-if TYPE_CHECKING:
-    from commonplace.graph.episodes import MemoryFeed
-    from commonplace.memory.view import RetentionPolicy
 
 DECAY: Final = "decay"
 """The kind of the notes that keep, by tier, when scores were last lowered."""

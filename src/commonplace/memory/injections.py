@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.retention import DAY_S
+from commonplace.store.memories import MemoryChange
+from commonplace.store.store import Store
 from commonplace.text.similarity import blake2b
-
-if TYPE_CHECKING:
-    from commonplace.store.memories import MemoryChange
-    from commonplace.store.store import Store
-    from commonplace.types import Note
+from commonplace.types import Note
 
 INJECTED: Final = "injected"
 """The kind of these notes."""
@@ -62,8 +60,6 @@ def _held(store: Store, namespace: str, now: float) -> dict[str, dict[str, float
 
 
 def _write(store: Store, namespace: str, change: MemoryChange, held: Mapping[str, Mapping[str, float]]) -> None:
-    from commonplace.types import Note
-
     written = {note.id: note for note in store.notes(namespace, INJECTED)}
     for name in written.keys() - {name for name, ids in held.items() if ids}:
         change.drop_note(INJECTED, name)

@@ -35,12 +35,11 @@ from commonplace.memory.validate import (
 )
 from commonplace.memory.view import Memory, Outcome, RetentionPolicy, seen
 from commonplace.redaction import redact
+from commonplace.store.memories import MemoryChange
 from commonplace.types import TIERS, Link, MemoryRecord, MemoryWrite, Owner, StoredMemory
 
 if TYPE_CHECKING:
     from commonplace.graph.episodes import MemoryFeed, Readings
-    from commonplace.store.memories import MemoryChange
-
 _SAID = frozenset({"content", "at", "source"})  # what the graph takes of a memory
 _T = TypeVar("_T")
 

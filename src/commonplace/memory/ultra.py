@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commonplace.ingest.passages import Destination
 from commonplace.memory.service import MemoryService
@@ -13,11 +13,9 @@ from commonplace.memory.usage import Use, write_uses
 from commonplace.memory.view import Memory, RetentionPolicy
 from commonplace.search.request import Request
 from commonplace.search.result import SearchResult
+from commonplace.search.retrieve import Searcher
 from commonplace.store.store import Store
 from commonplace.types import Selection, StoredMemory
-
-if TYPE_CHECKING:
-    from commonplace.search.retrieve import Searcher
 
 MAX_TOKENS = 8_000
 """Tokens that the ultra tier holds; the oldest memories leave first."""

@@ -6,14 +6,12 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from commonplace.errors import CommonplaceError
+from commonplace.memory.view import RetentionPolicy
+from commonplace.store.store import Store
 from commonplace.types import Hit
-
-if TYPE_CHECKING:
-    from commonplace.memory.view import RetentionPolicy
-    from commonplace.store.store import Store
 
 COUNTED_HITS: Final = 3
 """Of an answer, so many hits at most count as used."""

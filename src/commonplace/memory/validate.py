@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from commonplace.dates.time import Moment, moment_in_words, seconds
 from commonplace.errors import UsageError
+from commonplace.redaction import cleaned_json, redact
 from commonplace.text.characters import MENDED, storable, storable_json
 from commonplace.types import ORIGIN_OF_ROLE, ORIGINS, TEXT_PARTS, TIERS, MemoryRecord, Origin, Owner, Tier
 
@@ -156,8 +157,6 @@ def as_given(owner: Owner, record: MemoryRecord) -> dict[str, Any]:
 
 def without_secrets(new: NewMemory) -> NewMemory:
     """Return a memory with a placeholder for every secret in what it says, and a notice that tells of which kinds."""
-    from commonplace.redaction import cleaned_json, redact
-
     kinds: list[str] = []
 
     def clean(text: str) -> str:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +24,6 @@ class Scale:
 
     def __call__(self, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the similarities, 0–1, of cosines of any shape; what is not a number is like nothing."""
-        import numpy as np
-
         known = np.where(np.isnan(cosines), -1.0, cosines)
         return np.interp(known, self.cosines, self.similarities).astype(np.float32)
 

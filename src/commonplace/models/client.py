@@ -11,12 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import ProviderError
+from commonplace.settings.schema import ModelSettings
 
 if TYPE_CHECKING:
     from commonplace.models.http import Answer, Request
     from commonplace.models.providers import Address, Proxy
-    from commonplace.settings.schema import ModelSettings
-
 _log = logging.getLogger(__name__)
 
 _AGAIN: Final = frozenset({408, 425, 429})

@@ -16,12 +16,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.errors import ProviderError
-
-if TYPE_CHECKING:
-    from commonplace.models.providers import Address, Proxy
+from commonplace.models.providers import Address, Proxy
 
 FAULTS: Final = (OSError, HTTPException)
 """What `send` raises where no whole answer came; TimeoutError, an OSError, where it did not come in time."""

@@ -17,6 +17,8 @@ The directory holds `minilm.json` (schema, stamp, sizes of the network, size and
 
 from __future__ import annotations
 
+import ctypes
+import importlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -301,9 +303,6 @@ _ONE_BLAS_THREAD: Final = _OneBlasThread()
 @cache
 def _openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
     """Return the functions that tell and set the number of threads of the OpenBLAS in NumPy's own wheels."""
-    import ctypes
-    import importlib
-
     try:
         library = ctypes.CDLL(importlib.import_module("numpy._core._multiarray_umath").__file__)
         return library.scipy_openblas_get_num_threads64_, library.scipy_openblas_set_num_threads64_

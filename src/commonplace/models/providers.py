@@ -5,19 +5,17 @@ Keys come from the environment only.
 
 from __future__ import annotations
 
+import ipaddress
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from ipaddress import IPv4Address, IPv6Address
+from typing import Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from commonplace.errors import ProviderError, UsageError
 from commonplace.models.client import Access, without_key
-
-if TYPE_CHECKING:
-    from ipaddress import IPv4Address, IPv6Address
-
-    from commonplace.settings.schema import ModelSettings
+from commonplace.settings.schema import ModelSettings
 
 OLLAMA_PORT: Final = 11434
 _PORTS: Final = {"http": 80, "https": 443}
@@ -162,8 +160,6 @@ def _is_direct(address: Address, no_proxy: str) -> bool:
 
 def _number(host: str) -> IPv4Address | IPv6Address | None:
     """Return the number that a host is named by; None for a name."""
-    import ipaddress
-
     try:
         return ipaddress.ip_address(host)
     except ValueError:

@@ -6,22 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from commonplace.errors import CommonplaceError, ModelError, UsageError
+from commonplace.models.client import Budget, JsonClient, limits_of
 from commonplace.models.contract import Embedder, TokenizedText
+from commonplace.models.minilm import MinilmEmbedder
+from commonplace.models.static import StaticEmbedder
 from commonplace.settings.schema import ModelSettings
 from commonplace.types import EMBEDDED_KIND_OF, EmbeddedKind, Embedding
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from commonplace.models.client import Budget, JsonClient
     from commonplace.models.providers import Named
 
 
 def _static() -> Embedder:
-    from commonplace.models.static import StaticEmbedder
-
     return StaticEmbedder.load()
 
 
@@ -32,8 +32,6 @@ def _hashing() -> Embedder:
 
 
 def _minilm() -> Embedder:
-    from commonplace.models.minilm import MinilmEmbedder
-
     return MinilmEmbedder.load()
 
 
@@ -118,7 +116,6 @@ def _remote(name: str) -> Named | None:
 def _client(
     name: Named, settings: ModelSettings, environ: Mapping[str, str] | None, budget: Budget | None
 ) -> JsonClient:
-    from commonplace.models.client import Budget, JsonClient, limits_of
     from commonplace.models.providers import Place, access
     from commonplace.models.remote import MAX_BYTES
 
@@ -193,6 +190,4 @@ class AbsentEmbedder:
         """Return no rows of no texts; raise what opening the embedder raised where there are texts."""
         if texts:
             raise type(self._error)(self._error.args[0], remedy=self._error.remedy) from self._error
-        import numpy as np
-
         return np.zeros((0, self._stamp.dimensions), np.float32)

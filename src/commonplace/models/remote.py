@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.errors import ProviderError
 from commonplace.models.cache import AgingCache, Bounds
+from commonplace.models.client import JsonClient
+from commonplace.models.contract import TokenizedText
+from commonplace.models.providers import Named
 from commonplace.types import Embedding
-
-if TYPE_CHECKING:
-    from commonplace.models.client import JsonClient
-    from commonplace.models.contract import TokenizedText
-    from commonplace.models.providers import Named
 
 VERSION: Final = "1"
 KNOWN_DIMENSIONS: Final[Mapping[str, int]] = {
@@ -96,8 +96,6 @@ class RemoteEmbedder:
         return vectors
 
     def _cached(self, text: str) -> NDArray[np.float32]:
-        from hashlib import blake2b
-
         # By its digest: no cache shall be a place where what was forgotten can still be read.
         key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         vector = self._cache.get(key)
@@ -110,8 +108,6 @@ class RemoteEmbedder:
         """Return what the model answers to each batch, several asked at the same time."""
         if len(batches) < 2:
             return [self._ask(texts[start:end]) for start, end in batches]
-        from concurrent.futures import ThreadPoolExecutor
-
         with ThreadPoolExecutor(min(self._server().limits.concurrency, len(batches))) as pool:
             return list(pool.map(lambda batch: self._ask(texts[batch[0] : batch[1]]), batches))
 

@@ -13,6 +13,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from commonplace.errors import ProviderError
@@ -133,8 +134,6 @@ class SingleReranker(_ModelReranker):
     """Asks for one number, 0–10, for each candidate, by a call of its own."""
 
     def _scores(self, query: str, candidates: Sequence[str], deadline: float) -> list[float]:
-        from concurrent.futures import ThreadPoolExecutor
-
         failed = threading.Event()
 
         def score(text: str) -> float:

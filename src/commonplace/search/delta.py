@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +12,9 @@ from numpy.typing import NDArray
 from commonplace.ranking.arrays import union, within
 from commonplace.ranking.bm25 import pack
 from commonplace.search.signals import Spaces, TokenRows, concatenate, token_rows
+from commonplace.store.store import Store
 from commonplace.text.tokens import fields_of, passage_language
 from commonplace.types import IndexEntry
-
-if TYPE_CHECKING:
-    from commonplace.store.store import Store
 
 
 class TailTerms:

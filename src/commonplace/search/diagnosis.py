@@ -6,16 +6,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from difflib import get_close_matches
 from shlex import quote
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.dates.time import moment_of
 from commonplace.search.request import kinds_of
+from commonplace.search.result import SearchResult
 from commonplace.store.filters import path_matcher
 from commonplace.store.store import Store
 from commonplace.types import Filter, Selection
-
-if TYPE_CHECKING:
-    from commonplace.search.result import SearchResult
 
 DEFAULT_NAMESPACE: Final = "default"
 NAMED: Final = 10

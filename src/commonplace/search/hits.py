@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,10 @@ from commonplace.search.rank import Ranking, placed
 from commonplace.search.request import Request
 from commonplace.search.result import Candidate, HeldBack, Reason, Trace, reference
 from commonplace.search.signals import COVERAGE, DENSE, LATE, LEXICAL, WORDS, Candidates
+from commonplace.store.store import Store
 from commonplace.text.languages import PROSE, language_of
 from commonplace.text.markdown import heading_slug
 from commonplace.types import Hit, Owner, StoredMemory
-
-if TYPE_CHECKING:
-    from commonplace.store.store import Store
 
 _APART = "\n\n"
 

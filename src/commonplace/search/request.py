@@ -7,19 +7,20 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from sys import getsizeof
-from typing import TYPE_CHECKING
 from unicodedata import normalize
 
+import numpy as np
+from numpy.typing import NDArray
+
 from commonplace.errors import EmbedderMismatchError, MissingExtraError, ModelError, ProviderError, UsageError
+from commonplace.models.contract import Embedder, TokenizedText
+from commonplace.models.registry import by_space
+from commonplace.ranking.arrays import distinct
 from commonplace.retention import CURVES, DEFAULT_HALF_LIVES, Curve
 from commonplace.store.graph_rules import is_reserved
+from commonplace.text.query import analyse_query, terms_of_words
+from commonplace.text.tokens import without_other_scripts, without_unspaced
 from commonplace.types import ARTIFACT_TYPES, GRAPH_KINDS, KINDS, METHODS, SEARCH_FIELDS, Filter, Method
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from commonplace.models.contract import Embedder
 
 _PUNCTUATION = re.compile(r"[^\w\s]")
 
@@ -147,14 +148,6 @@ def prepare(
         spaces: codes of the spaces whose embedders are asked.
         languages: those of the passages that are searched, besides English.
     """
-    import numpy as np
-
-    from commonplace.models.contract import TokenizedText
-    from commonplace.models.registry import by_space
-    from commonplace.ranking.arrays import distinct
-    from commonplace.text.query import analyse_query, terms_of_words
-    from commonplace.text.tokens import without_other_scripts, without_unspaced
-
     fault, stamps = "", embedder.stamp.spaces
     vectors = np.zeros((len(stamps), max(stamp.dimensions for stamp in stamps)), np.float32)
     names = [""] * len(stamps)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.errors import ProviderError
+from commonplace.models.contract import Reranker
+from commonplace.search.result import SearchResult, Trace
 from commonplace.types import Hit, Stage
-
-if TYPE_CHECKING:
-    from commonplace.models.contract import Reranker
-    from commonplace.search.result import SearchResult, Trace
 
 RERANK: Final = "rerank"
 FIRST_STAGE: Final = "first_stage"

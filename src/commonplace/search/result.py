@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from commonplace.dates.time import iso
 from commonplace.formats.escaping import harmless
+from commonplace.formats.fence import Recalled, fence
+from commonplace.search.time import AskedTime
+from commonplace.text.markdown import front_matter_end, plain_heading
 from commonplace.types import Confidence, Filter, Hit, Method, Stage
 
 if TYPE_CHECKING:
-    from commonplace.search.time import AskedTime
     from commonplace.text.snippet import Snippet
 
 COPIES_NAMED: Final = 5
@@ -114,8 +116,6 @@ class SearchResult:
 
     def to_text(self) -> str:
         """Return the hits as text for a model to read: fenced and labelled as data, "" where there is none."""
-        from commonplace.formats.fence import Recalled, fence
-
         return fence(Recalled(reference(hit), hit.text, label(hit)) for hit in self.hits)
 
 
@@ -178,8 +178,6 @@ def excerpt(hit: Hit, query: str, *, limit: int | None = None) -> Snippet:
 
 def _body(hit: Hit) -> str:
     """Return the text without its front matter and the heading that is printed above it, unless it has nothing else."""
-    from commonplace.text.markdown import front_matter_end, plain_heading
-
     lines = hit.text.split("\n") if hit.path else []
     lines = "\n".join(lines[front_matter_end(lines) :]).strip("\n").split("\n")
     is_told = hit.heading and plain_heading(lines[0].strip("# ")) == hit.heading

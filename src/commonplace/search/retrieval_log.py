@@ -6,12 +6,10 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from commonplace.dates.time import iso, parse
-
-if TYPE_CHECKING:
-    from commonplace.search.result import SearchResult
+from commonplace.search.result import SearchResult
 
 FOUND_LOGGED: Final = 10
 """Of what a search found, so many are named in its line."""

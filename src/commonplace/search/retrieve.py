@@ -9,14 +9,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.errors import EmbedderMismatchError, IndexFaultError
 from commonplace.index.contract import Scope, Scored
+from commonplace.index.generations import Generation, Index
 from commonplace.models.cache import AgingCache, Bounds
+from commonplace.models.contract import Embedder
+from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.arrays import distinct, union, within, without
 from commonplace.ranking.calibration import is_fitted
 from commonplace.retention import age, retention
@@ -60,16 +63,10 @@ from commonplace.search.time import (
     passages_worth_recalling,
 )
 from commonplace.store.graph_rules import is_reserved
+from commonplace.store.store import Store
 from commonplace.text.query import analyse_query, respelled, slips
 from commonplace.text.tokens import fields_of
 from commonplace.types import GRAPH_KINDS, KINDS, Filter, IndexEntry, Stage, TokenEntry
-
-if TYPE_CHECKING:
-    from commonplace.index.generations import Generation, Index
-    from commonplace.models.contract import Embedder
-    from commonplace.models.static import StaticEmbedder
-    from commonplace.store.store import Store
-
 
 QUERY_CACHE = Bounds(max_entries=5_000, max_bytes=1 << 18, ttl_s=30 * 60)
 RANKING_CACHE = Bounds(max_entries=1_000, max_bytes=1 << 18, ttl_s=5 * 60)

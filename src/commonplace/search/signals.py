@@ -6,26 +6,23 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.index.contract import Scope, Scored
+from commonplace.index.contract import LexicalIndex, Scope, Scored
+from commonplace.index.generations import Generation
 from commonplace.index.lexical import MAX_TERMS
+from commonplace.models.contract import Similarities
+from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.arrays import distinct, union, within
 from commonplace.ranking.bm25 import Matches, Statistics, TermRows
 from commonplace.ranking.calibration import BY_EMBEDDER, literal_share
 from commonplace.ranking.late import find_matches, weighted_share
 from commonplace.search.request import MAX_STAGE1_LIMIT, PreparedQuery, Request
+from commonplace.store.store import Store
 from commonplace.types import EMBEDDED_KIND_OF, Embedding, TokenEntry
-
-if TYPE_CHECKING:
-    from commonplace.index.contract import LexicalIndex
-    from commonplace.index.generations import Generation
-    from commonplace.models.contract import Similarities
-    from commonplace.models.static import StaticEmbedder
-    from commonplace.store.store import Store
 
 LEXICAL, DENSE, LATE = "lexical", "dense", "late"
 COVERAGE, WORDS, TIME = "coverage", "words", "time"

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import inf
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +14,9 @@ from numpy.typing import NDArray
 from commonplace.dates import mentions, without
 from commonplace.dates.time import moment_of
 from commonplace.ranking.arrays import distinct, within
+from commonplace.search.request import Request
+from commonplace.store.store import Store
 from commonplace.text.languages import STOP_WORDS
-
-if TYPE_CHECKING:
-    from commonplace.search.request import Request
-    from commonplace.store.store import Store
 
 OPEN_S = 10 * 365.25 * 86_400.0
 """What has an open end counts as lasting ten years: what is so since 2015 says little about a day in 2021."""

@@ -7,10 +7,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from commonplace.engine import Engine
+from commonplace.engine import Engine
 
 MAX_OPEN: Final = 64
 """More namespaces than that are closed, those first that were used longest ago, unless a request is using them."""

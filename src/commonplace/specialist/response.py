@@ -5,18 +5,16 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations, islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.dates.time import Moment
+from commonplace.engine import Engine
 from commonplace.formats.csp import Passage, Relation, Response, format_response, write_relation
 from commonplace.graph.text import when
 from commonplace.graph.views import FoundRelations, RelationView
+from commonplace.memory.view import Memory
 from commonplace.text.budget import MAX_TOKENS, most_tokens
 from commonplace.text.snippet import snippet
-
-if TYPE_CHECKING:
-    from commonplace.engine import Engine
-    from commonplace.memory.view import Memory
 
 DISPUTED: Final = "DISPUTED"
 

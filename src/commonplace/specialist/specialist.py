@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from commonplace.engine import Engine
 from commonplace.errors import (
     AdmissionError,
     CommonplaceError,
@@ -32,9 +33,6 @@ from commonplace.specialist.verbs import (
 )
 from commonplace.text.budget import MAX_TOKENS
 from commonplace.text.snippet import snippet
-
-if TYPE_CHECKING:
-    from commonplace.engine import Engine
 
 Verb = Callable[["Engine", Parts], Response]
 

@@ -11,15 +11,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.dates.time import iso
+from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.csp import NONE, Passage, Reference, Relation, Response
 from commonplace.graph.names import MAX_NAME_CHARACTERS
 from commonplace.graph.text import statement
 from commonplace.graph.views import EntityView, FoundRelations, RelationView
-from commonplace.specialist.request import ENTITY, EPISODE, FACT, MEMORY
+from commonplace.memory.view import Memory
+from commonplace.search.result import SearchResult
+from commonplace.specialist.request import ENTITY, EPISODE, FACT, MEMORY, Parts
 from commonplace.specialist.response import (
     MAX_LINKS,
     about,
@@ -36,12 +39,6 @@ from commonplace.text.budget import MAX_TOKENS
 from commonplace.text.snippet import snippet
 from commonplace.text.tokens import analyse
 from commonplace.types import Hit, Link
-
-if TYPE_CHECKING:
-    from commonplace.engine import Engine
-    from commonplace.memory.view import Memory
-    from commonplace.search.result import SearchResult
-    from commonplace.specialist.request import Parts
 
 MAX_RESULTS: Final = 5
 MIN_RELEVANCE: Final = 0.3

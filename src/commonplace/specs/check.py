@@ -12,11 +12,16 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import count, islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from jsonschema.exceptions import ValidationError
+import regex
+from jsonschema import Draft7Validator, FormatChecker
+from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend
+
+from commonplace.redaction import redact
 
 MAX_STEPS: Final = 500_000
 """Keywords that are applied in one check: some forty references to references could stand for billions."""
@@ -49,7 +54,6 @@ def faults_of(value: object, schema: Mapping[str, Any]) -> list[Fault]:
 
     Of very many faults the first that are found are returned.
     """
-    from jsonschema import FormatChecker
     from referencing import Registry
     from referencing.exceptions import Unresolvable
 
@@ -74,9 +78,6 @@ class _TooLongError(Exception):
 
 def _bounded() -> Callable[..., Any]:
     """Return the class of validators of draft 7 whose instances and their parts take a bounded number of steps."""
-    from jsonschema import Draft7Validator
-    from jsonschema.validators import extend
-
     left = count(MAX_STEPS, -1)
 
     def counted(apply: Callable[..., Any]) -> Callable[..., Any]:
@@ -96,9 +97,6 @@ def _bounded() -> Callable[..., Any]:
 
 def _pattern_keywords() -> dict[str, Callable[..., Any]]:
     """Return the keywords of draft 7 that match patterns, all of them together in bounded time."""
-    from jsonschema import Draft7Validator
-    from jsonschema.exceptions import ValidationError
-
     deadline = time.monotonic() + MAX_DURATION_S
     among_others = Draft7Validator.VALIDATORS["additionalProperties"]
 
@@ -133,8 +131,6 @@ def _pattern_keywords() -> dict[str, Callable[..., Any]]:
 
 def _matches(pattern: str, text: str, deadline: float) -> bool:
     """Tell whether a pattern is found in a text."""
-    import regex
-
     counts = [max(map(int, filter(None, found)), default=1) for found in _COUNTS.findall(pattern)]
     if len(pattern) > MAX_PATTERN or math.prod(map(float, filter(None, counts))) > MAX_REPETITIONS:
         raise ValueError(f"a pattern has more than {MAX_PATTERN:,} characters or {MAX_REPETITIONS:,} repetitions")
@@ -149,15 +145,11 @@ def _matches(pattern: str, text: str, deadline: float) -> bool:
 
 def schema_faults(schema: object, path: str) -> list[Fault]:
     """Return why something is not JSON schema; `path` is its own place."""
-    from jsonschema import Draft7Validator
-
     return [Fault(joined(path, fault.path), fault.message) for fault in faults_of(schema, Draft7Validator.META_SCHEMA)]
 
 
 def document_schema() -> dict[str, Any]:
     """Return the JSON schema of a spec document."""
-    from importlib.resources import files
-
     text = files("commonplace.specs").joinpath("oas.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
@@ -183,7 +175,5 @@ def _told(error: ValidationError) -> Fault:
 
 
 def _cut(message: str) -> str:
-    from commonplace.redaction import redact
-
     line = " ".join(redact(message).text.split())
     return line if len(line) <= _MAX_LENGTH else f"{line[: _MAX_LENGTH // 2]} … {line[-_MAX_LENGTH // 2 :]}"

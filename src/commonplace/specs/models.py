@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from commonplace.errors import CommonplaceError, ProviderError
 from commonplace.models.client import Budget, limits_of
 from commonplace.models.contract import Generated, Generator, Message, Reranker
 from commonplace.models.llm import open_generator
+from commonplace.models.minilm import MinilmEmbedder
 from commonplace.models.providers import Place, access
+from commonplace.models.static_reranking import StaticReranker
 from commonplace.settings.schema import ModelSettings
 from commonplace.specs.document import Intelligence, SpecError
 from commonplace.specs.plan import Step
@@ -90,8 +92,6 @@ class Engines:
             raise SpecError(str(error), "RUN_ERROR", "run", step.name) from None
 
     def _opened(self, asked: Intelligence, step: Step) -> Generator:
-        from dataclasses import replace
-
         if asked.engine not in PROVIDERS:
             known = ", ".join([*PROVIDERS, OURS])
             message = f"engine {asked.engine!r} is not run here; those that are: {known}"
@@ -139,9 +139,6 @@ def options(asked: Intelligence) -> dict[str, Any]:
 
 def open_reranker() -> Reranker:
     """Return our own re-ranker, which asks nobody: what turns mean is judged by the transformer that ships."""
-    from commonplace.models.minilm import MinilmEmbedder
-    from commonplace.models.static_reranking import StaticReranker
-
     return StaticReranker(embedder=MinilmEmbedder.load())
 
 

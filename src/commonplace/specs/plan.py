@@ -8,7 +8,9 @@ A local reference must resolve inside the directory of its spec, links included.
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from commonplace.errors import CommonplaceError
 from commonplace.files import stays_inside
+from commonplace.models.http import FAULTS, Patience, Request, send
 from commonplace.models.providers import address_of, proxy_for
 from commonplace.specs.check import Fault
 from commonplace.specs.document import (
@@ -156,11 +159,6 @@ def _place(address: str) -> PurePosixPath:
 
 def _fetched(address: str) -> bytes:
     """Return what an address holds. A registry that sends us elsewhere, perhaps into this network, is not followed."""
-    import os
-    import time
-
-    from commonplace.models.http import FAULTS, Patience, Request, send
-
     parts = urlsplit(address)
     headers = {"Accept": "application/yaml, text/yaml, text/plain", "User-Agent": "commonplace"}
     try:

@@ -16,6 +16,7 @@ from commonplace.formats.yaml import fault_of
 from commonplace.models.contract import Generated, Message, Reranker
 from commonplace.models.llm import json_of
 from commonplace.models.providers import without_keys
+from commonplace.redaction import redact
 from commonplace.settings import Settings
 from commonplace.specs import retriever
 from commonplace.specs.check import Fault, faults_of, joined
@@ -206,8 +207,6 @@ def run(
     Args:
         environ: None is the process's own.
     """
-    from commonplace.redaction import redact
-
     chosen = os.environ if environ is None else environ
     try:
         spec, source = opened(call.spec)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.store import owners
+from commonplace.store.connection import Connections
 from commonplace.store.dialect import RANDOM_BYTES, Database, among, listed
 from commonplace.store.rows import add_row
 from commonplace.store.schema import SCHEMA
@@ -21,9 +22,6 @@ from commonplace.store.writes import (
     set_embedding,
 )
 from commonplace.types import Embedding, IndexEntry, Reembedding
-
-if TYPE_CHECKING:
-    from commonplace.store.connection import Connections
 
 # After a switch of embedder that is not settled the vector waits in `next_vectors`.
 _PENDING = """

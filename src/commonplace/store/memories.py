@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commonplace.store import owners
+from commonplace.store.connection import Connections
 from commonplace.store.dialect import Database, among, each, listed, listed_numbers, listed_or_none
-from commonplace.store.graph import GraphChange, GraphReading
+from commonplace.store.graph import GraphChange, GraphReader, GraphReading
 from commonplace.store.graph_rules import texts_of
-from commonplace.store.knowledge import KnowledgeChange, KnowledgeReading
-from commonplace.store.ledger import LedgerChange, LedgerReading
+from commonplace.store.knowledge import KnowledgeChange, KnowledgeReader, KnowledgeReading
+from commonplace.store.ledger import LedgerChange, LedgerReader, LedgerReading
 from commonplace.store.records import read_rows
 from commonplace.store.rows import Row, Values, add_rows, check_times, checked, drop, form_of, put, refuse_wide
 from commonplace.store.schema import SCHEMA, TABLES, Table
@@ -41,9 +42,6 @@ from commonplace.types import (
     StoredMemory,
     TokenEntry,
 )
-
-if TYPE_CHECKING:
-    from commonplace.store.connection import Connections
 
 _SPACE = "(SELECT number FROM namespaces WHERE name = :namespace)"
 
@@ -276,22 +274,16 @@ class MemoryChange:
     @property
     def graph(self) -> GraphChange:
         """The graph of the same namespace, in the same transaction."""
-        from commonplace.store.graph import GraphChange
-
         return GraphChange(self._transaction)
 
     @property
     def knowledge(self) -> KnowledgeChange:
         """The knowledge of the agents of the same namespace, in the same transaction."""
-        from commonplace.store.knowledge import KnowledgeChange
-
         return KnowledgeChange(self._transaction)
 
     @property
     def ledger(self) -> LedgerChange:
         """The ledger of the same namespace, in the same transaction."""
-        from commonplace.store.ledger import LedgerChange
-
         return LedgerChange(self._transaction)
 
     def table_rows(self, table: Table, **among: Sequence[Any]) -> Iterator[Values]:
@@ -651,20 +643,14 @@ class MemoryStore:
 
     def graph(self, namespace: str) -> GraphReading:
         """Return the graph of a namespace; one that is not there is empty."""
-        from commonplace.store.graph import GraphReader
-
         return GraphReader(self._connections, namespace)
 
     def knowledge(self, namespace: str) -> KnowledgeReading:
         """Return the knowledge of the agents of a namespace; of one that is not there nothing."""
-        from commonplace.store.knowledge import KnowledgeReader
-
         return KnowledgeReader(self._connections, namespace)
 
     def ledger(self, namespace: str) -> LedgerReading:
         """Return the ledger of a namespace; of one that is not there an empty one."""
-        from commonplace.store.ledger import LedgerReader
-
         return LedgerReader(self._connections, namespace)
 
     def compact(self, *, thorough: bool = False) -> bool:

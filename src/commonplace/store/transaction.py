@@ -5,17 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from commonplace.store.connection import Connections
 from commonplace.store.dialect import Database
 from commonplace.store.graph_rules import texts_of
 from commonplace.store.rows import Row, checked, drop, put
 from commonplace.store.writes import Change, change_is_over, create_namespace, namespace_number, read_embedding
 from commonplace.types import Embedding
 from commonplace.types.graph import Subject
-
-if TYPE_CHECKING:
-    from commonplace.store.connection import Connections
 
 
 class Transaction:

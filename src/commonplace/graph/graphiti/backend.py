@@ -6,18 +6,17 @@ import shlex
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from commonplace.errors import ProviderError, UsageError
 from commonplace.graph.graphiti.client import MAX_EPISODES, Access, GraphitiTools, Session, ToolError, group_of, own_id
+from commonplace.graph.graphiti.delivery import MAX_REFUSALS, Courier, Delivery
+from commonplace.graph.graphiti.outbox import Errand, Outbox
 from commonplace.graph.graphiti.transport import Stdio, StreamableHttp, Transport, credentials
+from commonplace.models.providers import address_of, proxy_for
+from commonplace.settings.schema import GraphSettings
+from commonplace.store.graph import GraphReading
 from commonplace.types.graph import GraphFilter
-
-if TYPE_CHECKING:
-    from commonplace.graph.graphiti.delivery import Courier, Delivery
-    from commonplace.graph.graphiti.outbox import Errand, Outbox
-    from commonplace.settings.schema import GraphSettings
-    from commonplace.store.graph import GraphReading
 
 NAME: Final = "graphiti-mcp"
 PASSWORD: Final = "COMMONPLACE_GRAPH_PASSWORD"  # noqa: S105 - the name of a variable
@@ -59,8 +58,6 @@ class Backend:
         Args:
             is_asked: take the time for all of it, and send also what may have arrived, or was refused.
         """
-        from commonplace.graph.graphiti.delivery import MAX_REFUSALS, Delivery
-
         delivered: list[Errand] = []
         notices: list[str] = []
         has_some = bool(self.outbox.errands())
@@ -170,8 +167,6 @@ def session_of(settings: GraphSettings, environ: Mapping[str, str], clock: Calla
 
 
 def _over_http(target: str, settings: GraphSettings, environ: Mapping[str, str]) -> Access:
-    from commonplace.models.providers import address_of, proxy_for
-
     address = address_of(target, "graph.graph_uri")
     if address.path.endswith("/sse"):
         raise UsageError(

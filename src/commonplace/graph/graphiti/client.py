@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from typing import Any, Final
 
 from commonplace.dates.time import iso
@@ -26,6 +27,7 @@ from commonplace.errors import CommonplaceError, ConfigError, ProviderError
 from commonplace.formats.graphiti import EntityItem, RelationItem, read_entity, read_episode, read_relation
 from commonplace.formats.jsonrpc import METHOD_NOT_FOUND, decode, notification
 from commonplace.graph.graphiti.transport import Deadline, SessionEndedError, Transport, UnansweredError
+from commonplace.redaction import redact
 from commonplace.types.graph import Episode
 
 VERSIONS: Final = ("2025-06-18", "2025-11-25", "2025-03-26", "2024-11-05")
@@ -142,8 +144,6 @@ class Session:
         return self._transport
 
     def _begin(self, transport: Transport, deadline: Deadline) -> frozenset[str]:
-        from importlib.metadata import version
-
         client = {"name": "commonplace", "version": version("commonplace")}
         params: dict[str, Any] = {"protocolVersion": VERSIONS[0], "capabilities": {}, "clientInfo": client}
         opened = self._ask(transport, "initialize", params, deadline)
@@ -222,8 +222,6 @@ def _json(text: object) -> object:
 
 
 def _line(told: object) -> str:
-    from commonplace.redaction import redact
-
     text = "".join(each if each.isprintable() else " " for each in str(told))
     return redact(text).text[:_MAX_SHOWN]
 

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from commonplace.errors import ProviderError
 from commonplace.graph.graphiti.client import MAX_EPISODES, GraphitiTools, ToolError, Triplet, own_id
+from commonplace.graph.graphiti.outbox import Errand, Outbox
 from commonplace.graph.graphiti.transport import UnansweredError
 from commonplace.graph.views import View
+from commonplace.locks import FileLock
+from commonplace.store.graph import GraphReading
 from commonplace.types.graph import Episode
-
-if TYPE_CHECKING:
-    from commonplace.graph.graphiti.outbox import Errand, Outbox
-    from commonplace.locks import FileLock
-    from commonplace.store.graph import GraphReading
 
 GRACE_S: Final = 600.0
 """So long after it was sent something is not sent again unasked, though it is not there: Graphiti may be at it."""

@@ -9,14 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
+from commonplace.graph.episodes import Added
 from commonplace.store.memories import MemoryChange
 from commonplace.store.store import Store
 from commonplace.types import Note
-
-if TYPE_CHECKING:
-    from commonplace.graph.episodes import Added
 
 WAITING: Final = "graphiti"
 """The kind of the notes about what is to be sent."""

@@ -14,22 +14,23 @@ from __future__ import annotations
 import json
 import os
 import queue
+import socket
 import subprocess
 import threading
+import time
 from base64 import b64encode
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, Protocol
+from typing import IO, Any, BinaryIO, Final, Protocol
 from urllib.parse import urlsplit
 
 from commonplace.errors import CommonplaceError, ProviderError
 from commonplace.formats.jsonrpc import LineWriter, TooLong, decode, read_lines
-
-if TYPE_CHECKING:
-    from commonplace.models.http import Answer
-    from commonplace.models.providers import Address, Proxy
+from commonplace.models.http import FAULTS, Answer, Patience, Request, send
+from commonplace.models.providers import Address, Proxy
+from commonplace.redaction import redact
 
 MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
 """In bytes; what Graphiti answers holds no embeddings."""
@@ -216,8 +217,6 @@ class Stdio:
             self._said.append(line if isinstance(line, bytes) else line.head)
 
     def _last_words(self) -> str:
-        from commonplace.redaction import redact
-
         self._threads[1].join(_END_S)
         text = b" ".join(self._said).decode("utf-8", "replace")
         shown = redact("".join(each if each.isprintable() else " " for each in text)).text[-_MAX_SHOWN:]
@@ -280,15 +279,11 @@ class StreamableHttp:
         """Let the server forget the session, if it answers at once."""
         if not self._session:
             return
-        import time
-
         with suppress(ProviderError):  # it forgets in its own time
             self._send("DELETE", b"", Deadline(time.monotonic() + _FAREWELL_S, time.monotonic))
         self._session = ""
 
     def _send(self, method: str, body: bytes, deadline: Deadline) -> Answer:
-        from commonplace.models.http import FAULTS, Patience, Request, send
-
         headers = {"Accept": "application/json, text/event-stream", "User-Agent": "commonplace", **self._headers}
         headers.update({name: text for name, text in ((_SESSION, self._session), (_VERSION, self._version)) if text})
         patience = Patience(min(_CONNECT_S, deadline.left_s), deadline.left_s, deadline.at, deadline.clock)
@@ -334,8 +329,6 @@ class StreamableHttp:
         )
 
     def _failed(self, fault: Exception) -> ProviderError:
-        import socket
-
         if isinstance(fault, ConnectionRefusedError | socket.gaierror):
             told = fault.strerror or type(fault).__name__
             return ProviderError(
