@@ -115,7 +115,7 @@ UNITS = [
 )
 def test_twice_the_text_is_about_twice_the_work(unit: str) -> None:
     """Work is counted in calls, which no busy machine changes."""
-    times = 3_000 // len(unit)
+    times = 6_000 // len(unit)
     once, twice = (calls_of(unit * count) for count in (times, 2 * times))
     assert twice <= 2.3 * once + 200
 

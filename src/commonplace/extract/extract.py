@@ -297,7 +297,6 @@ _FURTHEST_VERB: Final = 12
 _BEFORE: Final = 4
 _MOVES: Final = frozenset({"move", "relocate"})
 _STAYING: Final = frozenset("stay stays stayed staying remain remains remained remaining".split())
-_AFTER_ALL: Final = (("after", "all"), ("in", "the", "end"))
 _OWNERS: Final = {"my": "i", "our": "we", "his": "he", "her": "she", "their": "they", "its": "it"}
 _HELPERS: Final = BE | HAVE | {"got", "also", "then", "now", "just", "finally", "actually", "suddenly"}
 _POSSIBLE: Final = MODALS | {"will", "'ll", "be"}
@@ -425,20 +424,15 @@ def _reached(line: Line, place: int) -> Phrase | None:
 def _of_verb(line: Line, verb: int) -> Called | None:
     """Read `she did not move to Oslo after all`, `she decided not to move`, `she stayed in Rome after all`."""
     tokens = line.tokens
-    is_after_all = any(
-        tuple(tokens.lower[place : place + len(words)]) == words
-        for words in _AFTER_ALL
-        for place in range(tokens.count)
-    )
     if tokens.lower[verb] in _STAYING:
-        return _stayed(line, verb) if is_after_all else None
+        return _stayed(line, verb) if line.is_after_all else None
     group = read_group(tokens, verb)
     if group is None or not group.is_negative or group.is_modal or group.is_end:
         return None
     subject = read_before(line, group.first)[0]
     if len(subject) != 1:
         return None
-    is_sure = is_after_all or group.is_decided
+    is_sure = line.is_after_all or group.is_decided
     return _not_done(line, group, subject[0], is_sure=is_sure)
 
 
