@@ -39,7 +39,7 @@ PARTS: Final = {
     "words: Tantivy": (("commonplace.index.lexical", "TantivyLexicalIndex.search"),),
     "words: scores of the others": (
         ("commonplace.search.signals", "Phrasing._bm25"),
-        ("commonplace.search.signals", "ScoredTail.of"),
+        ("commonplace.ranking.bm25", "Matches.scores"),
     ),
     "meaning: sign bits": (("commonplace.index.dense", "ChunkedDenseIndex._candidates"),),
     "meaning: int8": (("commonplace.index.dense", "ChunkedDenseIndex.search"),),

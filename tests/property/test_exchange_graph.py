@@ -16,7 +16,9 @@ from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, 
 
 contents = st.text("abc é\ue000\n", min_size=1, max_size=12).filter(str.strip)
 maybe = st.none() | times
-keys = st.text(min_size=1, max_size=3).filter(lambda key: key != OWN)
+keys = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=3).filter(
+    lambda key: key != OWN
+)
 objects = st.dictionaries(keys, values, max_size=2).map(lambda value: json.dumps(value, sort_keys=True))
 drawn = Drawn(ids, texts, times, maybe, shares, st.integers(0, 9))
 episodes = drawn.records(Episode, content=contents, memory=st.sampled_from(["", "m"]))
