@@ -248,6 +248,7 @@ class Client(_Calls):
                 response = connection.getresponse()
                 if into is not None and response.status < 400:
                     into.seek(0)
+                    into.truncate()
                     shutil.copyfileobj(response, into)
                 answer = response.status, response.read().decode()
             except (OSError, HTTPException) as error:
