@@ -59,7 +59,7 @@ _CLAIMS = (
         "passages that are past where their owner is not, or the other way round",
         """
         SELECT count(*) FROM passage_vectors v JOIN owners o ON o.number = v.owner
-        WHERE v.is_past != (o.expired_at IS NOT NULL)
+        WHERE (v.is_past = 1) != (o.expired_at IS NOT NULL)
         """,
     ),
     (
@@ -75,7 +75,7 @@ _CLAIMS = (
         SELECT count(*) FROM (
             SELECT 1 FROM memories GROUP BY namespace, id HAVING sum(is_latest) != 1
                 OR max(owner) != max(owner) FILTER (WHERE is_latest = 1)
-        )
+        ) wrong
         """,
     ),
     (
@@ -108,7 +108,7 @@ _CLAIMS = (
         "namespaces whose last change is another one than they say",
         """
         SELECT count(*) FROM namespaces n LEFT JOIN changes c ON c.namespace = n.number AND c.number = n.change
-        WHERE (n.change > 0 AND c.token IS NOT n.token)
+        WHERE (n.change > 0 AND (c.token IS NULL OR c.token != n.token))
             OR EXISTS (SELECT 1 FROM changes x WHERE x.namespace = n.number AND x.number > n.change)
         """,
     ),
@@ -132,7 +132,8 @@ _CLAIMS = (
         "relations whose stage does not fit them",
         """
         SELECT count(*) FROM relations
-        WHERE stage != CASE WHEN expired_at IS NOT NULL OR is_retracted = 1 THEN 2 ELSE valid_to IS NOT NULL END
+        WHERE stage != CASE WHEN expired_at IS NOT NULL OR is_retracted = 1 THEN 2
+            WHEN valid_to IS NOT NULL THEN 1 ELSE 0 END
         """,
     ),
     (

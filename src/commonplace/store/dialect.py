@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 from commonplace.store.schema import TABLES, Column, Role, Table
 
@@ -24,8 +24,23 @@ _TYPES: Final[Mapping[Role, str]] = {
 }
 _FILES: Final = ("indexes", "views")
 
-Database = sqlite3.Connection
-"""A connection, whose statements name their values `:name`."""
+
+class Rows(Protocol):
+    """What a statement found, or how many rows it wrote."""
+
+    @property
+    def rowcount(self) -> int: ...
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Database(Protocol):
+    """A connection inside a transaction, whose statements name their values `:name`."""
+
+    def execute(self, sql: str, values: Mapping[str, Any] = ..., /) -> Rows: ...
+    def executemany(self, sql: str, rows: Iterable[Mapping[str, Any]], /) -> object: ...
+
 
 Conflict = Literal["refuse", "replace", "keep"]
 """What happens where a row with the key of a new one is there: an error, the new one counts, the old one counts."""
@@ -36,13 +51,18 @@ RANDOM_BYTES: Final = "randomblob(8)"
 
 
 def each(name: str) -> str:
-    """Return a table of one column `value` with what the list of that name holds, for a FROM."""
+    """Return a table of one column `value` with what the list of numbers of that name holds, for a FROM."""
     return f"json_each(:{name})"
 
 
 def among(name: str) -> str:
-    """Return the values of the list of that name, for an IN."""
+    """Return the values of the list of texts of that name, for an IN."""
     return f"(SELECT value FROM json_each(:{name}))"
+
+
+def among_numbers(name: str) -> str:
+    """Return the values of the list of numbers of that name, for an IN."""
+    return f"(SELECT j.value FROM {each(name)} j)"
 
 
 def listed(values: Iterable[str | int]) -> str:

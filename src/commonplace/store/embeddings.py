@@ -115,7 +115,7 @@ _SETTLE = (
     UPDATE file_stamps SET recipe = replace(recipe, :old, :new)
     WHERE owner IN (
         SELECT owner FROM file_stamps
-        WHERE instr(recipe, :old) AND NOT instr(recipe, :new) LIMIT :limit
+        WHERE instr(recipe, :old) > 0 AND instr(recipe, :new) = 0 LIMIT :limit
     )
     """,
     """

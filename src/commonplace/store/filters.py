@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import UsageError
 from commonplace.store import knowledge, memories, owners
-from commonplace.store.dialect import listed_or_none
+from commonplace.store.dialect import Database, listed_or_none
 from commonplace.types import Filter
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def pattern_of(line: str) -> RegexPattern | None:
     return found[0] if found and found[0].include is not None else None
 
 
-def matching_owners(db: sqlite3.Connection, namespace: str, wanted: Filter) -> list[int]:
+def matching_owners(db: Database, namespace: str, wanted: Filter) -> list[int]:
     """Return the numbers of the owners of a namespace that pass the filter, ascending."""
     values = {
         "namespace": namespace,
@@ -112,10 +111,10 @@ def matching_owners(db: sqlite3.Connection, namespace: str, wanted: Filter) -> l
     return sorted(numbers)
 
 
-def _earlier(db: sqlite3.Connection, wanted: Filter, values: Mapping[str, str | bytes | float | None]) -> set[int]:
+def _earlier(db: Database, wanted: Filter, values: Mapping[str, str | bytes | float | None]) -> set[int]:
     is_memory_wanted = not wanted.types and (not wanted.kinds or "memory" in wanted.kinds)
     return _numbers(db, memories.EARLIER, values) if is_memory_wanted else set()
 
 
-def _numbers(db: sqlite3.Connection, sql: str, values: Mapping[str, str | bytes | float | None]) -> set[int]:
+def _numbers(db: Database, sql: str, values: Mapping[str, str | bytes | float | None]) -> set[int]:
     return {number for (number,) in db.execute(sql, values)}

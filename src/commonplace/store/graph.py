@@ -167,13 +167,13 @@ _TO = "by_target", "r.target = :entity AND r.source != r.target"
 
 RELATIONS_FROM = _by_stage(_RELATION, *_FROM)
 RELATIONS_TO = _by_stage(_RELATION, *_TO)
-RELATIONS = _by_stage(_RELATION, "by_time", "1")
+RELATIONS = _by_stage(_RELATION, "by_time", "true")
 _EDGES_FROM = _by_stage(_EDGE, *_FROM)
 _EDGES_TO = _by_stage(_EDGE, *_TO)
 
 
 def _both(first: str, second: str) -> str:
-    return f"SELECT * FROM ({first}) UNION ALL SELECT * FROM ({second})"
+    return f"SELECT * FROM ({first}) f UNION ALL SELECT * FROM ({second}) s"
 
 
 EDGES = ByStage(
@@ -184,7 +184,7 @@ EDGES = ByStage(
 
 PAIRS = f"""
     SELECT r.number, r.id, r.source, r.target FROM relations r NOT INDEXED
-    WHERE r.number > :after AND r.namespace = :space AND r.stage < :stages AND {_CHOSEN}
+    WHERE r.number > :last AND r.namespace = :space AND r.stage < :stages AND {_CHOSEN}
     ORDER BY r.number
     LIMIT :limit
 """
@@ -234,6 +234,7 @@ def build_edge(row: Row) -> Edge:
 
 
 _PAIRS_A_READ = 5000
+_UNLIMITED = 2**63 - 1
 
 Value = TypeVar("Value")
 
@@ -403,13 +404,13 @@ class GraphReading(SpaceReading):
         """
         stages = STAGES if reaches_past(wanted) else PAST
         values = {**_values(wanted), "limit": _PAIRS_A_READ, "stages": stages}
-        after: int | None = 0
-        while after is not None:
+        last: int | None = 0
+        while last is not None:
             with self.reading() as at:
-                rows = rows_of(at, PAIRS, **{**values, "after": after})
+                rows = rows_of(at, PAIRS, last=last, **values)
             for _, id_, source, target in rows:
                 yield id_, source, target
-            after = rows[-1][0] if len(rows) == _PAIRS_A_READ else None
+            last = rows[-1][0] if len(rows) == _PAIRS_A_READ else None
 
     def counts(self) -> GraphCounts:
         """Return how much there is: relations that have ended or were retracted count."""
@@ -447,7 +448,7 @@ def _values(wanted: GraphFilter) -> Values:
 
 
 def _limit(limit: int | None) -> int:
-    return -1 if limit is None else limit
+    return _UNLIMITED if limit is None else limit
 
 
 def _newest_edge(row: Row) -> tuple[float, str]:

@@ -44,12 +44,10 @@ MEANT = """
         :is_all OR (
             (r.is_retracted = 0 OR r.expired_at > :known_at)
             AND CASE
-                WHEN ifnull(:valid_at, :open_at) IS NULL THEN r.expired_at IS NULL OR r.expired_at > :known_at
+                WHEN :after IS NULL THEN r.expired_at IS NULL OR r.expired_at > :known_at
                 ELSE (:valid_at IS NULL OR r.valid_from IS NULL OR r.valid_from <= :valid_at)
-                    AND ifnull(
-                        CASE WHEN r.expired_at > :known_at THEN r.stated_to ELSE r.valid_to END
-                            > ifnull(:valid_at, :open_at),
-                        1
+                    AND coalesce(
+                        CASE WHEN r.expired_at > :known_at THEN r.stated_to ELSE r.valid_to END > :after, true
                     )
             END
         )
@@ -64,7 +62,6 @@ def times_of(wanted: GraphFilter) -> dict[str, float | None]:
     return {
         "known_at": known_at,
         "valid_at": wanted.valid_at,
-        "open_at": wanted.open_at,
         "after": wanted.open_at if wanted.valid_at is None else wanted.valid_at,
         "is_all": _is_all(wanted),
     }

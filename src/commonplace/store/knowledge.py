@@ -45,7 +45,7 @@ OF_NUMBERS = f"""
 """
 
 AGENTS = """
-    SELECT k.agent, sum(o.expired_at IS NULL), sum(o.expired_at IS NOT NULL)
+    SELECT k.agent, count(*) FILTER (WHERE o.expired_at IS NULL), count(*) FILTER (WHERE o.expired_at IS NOT NULL)
     FROM knowledge_items k INDEXED BY knowledge_items_by_agent CROSS JOIN owners o ON o.number = k.owner
     WHERE k.namespace = :space
     GROUP BY k.agent
@@ -92,8 +92,8 @@ class KnowledgeReading(SpaceReading):
             deleted: those that were deleted, in place of the others.
         """
         if agent is None:
-            return [build_item(row) for row in self._rows(OF_ALL, deleted=int(deleted))]
-        found = self._rows(OF_AGENT, agent=agent, deleted=int(deleted))
+            return [build_item(row) for row in self._rows(OF_ALL, deleted=deleted)]
+        found = self._rows(OF_AGENT, agent=agent, deleted=deleted)
         return [build_item(row) for row in found]
 
     def of_numbers(self, numbers: Sequence[int]) -> dict[int, StoredKnowledge]:

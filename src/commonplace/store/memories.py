@@ -9,7 +9,7 @@ from typing import Any
 
 from commonplace.store import owners
 from commonplace.store.connection import Connections
-from commonplace.store.dialect import Database, among, each, listed, listed_numbers, listed_or_none
+from commonplace.store.dialect import Database, among, among_numbers, each, listed, listed_numbers, listed_or_none
 from commonplace.store.graph import GraphChange, GraphReader, GraphReading
 from commonplace.store.graph_rules import texts_of
 from commonplace.store.knowledge import KnowledgeChange, KnowledgeReader, KnowledgeReading
@@ -96,7 +96,7 @@ ALIKE = f"""
         WHERE namespace = {_SPACE} AND digest = :digest AND digest != '' AND is_latest = 1
         UNION
         SELECT owner FROM memory_bands
-        WHERE namespace = {_SPACE} AND band IN {among("bands")}
+        WHERE namespace = {_SPACE} AND band IN {among_numbers("bands")}
     ) found
         CROSS JOIN memories m ON m.owner = found.owner
         CROSS JOIN owners o ON o.number = m.owner

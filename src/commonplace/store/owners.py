@@ -45,7 +45,7 @@ _OLD_KNOWLEDGE = "(SELECT value FROM meta WHERE key = 'switched_from_knowledge')
 _NEW_KNOWLEDGE = "(SELECT value FROM meta WHERE key = 'switched_to_knowledge')"
 LIVE_STAMP = f"""CASE WHEN k.embedder != '' AND k.embedder = {_OLD_KNOWLEDGE}
             THEN {_NEW_KNOWLEDGE} ELSE k.embedder END"""
-LIVE_RECIPE = f"""CASE WHEN {_OLD} != '' AND NOT instr(s.recipe, {_NEW})
+LIVE_RECIPE = f"""CASE WHEN {_OLD} != '' AND instr(s.recipe, {_NEW}) = 0
             THEN replace(s.recipe, {_OLD}, {_NEW}) ELSE s.recipe END"""
 """The embedder of a knowledge item `k` and the recipe of a file's stamp `s`, which still name the old one till then."""
 
@@ -68,7 +68,7 @@ ARTIFACTS = f"""
 """
 
 ARTIFACT_TYPES = """
-    SELECT o.type, max(o.tags != '')
+    SELECT o.type, max(CASE WHEN o.tags != '' THEN 1 ELSE 0 END)
     FROM owners o INDEXED BY owners_by_filter
     WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
         AND o.kind = 'artifact' AND o.expired_at IS NULL
@@ -95,7 +95,7 @@ REPEATED_HEADINGS = f"""
         CROSS JOIN passages p ON p.number = j.value
     WHERE p.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND p.heading != ''
         AND (
-            SELECT coalesce(nullif(sum(instr(q.text, q.heading) > 0), 0), count(*))
+            SELECT coalesce(nullif(count(*) FILTER (WHERE instr(q.text, q.heading) > 0), 0), count(*))
             FROM passages q
             WHERE q.owner = p.owner AND q.heading = p.heading
         ) > 1
@@ -176,8 +176,8 @@ NEIGHBOURS = f"""
                 WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND session != ''
                     AND expired_at IS NULL
             )
-        )
-            CROSS JOIN {each("numbers")} j
+        ) some
+            CROSS JOIN {each("numbers")} j ON true
             CROSS JOIN passages p ON p.number = j.value
             CROSS JOIN owners o ON o.number = p.owner
         WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND o.session != ''
@@ -212,7 +212,7 @@ MATCHING = f"""
     SELECT o.number
     FROM owners o INDEXED BY owners_by_filter
     WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
-        AND (:kinds IS NULL OR instr(:kinds, o.kind))
+        AND (:kinds IS NULL OR instr(:kinds, o.kind) > 0)
         AND (:types IS NULL OR o.type IN {among("types")})
         AND (:phases IS NULL OR o.phase = '' OR o.phase IN {among("phases")})
         AND o.expired_at IS NULL AND (:as_of IS NULL OR o.created_at <= :as_of)
@@ -223,7 +223,7 @@ MATCHING_PAST = f"""
     SELECT o.number
     FROM owners o INDEXED BY owners_past
     WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
-        AND (:kinds IS NULL OR instr(:kinds, o.kind))
+        AND (:kinds IS NULL OR instr(:kinds, o.kind) > 0)
         AND (:types IS NULL OR o.type IN {among("types")})
         AND (:phases IS NULL OR o.phase = '' OR o.phase IN {among("phases")})
         AND o.expired_at > :as_of AND o.created_at <= :as_of

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from commonplace.store.dialect import Database, listed, quoted
 from commonplace.store.dialect import among as values_of
+from commonplace.store.dialect import among_numbers as numbers_of
 from commonplace.store.rows import Values, decoded
 from commonplace.store.schema import SCHEMA, Table, table_of
 
@@ -21,7 +22,7 @@ def read_rows(db: Database, table: Table, namespace: str | None, **among: Sequen
     Args:
         among: values of which a column must have one.
     """
-    terms = [f"{quoted(name)} IN {values_of(name)}" for name in among]
+    terms = [f"{quoted(name)} IN {(values_of if table[name].is_text else numbers_of)(name)}" for name in among]
     if namespace is not None and table.has_namespace:
         terms.append("namespace = (SELECT number FROM namespaces WHERE name = :name_of_namespace)")
     columns = ", ".join(quoted(column.name) for column in table.columns)

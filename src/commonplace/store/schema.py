@@ -77,6 +77,11 @@ class Column:
         return self.role in _NAMES
 
     @property
+    def is_text(self) -> bool:
+        """True where it holds a text, be it that of a list or of JSON."""
+        return self.role in _TEXTS or self.is_list
+
+    @property
     def is_list(self) -> bool:
         """True where it holds a JSON list."""
         return self.role in _LISTS

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
-from commonplace.store.dialect import RANDOM_BYTES, Database, among, listed
+from commonplace.store.dialect import RANDOM_BYTES, Database, among, among_numbers, listed
 from commonplace.store.rows import (
     Row,
     Values,
@@ -300,12 +300,12 @@ _NUMBERS = """
 """
 _TAKE_NUMBERS = "UPDATE sequences SET next_owner = :next_owner, next_passage = :next_passage"
 _MOVE = f"""
-    UPDATE namespaces SET change = change + 1, token = {RANDOM_BYTES} WHERE number IN {among("spaces")}
+    UPDATE namespaces SET change = change + 1, token = {RANDOM_BYTES} WHERE number IN {among_numbers("spaces")}
     RETURNING number, change
 """
 _RECORD = f"""
     INSERT INTO changes (namespace, number, next_passage, token)
-    SELECT number, change, :next_passage, token FROM namespaces WHERE number IN {among("spaces")}
+    SELECT number, change, :next_passage, token FROM namespaces WHERE number IN {among_numbers("spaces")}
 """
 
 
