@@ -36,10 +36,11 @@ demo: $(READY) ## index this repository and Django, ask five questions, remember
 	@$(BIN)/commonplace mcp --print-config auto
 
 test: $(READY) ## run the tests, but for the long ones
+	@$(BIN)/python scripts/fetch_browser.py
 	$(BIN)/python -m pytest -m "not soak" -n auto --dist worksteal --hypothesis-profile=ci
 
-test-fast: $(READY) ## run the tests that kill nothing and draw no examples: half the time
-	$(BIN)/python -m pytest -m "not soak" -n auto --dist worksteal --ignore=tests/faults --ignore=tests/property
+test-fast: $(READY) ## run the tests that kill nothing, draw no examples and open no browser: half the time
+	$(BIN)/python -m pytest -m "not soak" -n auto --dist worksteal --ignore=tests/faults --ignore=tests/property --ignore=tests/browser
 
 soak: $(READY) ## run the long form of the fault tests
 	$(BIN)/python -m pytest -m soak

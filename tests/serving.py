@@ -16,6 +16,7 @@ from commonplace.engine import Engine
 from commonplace.server.access import Access
 from commonplace.server.app import Limits, Service, application
 from commonplace.server.engine_pool import EnginePool
+from commonplace.server.page.session import PageSession
 from commonplace.server.run import LOOPBACK
 
 
@@ -39,10 +40,11 @@ def serving(
     limits: Limits | None = None,
     per_minute: int = 0,
     open_engine: Callable[[], Engine] | None = None,
+    page: PageSession | None = None,
 ) -> Iterator[httpx.Client]:
     """Yield a client of a server; `client.base_url` is its address."""
     engines = EnginePool(open_engine or (lambda: commonplace.open(store, embedder="hashing")))
-    access = Access(engines.root, hosts=LOOPBACK, is_local=is_local, per_minute=per_minute)
+    access = Access(engines.root, hosts=LOOPBACK, is_local=is_local, per_minute=per_minute, page=page)
     app = application(Service(engines, access, limits or Limits()))
     server = _Server(
         uvicorn.Config(app, port=0, http="h11", ws="none", log_config=None, access_log=False, lifespan="off")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -328,6 +329,10 @@ class TestSelections:
             (Selection(limit=0), ""),
             (Selection(limit=9, offset=9), ""),
             (Selection(order="id", limit=1, offset=2), "c"),
+            (Selection(order="used"), "B a c é"),
+            (Selection(order="idle", limit=2), "B a"),
+            (Selection(order="stored"), "B a é c"),
+            (Selection(min_trust=2.0), ""),
         ],
         ids=repr,
     )
@@ -335,7 +340,11 @@ class TestSelections:
         """Alternatives within a field, all fields together; newest by their own time or birth, ties by id."""
         assert [found.owner.id for found in store.memories("n", wanted)] == ids.split()
         unlimited = replace(wanted, limit=None, offset=0)
-        assert store.count_memories("n", wanted) == len(store.memories("n", unlimited))
+        every = store.memories("n", unlimited)
+        assert store.count_memories("n", wanted) == len(every)
+        facets = store.memory_facets("n", wanted)
+        assert sum(facets["session"].values()) == len(every)
+        assert facets["tag"] == dict(sorted(Counter(tag for each in every for tag in each.owner.tags).items()))
 
     def test_a_page_after_another_misses_and_repeats_nothing(self, store: Store) -> None:
         """Lists are turned page by page."""

@@ -141,7 +141,8 @@ selections = st.builds(
     categories=some_words,
     since=st.none() | times,
     until=st.none() | times,
-    order=st.sampled_from(["newest", "id"]),
+    min_trust=st.sampled_from([0.0, 0.5]),
+    order=st.sampled_from(["newest", "id", "used", "idle", "stored"]),
     limit=st.none() | st.integers(0, 3),
     offset=st.integers(0, 2),
 )
@@ -242,6 +243,7 @@ class MemoriesAgree(RuleBasedStateMachine):
         assert self.sqlite.matching_owners(name, wanted) == self.memory.matching_owners(name, wanted)
         assert self.sqlite.memories(name, chosen) == self.memory.memories(name, chosen)
         assert self.sqlite.count_memories(name, chosen) == self.memory.count_memories(name, chosen)
+        assert self.sqlite.memory_facets(name, chosen) == self.memory.memory_facets(name, chosen)
 
     @rule(name=names, since=times, until=times, as_of=st.none() | times, asked=id_lists)
     def ask(self, name: str, since: float, until: float, as_of: float | None, asked: list[str]) -> None:

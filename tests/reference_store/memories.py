@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -513,15 +513,27 @@ class ReferenceMemories(ReferenceReembedding):
 
     def memories(self, namespace: str, selection: Selection) -> list[StoredMemory]:
         """Return the latest versions that a selection chooses, in its order."""
-        chosen = sorted(self._selected(namespace, selection), key=lambda stored: stored.owner.id)
-        if selection.order == "newest":
-            chosen.sort(key=_time, reverse=True)
+        chosen = sorted(self._selected(namespace, selection), key=selection.key)
         end = None if selection.limit is None else selection.offset + selection.limit
         return chosen[selection.offset : end]
 
     def count_memories(self, namespace: str, selection: Selection) -> int:
         """Return how many a selection chooses, its limit and offset left out of account."""
         return len(self._selected(namespace, selection))
+
+    def memory_facets(self, namespace: str, selection: Selection) -> dict[str, dict[str, int]]:
+        """Return how many a selection chooses by tier, status, category, source, session, trust and tag."""
+        found = self._selected(namespace, selection)
+        values: dict[str, Iterable[object]] = {
+            "tier": (each.record.tier for each in found),
+            "status": (each.record.status for each in found),
+            "category": (each.record.category for each in found),
+            "source": (each.record.source for each in found),
+            "session": (each.owner.session for each in found),
+            "trust": (int(each.record.trust * 10) / 10 for each in found),
+            "tag": (tag for each in found for tag in each.owner.tags),
+        }
+        return {name: dict(sorted(Counter(map(str, some)).items())) for name, some in values.items()}
 
     def versions(self, namespace: str, id_: str) -> list[StoredMemory]:
         """Return every version of a memory, oldest first."""
@@ -692,6 +704,7 @@ def _is_selected(stored: StoredMemory, wanted: Selection) -> bool:
     return (
         all(not values or value in values for values, value in alternatives)
         and (not wanted.tags or not set(owner.tags).isdisjoint(wanted.tags))
+        and record.trust >= wanted.min_trust
         and (wanted.since is None or time >= wanted.since)
         and (wanted.until is None or time < wanted.until)
     )

@@ -249,3 +249,39 @@ def test_an_export_is_imported_elsewhere_without_loss(client: httpx.Client, tmp_
 def test_namespaces_are_listed(client: httpx.Client) -> None:
     client.post("/v1/memories", json={"content": OFFICE}, params={"namespace": "team"})
     assert client.get("/v1/namespaces").json() == {"namespaces": ["team"]}
+
+
+def test_the_facets_count_what_a_list_returns(client: httpx.Client) -> None:
+    """And the most used, or the longest unused, can be listed first."""
+    tea, boat = remembered(client, "Ada likes tea", "The boat is red", tags=["home"])
+    remembered(client, "The kettle is blue", tier="long", tags=["home", "kitchen"])
+    for _ in range(2):
+        client.post(f"/v1/memories/{boat}/touch", json={})
+    facets = client.get("/v1/facets", params={"tags": "home"}).json()
+    assert facets["total"] == 3
+    assert facets["counts"]["tier"] == {"long": 1, "short": 2}
+    assert facets["counts"]["tag"] == {"home": 3, "kitchen": 1}
+    assert client.get("/v1/facets", params={"min_trust": 1}).json()["total"] == 0
+
+    def ids(order: str) -> list[str]:
+        page = client.get("/v1/memories", params={"order": order, "limit": 2}).json()
+        assert page["next_cursor"] is None
+        return [memory["id"] for memory in page["memories"]]
+
+    assert ids("used")[0] == boat
+    assert ids("idle")[0] == tea
+    problem(client.get("/v1/memories", params={"order": "none"}), 400, "invalid-request")
+
+
+def test_a_memory_fades_from_its_last_use_on(client: httpx.Client) -> None:
+    [id_] = remembered(client, OFFICE)
+    points = client.get(f"/v1/memories/{id_}/fading", params={"days": 3}).json()["items"]
+    assert [round(each["retention"], 2) for each in points] == [1.0, 0.75, 0.6, 0.5]
+    problem(client.get("/v1/memories/none/fading"), 404, "not-found")
+
+
+def test_the_facts_of_a_memory_are_those_of_its_text(client: httpx.Client) -> None:
+    first, second = remembered(client, "Mia works at Acme.", "Ada lives in Porto.")
+    [fact] = client.get(f"/v1/memories/{first}/facts").json()["items"]
+    assert (fact["source_name"], fact["target_name"]) == ("Mia", "Acme")
+    assert client.get(f"/v1/memories/{second}/facts").json()["items"][0]["target_name"] == "Porto"

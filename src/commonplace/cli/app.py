@@ -51,7 +51,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "spec": "spec:spec",
     },
     "Store and settings": {"store": "store:store", "settings": "settings:settings"},
-    "Servers": {"mcp": "mcp:mcp", "csp": "csp:csp", "serve": "serve:serve", "token": "serve:token"},
+    "Servers": {"mcp": "mcp:mcp", "csp": "csp:csp", "serve": "serve:serve", "ui": "serve:ui", "token": "serve:token"},
     "Try and measure": {"demo": "demo:demo", "benchmark": "benchmark:benchmark"},
 }
 """The commands that help lists: the module of each below `commonplace.cli`, and its name there."""

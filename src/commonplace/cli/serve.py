@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import webbrowser
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -19,6 +21,7 @@ from commonplace.types import SCOPES
 if TYPE_CHECKING:
     from commonplace.engine import Engine
     from commonplace.engine.tokens import NewToken, Token
+    from commonplace.server.run import Address
 
 
 @command(makes_store=True)
@@ -39,8 +42,48 @@ def serve(
 
     Example: commonplace serve --port 8765
     """
+    from commonplace.server.run import Address
+
+    def ready(where: str) -> None:
+        if invocation.as_json:
+            print_json({"address": where}, indent=None)
+            return
+        target = console(stderr=True)
+        target.print(f"Serving {invocation.settings().store.path} on {where}", style="bold")
+        target.print("API: /v1 (described by /v1/openapi.json) · MCP: /mcp · stop with Ctrl-C", style="dim")
+
+    _run(invocation, Address(host, port, path), ready, allowed_hosts=allowed_host, per_minute=rate_limit)
+
+
+@command(makes_store=True)
+@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Listen on this port.  [default: a free one]")
+@click.option("--no-browser", is_flag=True, help="Print the link, but open no browser.")
+def ui(invocation: Invocation, /, port: int, no_browser: bool) -> None:
+    """Look at the memory in a browser.
+
+    The page is read-only until Edit is switched on. It answers this machine alone, and whoever has the link, which is
+    good until the command is stopped with Ctrl-C.
+
+    Example: commonplace ui
+    """
+    from commonplace.server.run import Address
+
+    def ready(link: str) -> None:
+        if invocation.as_json:
+            print_json({"link": link}, indent=None)
+        else:
+            print(link, flush=True)  # noqa: T201 - whole, however narrow the terminal is
+            console(stderr=True).print("Open this link in a browser of this machine; stop with Ctrl-C.", style="dim")
+        if not no_browser:
+            webbrowser.open(link)
+
+    _run(invocation, Address("127.0.0.1", port), ready, has_page=True)
+
+
+def _run(invocation: Invocation, address: Address, told: Callable[[str], None], **options: Any) -> None:
+    """Serve the store, and answer commands of this machine too, until the process is told to stop."""
     from commonplace.cli.socket_server import Listener
-    from commonplace.server.run import Address, run
+    from commonplace.server.run import run
 
     loaded, listener, turn, stack = invocation.settings(), Listener(), Lock(), ExitStack()
 
@@ -58,23 +101,16 @@ def serve(
         if invocation.has_store(loaded):
             with turn:
                 listener.begin(loaded, engine)
-        if invocation.as_json:
-            print_json({"address": where}, indent=None)
-            return
-        target = console(stderr=True)
-        target.print(f"Serving {loaded.store.path} on {where}", style="bold")
-        target.print("API: /v1 (described by /v1/openapi.json) · MCP: /mcp · stop with Ctrl-C", style="dim")
+        told(where)
 
-    address = Address(host, port, path)
     with stack:
         try:
             run(
                 lambda: engine().in_namespace(loaded.store.namespace),
                 address,
                 log=Path(loaded.store.path) / LOGS / "access.jsonl",
-                allowed_hosts=allowed_host,
-                per_minute=rate_limit,
                 ready=ready,
+                **options,
             )
         finally:
             listener.end()

@@ -77,6 +77,8 @@ Memories = list[Memory]
 MIN_ABBREVIATION = 4
 """Characters; fewer would be mistyped ids that happen to begin another."""
 MAX_LISTED = 10_000
+LIST_ORDERS = ("newest", "used", "idle", "stored")
+MAX_FADING_DAYS = 3_650
 MAX_OFFSET = 10**9
 MAX_RATE_LIMIT = 1_000_000
 """Operations a minute."""
@@ -86,7 +88,7 @@ if TYPE_CHECKING:
     from commonplace.consolidation.runner import ConsolidationRun, ConsolidationStatus, RunReport
     from commonplace.consolidation.runtime import ConfidenceConfig, ConsolidationRuntime
     from commonplace.consolidation.undo import Undone
-    from commonplace.engine.memory_api import Excerpt, MemoryCounts, Neighbourhood
+    from commonplace.engine.memory_api import Excerpt, Fading, MemoryCounts, MemoryFacets, Neighbourhood
     from commonplace.engine.runtime import Runtime
     from commonplace.engine.search_api import Used
     from commonplace.engine.tokens import Tokens
@@ -1295,6 +1297,8 @@ class Engine:
         categories: Sequence[str] = (),
         since: Moment | None = None,
         until: Moment | None = None,
+        min_trust: float = 0.0,
+        order: str = "newest",
         limit: int = 50,
         offset: int = 0,
     ) -> Memories:
@@ -1303,10 +1307,68 @@ class Engine:
         Args:
             statuses: "active", "promoted", "archived"; an empty list is all.
             since, until: half-open; over the memories' own times. Words, such as "yesterday", mean its beginning.
+            order: "newest"; "used", the most used first; "idle", those first that were used longest ago;
+                "stored", those first that were stored first.
             limit: 1–10,000.
         """
+        chosen = self._selection(tiers, statuses, tags, sources, sessions, categories, since, until, min_trust)
+        page = replace(
+            chosen,
+            order=one_of("order", order, LIST_ORDERS),  # type: ignore[arg-type]
+            limit=int_in("limit", limit, 1, MAX_LISTED),
+            offset=int_in("offset", offset, 0, MAX_OFFSET),
+        )
+        self._runtime.before()
+        return self._memory_api.list(page)
+
+    def memory_facets(  # noqa: PLR0913 - the options of a facade
+        self,
+        *,
+        tiers: Sequence[str] = (),
+        statuses: Sequence[str] = ("active", "promoted"),
+        tags: Sequence[str] = (),
+        sources: Sequence[str] = (),
+        sessions: Sequence[str] = (),
+        categories: Sequence[str] = (),
+        since: Moment | None = None,
+        until: Moment | None = None,
+        min_trust: float = 0.0,
+    ) -> MemoryFacets:
+        """Count the memories that `list` would return, by tier, status, category, source, session, trust and tag.
+
+        Args:
+            statuses, since, until: as for `list`.
+        """
+        chosen = self._selection(tiers, statuses, tags, sources, sessions, categories, since, until, min_trust)
+        self._runtime.before()
+        return self._memory_api.facets(chosen)
+
+    def memory_fading(self, id: str, days: int = 30) -> Sequence[Fading]:  # noqa: A002 - the name of the field
+        """Return what is left of a memory on each day from its last use on, if it is not used again.
+
+        Args:
+            days: 1–3,650.
+        """
+        reject_invalid_id(id)
+        stored = self._memory_api.find(id)
+        if stored is None:
+            raise NotFoundError(f"there is no memory {id!r:.80} in namespace {self.namespace!r}")
+        return self._memory_api.fading(stored, int_in("days", days, 1, MAX_FADING_DAYS))
+
+    def _selection(  # noqa: PLR0913, PLR0917 - the filters of a list
+        self,
+        tiers: Sequence[str],
+        statuses: Sequence[str],
+        tags: Sequence[str],
+        sources: Sequence[str],
+        sessions: Sequence[str],
+        categories: Sequence[str],
+        since: Moment | None,
+        until: Moment | None,
+        min_trust: float,
+    ) -> Selection:
         now = self._runtime.now()
-        selection = Selection(
+        return Selection(
             tiers=tuple(one_of("tiers", tier, TIERS) for tier in labels("tiers", tiers)),  # type: ignore[misc]
             statuses=tuple(one_of("statuses", status, STATUSES) for status in labels("statuses", statuses)),  # type: ignore[misc]
             tags=labels("tags", tags),
@@ -1315,11 +1377,8 @@ class Engine:
             categories=tuple(category.lower() for category in labels("categories", categories)),
             since=moment("since", since, now),
             until=moment("until", until, now),
-            limit=int_in("limit", limit, 1, MAX_LISTED),
-            offset=int_in("offset", offset, 0, MAX_OFFSET),
+            min_trust=fraction("min_trust", min_trust),
         )
-        self._runtime.before()
-        return self._memory_api.list(selection)
 
 
 def _asked(

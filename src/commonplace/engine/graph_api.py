@@ -358,6 +358,12 @@ class Graph:
         self._before()
         return self._reader.episode(uuid)
 
+    def facts_of_memory(self, id: str) -> list[views.RelationView]:  # noqa: A002 - the name of the field
+        """Return the facts that were found in a memory, in any version of it, in the order of the text."""
+        reject_invalid_id(id)
+        self._before()
+        return self._reader.facts_of_memory(id)
+
     def neighbourhood(
         self,
         entity: str,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Final
 
+from commonplace.dates.time import moment_of
 from commonplace.engine.runtime import Service
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.ingest.read import normalise
@@ -16,7 +19,7 @@ from commonplace.memory.service import outward
 from commonplace.memory.validate import one_of, validate_memory
 from commonplace.memory.view import MIN_TRUST_TO_PROMOTE, Memory
 from commonplace.redaction import redact
-from commonplace.retention import NEXT_TIER
+from commonplace.retention import DAY_S, NEXT_TIER
 from commonplace.settings import Settings
 from commonplace.types import KINDS, TIERS, Filter, Link, Selection, StoredMemory, Tier
 
@@ -45,6 +48,22 @@ class MemoryCounts:
     long: int
     archived: int
     links: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFacets:
+    """How many memories a list has, and how many of each value of tier, status, category, source and so on."""
+
+    total: int
+    counts: Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fading:
+    """The retention of a memory at a time."""
+
+    at: datetime
+    retention: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +129,24 @@ class MemoryApi(Service):
         found = self._store.memories(self._namespace, first)
         if self._runtime.has_ultra:
             found += self._runtime.ultra.all(first)
-            found.sort(key=lambda each: (-(each.owner.at or 0.0), each.owner.id))
+            found.sort(key=first.key)
         return [self._runtime.seen(stored) for stored in found[selection.offset : end]]
+
+    def facets(self, selection: Selection) -> MemoryFacets:
+        """Count the memories that a selection chooses, of both kinds of places, by their values."""
+        counts = {name: Counter(some) for name, some in self._store.memory_facets(self._namespace, selection).items()}
+        total = self._store.count_memories(self._namespace, selection)
+        if self._runtime.has_ultra:
+            total += self._runtime.ultra.store.count_memories(self._namespace, selection)
+            for name, some in self._runtime.ultra.store.memory_facets(self._namespace, selection).items():
+                counts[name].update(some)
+        return MemoryFacets(total, {name: dict(sorted(some.items())) for name, some in counts.items()})
+
+    def fading(self, stored: StoredMemory, days: int) -> Sequence[Fading]:
+        """Return what is left of a memory on each day from its last use on, if it is not used again."""
+        policy, record = self._runtime.retention, stored.record
+        times = (record.last_used + day * DAY_S for day in range(days + 1))
+        return [Fading(moment_of(at), min(1.0, policy.raw(record, at))) for at in times]
 
     def neighbourhood(self, id_: str, depth: int, limit: int) -> Neighbourhood:
         found: dict[str, StoredMemory] = {}

@@ -440,6 +440,14 @@ class GraphReader:
         seeing = Seeing(self._graph, Times(self._ground.now()))
         return seeing.episode(found, self._words_of(found.memory, found.version))
 
+    def facts_of_memory(self, memory: str) -> list[RelationView]:
+        """Return the facts that a memory says; see `Graph.facts_of_memory`."""
+        graph = self._graph
+        said = graph.mentioned([each.id for each in graph.episodes_of_memory(memory)])
+        ids = dict.fromkeys(each.subject for some in said.values() for each in some if each.kind == "relation")
+        known = graph.relations(list(ids))
+        return list(Seeing(graph, Times(self._ground.now())).relations([known[each] for each in ids if each in known]))
+
     def communities(self, limit: int, times: Times) -> tuple[Community, ...]:
         """Return entities that hang together; see `Graph.communities`."""
         graph = self._graph

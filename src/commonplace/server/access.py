@@ -12,11 +12,15 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 
 from commonplace.engine import Engine
+from commonplace.server.page.session import CSRF_HEADER, PageSession
 from commonplace.server.problems import Problem
 from commonplace.types import SCOPES
 
 _CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="commonplace"'}
 _REMEDY: Final = "make one with `commonplace token create`"
+_PAGE: Final = "page"
+_LINK: Final = "open the link that `commonplace ui` printed"
+_SAFE: Final = ("GET", "HEAD")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,8 @@ class Caller:
         if self.namespaces is not None and namespace not in self.namespaces:
             message = f"this token does not reach the namespace {namespace!r:.80}"
             raise Problem(403, "forbidden-namespace", message, remedy=f"use one of {', '.join(self.namespaces)}")
+        if scope not in self.scopes and self.name == _PAGE:
+            raise Problem(403, "read-only", "the page is read-only", remedy="switch on Edit")
         if scope not in self.scopes:
             message = f"this token has no scope {scope!r}; it has {', '.join(self.scopes) or 'none'}"
             raise Problem(403, "missing-scope", message, remedy=f"{_REMEDY} --scope {scope}")
@@ -57,12 +63,20 @@ class Access:
         hosts: names in `Host` that are answered; None is any.
         is_local: nobody but this machine's users reaches the server, so that a store without tokens is open.
         per_minute: how many requests each token may send; 0 is without limit.
+        page: whose visitor needs no token, and everybody else one.
     """
 
     def __init__(
-        self, engine: Callable[[], Engine], *, hosts: Collection[str] | None, is_local: bool, per_minute: int = 0
+        self,
+        engine: Callable[[], Engine],
+        *,
+        hosts: Collection[str] | None,
+        is_local: bool,
+        per_minute: int = 0,
+        page: PageSession | None = None,
     ) -> None:
         self._engine, self._hosts, self._is_local, self._per_minute = engine, hosts, is_local, per_minute
+        self.page = page
         self._lock = threading.Lock()
         self._windows: dict[str, tuple[int, int]] = {}
 
@@ -90,6 +104,9 @@ class Access:
         """
         engine = self._engine()
         kind, _, text = request.headers.get("authorization", "").partition(" ")
+        if self.page is not None and not text:
+            self.check_visitor(request)
+            return Caller(_PAGE, SCOPES if self.page.is_editing else ("read",), None, engine.namespace)
         if not text and self._is_local and not engine.tokens.has_any():
             return Caller("", SCOPES, None, engine.namespace)
         if kind.lower() != "bearer" or not text:
@@ -102,6 +119,18 @@ class Access:
             raise Problem(401, "expired-token", message, remedy=_REMEDY, headers=_CHALLENGE)
         self._count(token.id)
         return Caller(token.id, token.scopes, token.namespaces, token.namespaces[0])
+
+    def check_visitor(self, request: Request) -> None:
+        """Refuse who has not opened the page's link, and what another page may have sent with the visitor's cookie.
+
+        Raises:
+            Problem: the cookie, or the token of a request that is more than a look, is missing or wrong.
+        """
+        page = self.page
+        if page is None or not page.is_visitor(request.cookies):
+            raise Problem(401, "no-token", "this browser has not opened the page's link", remedy=_LINK)
+        if request.method not in _SAFE and not page.is_own(request.headers.get(CSRF_HEADER, "")):
+            raise Problem(403, "no-csrf-token", f"{CSRF_HEADER} is missing or wrong", remedy="load the page again")
 
     def _count(self, token: str) -> None:
         if not self._per_minute:

@@ -29,7 +29,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from commonplace.dates.time import iso
@@ -45,6 +45,7 @@ from commonplace.server.engine_pool import EnginePool
 from commonplace.server.mcp import mcp_endpoint
 from commonplace.server.openapi import LINES_TYPE, document
 from commonplace.server.operations import OPERATIONS, Operation
+from commonplace.server.page.session import SECURITY_HEADERS
 from commonplace.server.problems import Problem, response_of
 
 _BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -247,7 +248,13 @@ def _guarded(work: Callable[[], _T]) -> _T:
 
 def application(service: Service) -> ASGIApp:
     """Return the ASGI application of a server; whoever made the pool of engines closes it."""
+    own: list[BaseRoute] = []
+    if service.access.page is not None:
+        from commonplace.server.page.views import page_routes
+
+        own = page_routes(service, service.access.page)
     routes = [
+        *own,
         Route("/healthz", _alive, name="alive"),
         Route("/readyz", partial(_ready, service), name="ready"),
         Route("/metrics", partial(_metrics, service), name="metrics"),
@@ -281,6 +288,8 @@ class Middleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                if self._service.access.page is not None:
+                    message["headers"] = [*message.get("headers", ()), *SECURITY_HEADERS]
             await send(message)
 
         try:
@@ -307,7 +316,7 @@ async def _call(service: Service, operation: Operation, request: Request) -> Res
 def _answer(
     service: Service, operation: Operation, request: Request, body: bytes, caller: Caller, namespace: str
 ) -> Response:
-    arguments = _arguments(operation, request, _object(body))
+    arguments = _arguments(operation, request, json_object(body))
     if operation.id == "forget_namespace":
         caller.check(operation.scope, arguments["name"])
     if operation.id == "list_namespaces" and caller.namespaces is not None:
@@ -393,7 +402,12 @@ def _value(texts: list[str], schema: Schema) -> Any:
         return text
 
 
-def _object(body: bytes) -> dict[str, Any]:
+def json_object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object that a body is, an empty one for none.
+
+    Raises:
+        Problem: it is something else, or nested too deep.
+    """
     if not body.strip():
         return {}
     try:

@@ -204,7 +204,7 @@ def _class_of(service: str) -> type:
     return Engine
 
 
-def why(
+def why(  # noqa: PLR0913, PLR0917 - the options of a search
     engine: Engine,
     query: str,
     hit_id: str,
@@ -213,14 +213,15 @@ def why(
     method: str | None = None,
     as_of: Moment | None = None,
     also: Sequence[str] | None = None,
+    min_score: float | None = None,
 ) -> Any:
     """Search, and explain one hit of the result: each signal, what it added, which words matched, what was rejected.
 
     Args:
         hit_id: of a hit of the result.
-        query, limit, kinds, method, as_of, also: as for `search`.
+        query, limit, kinds, method, as_of, also, min_score: as for `search`.
     """
-    found = engine.search(query, limit, kinds, method, as_of=as_of, also=also)  # type: ignore[arg-type]
+    found = engine.search(query, limit, kinds, method, as_of=as_of, also=also, min_score=min_score)  # type: ignore[arg-type]
     return engine.why(found, hit_id)
 
 
@@ -288,6 +289,8 @@ def list_memories(  # noqa: PLR0913 - the filters of a list
     categories: Sequence[str] = (),
     since: Moment | None = None,
     until: Moment | None = None,
+    min_trust: float = 0.0,
+    order: str = "newest",
     limit: int = 50,
     cursor: str = "",
 ) -> dict[str, Any]:
@@ -298,6 +301,8 @@ def list_memories(  # noqa: PLR0913 - the filters of a list
     Args:
         statuses: "active", "promoted", "archived"; an empty list is all.
         since, until: half-open; over the memories' own times. Words, such as "yesterday", mean its beginning.
+        order: "newest", or, with one page alone, "used", "idle" and "stored": the most used, the longest unused, the
+            earliest stored first.
         limit: 1–1,000.
         cursor: `next_cursor` of the page before, with the same filters; it is good for a day.
     """
@@ -311,11 +316,13 @@ def list_memories(  # noqa: PLR0913 - the filters of a list
         "sessions": sessions,
         "categories": categories,
         "since": since,
+        "min_trust": min_trust,
+        "order": order,
     }
     place = Cursor.read(cursor, {**filters, "until": until}) if cursor else Cursor(until, 0)
     found = engine.list(**filters, until=place.until, limit=limit + 1 + place.skip)[place.skip :]  # type: ignore[arg-type]
     page = found[:limit]
-    following = place.after([memory.at for memory in page]) if len(found) > limit else None
+    following = place.after([memory.at for memory in page]) if len(found) > limit and order == "newest" else None
     return {
         "memories": page,
         "next_cursor": following.write({**filters, "until": until}) if following else None,
@@ -478,10 +485,13 @@ _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
         ("remember", "POST", "/memories", "write", "remember", {}, 201),
         ("remember_many", "POST", "/memories/bulk", "write", remember_many, {}, 201),
         ("list_memories", "GET", "/memories", "read", list_memories),
+        ("memory_facets", "GET", "/facets", "read", "memory_facets"),
         ("get_memory", "GET", "/memories/{id}", "read", "get"),
         ("update_memory", "PATCH", "/memories/{id}", "write", "update"),
         ("forget_memory", "DELETE", "/memories/{id}", "forget", forget_memory),
         ("memory_versions", "GET", "/memories/{id}/versions", "read", versions),
+        ("memory_fading", "GET", "/memories/{id}/fading", "read", "memory_fading"),
+        ("memory_facts", "GET", "/memories/{id}/facts", "read", "graph.facts_of_memory"),
         ("touch_memory", "POST", "/memories/{id}/touch", "write", "touch"),
         ("review_memory", "POST", "/memories/{id}/review", "write", "review"),
         ("archive_memory", "POST", "/memories/{id}/archive", "write", "archive"),

@@ -48,6 +48,7 @@ def run(
     log: Path,
     allowed_hosts: Sequence[str] = (),
     per_minute: int = 0,
+    has_page: bool = False,
     ready: Callable[[str], None],
 ) -> None:
     """Serve until the process is told to stop; requests that are being answered then are finished.
@@ -56,7 +57,8 @@ def run(
         log: the file that gets a JSON line for each request: the operation, its status and duration, no contents.
         allowed_hosts: further names by which it is reached, as behind a proxy.
         per_minute: how many requests each token may send a minute; 0 is without limit.
-        ready: is called with the address when the server listens.
+        has_page: serve the page too; whoever has not opened its link is then asked for a token.
+        ready: is called with the address when the server listens; with a page, with the link to it.
 
     Raises:
         MissingExtraError: the extra `server` is not installed.
@@ -68,6 +70,7 @@ def run(
         from commonplace.server.access import Access
         from commonplace.server.app import Service, application
         from commonplace.server.engine_pool import EnginePool
+        from commonplace.server.page.session import PageSession
     except ImportError as error:
         raise MissingExtraError(
             f"the server needs {error.name}, which is not installed",
@@ -81,7 +84,8 @@ def run(
             remedy="make one with `commonplace token create`, or listen on 127.0.0.1",
         )
     names = {*LOOPBACK, *map(str.lower, (address.host, *allowed_hosts))} if address.is_local or allowed_hosts else None
-    access = Access(engines.root, hosts=names, is_local=address.is_local, per_minute=per_minute)
+    page = PageSession() if has_page else None
+    access = Access(engines.root, hosts=names, is_local=address.is_local, per_minute=per_minute, page=page)
     listening = _listen(address)
     config = uvicorn.Config(
         application(Service(engines, access, log=LineFile(log, Rotation()))),
@@ -95,7 +99,7 @@ def run(
         timeout_graceful_shutdown=GRACE_S,
     )
     signal.signal(signal.SIGTERM, _stop)
-    ready(_shown(address, listening))
+    ready(_shown(address, listening) + (page.path if page else ""))
     try:
         uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:

@@ -104,8 +104,7 @@ ALIKE = f"""
     ORDER BY o.number
 """
 
-SELECTED = f"""
-    SELECT m.owner, m.id, coalesce(o.at, m.born_at)
+_SELECTED = f"""
     FROM memories m CROSS JOIN owners o ON o.number = m.owner
     WHERE m.namespace = {_SPACE} AND m.is_latest = 1
         AND (:ids IS NULL OR m.id IN {among("ids")})
@@ -120,7 +119,35 @@ SELECTED = f"""
         ))
         AND (:since IS NULL OR coalesce(o.at, m.born_at) >= :since)
         AND (:until IS NULL OR coalesce(o.at, m.born_at) < :until)
+        AND m.trust >= :min_trust
 """
+
+SELECTED = f"""
+    SELECT m.owner {_SELECTED}
+    ORDER BY CASE :order WHEN 'id' THEN 0.0 WHEN 'used' THEN -m.use_count WHEN 'idle' THEN m.last_used
+        WHEN 'stored' THEN m.born_at
+        ELSE -coalesce(o.at, m.born_at) END, m.id
+    LIMIT :limit OFFSET :offset
+"""
+
+COUNTED = f"SELECT count(*) {_SELECTED}"
+
+_FACETS = {
+    "tier": "m.tier",
+    "status": "m.status",
+    "category": "m.category",
+    "source": "m.source",
+    "session": "o.session",
+    "trust": "CAST(m.trust * 10 AS INTEGER) / 10.0",
+}
+
+FACETS = " UNION ALL ".join(
+    [
+        *(f"SELECT '{name}', {column}, count(*) {_SELECTED} GROUP BY {column}" for name, column in _FACETS.items()),
+        f"SELECT 'tag', tag, count(*) FROM owner_tags WHERE owner IN (SELECT m.owner {_SELECTED}) GROUP BY tag",
+    ]
+)
+
 MATCHING = f"""
     SELECT m.owner
     FROM memories m CROSS JOIN owners o ON o.number = m.owner
@@ -521,19 +548,28 @@ class MemoryStore:
 
     def memories(self, namespace: str, selection: Selection) -> list[StoredMemory]:
         """Return the latest versions that a selection chooses, in its order."""
-        keys = self._selected(namespace, selection)
-        if selection.order == "id":
-            keys.sort(key=lambda key: key[1])
-        else:
-            keys.sort(key=lambda key: (-key[2], key[1]))
-        end = None if selection.limit is None else selection.offset + selection.limit
-        numbers = [number for number, _, _ in keys[selection.offset : end]]
+        limit = -1 if selection.limit is None else selection.limit
+        page = {"order": selection.order, "limit": limit, "offset": selection.offset}
+        numbers = [number for (number,) in self._selected(SELECTED, namespace, selection, **page)]
         found = self.memory_records(namespace, numbers)
         return [found[number] for number in numbers if number in found]
 
     def count_memories(self, namespace: str, selection: Selection) -> int:
         """Return how many a selection chooses, its limit and offset left out of account."""
-        return len(self._selected(namespace, selection))
+        ((count,),) = self._selected(COUNTED, namespace, selection)
+        return int(count)
+
+    def memory_facets(self, namespace: str, selection: Selection) -> dict[str, dict[str, int]]:
+        """Return how many a selection chooses by tier, status, category, source, session, trust and tag.
+
+        Values are texts, sorted; trust is rounded down to a tenth. Limit and offset are left out of account.
+        """
+        facets: dict[str, dict[str, int]] = {name: {} for name in (*_FACETS, "tag")}
+        for name, value, count in sorted(
+            (name, str(value), n) for name, value, n in self._selected(FACETS, namespace, selection)
+        ):
+            facets[name][value] = count
+        return facets
 
     def versions(self, namespace: str, id_: str) -> list[StoredMemory]:
         """Return every version of a memory, oldest first."""
@@ -669,9 +705,9 @@ class MemoryStore:
         beside = [database.with_name(database.name + suffix) for suffix in ("", "-wal", "-shm", "-journal")]
         return [str(path) for path in beside if path.exists()]
 
-    def _selected(self, namespace: str, selection: Selection) -> list[Row]:
+    def _selected(self, sql: str, namespace: str, selection: Selection, **page: str | float) -> list[Row]:
         return self._read(
-            SELECTED,
+            sql,
             namespace,
             ids=listed_or_none(selection.ids),
             tiers=listed_or_none(selection.tiers),
@@ -682,6 +718,8 @@ class MemoryStore:
             categories=listed_or_none(selection.categories),
             since=selection.since,
             until=selection.until,
+            min_trust=selection.min_trust,
+            **page,
         )
 
     def _read(self, sql: str, namespace: str | None, **values: str | bytes | float | None) -> list[Row]:

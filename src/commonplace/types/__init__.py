@@ -258,6 +258,7 @@ class Selection:
     Attributes:
         ids: these ids.
         since, until: half-open, over the memory's own time or else its birth; by it "newest" comes first, ties by id.
+        order: "used" has the most used first, "idle" those that were used longest ago, "stored" those that came first.
     """
 
     ids: tuple[str, ...] = ()
@@ -269,9 +270,23 @@ class Selection:
     categories: tuple[str, ...] = ()
     since: float | None = None
     until: float | None = None
-    order: Literal["newest", "id"] = "newest"
+    min_trust: float = 0.0
+    order: Literal["newest", "id", "used", "idle", "stored"] = "newest"
     limit: int | None = None
     offset: int = 0
+
+    def key(self, stored: StoredMemory) -> tuple[float, str]:
+        """Return what memories are sorted by."""
+        owner, record = stored.owner, stored.record
+        time = record.born_at if owner.at is None else owner.at
+        keys = {
+            "newest": -time,
+            "id": 0.0,
+            "used": -record.use_count,
+            "idle": record.last_used,
+            "stored": record.born_at,
+        }
+        return keys[self.order], owner.id
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,51 @@
+import { address, asOfSlider, attempt, bar, byId, doing, el, get, memoryList, nothing, post, quiet, section, time } from "./page.js";
+
+const TODAY = new Date();
+TODAY.setHours(0, 0, 0, 0);
+
+async function today() {
+  const [{ memories }, { items: runs }] = await Promise.all([
+    get("/memories", { since: TODAY.toISOString(), limit: 8 }),
+    get("/consolidation/runs", { limit: 20 }),
+  ]);
+  const recent = runs.filter((run) => new Date(run.at) >= TODAY);
+  return [
+    recent.length ? el("ul", { class: "list" }, recent.map((run) => el("li", {}, `${run.agents.join(", ")}: ${run.applied} changes, ${run.undone} undone `, quiet(time(run.at)), " ",
+      run.standing ? doing("Undo", async () => { await post(`/consolidation/undo/${run.run}`); await section("today", today); }) : null))) : null,
+    memories.length ? [el("h3", {}, "New"), memoryList(memories, (memory) => time(memory.at))] : null,
+    !recent.length && !memories.length ? nothing("Nothing has changed today.") : null,
+  ];
+}
+
+async function waiting() {
+  const [{ issues }, { items: disputes }] = await Promise.all([get("/ledger/issues", { status: "open" }), get("/graph/disputes")]);
+  if (!issues.length && !disputes.length) return nothing("Nothing waits for you.");
+  return [
+    el("ul", { class: "list" },
+      disputes.slice(0, 5).map((each) => el("li", {}, el("span", { dir: "auto" }, each.relations.map((one) => one.fact).join(" / ")), " ", quiet("contradiction"))),
+      issues.slice(0, 5).map((each) => el("li", {}, el("span", { dir: "auto" }, each.title), " ", quiet(each.agent)))),
+  ];
+}
+
+const lists = {
+  newest: async () => memoryList((await get("/memories", { limit: 8 })).memories, (memory) => time(memory.at)),
+  used: async () => memoryList((await get("/memories", { order: "used", limit: 8 })).memories.filter((each) => each.use_count), (memory) => `${memory.use_count} uses`),
+  fading: async () => {
+    const { memories } = await get("/memories", { order: "idle", tiers: ["short", "medium"], limit: 8 });
+    return memoryList(memories.sort((a, b) => a.retention - b.retention), (memory) => bar(memory.retention, "Retention"));
+  },
+  sources: async () => {
+    const { counts } = await get("/facets");
+    const rows = Object.entries(counts.source).sort((a, b) => b[1] - a[1]).slice(0, 10);
+    if (!rows.length) return nothing("Nobody yet.");
+    return el("ul", { class: "list" }, rows.map(([name, count]) => el("li", {}, name ? el("a", { href: address("/memories", { sources: name }), dir: "auto" }, name) : "no source", " ", quiet(String(count)))));
+  },
+};
+
+section("today", today);
+section("waiting", waiting);
+for (const [id, work] of Object.entries(lists)) section(id, work);
+attempt(() => asOfSlider(byId("as-of")));
+const namespace = document.querySelector("meta[name=namespace]").content;
+if (namespace) byId("question").append(el("input", { type: "hidden", name: "namespace", value: namespace }));
+byId("query").focus();

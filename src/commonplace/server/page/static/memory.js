@@ -1,0 +1,100 @@
+import { address, attempt, bar, byId, call, curve, day, dialog, difference, doing, el, fill, forget, get, memoryLink, nothing, parameters, part, post, quiet, said, section, tag, tell, time } from "./page.js";
+
+const id = parameters.get("id") ?? "";
+const path = `/memories/${part(id)}`;
+
+async function load() {
+  const memory = await get(path, { touch: "false" });
+  const is = (status) => memory.status === status;
+  fill(byId("memory"),
+    el("article", { class: "memory", dir: "auto" }, memory.content),
+    el("p", {}, memory.tags.map(tag)),
+    el("div", { class: "row" },
+      is("archived") ? null : doing("Edit…", () => edit(memory), { id: "change" }),
+      is("archived") ? null : doing("This is right", async () => { await post(`${path}/review`); await load(); tell("Noted: a review counts as a use."); }),
+      is("archived") ? doing("Restore", async () => { await post(`${path}/restore`); await all(); }) : doing("Archive", async () => { await post(`${path}/archive`); await all(); }),
+      doing("Forget…", async () => { if (await forget([id])) location.assign(address("/memories")); }, { id: "forget", class: "changes danger" })),
+    facts(memory));
+  document.title = `${memory.content.slice(0, 40)} · Commonplace`;
+}
+
+function facts(memory) {
+  const rows = {
+    Retention: [bar(memory.retention, "Retention"), quiet(` ${memory.retention.toFixed(2)}`)],
+    Tier: memory.tier,
+    Status: memory.status,
+    Category: memory.category,
+    Source: memory.source && said(memory.source),
+    Origin: `${memory.origin}, trusted ${memory.trust.toFixed(2)}`,
+    Session: memory.session && said(memory.session),
+    Used: memory.use_count ? [`${memory.use_count} times, last `, time(memory.last_used)] : "never",
+    Reviewed: memory.review_count ? `${memory.review_count} times` : "",
+    "Tells of": time(memory.at),
+    Stored: time(memory.created_at),
+    "Made from": memory.derived_from.length ? memory.derived_from.map((each) => el("a", { href: address("/memory", { id: each }) }, each)) : "",
+    Note: memory.vault_path,
+    Id: el("code", {}, memory.id),
+  };
+  return el("dl", { class: "pairs" }, Object.entries(rows).filter(([, value]) => value).map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+}
+
+async function edit(memory) {
+  const text = el("textarea", { id: "edit-content", rows: 6, dir: "auto", autofocus: true });
+  text.value = memory.content;
+  const tags = el("input", { id: "edit-tags", value: memory.tags.join(", ") });
+  const given = await dialog("Edit", (close) => el("form", { method: "dialog", submit: (event) => { event.preventDefault(); close({ content: text.value, tags: tags.value }); } },
+    el("label", {}, "Text", text), el("label", {}, "Tags, separated by commas", tags),
+    el("p", { class: "quiet" }, "What you save is the next version; this one stays readable."),
+    el("div", { class: "row" }, el("button", { class: "primary", id: "edit-save" }, "Save"), el("button", { type: "button", click: () => close() }, "Cancel"))));
+  if (!given) return;
+  const changed = { tags: given.tags.split(",").map((each) => each.trim()).filter(Boolean) };
+  if (given.content !== memory.content) changed.content = given.content;
+  const saved = await call("PATCH", path, { body: changed, headers: { "If-Match": `"${memory.version}"` } });
+  await all();
+  tell(saved.outcome === "unchanged" ? "Nothing was changed." : `Version ${saved.version} is saved.`);
+}
+
+async function versions() {
+  const { versions: found } = await get(`${path}/versions`);
+  return el("ol", { class: "versions", reversed: true }, found.toReversed().map((each, place) => {
+    const before = found[found.length - place - 2];
+    return el("li", {}, el("p", {}, el("b", {}, `Version ${each.version} `), quiet("from ", time(each.updated_at), each.expired_at ? [" to ", time(each.expired_at)] : "")),
+      el("p", { dir: "auto" }, before ? difference(before.content, each.content) : each.content));
+  }));
+}
+
+async function fading() {
+  const [{ items: points }, memory] = await Promise.all([get(`${path}/fading`, { days: 60 }), get(path, { touch: "false" })]);
+  const half = points.find((each) => each.retention < 0.5);
+  return [
+    curve(points.map((each) => each.retention), `Retention over 60 days from the last use, from ${points[0].retention.toFixed(2)} to ${points.at(-1).retention.toFixed(2)}`),
+    el("p", {}, quiet("From ", day(memory.last_used), " over 60 days. ", half ? ["Below a half on ", day(half.at), "."] : "It stays above a half.")),
+  ];
+}
+
+async function links() {
+  const { links: found } = await get(`${path}/links`);
+  if (!found.length) return nothing("It is linked to nothing.");
+  const { memories } = await get(`${path}/neighbourhood`, { depth: 1 }).catch(() => ({ memories: [] }));
+  const known = Object.fromEntries(memories.map((each) => [each.id, each]));
+  return el("ul", { class: "list" }, found.map((each) => {
+    const other = each.source === id ? each.target : each.source;
+    const type = each.source === id ? each.type : `${each.type} (from there)`;
+    return el("li", {}, quiet(type.replaceAll("_", " ")), " ", known[other] ? memoryLink(known[other]) : el("a", { href: address("/memory", { id: other }) }, other), " ",
+      each.source === id ? doing("Unlink", async () => { await call("DELETE", `${path}/links/${part(other)}`, { query: { type: each.type } }); await section("links", links); }) : null);
+  }));
+}
+
+async function said_() {
+  const { items } = await get(`${path}/facts`);
+  if (!items.length) return nothing("No fact was found in it.");
+  return el("ul", { class: "list" }, items.map((each) => el("li", { class: each.valid_to ? "ended" : each.disputed ? "disputed" : null },
+    el("span", { dir: "auto" }, each.source_name), " ", quiet(each.relation_type), " ", el("span", { dir: "auto" }, each.target_name), " ",
+    quiet(each.disputed ? "disputed" : each.valid_to ? ["until ", day(each.valid_to)] : ""))));
+}
+
+async function all() {
+  await Promise.all([load(), section("versions", versions), section("fading", fading), section("links", links), section("facts", said_)]);
+}
+
+attempt(all);

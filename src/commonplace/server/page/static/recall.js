@@ -1,0 +1,110 @@
+import { address, asOfSlider, attempt, bar, byId, el, fill, parameters, post, quiet, tag, tell, time, nothing } from "./page.js";
+
+const SIGNALS = ["lexical", "dense", "late", "coverage", "words", "neighbours"];
+const form = byId("form");
+let turn = 0;
+
+function asked() {
+  const values = Object.fromEntries(new FormData(form));
+  const query = { query: values.query, limit: Number(values.limit) };
+  if (values.method) query.method = values.method;
+  if (values.kinds) query.kinds = [values.kinds];
+  if (values.as_of) query.as_of = values.as_of;
+  if (values.also) query.also = [values.also];
+  return query;
+}
+
+const bare = (text) => text.toLowerCase().normalize("NFKD").replace(/\p{M}/gu, "");
+
+/** A text with the words of the query marked; those that only share their beginning too, as stems do. */
+function marked(text, query) {
+  const words = bare(query).match(/[\p{L}\p{N}]+/gu) ?? [];
+  const isMeant = (word) => words.some((each) => each === word || (each.length > 4 && word.length > 4 && each.slice(0, 5) === word.slice(0, 5)));
+  return text.slice(0, 4000).split(/([\p{L}\p{N}\p{M}]+)/u).map((piece, place) => (place % 2 && isMeant(bare(piece)) ? el("mark", {}, piece) : piece));
+}
+
+function signals(hit, greatest) {
+  return el("dl", { class: "signals" }, SIGNALS.filter((name) => name in hit.signals).map((name) =>
+    [el("dt", {}, name), el("dd", {}, bar(hit.signals[name] / (greatest[name] || 1), name), quiet(hit.signals[name].toFixed(2)))]));
+}
+
+function explained(receipt, isBelow, floor) {
+  const list = (words) => (words.length ? words.join(", ") : "none");
+  const weighty = receipt.signals.filter((each) => each.weight || each.evidence);
+  return [
+    el("p", {}, `Rank ${receipt.rank}, score ${receipt.score.toFixed(3)}.`, floor === null ? null : receipt.score < floor ? ` Not shown by default: that is below the floor, ${floor.toFixed(2)}.` : isBelow ? ` Above the floor, ${floor.toFixed(2)}, but beyond the limit.` : ` The floor is ${floor.toFixed(2)}.`),
+    el("p", {}, "Words that matched: ", el("b", { dir: "auto" }, list(receipt.matched_terms)), "; missing: ", el("b", { dir: "auto" }, list(receipt.missing_terms)), "."),
+    el("table", {}, el("thead", {}, el("tr", {}, ["Signal", "Value", "Weight", "Evidence"].map((each) => el("th", { scope: "col" }, each)))),
+      el("tbody", {}, weighty.map((each) => el("tr", {}, el("td", {}, each.name.replaceAll("_", " ")), [each.value, each.weight, each.evidence].map((value) => el("td", { class: "number" }, value.toFixed(2))))))),
+    receipt.superseded_by ? el("p", {}, "A newer memory about the same: ", el("a", { href: address("/memory", { id: receipt.superseded_by }) }, receipt.superseded_by)) : null,
+  ];
+}
+
+function hitItem(hit, query, greatest, isBelow, floor) {
+  const body = el("div", {});
+  const why = el("details", { toggle: () => {
+    if (!why.open || body.childNodes.length) return;
+    attempt(async () => {
+      const receipt = await post("/why", { ...query, hit_id: hit.id, min_score: 0, limit: 50 });
+      fill(body, explained(receipt, isBelow, floor));
+    });
+  } }, el("summary", {}, "Why?"), body);
+  const name = hit.kind === "memory" ? el("a", { href: address("/memory", { id: hit.owner_id }) }, hit.title || "Open") : el("code", {}, hit.path || hit.owner_id);
+  return el("li", { class: isBelow ? "below" : null },
+    el("div", { class: "row" }, el("b", {}, hit.probability === null ? hit.score.toFixed(2) : `${Math.round(hit.probability * 100)} %`), bar(hit.score, "Score"), tag(hit.confidence), quiet(hit.kind), name, quiet(time(hit.at)), hit.tags.map(tag)),
+    el("p", { dir: "auto", class: "text" }, marked(hit.text, query.query)),
+    signals(hit, greatest), why);
+}
+
+async function ask() {
+  const query = asked();
+  if (!query.query.trim()) return;
+  const mine = ++turn;
+  history.replaceState(null, "", address("/recall", { query: query.query, limit: query.limit, method: query.method, as_of: query.as_of, also: query.also?.[0] }));
+  const [found, every] = await Promise.all([post("/search", query), post("/search", { ...query, min_score: 0, limit: Math.min(50, query.limit + 10) })]);
+  if (mine !== turn) return;
+  const above = new Set(found.hits.map((each) => each.id));
+  const below = every.hits.filter((each) => !above.has(each.id)).slice(0, 10);
+  const all = [...found.hits, ...below];
+  const greatest = {};
+  for (const name of SIGNALS) greatest[name] = Math.max(...all.map((each) => each.signals[name] ?? 0), 0);
+  const floor = found.hits.length ? (await post("/why", { ...query, hit_id: found.hits[0].id })).min_score : null;
+  if (mine !== turn) return;
+  const line = el("li", { class: "floor", id: "floor" }, floor === null ? "The floor" : `The floor, ${floor.toFixed(2)}`, below.length ? ` · ${below.length} of those below it or beyond the limit:` : " · nothing is below it");
+  fill(byId("hits"), found.hits.map((each) => hitItem(each, query, greatest, false, floor)), all.length ? line : null, below.map((each) => hitItem(each, query, greatest, true, floor)));
+  fill(byId("summary"), found.hits.length ? `${found.hits.length} found in ${found.latency_ms} ms (${found.method})` : nothing("Nothing near enough was found."),
+    found.corrected_query ? [" · read as ", el("b", { dir: "auto" }, found.corrected_query)] : null, found.notices.map((each) => ` · ${each}`));
+  byId("copy").disabled = false;
+}
+
+const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+
+function command() {
+  const query = asked();
+  const words = ["commonplace", query.kinds ? "recall" : "search", "--limit", String(query.limit)];
+  if (query.method && !query.kinds) words.push("--method", query.method);
+  if (query.as_of) words.push("--as-of", quoted(query.as_of));
+  for (const each of query.also ?? []) words.push("--also", quoted(each));
+  const namespace = document.querySelector("meta[name=namespace]").content;
+  if (namespace) words.push("--namespace", quoted(namespace));
+  return [...words, "--", quoted(query.query)].join(" ");
+}
+
+byId("copy").addEventListener("click", () => attempt(async () => {
+  await navigator.clipboard.writeText(command()).catch(() => {});
+  tell(`Copied: ${command()}`);
+}));
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  attempt(ask);
+});
+byId("limit").addEventListener("input", () => fill(byId("limit-shown"), byId("limit").value));
+form.addEventListener("change", (event) => event.target.id !== "as-of-slider" && attempt(ask));
+
+for (const name of ["query", "limit", "method", "also"]) if (parameters.get(name)) form.elements[name].value = parameters.get(name);
+fill(byId("limit-shown"), byId("limit").value);
+attempt(async () => {
+  await asOfSlider(byId("as-of"), parameters.get("as_of") ?? "", () => attempt(ask));
+  await ask();
+});
+byId("query").focus();

@@ -1,0 +1,97 @@
+"""The views of the page: each gives a template; its script asks the operations of `/v1` for what it shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+import commonplace
+from commonplace.server.app import Service, json_object
+from commonplace.server.page.session import ENTRANCE, PageSession
+from commonplace.server.problems import Problem
+
+_HERE: Final = Path(__file__).parent
+PAGES: Final[Mapping[str, str]] = {
+    "/": "Home",
+    "/memories": "Memories",
+    "/recall": "Recall",
+}
+"""The pages of the navigation by their path; a memory's own page is reached from the others."""
+_templates: Final = Environment(
+    loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+)
+
+
+def page_routes(service: Service, session: PageSession) -> list[BaseRoute]:
+    """Return the routes of the page."""
+    titles = {**PAGES, "/memory": "Memory"}
+    return [
+        Route(ENTRANCE, partial(_enter, session), name="enter"),
+        Route("/page/edit", partial(_edit, service, session), methods=["POST"], name="edit"),
+        Mount("/static", StaticFiles(directory=_HERE / "static"), name="static"),
+        *(
+            Route(path, partial(_page, service, session, path, title), name=f"page {title.lower()}")
+            for path, title in titles.items()
+        ),
+    ]
+
+
+async def _enter(session: PageSession, request: Request) -> Response:
+    """Turn the token of the link into a cookie.
+
+    The page that comes first, not a redirection, leads on: after a link on another site the browser would not send a
+    cookie of `SameSite=Strict` with a redirected request.
+    """
+    if not session.opens(request.query_params.get("token", "")):
+        return _locked()
+    response = HTMLResponse(_templates.get_template("enter.html").render())
+    response.set_cookie(session.cookie, session.secret, httponly=True, samesite="strict")
+    return response
+
+
+async def _edit(service: Service, session: PageSession, request: Request) -> Response:
+    """Switch on or off that the page may change something."""
+    service.access.check_visitor(request)
+    editing = json_object(await service.body(request)).get("editing")
+    if not isinstance(editing, bool):
+        raise Problem(400, "invalid-request", "editing is neither true nor false")
+    session.is_editing = editing
+    return Response(json.dumps({"editing": session.is_editing}), media_type="application/json")
+
+
+async def _page(service: Service, session: PageSession, path: str, title: str, request: Request) -> Response:
+    try:
+        service.access.check_visitor(request)
+    except Problem:
+        return _locked()
+    root = await service.in_thread(service.engines.root)
+    chosen = request.query_params.get("namespace")
+    spaces = await service.in_thread(root.namespaces)
+    name = title.lower()
+    return HTMLResponse(
+        _templates.get_template(f"{name}.html").render(
+            title=title,
+            script=name,
+            path=path,
+            pages=PAGES,
+            namespace=chosen or root.namespace,
+            namespaces=sorted({*spaces, chosen or root.namespace}),
+            is_chosen=chosen is not None,
+            csrf=session.csrf,
+            is_editing=session.is_editing,
+            version=commonplace.__version__,
+        )
+    )
+
+
+def _locked() -> Response:
+    return HTMLResponse(_templates.get_template("locked.html").render(), 401)

