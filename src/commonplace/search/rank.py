@@ -20,7 +20,7 @@ from commonplace.ranking.arrays import distinct, within
 from commonplace.ranking.calibration import LEAD, calibration_of, evidence, leads
 from commonplace.ranking.fusion import Groups, bounded, fuse, lend, ramp, standardise
 from commonplace.search.request import PreparedQuery, Request
-from commonplace.search.signals import ASSISTANT, DENSE, LATE, LEXICAL, TIME, USER, Candidates
+from commonplace.search.signals import ASSISTANT, CROWDING, DENSE, LATE, LEXICAL, TIME, USER, Candidates
 from commonplace.search.signals import LITERAL as IS_LITERAL
 from commonplace.search.time import NO_TIMES, AskedTimes, DatedOwners
 
@@ -247,8 +247,10 @@ def _by_one(
 
 def _fused(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
     signals = {LEXICAL: candidates.lexical, DENSE: candidates.dense, LATE: candidates.late}
+    crowded = np.array([CROWDING.get(name, 0.0) for name in query.embedders], np.float32)[candidates.spaces]
+    scaled = {**signals, DENSE: candidates.dense - crowded * candidates.crowding}
     groups = {DENSE: _comparable(query, candidates)}
-    parts = {name: standardise(values, groups.get(name)) for name, values in signals.items()}
+    parts = {name: standardise(values, groups.get(name)) for name, values in scaled.items()}
     weights = _weights(query, candidates, context.passages)
     odds, found, adds = _judged(query, candidates, context)
 

@@ -18,7 +18,7 @@ from commonplace.models.contract import Similarities
 from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.arrays import distinct, union, within
 from commonplace.ranking.bm25 import Matches, Statistics, TermRows
-from commonplace.ranking.calibration import BY_EMBEDDER, literal_share
+from commonplace.ranking.calibration import BY_EMBEDDER, STRANGER, literal_share
 from commonplace.ranking.late import find_matches, weighted_share
 from commonplace.search.request import MAX_STAGE1_LIMIT, PreparedQuery, Request
 from commonplace.store.store import Store
@@ -58,6 +58,8 @@ class Candidates:
         numbers, owners: int64, shape (n,).
         lexical: BM25, 0 where no term matches; float32, shape (n,), like all that follow.
         dense: cosine of query and passage in the passage's own space, −1–1; 0 where it has no vector yet.
+        crowding: its mean cosine with the `NEAREST` most similar of the `POOL` best by `dense` in its own space, −1–1;
+            0 where the embedder is not in `CROWDING`.
         late: late-interaction coverage of the query, where a token counts the less, the farther from the passage's
             beginning it stands, 0–1.
         literal: the share of the query that the passage holds literally, by tokens or by terms, by IDF, 0–1.
@@ -74,6 +76,7 @@ class Candidates:
     owners: NDArray[np.int64]
     lexical: NDArray[np.float32]
     dense: NDArray[np.float32]
+    crowding: NDArray[np.float32]
     late: NDArray[np.float32]
     literal: NDArray[np.float32]
     coverage: NDArray[np.float32]
@@ -195,6 +198,39 @@ def cosines(held: TokenRows, queries: NDArray[np.float32]) -> NDArray[np.float32
     products = (rows @ queries.T)[np.arange(len(rows)), held.spaces]
     result: NDArray[np.float32] = np.divide(products, norms, out=np.zeros(len(rows), np.float32), where=norms > 0)
     return result
+
+
+CROWDING: Final[Mapping[str, float]] = {"minilm": 0.4}
+"""What a candidate's crowding takes from its cosine, by embedder.
+
+Short sentences that say little are near to everything ("hubs"), so a question in other words than its answer's has many
+of them before it. How near a text is to the others of a ranking tells (the locally scaled cosine, Conneau et al. 2018).
+Of documents by the static table it takes as much as it gives."""
+
+NEAREST: Final = 10
+POOL: Final = 100
+
+
+def crowding(held: TokenRows, dense: NDArray[np.float32], embedders: Sequence[str]) -> NDArray[np.float32]:
+    """Return how crowded it is around each row, as `Candidates` has it; strangers stand for others that are not there.
+
+    Args:
+        dense: cosines with the query, float32, shape (n,).
+        embedders: of each space, "" for none.
+    """
+    found = np.zeros(len(held), dtype=np.float32)
+    for space, embedder in enumerate(embedders):
+        here = np.flatnonzero((held.spaces == space) & held.vectors.any(axis=1))
+        if embedder not in CROWDING or not len(here):
+            continue
+        best = np.argsort(-dense[here], kind="stable")[:POOL]
+        rows = held.vectors[here].astype(np.float32)
+        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        cosines = rows @ rows[best].T / np.outer(norms, norms[best])
+        cosines[best, np.arange(len(best))] = -1.0
+        padded = np.hstack([cosines, np.full((len(here), max(0, NEAREST + 1 - len(best))), STRANGER)])
+        found[here] = -np.partition(-padded, NEAREST - 1, axis=1)[:, :NEAREST].mean(axis=1)
+    return found
 
 
 USER, ASSISTANT = 1, 2
@@ -475,11 +511,13 @@ class Phrasing:
         bm25[np.searchsorted(rows.numbers, held.numbers)] = self._bm25(held.numbers)
         bm25[np.searchsorted(rows.numbers, tail.rows.numbers)] = tail.lexical
         words = literal_share(bm25, total_rarity(self.query.words, tail.statistics))
+        dense = cosines(rows, self.query.vectors)
         return Candidates(
             numbers=rows.numbers,
             owners=rows.owners,
             lexical=bm25,
-            dense=cosines(rows, self.query.vectors),
+            dense=dense,
+            crowding=crowding(rows, dense, self.query.embedders),
             late=shares.late,
             literal=np.maximum(shares.literal, words),
             coverage=shares.coverage,
