@@ -38,7 +38,7 @@ from commonplace.search.signals import Candidates
 from commonplace.types import Filter
 
 REQUEST = Request("a question", "n", 10, "two-stage", Filter(), 0.0, 100)
-SIGNALS = ("lexical", "dense", "late", "literal", "coverage", "words")
+SIGNALS = ("lexical", "dense", "crowding", "late", "literal", "coverage", "words")
 
 
 def candidates(**signals: Any) -> Candidates:
@@ -78,6 +78,15 @@ def test_what_is_first_by_every_signal_stays_first(others: list[tuple[float, ...
     best = tuple(max(values) + 0.25 for values in zip(*others, strict=True))
     lexical, dense, late = zip(best, *others, strict=True)
     assert first(ranked(candidates(lexical=lexical, dense=dense, late=late, coverage=lexical), embedder)) == 1
+
+
+@pytest.mark.parametrize(("embedder", "best"), [("minilm", 2), ("static", 1)])
+def test_what_is_near_to_everything_stands_behind_what_is_near_to_the_question_alone(embedder: str, best: int) -> None:
+    """A chatty sentence is a hub; of the static table's vectors the correction takes as much as it gives."""
+    found = candidates(dense=[0.36, 0.33, 0.10, 0.08], crowding=[0.40, 0.15, 0.2, 0.2], late=[0.1] * 4)
+    ranking = ranked(found, embedder)
+    assert first(ranking) == best
+    assert ranking.signals["dense"].tolist() == found.dense.tolist()
 
 
 def test_chance_matches_of_words_do_not_outrank_what_is_meant() -> None:

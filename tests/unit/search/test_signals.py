@@ -17,6 +17,7 @@ from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.calibration import calibration_of, probabilities, scores
 from commonplace.search.rank import FLOOR
 from commonplace.search.request import prepare
+from commonplace.search.signals import TokenRows, crowding
 from commonplace.types import Embedding
 
 NOTES = {
@@ -160,3 +161,33 @@ def test_a_query_tells_what_made_its_vector() -> None:
     absent = AbsentEmbedder(Embedding("minilm", "1", 384), MissingExtraError("it is missing", remedy="install it"))
     prepared = prepare("one thing", tokens.tokenize, absent, [0])
     assert (prepared.embedder, prepared.fault) == ("", "it is missing; install it")
+
+
+def token_rows(vectors: list[list[int]], spaces: list[int]) -> TokenRows:
+    """Return passages 1, 2, … without a token that have these vectors."""
+    numbers, none = np.arange(1, len(vectors) + 1), np.zeros(len(vectors), np.int64)
+    return TokenRows(
+        numbers, numbers, none, np.empty(0, np.uint16), np.array(vectors, np.int8), np.array(spaces, np.uint8)
+    )
+
+
+def test_it_is_crowded_where_ten_others_are_near_and_strangers_stand_for_what_is_not_there() -> None:
+    alike, apart = [[100, 0]] * 13, [[0, 100], [0, 0]]
+    dense = np.linspace(0.9, 0.1, 15, dtype=np.float32)
+    found = crowding(token_rows([*alike, *apart], [0] * 15), dense, ("minilm", ""))
+    assert found.tolist() == pytest.approx([1.0] * 13 + [0.0, 0.0])
+    few = crowding(token_rows([[100, 0], [100, 0], [0, 100]], [0, 0, 0]), dense[:3], ("minilm", ""))
+    assert few.tolist() == pytest.approx([(1 + 0 + 8 * 0.1) / 10] * 2 + [(0 + 0 + 8 * 0.1) / 10])
+
+
+def test_crowding_is_of_one_space_and_of_embedders_that_it_was_measured_for() -> None:
+    rows, dense = token_rows([[100, 0]] * 24, [0] * 12 + [1] * 12), np.full(24, 0.5, np.float32)
+    found = crowding(rows, dense, ("minilm", "static", ""))
+    assert found.tolist() == pytest.approx([1.0] * 12 + [0.0] * 12)
+
+
+def test_only_the_hundred_nearest_to_the_question_crowd() -> None:
+    near, far = [[100, 0]] * 100, [[0, 100]] * 20
+    dense = np.array([0.9] * 100 + [0.1] * 20, np.float32)
+    found = crowding(token_rows([*near, *far], [0] * 120), dense, ("minilm", ""))
+    assert found.tolist() == pytest.approx([1.0] * 100 + [0.0] * 20)
