@@ -108,6 +108,7 @@ WAYS: Mapping[str, Way] = {
     "questions lend nothing": with_constants(ANSWER_SHARE=0.0),
     "long turns receive as much": with_constants(SHORT_TURN=1_000_000),
     "a date counts nothing": with_constants(WEIGHTS={**WEIGHTS, "time": 0.0}),
+    "crowding takes nothing": with_constants(CROWDING={}),
     "a speaker counts nothing": with_constants(WEIGHTS={**WEIGHTS, "speaker": 0.0}),
 }
 
