@@ -18,7 +18,7 @@ from commonplace.server.page.session import CSRF_HEADER, PageSession
 
 BILLING = "The database for billing is Postgres."
 CORRECTED = "The database for billing is SQLite, since it needs no server."
-PAGES = ("/", "/memories", "/memory?id=billing", "/recall?query=database+for+billing")
+PAGES = ("/", "/memories", "/memory?id=billing", "/recall?query=database+for+billing", "/graph?entity=Mia")
 NO_BROWSER = (
     "no browser: name a Chromium in COMMONPLACE_TEST_BROWSER, install `chromium`, or let "
     "`python scripts/fetch_browser.py` fetch one from npm"
@@ -53,6 +53,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         book.remember(BILLING, id="billing", tags=["billing"], category="decision", source="meeting")
         book.graph.add_episode("Mia works at Acme.", reference_time="2024-01-05")
         book.graph.add_episode("Mia works at Globex.", reference_time="2025-03-05")
+        book.graph.add_triplet("Zoe", "WORKS_FOR", "Acme")
+        book.graph.add_triplet("Zoe", "WORKS_FOR", "Globex")
     with commonplace.open(store, embedder="hashing", clock=lambda: 1_750_000_000.0) as book:
         book.update("billing", CORRECTED)
         hostile = [
@@ -234,6 +236,55 @@ def test_recall_draws_the_floor_and_says_why(page: Page) -> None:
     expect(page.locator("#hits > li.below details").first).to_contain_text("Words that matched")
     page.get_by_role("button", name="Copy as command").click()
     expect(page.locator("#message")).to_contain_text("commonplace recall --limit 3 -- 'database for billing'")
+
+
+def test_the_graph_is_walked_by_clicks_and_through_time(page: Page) -> None:
+    settled(page, "/graph")
+    expect(page.locator("#start button").first).to_be_visible()
+    page.get_by_label("Person, place, thing").fill("Mia")
+    page.keyboard.press("Enter")
+    page.locator("#found").get_by_role("button", name="Mia").click()
+    expect(page.locator("#facts li:visible")).to_have_count(4)
+    assert edges(page, "disputed") == ["Zoe Acme", "Zoe Globex"]
+    assert edges(page, "ended") == ["Mia Acme"]
+    page.get_by_label("Time", exact=True).fill("100")
+    expect(page.locator("#facts li:visible")).to_have_count(3)
+    assert edges(page, "ended") == []
+    assert edges(page, "away") == ["Mia Globex"]
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator("#facts li:visible")).to_have_count(4)
+    expect(page.locator("#moment-shown")).to_have_text("all times until now")
+    page.locator("#types").get_by_label("works for").uncheck()
+    assert len(edges(page, "away")) == 4
+    page.locator("#types").get_by_label("works for").check()
+    where = page.evaluate(f"{GRAPH}.nodes('[label=\"Acme\"]').renderedPosition()")
+    page.locator("#canvas").click(position=where)
+    expect(page.locator("#trail li")).to_have_text(["Mia", "Acme"])
+    page.get_by_role("button", name="Mia works at Acme.").click()
+    expect(page.locator("#detail")).to_contain_text("Said in")
+    page.locator("#trail").get_by_role("button", name="Mia").click()
+    expect(page.locator("#trail li")).to_have_text(["Mia"])
+
+
+GRAPH = "document.getElementById('canvas')._cyreg.cy"
+NAMES = "(each) => `${each.source().data('label')} ${each.target().data('label')}`"
+
+
+def edges(page: Page, state: str) -> list[str]:
+    """Return which edges are drawn in a way."""
+    found: list[str] = page.evaluate(f"{GRAPH}.edges('.{state}').map({NAMES}).sort()")
+    return found
+
+
+def test_a_contradiction_is_settled_and_the_other_fact_is_grey_from_then_on(page: Page) -> None:
+    settled(page, "/graph?entity=Zoe")
+    page.get_by_role("switch", name="Edit").click()
+    expect(page.locator("#facts li.disputed")).to_have_count(2)
+    page.get_by_role("button", name="Zoe works for Globex").click()
+    page.locator("#settle").click()
+    expect(page.locator("#message")).to_contain_text("Settled: 0 ended, 1 taken back.")
+    assert edges(page, "ended") == ["Mia Acme", "Zoe Acme"]
+    assert edges(page, "disputed") == []
 
 
 def test_what_is_refused_is_said(page: Page, server: httpx.Client) -> None:

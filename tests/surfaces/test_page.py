@@ -21,7 +21,7 @@ from commonplace.server.page import session as sessions
 from commonplace.server.page.session import CSRF_HEADER, PageSession
 
 HERE = Path(sessions.__file__).parent
-PAGES = ("/", "/memories", "/memory?id=x", "/recall")
+PAGES = ("/", "/memories", "/memory?id=x", "/recall", "/graph")
 MAX_JAVASCRIPT_LINES = 2_500
 
 

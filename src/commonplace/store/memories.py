@@ -258,6 +258,8 @@ WRITTEN = f"""
     ORDER BY p.ordinal
 """
 
+_UNLIMITED = 2**63 - 1
+
 _ALL = "SELECT number FROM owners WHERE namespace = :namespace"
 
 OUTDATE = "UPDATE memories SET is_latest = 0 WHERE namespace = :namespace AND id = :id AND is_latest = 1"
@@ -548,7 +550,7 @@ class MemoryStore:
 
     def memories(self, namespace: str, selection: Selection) -> list[StoredMemory]:
         """Return the latest versions that a selection chooses, in its order."""
-        limit = -1 if selection.limit is None else selection.limit
+        limit = _UNLIMITED if selection.limit is None else selection.limit
         page = {"order": selection.order, "limit": limit, "offset": selection.offset}
         numbers = [number for (number,) in self._selected(SELECTED, namespace, selection, **page)]
         found = self.memory_records(namespace, numbers)

@@ -24,6 +24,7 @@ PAGES: Final[Mapping[str, str]] = {
     "/": "Home",
     "/memories": "Memories",
     "/recall": "Recall",
+    "/graph": "Graph",
 }
 """The pages of the navigation by their path; a memory's own page is reached from the others."""
 _templates: Final = Environment(

@@ -1,0 +1,258 @@
+import cytoscape from "./vendor/cytoscape.esm.min.js";
+import { address, attempt, byId, day, doing, el, fill, get, nothing, parameters, part, post, quiet, section, svgElement, tell } from "./page.js";
+
+const FOLD_ABOVE = 40, FOLD_FROM = 4, STEPS = 60, STEP_MS = 120, LIMIT = 200;
+const TINTS = ["#3b7dd8", "#c2571a", "#2f8f5b", "#9a4fb5", "#b8860b", "#c23b6b", "#3a8f9a", "#6b6bd6"];
+const seconds = (text) => (text ? Date.parse(text) : null);
+let graph = null; // what is shown: the centre, entities and relations of the answer
+let drawn = null; // by cytoscape
+let trail = [];
+let unfolded = new Set();
+let hidden = new Set();
+let span = [0, 1];
+let player = null;
+
+// Which facts there are at a time, and how they are.
+
+const moment = () => (Number(byId("moment").value) >= 1000 ? Infinity : span[0] + ((span[1] - span[0]) * Number(byId("moment").value)) / 1000);
+
+/** How a fact is at a time: "" where it is not there yet. */
+function stateOf(fact, at) {
+  const [from, to] = [seconds(fact.valid_from), seconds(fact.valid_to)];
+  if (from !== null && from > at) return "";
+  if (fact.retracted || (to !== null && to <= at) || (fact.expired_at && to === null)) return "ended";
+  return fact.disputed ? "disputed" : "open";
+}
+
+function spanOf(relations) {
+  const times = relations.flatMap((each) => [seconds(each.valid_from), seconds(each.valid_to)]).filter((each) => each !== null);
+  const [first, last] = [Math.min(...times, Date.now()), Math.max(...times, Date.now())];
+  const margin = Math.max((last - first) * 0.02, 86400e3);
+  return [first - margin, last + margin];
+}
+
+// Drawing.
+
+function folded() {
+  const near = new Map(graph.entities.map((each) => [each.uuid, new Set()]));
+  for (const each of graph.relations) {
+    near.get(each.source_node_uuid)?.add(each.target_node_uuid);
+    near.get(each.target_node_uuid)?.add(each.source_node_uuid);
+  }
+  const into = new Map();
+  if (graph.entities.length <= FOLD_ABOVE) return into;
+  const leaves = new Map();
+  for (const [id, others] of near) {
+    const [parent] = others;
+    if (others.size === 1 && id !== graph.centre && !unfolded.has(parent)) leaves.set(parent, [...(leaves.get(parent) ?? []), id]);
+  }
+  for (const [parent, ids] of leaves) if (ids.length >= FOLD_FROM) ids.forEach((id) => into.set(id, `more:${parent}`));
+  return into;
+}
+
+function elements() {
+  const into = folded(), counts = new Map();
+  into.forEach((name) => counts.set(name, (counts.get(name) ?? 0) + 1));
+  const types = [...new Set(graph.entities.map((each) => each.entity_type))].sort();
+  const nodes = graph.entities.filter((each) => !into.has(each.uuid)).map((each) => ({
+    data: { id: each.uuid, label: each.name, tint: TINTS[types.indexOf(each.entity_type) % TINTS.length], distance: each.distance ?? 9 },
+    classes: each.uuid === graph.centre ? "centre" : "",
+  }));
+  for (const [name, count] of counts) nodes.push({ data: { id: name, label: `${count} more`, tint: "#888888", distance: 9 }, classes: "folded" });
+  const ends = new Set(nodes.map((each) => each.data.id));
+  const edges = new Map();
+  for (const each of graph.relations) {
+    const [source, target] = [each.source_node_uuid, each.target_node_uuid].map((id) => into.get(id) ?? id);
+    if (!ends.has(source) || !ends.has(target)) continue;
+    const id = into.size && (source.startsWith("more:") || target.startsWith("more:")) ? `${source} ${target}` : each.uuid;
+    edges.set(id, { data: { id, source, target, label: each.relation_type.replaceAll("_", " ").toLowerCase(), fact: each.uuid } });
+  }
+  return [...nodes, ...edges.values()];
+}
+
+function look() {
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name) => style.getPropertyValue(`--${name}`).trim();
+  return [
+    { selector: "node", style: { label: "data(label)", "background-color": "data(tint)", color: colour("ink"), "font-size": 12, "text-valign": "bottom", "text-margin-y": 4, "text-max-width": 110, "text-wrap": "ellipsis", width: 22, height: 22, "text-background-color": colour("card"), "text-background-opacity": 0.85, "text-background-padding": 2 } },
+    { selector: "node.centre", style: { width: 36, height: 36, "font-weight": "bold", "border-width": 3, "border-color": colour("ink") } },
+    { selector: "node.folded", style: { shape: "round-rectangle", width: 30 } },
+    { selector: "edge", style: { "curve-style": "bezier", "target-arrow-shape": "triangle", "arrow-scale": 0.8, width: 2, "line-color": colour("strong-line"), "target-arrow-color": colour("strong-line"), label: "data(label)", color: colour("soft"), "font-size": 9, "text-rotation": "autorotate", "text-background-color": colour("card"), "text-background-opacity": 0.85 } },
+    { selector: "edge.ended", style: { "line-color": colour("line"), "target-arrow-color": colour("line"), opacity: 0.8 } },
+    { selector: "edge.disputed", style: { "line-style": "dashed", "line-color": colour("bad"), "target-arrow-color": colour("bad") } },
+    { selector: ".away", style: { display: "none" } },
+    { selector: ":selected", style: { "overlay-color": colour("accent"), "overlay-opacity": 0.25 } },
+  ];
+}
+
+function draw() {
+  drawn?.destroy();
+  drawn = cytoscape({ container: byId("canvas"), elements: elements(), style: look(), minZoom: 0.2, maxZoom: 3,
+    layout: { name: "concentric", concentric: (node) => -node.data("distance"), levelWidth: () => 1, minNodeSpacing: 45, animate: false } });
+  if (drawn.nodes().length > 2) drawn.layout({ name: "cose", randomize: false, animate: false, nodeRepulsion: () => 90000, idealEdgeLength: () => 95, numIter: 400, padding: 25 }).run();
+  drawn.on("tap", "node", ({ target }) => {
+    const id = target.id();
+    if (id.startsWith("more:")) { unfolded.add(id.slice(5)); draw(); follow(); }
+    else if (id !== graph.centre) attempt(() => walk(graph.entities.find((each) => each.uuid === id)));
+  });
+  drawn.on("tap", "edge", ({ target }) => attempt(() => showFact(graph.relations.find((each) => each.uuid === target.data("fact")))));
+}
+
+/** Let drawing, list and lanes be as at the chosen time. */
+function follow() {
+  const at = moment();
+  const states = new Map(graph.relations.map((each) => [each.uuid, hidden.has(each.relation_type) ? "" : stateOf(each, at)]));
+  drawn.batch(() => {
+    drawn.edges().forEach((edge) => {
+      const state = states.get(edge.data("fact"));
+      edge.toggleClass("away", !state).toggleClass("ended", state === "ended").toggleClass("disputed", state === "disputed");
+    });
+    drawn.nodes().forEach((node) => { node.toggleClass("away", node.id() !== graph.centre && !node.connectedEdges().some((edge) => !edge.hasClass("away"))); });
+  });
+  for (const item of byId("facts").querySelectorAll("li")) {
+    const state = states.get(item.dataset.id);
+    item.hidden = !state;
+    item.className = state ?? "";
+  }
+  const isNow = at === Infinity;
+  fill(byId("moment-shown"), isNow ? "all times until now" : day(new Date(at).toISOString()));
+  byId("moment").setAttribute("aria-valuetext", isNow ? "now" : new Date(at).toDateString());
+  byId("lanes").querySelector(".at")?.setAttribute("x1", place(at));
+  byId("lanes").querySelector(".at")?.setAttribute("x2", place(at));
+}
+
+const place = (at) => (at === Infinity ? 1000 : Math.max(0, Math.min(1000, ((at - span[0]) / (span[1] - span[0])) * 1000))).toFixed(1);
+
+function lanes(entries) {
+  const facts = [...new Map(entries.map((each) => [each.relation.uuid, each.relation])).values()].slice(0, 40);
+  if (!facts.length) return nothing("Nothing is known of when.");
+  const high = facts.length * 22;
+  const svg = svgElement("svg", { viewBox: `0 0 1000 ${high}`, class: "lanes", preserveAspectRatio: "none", role: "img", "aria-label": "When each fact was true; the list below says it in words." });
+  facts.forEach((fact, row) => {
+    const [from, to] = [Number(place(seconds(fact.valid_from) ?? span[0])), Number(place(seconds(fact.valid_to) ?? Infinity))];
+    const bar = svgElement("rect", { x: from, width: Math.max(4, to - from), y: row * 22 + 6, height: 10, class: stateOf(fact, Infinity) });
+    svg.append(bar);
+  });
+  svg.append(svgElement("line", { x1: 1000, x2: 1000, y1: 0, y2: high, class: "at" }));
+  return el("div", { class: "lane-box" }, el("ul", {}, facts.map((fact) => el("li", { dir: "auto", title: fact.fact }, other(fact)))), svg,
+    el("p", { class: "quiet ends" }, day(new Date(span[0]).toISOString()), day(new Date(span[1]).toISOString())));
+}
+
+const other = (fact) => `${fact.relation_type.replaceAll("_", " ").toLowerCase()} ${fact.source_node_uuid === graph.centre ? fact.target_name : fact.source_name}`;
+
+// Details.
+
+async function showEntity(entity) {
+  const view = await get(`/graph/entities/${part(entity.uuid)}`);
+  fill(byId("detail"), el("h2", { dir: "auto" }, view.name), el("p", {}, quiet(view.entity_type), view.aliases.length ? [quiet(", also "), el("span", { dir: "auto" }, view.aliases.join(", "))] : null),
+    el("p", { dir: "auto" }, view.summary || "Nothing more is known of it."), graph.is_capped ? nothing("There is more than is shown here.") : null);
+}
+
+async function showFact(fact) {
+  const episodes = await Promise.all(fact.episodes.slice(0, 5).map((each) => get(`/graph/episodes/${part(each)}`).catch(() => null)));
+  fill(byId("detail"),
+    el("h2", { dir: "auto" }, fact.fact || `${fact.source_name} ${other(fact)}`),
+    el("p", {}, quiet(el("span", { dir: "auto" }, fact.source_name), ` ${fact.relation_type} `, el("span", { dir: "auto" }, fact.target_name))),
+    el("dl", { class: "pairs" }, el("dt", {}, "True from"), el("dd", {}, day(fact.valid_from) || "unknown"), el("dt", {}, "until"), el("dd", {}, day(fact.valid_to) || "open"),
+      el("dt", {}, "Known since"), el("dd", {}, day(fact.created_at)), el("dt", {}, "Confidence"), el("dd", {}, fact.confidence.toFixed(2))),
+    fact.disputed ? el("p", { class: "error" }, "Disputed: other facts cannot be true beside it. ", doing("This one is right", () => settle(fact), { id: "settle" })) : null,
+    el("h3", {}, "Said in"),
+    episodes.some(Boolean) ? el("ul", { class: "list" }, episodes.filter(Boolean).map((each) => el("li", {}, el("span", { dir: "auto" }, each.content.slice(0, 600)), " ",
+      quiet(each.source, ", ", day(each.reference_time)), each.memory ? [" ", el("a", { href: address("/memory", { id: each.memory }) }, "memory")] : null))) : nothing("No source is kept."));
+}
+
+async function settle(fact) {
+  const { ended, retracted } = await post(`/graph/facts/${part(fact.uuid)}/settle`, { reason: "settled on the page" });
+  await show(graph.centre);
+  tell(`Settled: ${ended.length} ended, ${retracted.length} taken back.`);
+}
+
+function factList() {
+  if (!graph.relations.length) return nothing("No facts.");
+  return el("ul", { class: "list" }, graph.relations.map((fact) => el("li", { dataset: { id: fact.uuid } },
+    el("button", { type: "button", class: "plain", dir: "auto", click: () => attempt(() => showFact(fact)) }, fact.fact || `${fact.source_name} ${other(fact)}`), " ",
+    quiet(fact.valid_from ? day(fact.valid_from) : "", fact.valid_to ? [" – ", day(fact.valid_to)] : ""), " ",
+    [[fact.source_node_uuid, fact.source_name], [fact.target_node_uuid, fact.target_name]].filter(([id]) => id !== graph.centre).map(([id, name]) =>
+      [el("button", { type: "button", class: "plain", click: () => attempt(() => walk({ uuid: id, name })) }, `→ ${name}`), " "]))));
+}
+
+// Walking.
+
+async function show(id) {
+  const query = { depth: byId("depth").value, limit: LIMIT, include_past: "true" };
+  const [answer, { entries }] = await Promise.all([get(`/graph/entities/${part(id)}/neighbourhood`, query), get(`/graph/entities/${part(id)}/timeline`)]);
+  graph = answer;
+  span = spanOf(graph.relations);
+  byId("view").hidden = false;
+  byId("start").hidden = true;
+  const types = [...new Set(graph.relations.map((each) => each.relation_type))].sort();
+  fill(byId("types"), types.map((type) => {
+    const box = el("input", { type: "checkbox", change: () => { hidden[box.checked ? "delete" : "add"](type); follow(); } });
+    box.checked = !hidden.has(type);
+    return el("label", { class: "check" }, box, type.replaceAll("_", " ").toLowerCase());
+  }));
+  fill(byId("facts"), factList());
+  fill(byId("lanes"), lanes(entries));
+  draw();
+  follow();
+  await showEntity(graph.entities[0]);
+}
+
+async function walk(entity) {
+  const known = trail.findIndex((each) => each.uuid === entity.uuid);
+  trail = known < 0 ? [...trail, entity] : trail.slice(0, known + 1);
+  unfolded = new Set();
+  stop();
+  byId("moment").value = 1000;
+  await show(entity.uuid);
+  const centre = graph.entities[0];
+  trail[trail.length - 1] = centre;
+  history.replaceState(null, "", address("/graph", { entity: centre.name }));
+  fill(byId("trail"), trail.map((each, at) => el("li", {}, el("button", { type: "button", class: "plain", dir: "auto", "aria-current": at === trail.length - 1 ? "page" : null, click: () => attempt(() => walk(each)) }, each.name))));
+}
+
+async function search(query) {
+  const { entities } = await post("/graph/entities/search", { query });
+  fill(byId("found"), entities.length ? entities.slice(0, 12).map((each) => el("li", {}, el("button", { type: "button", dir: "auto", click: () => attempt(() => { trail = []; return walk(each); }) }, each.name), " ", quiet(each.entity_type))) : el("li", {}, nothing("Nothing has that name.")));
+}
+
+function stop() {
+  clearInterval(player);
+  player = null;
+  byId("play").setAttribute("aria-pressed", "false");
+  fill(byId("play"), "Play");
+}
+
+function play() {
+  if (player !== null) return stop();
+  const slider = byId("moment");
+  if (Number(slider.value) >= 1000) slider.value = 0;
+  byId("play").setAttribute("aria-pressed", "true");
+  fill(byId("play"), "Stop");
+  player = setInterval(() => {
+    slider.value = Number(slider.value) + 1000 / STEPS;
+    follow();
+    if (Number(slider.value) >= 1000) stop();
+  }, STEP_MS);
+}
+
+byId("play").addEventListener("click", play);
+byId("moment").addEventListener("input", follow);
+byId("depth").addEventListener("change", () => attempt(() => show(graph.centre)));
+byId("form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  attempt(() => search(byId("query").value));
+});
+new MutationObserver(() => drawn?.style(look())).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawn?.style(look()));
+
+if (parameters.get("entity")) {
+  byId("start").removeAttribute("aria-busy");
+  attempt(() => walk({ uuid: parameters.get("entity"), name: parameters.get("entity") }));
+} else {
+  section("start", async () => {
+    const { items } = await get("/graph/communities", { limit: 8 });
+    if (!items.length) return nothing("The graph is empty: memories and episodes that name people, places and things fill it.");
+    return [el("h2", {}, "Start with"), el("ul", { class: "chips" }, items.map((each) => el("li", {}, el("button", { type: "button", dir: "auto", click: () => attempt(() => walk({ uuid: each.entities[0].uuid, name: each.name })) }, each.name), " ", quiet(`${each.size} related`))))];
+  });
+}
