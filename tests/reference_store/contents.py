@@ -155,7 +155,8 @@ def _fill(db: sqlite3.Connection, contents: Contents) -> None:
         _fill_beside(db, entries)
     for stored in contents.owners:
         space = create_namespace(db, stored.namespace)
-        change = Change(db, space, stored.number, stored.first_passage, _numbers={space: stored.change})
+        db.execute("UPDATE sequences SET next_owner = ?, next_passage = ?", (stored.number, stored.first_passage))
+        change = Change(db, space, _numbers={space: stored.change})
         write, memory = stored.write, stored.memory
         change.add(write.owner, write.passages, created_at=stored.created_at, expired_at=stored.expired_at)
         change.flush()

@@ -22,6 +22,7 @@ from commonplace.store.database import (
     can_be_written,
     connect,
     connect_read_only,
+    copy,
     driver_errors,
     identity,
     lock_path,
@@ -29,6 +30,7 @@ from commonplace.store.database import (
     prepare_writer,
     refuse_other_version,
 )
+from commonplace.store.dialect import Database
 from commonplace.store.writes import META, change_is_under_way, snapshot_is_written
 
 T = TypeVar("T")
@@ -56,7 +58,7 @@ class Connections:
         self._known: dict[int, dict[object, Any]] = {}
 
     @contextmanager
-    def reading(self, *, once: bool = False) -> Iterator[sqlite3.Connection]:
+    def reading(self, *, once: bool = False) -> Iterator[Database]:
         """Give a connection inside a read transaction: all its statements see one state, that of `snapshot` in it.
 
         Args:
@@ -114,8 +116,11 @@ class Connections:
             pool.give_back(self._snapshots.pop(thread))
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self, namespace: str | None = None) -> Iterator[Database]:  # noqa: ARG002 - others write meanwhile elsewhere
         """Give the writing connection inside a transaction that is committed at the end, or rolled back on error.
+
+        Args:
+            namespace: the one that is written to, with its texts; None: others, or what is of the whole store.
 
         Raises:
             StoreError: the file at the path is another one than was opened, or gone: what is written would be lost.
@@ -124,6 +129,30 @@ class Connections:
             raise snapshot_is_written()
         with self._open_pool().writing() as db:
             yield db
+
+    def files(self) -> list[Path]:
+        """Return the files that the data stand in."""
+        database = self.path.absolute()
+        beside = [database.with_name(database.name + suffix) for suffix in ("", "-wal", "-shm", "-journal")]
+        return [path for path in beside if path.exists()]
+
+    def copy_to(self, target: Path) -> None:
+        """Write a complete copy to a new file."""
+        with self.reading() as db:
+            assert isinstance(db, sqlite3.Connection)
+            copy(db, target)
+
+    def private_copy(self) -> PrivateConnections:
+        """Return a private copy of the database; it spills into a nameless temporary file where it is large."""
+        db = _private("")
+        try:
+            with self.reading() as source:
+                assert isinstance(source, sqlite3.Connection)
+                source.backup(db)
+            return PrivateConnections(db, self.path)
+        except BaseException:
+            db.close()
+            raise
 
     def compact(self, *, thorough: bool) -> bool:
         """Move the log into the database and empty it; with `thorough`, write the whole database anew before.
@@ -369,30 +398,25 @@ class PrivateConnections(Connections):
         db.execute("PRAGMA synchronous = OFF")
 
     @classmethod
-    def copy_of(cls, source: sqlite3.Connection, path: Path) -> PrivateConnections:
-        """Return a private copy of a database; it spills into a nameless temporary file where it is large."""
-        db = _private("")
-        try:
-            source.backup(db)
-            return cls(db, path)
-        except BaseException:
-            db.close()
-            raise
-
-    @classmethod
     def in_memory(cls) -> PrivateConnections:
         """Return an empty store in memory, of which nothing is ever written to disk."""
-        db = _private(":memory:")
+        return cls.empty(Path(":memory:"), is_spilling=False)
+
+    @classmethod
+    def empty(cls, path: Path, *, is_spilling: bool = True) -> PrivateConnections:
+        """Return an empty store, which spills into a nameless temporary file where it gets large."""
+        db = _private("" if is_spilling else ":memory:")
         try:
-            db.execute("PRAGMA temp_store = MEMORY")
+            if not is_spilling:
+                db.execute("PRAGMA temp_store = MEMORY")
             begin_store(db, str(uuid4()))
-            return cls(db, Path(":memory:"), keeps_before=True)
+            return cls(db, path, keeps_before=not is_spilling)
         except BaseException:
             db.close()
             raise
 
     @contextmanager
-    def reading(self, *, once: bool = False) -> Iterator[sqlite3.Connection]:  # noqa: ARG002
+    def reading(self, *, once: bool = False) -> Iterator[Database]:  # noqa: ARG002
         """Give a connection: all its statements see one state."""
         with self._mutex, driver_errors(self.path):
             self._refuse_closed()
@@ -410,7 +434,7 @@ class PrivateConnections(Connections):
                 self._depth -= 1
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self, namespace: str | None = None) -> Iterator[Database]:  # noqa: ARG002
         """Give the connection inside a transaction that is committed at the end, or rolled back on error."""
         with self._mutex, driver_errors(self.path):
             if self._depth:

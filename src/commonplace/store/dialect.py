@@ -22,7 +22,6 @@ _TYPES: Final[Mapping[Role, str]] = {
     "real": "REAL",
     "bytes": "BLOB",
 }
-_FILES: Final = ("indexes", "views")
 
 
 class Rows(Protocol):
@@ -99,8 +98,18 @@ def initial_sql() -> Iterator[str]:
     """Yield the statements that make an empty store: tables from the schema, indexes and views from their files."""
     yield f"PRAGMA application_id = {APPLICATION_ID}"
     yield from map(create_table, TABLES)
-    for name in _FILES:
-        yield from _statements(Path(__file__).with_name("sql").joinpath(f"{name}.sql").read_text(encoding="utf-8"))
+    yield from script("indexes")
+    yield from script("views")
+
+
+def script(name: str) -> Iterator[str]:
+    """Yield the statements of a file; `executescript` would commit the transaction that it runs in."""
+    pending = ""
+    for line in Path(__file__).with_name("sql").joinpath(f"{name}.sql").read_text(encoding="utf-8").splitlines(True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
 
 
 def create_table(table: Table) -> str:
@@ -127,13 +136,3 @@ def _column(column: Column, *, is_key: bool) -> str:
     if column.is_enforced:
         rest += f" REFERENCES {column.refers}"
     return f"{quoted(column.name)} {_TYPES.get(column.role, 'TEXT')}{rest}"
-
-
-def _statements(script: str) -> Iterator[str]:
-    """Split a script into statements; `executescript` would commit the transaction that it runs in."""
-    pending = ""
-    for line in script.splitlines(keepends=True):
-        pending += line
-        if sqlite3.complete_statement(pending):
-            yield pending
-            pending = ""

@@ -533,7 +533,7 @@ class MemoryStore:
             EmbedderMismatchError: the store's vectors are another's, as the block begins.
             StoreError: this thread writes to the store in another way inside the block.
         """
-        with self._connections.writing() as db:
+        with self._connections.writing(namespace) as db:
             transaction = Transaction(db, namespace)
             if made_by is not None:
                 refuse_other_maker(transaction.embedding, made_by)
@@ -661,7 +661,7 @@ class MemoryStore:
         It is one change. Past versions count, the texts of the graph do not. A namespace that is not there takes no
         change number.
         """
-        with self._connections.writing() as db:
+        with self._connections.writing(namespace) as db:
             change = Change.begin(db, namespace)
             if change is None:
                 return 0
@@ -703,9 +703,7 @@ class MemoryStore:
 
     def files(self) -> list[str]:
         """Return the absolute paths of the files that the store's data stand in; none for one in memory."""
-        database = self._connections.path.absolute()
-        beside = [database.with_name(database.name + suffix) for suffix in ("", "-wal", "-shm", "-journal")]
-        return [str(path) for path in beside if path.exists()]
+        return list(map(str, self._connections.files()))
 
     def _selected(self, sql: str, namespace: str, selection: Selection, **page: str | float) -> list[Row]:
         return self._read(

@@ -176,7 +176,7 @@ NEIGHBOURS = f"""
                 WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND session != ''
                     AND expired_at IS NULL
             )
-        ) some
+        ) talked
             CROSS JOIN {each("numbers")} j ON true
             CROSS JOIN passages p ON p.number = j.value
             CROSS JOIN owners o ON o.number = p.owner

@@ -21,7 +21,7 @@ from typing import Any
 from commonplace.errors import StoreMissingError
 from commonplace.store import owners as queries
 from commonplace.store.connection import Connections, PrivateConnections
-from commonplace.store.database import copy, make, refuse_unreadable, stands_at
+from commonplace.store.database import make, refuse_unreadable, stands_at
 from commonplace.store.dialect import listed, listed_numbers
 from commonplace.store.embeddings import ReembeddingStore
 from commonplace.store.filters import matching_owners
@@ -214,7 +214,7 @@ class Store(MemoryStore, ReembeddingStore):
         Raises:
             EmbedderMismatchError: the store's vectors are another's.
         """
-        with self._connections.writing() as db:
+        with self._connections.writing(namespace) as db:
             embedding = read_embedding(db)
             refuse_other_maker(embedding, made_by)
             settled = settle(writes, embedding)
@@ -228,14 +228,14 @@ class Store(MemoryStore, ReembeddingStore):
 
     def restamp_artifacts(self, namespace: str, stamps: Sequence[tuple[str, str, FileStamp]]) -> None:
         """Set root and file stamp of artifacts, by (path, root, stamp); their text is the same, no number is taken."""
-        with self._connections.writing() as db:
+        with self._connections.writing(namespace) as db:
             space = namespace_number(db, namespace)
             if space is not None:
                 restamp(db, space, stamps)
 
     def delete_owners(self, namespace: str, owner_numbers: Sequence[int]) -> int:
         """Delete owners and their passages in one transaction; unknown numbers are passed over."""
-        with self._connections.writing() as db:
+        with self._connections.writing(namespace) as db:
             change = Change.begin(db, namespace)
             if change is None:
                 return 0
@@ -363,8 +363,7 @@ class Store(MemoryStore, ReembeddingStore):
         Raises:
             StoreError: the target exists or cannot be written.
         """
-        with self._connections.reading() as db:
-            copy(db, target)
+        self._connections.copy_to(target)
 
     @contextmanager
     def scratch_copy(self) -> Iterator[Store]:
@@ -372,8 +371,7 @@ class Store(MemoryStore, ReembeddingStore):
 
         Others read and write the store meanwhile. It leaves no file behind, however the process ends.
         """
-        with self._connections.reading() as db:
-            connections = PrivateConnections.copy_of(db, self._connections.path)
+        connections = self._connections.private_copy()
         try:
             yield Store(connections)
         finally:

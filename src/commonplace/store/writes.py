@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -294,18 +294,19 @@ class _Tally:
     text_bytes: int = 0
 
 
-_NUMBERS = """
-    SELECT n.number, s.next_owner, s.next_passage, n.change + 1
-    FROM sequences s LEFT JOIN namespaces n ON n.name = :name
+_HEAD = "SELECT number, change + 1 FROM namespaces WHERE name = :name"
+_TAKE_NUMBERS: Final = """
+    UPDATE sequences SET next_owner = next_owner + :owners, next_passage = next_passage + :passages
+    RETURNING next_owner - :owners, next_passage - :passages
 """
-_TAKE_NUMBERS = "UPDATE sequences SET next_owner = :next_owner, next_passage = :next_passage"
 _MOVE = f"""
     UPDATE namespaces SET change = change + 1, token = {RANDOM_BYTES} WHERE number IN {among_numbers("spaces")}
     RETURNING number, change
 """
 _RECORD = f"""
     INSERT INTO changes (namespace, number, next_passage, token)
-    SELECT number, change, :next_passage, token FROM namespaces WHERE number IN {among_numbers("spaces")}
+    SELECT number, change, (SELECT next_passage FROM sequences), token
+    FROM namespaces WHERE number IN {among_numbers("spaces")}
 """
 
 
@@ -315,13 +316,10 @@ class Change:
 
     Attributes:
         space: the number of the namespace that it writes to.
-        next_owner, next_passage: of the whole store.
     """
 
     db: Database
     space: int
-    next_owner: int
-    next_passage: int
     _tallies: defaultdict[tuple[int, str], _Tally] = field(default_factory=lambda: defaultdict(_Tally))
     _passages: list[Values] = field(default_factory=list)
     _vectors: list[Values] = field(default_factory=list)
@@ -334,8 +332,8 @@ class Change:
     @classmethod
     def begin(cls, db: Database, namespace: str) -> Change | None:
         """Start the next change of a namespace, None where there is none of that name."""
-        space, next_owner, next_passage, number = db.execute(_NUMBERS, {"name": namespace}).fetchone()
-        return None if space is None else cls(db, space, next_owner, next_passage, _numbers={space: number})
+        head = db.execute(_HEAD, {"name": namespace}).fetchone()
+        return head and cls(db, head[0], _numbers={head[0]: head[1]})
 
     @classmethod
     def create(cls, db: Database, namespace: str) -> Change:
@@ -372,7 +370,8 @@ class Change:
             return self.add(owner, write.passages, created_at=at)
         self._clear(number)
         self._update_owner(number, owner, at)
-        self._fill(number, owner, write.passages, is_past=False)
+        _, numbers = self._take(0, len(write.passages))
+        self._fill(number, owner, zip(numbers, write.passages, strict=True), is_past=False)
         return number
 
     def add(
@@ -384,11 +383,10 @@ class Change:
         expired_at: float | None = None,
     ) -> int:
         """Write a new owner row, live or past, and return its number."""
-        number = self.next_owner
-        self.next_owner += 1
+        (number,), numbers = self._take(1, len(passages))
         row = {"number": number, "namespace": self.space, "change": self.number, "expired_at": expired_at}
         add_row(self.db, _OWNERS.table, {**row, "created_at": created_at, **_OWNERS.row(owner)})
-        self._fill(number, owner, passages, is_past=expired_at is not None)
+        self._fill(number, owner, zip(numbers, passages, strict=True), is_past=expired_at is not None)
         return number
 
     def expire(self, number: int, at: float) -> bool:
@@ -404,7 +402,7 @@ class Change:
 
     def remove(self, number: int) -> bool:
         """Delete one owner with all it has; return whether this namespace had it."""
-        if not 0 < number < self.next_owner or not self._clear(number):
+        if not 0 < number < 2**63 or not self._clear(number):
             return False
         drop(self.db, "owners", number=number)
         self.mark()
@@ -427,8 +425,7 @@ class Change:
 
     def take_passage(self, old: int) -> int:
         """Return a number for a passage that leaves its old one, which counts as deleted."""
-        number = self.next_passage
-        self.next_passage += 1
+        _, (number,) = self._take(0, 1)
         self._delete([old])
         return number
 
@@ -444,10 +441,9 @@ class Change:
     def finish(self) -> int:
         """Write what was collected, and the record of the change in each namespace; return its number in this one."""
         self.flush()
-        self.db.execute(_TAKE_NUMBERS, {"next_owner": self.next_owner, "next_passage": self.next_passage})
         spaces = listed(sorted({self.space, *self._due}))
         moved = dict(self.db.execute(_MOVE, {"spaces": spaces}).fetchall())
-        self.db.execute(_RECORD, {"spaces": spaces, "next_passage": self.next_passage})
+        self.db.execute(_RECORD, {"spaces": spaces})
         return int(moved[self.space])
 
     def flush(self) -> None:
@@ -519,27 +515,32 @@ class Change:
         values = {"number": number, "change": self.number, "created_at": at, **_OWNERS.row(owner)}
         self.db.execute(_UPDATE_OWNER, values)
 
-    def _fill(self, number: int, owner: Owner, passages: Sequence[NewPassage], *, is_past: bool) -> None:
+    def _take(self, owners: int, passages: int) -> tuple[Sequence[int], Sequence[int]]:
+        """Return new numbers, ascending, for so many owners and passages."""
+        counts = {"owners": owners, "passages": passages}
+        taken = self.db.execute(_TAKE_NUMBERS, counts).fetchone()
+        first, second = (
+            numbers if isinstance(numbers, list) else range(numbers, numbers + count)
+            for numbers, count in zip(taken, counts.values(), strict=True)
+        )
+        return first, second
+
+    def _fill(self, number: int, owner: Owner, passages: Iterable[tuple[int, NewPassage]], *, is_past: bool) -> None:
         """Collect the rows that hang on an owner."""
         if not is_past:
             self._tallies[self.space, owner.kind].owners += 1
         self._tags += [{"namespace": self.space, "tag": tag, "owner": number} for tag in set(owner.tags)]
         if owner.stamp:
             self._stamps.append({"namespace": self.space, "owner": number, **_STAMPS.row(owner.stamp)})
-        for ordinal, passage in enumerate(passages):
-            self._add_passage(number, ordinal, passage, is_past=is_past)
+        for ordinal, (passage_number, passage) in enumerate(passages):
+            own = {"number": passage_number, "namespace": self.space, "owner": number}
+            self._passages.append({**own, "ordinal": ordinal, "id": passage.id, **_CHUNKS.row(passage.chunk)})
+            arrays = {"token_ids": passage.token_ids, "vector": passage.vector}
+            self._vectors.append({**own, **arrays, "is_past": int(is_past)})
             if not is_past:
                 self._tallies[self.space, owner.kind].passages += 1
                 self._tallies[self.space, owner.kind].text_bytes += len(passage.chunk.text.encode())
         self.mark()
-
-    def _add_passage(self, owner: int, ordinal: int, passage: NewPassage, *, is_past: bool) -> None:
-        number = self.next_passage
-        self.next_passage += 1
-        own = {"number": number, "namespace": self.space, "owner": owner}
-        self._passages.append({**own, "ordinal": ordinal, "id": passage.id, **_CHUNKS.row(passage.chunk)})
-        arrays = {"token_ids": passage.token_ids, "vector": passage.vector}
-        self._vectors.append({**own, **arrays, "is_past": int(is_past)})
 
 
 def restamp(db: Database, space: int, stamps: Sequence[tuple[str, str, FileStamp]]) -> None:
