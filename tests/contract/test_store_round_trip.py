@@ -58,7 +58,7 @@ class TestRoundTrip:
             token_ids=new.token_ids,
             vector=new.vector,
         )
-        tokens = TokenEntry(1, 1, new.token_ids, new.vector)
+        tokens = TokenEntry(1, 1, new.token_ids, new.vector, at=1.5, session="s")
         assert store.passages("n", [1]) == {1: Passage(1, UUID, 1, 0, chunk)}
         assert store.tokens("n", [1]) == {1: tokens}
         assert store.tail("n", 0) == [tokens]

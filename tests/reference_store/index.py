@@ -113,6 +113,11 @@ class ExactDenseIndex:
         cosines = [self._cosine(vector, number) for number in numbers.tolist()]
         return best(numbers, np.array(cosines, dtype=np.float32), limit)
 
+    def owners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the owner of each passage; see `DenseIndex.owners`."""
+        found = (self._entries.get(number) for number in numbers.tolist())
+        return np.array([-1 if entry is None else entry.owner_number for entry in found], dtype=np.int64)
+
     def _cosine(self, vector: NDArray[np.float32], number: int) -> float:
         row = self._vectors[number]
         return float(row @ vector) / float(np.linalg.norm(row))

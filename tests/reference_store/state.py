@@ -143,7 +143,15 @@ class Space:
     def token_entries(self, numbers: Sequence[int]) -> list[TokenEntry]:
         """Return what scoring needs of those passages that are here, in the order given."""
         return [
-            TokenEntry(number, self.owner_of[number], new.token_ids, new.vector, row.owner.kind)
+            TokenEntry(
+                number,
+                self.owner_of[number],
+                new.token_ids,
+                new.vector,
+                row.owner.kind,
+                row.owner.at,
+                row.owner.session,
+            )
             for number, row, new in self.passages(numbers)
         ]
 

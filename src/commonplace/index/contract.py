@@ -97,3 +97,7 @@ class DenseIndex(Protocol):
                 vectors of that length.
         """
         ...
+
+    def owners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the owner number of each passage, int64, shape (n,), -1 for one that is not here."""
+        ...

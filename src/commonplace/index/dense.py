@@ -251,6 +251,14 @@ class ChunkedDenseIndex:
                     found[1].append(_cosines(chunk, rows, vector))
         return best(np.concatenate(found[0]), np.concatenate(found[1]), limit)
 
+    def owners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the owner of each passage; see `DenseIndex.owners`."""
+        found = np.full(len(numbers), -1, dtype=np.int64)
+        for chunk in self.chunks:
+            rows = chunk.find(numbers)
+            found[rows >= 0] = chunk.owners[rows[rows >= 0]]
+        return found
+
     def terms(self, numbers: NDArray[np.int64], code: int | None) -> list[bytes]:
         """Return the term counts of passages, b"" for one that is not here, or of a namespace with another code."""
         found = [b""] * len(numbers)

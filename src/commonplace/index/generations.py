@@ -342,3 +342,6 @@ class _NoVectors:
 
     def search(self, vector: NDArray[np.float32], scope: Scope, limit: int, space: str = "") -> Scored:  # noqa: ARG002
         return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
+
+    def owners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.full(len(numbers), -1, dtype=np.int64)

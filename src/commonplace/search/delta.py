@@ -1,4 +1,4 @@
-"""Score passages that the index lacks: the delta since its last update, and history for `as_of`."""
+"""Read what the index lacks: the delta since its last update, and history for `as_of`."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class _Analysed:
 
 
 class DeltaReader:
-    """Reads tails, and what was live at a time and is not any more; scores their passages. Safe for threads."""
+    """Reads tails, and what was live at a time and is not any more. Safe for threads."""
 
     def __init__(self, store: Store, spaces: Spaces) -> None:
         self._store = store

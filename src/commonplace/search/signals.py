@@ -1,27 +1,22 @@
-"""Recall candidates from index and delta and compute their raw signals: lexical, dense, token and conversational."""
+"""Compute the raw signals of passages: lexical, dense, token and conversational."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from dataclasses import dataclass, replace
+from math import nan
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.index.contract import LexicalIndex, Scope, Scored
-from commonplace.index.generations import Generation
-from commonplace.index.lexical import MAX_TERMS
 from commonplace.models.contract import Similarities
 from commonplace.models.static import StaticEmbedder
-from commonplace.ranking.arrays import distinct, union, within
-from commonplace.ranking.bm25 import Matches, Statistics, TermRows
+from commonplace.ranking.arrays import within
+from commonplace.ranking.bm25 import Statistics, TermRows
 from commonplace.ranking.calibration import BY_EMBEDDER, STRANGER, literal_share
 from commonplace.ranking.late import find_matches, weighted_share
-from commonplace.search.request import MAX_STAGE1_LIMIT, PreparedQuery, Request
-from commonplace.store.store import Store
+from commonplace.search.request import PreparedQuery
 from commonplace.types import EMBEDDED_KIND_OF, Embedding, TokenEntry
 
 LEXICAL, DENSE, LATE = "lexical", "dense", "late"
@@ -117,6 +112,8 @@ class TokenRows:
         token_ids: one passage after the other; uint16, shape (sum of lengths,).
         vectors: int8, shape (n, d), d being the most dimensions of any space.
         spaces: uint8, shape (n,).
+        times: of memories with a date of their own, seconds since the epoch, else NaN; float64, shape (n,).
+        sessions: "" where there is none; object, shape (n,).
     """
 
     numbers: NDArray[np.int64]
@@ -125,6 +122,8 @@ class TokenRows:
     token_ids: NDArray[np.uint16]
     vectors: NDArray[np.int8]
     spaces: NDArray[np.uint8]
+    times: NDArray[np.float64]
+    sessions: NDArray[np.object_]
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -154,7 +153,14 @@ class TokenRows:
         shifts = (np.cumsum(self.lengths) - self.lengths)[order] - (np.cumsum(lengths) - lengths)
         tokens = self.token_ids[np.arange(lengths.sum()) + np.repeat(shifts, lengths)]
         return TokenRows(
-            self.numbers[order], self.owners[order], lengths, tokens, self.vectors[order], self.spaces[order]
+            self.numbers[order],
+            self.owners[order],
+            lengths,
+            tokens,
+            self.vectors[order],
+            self.spaces[order],
+            self.times[order],
+            self.sessions[order],
         )
 
 
@@ -174,6 +180,10 @@ def token_rows(entries: list[TokenEntry], spaces: Spaces) -> TokenRows:
             dtype=np.int8,
         ).reshape(-1, dimensions),
         spaces=np.array([spaces.codes[entry.kind] for entry in entries], dtype=np.uint8),
+        times=np.array(
+            [nan if entry.at is None or entry.kind != "memory" else entry.at for entry in entries], dtype=np.float64
+        ),
+        sessions=np.array([entry.session for entry in entries], dtype=np.object_),
     )
 
 
@@ -245,100 +255,8 @@ SPEAKERS: Final[Mapping[str, int]] = {
 """Who speaks, by the word before the colon that a turn begins with."""
 
 
-def next_to(store: Store, namespace: str, numbers: Sequence[int]) -> dict[int, set[int]]:
-    """Return for each passage in a session the passages next to it, as far as they follow from asking for `numbers`."""
-    beside: dict[int, set[int]] = defaultdict(set)
-    for number, neighbour in store.neighbours(namespace, numbers):
-        beside[number].add(neighbour)
-        beside[neighbour].add(number)
-    return beside
-
-
-ROUNDS, GROWTH = 4, 4
-"""A stage that one long text fills is asked again without it, so often at most, for so many times more each time."""
-
-
-def recall(
-    search: Callable[[Scope, int], Scored],
-    owners_of: Callable[[NDArray[np.int64]], NDArray[np.int64]],
-    scope: Scope,
-    request: Request,
-) -> Scored:
-    """Return the best passages of one part of the index, of as many owners as there are to be hits.
-
-    The first round is the stage as it was asked for. Only where its passages are of too few owners, further rounds add
-    the best passages of others. Where the request bounds the stage, these take the place of what one owner has most of.
-
-    Args:
-        search: returns at most so many passages of a scope, best first.
-        owners_of: returns the owner number of each passage, −1 for one that is gone.
-    """
-    kept: list[Scored] = []
-    of_kept: list[NDArray[np.int64]] = []
-    owners = np.empty(0, dtype=np.int64)
-    size = request.stage1_limit
-    for _ in range(ROUNDS):
-        found = search(scope, size)
-        if not kept and len(found.numbers) < size:
-            return found
-        belonging = owners_of(found.numbers)
-        places = first_places(belonging, request.per_owner, len(belonging)) if kept else np.arange(len(belonging))
-        kept.append(Scored(found.numbers[places], found.scores[places]))
-        of_kept.append(belonging[places])
-        fresh = distinct(belonging[belonging >= 0])
-        owners = union(owners, fresh)
-        if len(found.numbers) < size or len(owners) >= request.limit or not len(fresh):
-            break
-        scope = replace(scope, passed_over=owners)
-        size = min(size * GROWTH, MAX_STAGE1_LIMIT)
-    found = all_of(kept)
-    if not request.is_bounded or len(found.numbers) <= request.stage1_limit:
-        return found
-    first = first_places(np.concatenate(of_kept), 1, request.limit)
-    others = np.setdiff1d(np.arange(len(found.numbers)), first)
-    places = np.sort(np.concatenate((first, others))[: request.stage1_limit])
-    return Scored(found.numbers[places], found.scores[places])
-
-
-def all_of(parts: Sequence[Scored]) -> Scored:
-    """Return scored passages one after the other."""
-    return Scored(np.concatenate([part.numbers for part in parts]), np.concatenate([part.scores for part in parts]))
-
-
-def best_of_both(
-    found: Scored, rows: TokenRows, values: NDArray[np.float32], limit: int
-) -> tuple[Scored, NDArray[np.bool_]]:
-    """Return the best of what the index and rows beside it hold, at most `limit` together.
-
-    Args:
-        values: of the rows, by the measure of `found`; float32, shape (n,).
-
-    Returns:
-        What of it the index holds, and whether each row is among it: bool, shape (n,).
-    """
-    scores = np.concatenate((found.scores, values))
-    kept = np.zeros(len(scores), dtype=np.bool_)
-    kept[np.lexsort((np.concatenate((found.numbers, rows.numbers)), -scores))[:limit]] = True
-    inside = kept[: len(found.numbers)]
-    return Scored(found.numbers[inside], found.scores[inside]), kept[len(found.numbers) :]
-
-
-def first_places(owners: NDArray[np.int64], count: int, most: int) -> NDArray[np.intp]:
-    """Return the places, ascending, of the first `count` occurrences of each of the first `most` owners."""
-    seen: Counter[int] = Counter()
-    places = []
-    for place, owner in enumerate(owners.tolist()):
-        if seen[owner] < count and (seen[owner] or len(seen) <= most):
-            seen[owner] += 1
-            places.append(place)
-    return np.array(places, dtype=np.intp)
-
-
 MAX_QUERY_TOKENS = 32
 """Late interaction reads at most so many tokens of a query, the rarest."""
-
-MAX_TAIL_CANDIDATES = 200
-"""A longer tail is cut to its best by BM25 and its best by dense and late score, so many of each."""
 
 STOP_WORD = np.float32(0.3)
 """What a token of a stop word weighs in late interaction, where others weigh their word's IDF: about as much as one
@@ -407,110 +325,26 @@ def weigh_tokens(query: PreparedQuery, statistics: Statistics, model: StaticEmbe
     return TokenWeights(model.similarities(token_ids), idf[kept], model.weights(token_ids), *_punctuation(model))
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredTail:
-    """Rows that the index does not hold, of the tail and of the past, with what BM25 says of them.
-
-    Attributes:
-        matches: the query's terms in them.
-        lexical: BM25, float32, shape (n,).
-        statistics: of the index and these rows together.
-    """
-
-    rows: TokenRows
-    matches: Matches
-    lexical: NDArray[np.float32]
-    statistics: Statistics
-
-    @classmethod
-    def of(
-        cls, query: PreparedQuery, index: LexicalIndex, scope: Scope, rows: TokenRows, terms: Sequence[bytes]
-    ) -> ScoredTail:
-        """Return rows, given with their term counts, with their scores."""
-        asked = dict.fromkeys((*query.terms, *chain.from_iterable(chain.from_iterable(query.spelled))))
-        matches = TermRows(terms).find(asked)
-        statistics = index.statistics(list(asked), scope) + matches.statistics
-        wanted = statistics.rarest(query.terms, MAX_TERMS)
-        return cls(rows, matches, matches.scores(wanted, statistics, scope.fields), statistics)
-
-    def select(self, keep: NDArray[np.bool_]) -> ScoredTail:
-        """Return the rows where `keep` (bool, shape (n,)) is true."""
-        return ScoredTail(self.rows.select(keep), self.matches.select(keep), self.lexical[keep], self.statistics)
-
-    def worth_ranking(self, phrasing: Phrasing, request: Request) -> NDArray[np.bool_]:
-        """Return which rows are worth ranking, bool, shape (n,): the best by words and by meaning, of enough owners."""
-        if len(self.rows) <= MAX_TAIL_CANDIDATES:
-            return np.ones(len(self.rows), dtype=np.bool_)
-        meaning = phrasing.tokens.shares(self.rows).late + cosines(self.rows, phrasing.query.vectors)
-        keep = np.zeros(len(self.rows), dtype=np.bool_)
-        for values in (self.lexical, meaning):
-            order = np.argsort(-values, kind="stable")
-            keep[order[:MAX_TAIL_CANDIDATES]] = True
-            keep[order[first_places(self.rows.owners[order], request.per_owner, request.limit)]] = True
-        return keep
-
-
 @dataclass(slots=True)
 class Phrasing:
-    """One way of putting a query, and its candidates' signals in one state of store, index and tail.
-
-    Attributes:
-        entries: what was read of the index's passages so far, by number; all phrasings of a query share it.
-        unindexed: the rows in scope that the index does not hold.
-        lexical, dense: what recall finds in the index; None where the method does without.
-    """
+    """One way of putting a query, and the signals that it gives passages."""
 
     text: str
     query: PreparedQuery
-    tokens: TokenWeights
-    unindexed: ScoredTail
-    store: Store
-    generation: Generation
-    scope: Scope
-    spaces: Spaces
-    entries: dict[int, TokenEntry] = field(default_factory=dict)
-    lexical: Scored | None = None
-    dense: Scored | None = None
+    model: StaticEmbedder
+    _weights: TokenWeights | None = None
 
-    def bound(self, limit: int) -> NDArray[np.bool_]:
-        """Let lexical and dense recall each keep its best of index and tail together.
+    def weights(self, statistics: Statistics) -> TokenWeights:
+        """Return what its tokens weigh by the statistics of the passages, which are the same each time."""
+        if self._weights is None:
+            self._weights = weigh_tokens(self.query, statistics, self.model)
+        return self._weights
 
-        Returns:
-            Whether each row of the tail is among these; bool, shape (n,).
-        """
-        rows, scores = self.unindexed.rows, self.unindexed.lexical
-        among = np.zeros(len(rows), dtype=np.bool_)
-        if self.lexical is not None:
-            self.lexical, own = best_of_both(self.lexical, rows, scores, limit)
-            among |= own & (scores > 0)
-        if self.dense is not None:
-            self.dense, own = best_of_both(self.dense, rows, cosines(rows, self.query.vectors), limit)
-            among |= own
-        return among
-
-    def owners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the owner number of each passage of the index, int64, shape (n,), −1 for one that is gone."""
-        self._read(numbers)
-        found = (self.entries.get(number) for number in numbers.tolist())
-        return np.array([-1 if entry is None else entry.owner_number for entry in found], dtype=np.int64)
-
-    def candidates(self, recalled: NDArray[np.int64], kept: NDArray[np.bool_]) -> Candidates:
-        """Return all signals of passages of the index and of rows that it does not hold.
-
-        Args:
-            recalled: numbers of passages in the index, int64, ascending, each once.
-            kept: which of the rows; bool, shape (n,).
-        """
-        tail = self.unindexed.select(kept)
-        self._read(recalled)
-        entries = [self.entries[number] for number in recalled.tolist() if number in self.entries]
-        held = token_rows(entries, self.spaces)
-        rows = concatenate(held, tail.rows)
-        shares = self.tokens.shares(rows)
-        bm25 = np.empty(len(rows), dtype=np.float32)
-        bm25[np.searchsorted(rows.numbers, held.numbers)] = self._bm25(held.numbers)
-        bm25[np.searchsorted(rows.numbers, tail.rows.numbers)] = tail.lexical
-        words = literal_share(bm25, total_rarity(self.query.words, tail.statistics))
+    def candidates(self, rows: TokenRows, bm25: NDArray[np.float32], statistics: Statistics) -> Candidates:
+        """Return all signals of passages."""
+        tokens = self.weights(statistics)
+        shares = tokens.shares(rows)
+        words = literal_share(bm25, total_rarity(self.query.words, statistics))
         dense = cosines(rows, self.query.vectors)
         return Candidates(
             numbers=rows.numbers,
@@ -522,34 +356,32 @@ class Phrasing:
             literal=np.maximum(shares.literal, words),
             coverage=shares.coverage,
             words=words,
-            spaces=np.where(rows.vectors.any(axis=1), rows.spaces, np.uint8(len(self.spaces.stamps))),
+            spaces=np.where(rows.vectors.any(axis=1), rows.spaces, np.uint8(len(self.query.embedders) - 1)),
             lengths=rows.lengths,
-            asks=rows.holding(self.tokens.question_marks),
-            speakers=_speakers(rows, self.tokens.speakers),
+            asks=rows.holding(tokens.question_marks),
+            speakers=_speakers(rows, tokens.speakers),
         )
 
-    def rows_of(self, numbers: NDArray[np.int64]) -> TokenRows:
-        """Return tokens and vectors of passages whose signals were read, in the order that is given."""
-        beside = self.unindexed.rows
-        missing = numbers[~within(numbers, beside.numbers)]
-        self._read(missing)
-        entries = [self.entries[number] for number in sorted(missing.tolist())]
-        rows = concatenate(token_rows(entries, self.spaces), beside.select(within(beside.numbers, np.sort(numbers))))
-        return rows.take(np.searchsorted(rows.numbers, numbers))
-
-    def with_unspaced_words(self, candidates: Candidates) -> Candidates:
+    def with_unspaced_words(
+        self, candidates: Candidates, statistics: Statistics, terms_of: Callable[[NDArray[np.int64]], Sequence[bytes]]
+    ) -> Candidates:
         """Return the candidates with the unspaced part of the query judged by terms alone.
 
         What the token model says counts for the rest.
+
+        Args:
+            terms_of: returns the term counts of passages.
         """
-        unspaced, statistics = self.query.unspaced, self.unindexed.statistics
+        unspaced = self.query.unspaced
         if unspaced <= 0.0:
             return candidates
+        matches = TermRows(terms_of(candidates.numbers)).find(self.query.terms)
         share = np.zeros(len(candidates), dtype=np.float32)
-        holding = self._holding(candidates.numbers)
         whole = total_rarity(self.query.words, statistics) or 1.0
         for word in self.query.words:
-            held = within(candidates.numbers, distinct(np.concatenate([holding[term] for term in word])))
+            held = np.zeros(len(candidates), dtype=np.bool_)
+            asked = np.array(sorted(map(matches.asked.index, word)), dtype=np.int64)
+            held[matches.rows[within(matches.terms, asked)]] = True
             share += held * np.float32(total_rarity([word], statistics) / whole)
         rest, ours = np.float32(1.0 - unspaced), [name in BY_EMBEDDER for name in self.query.embedders]
         by_terms = np.float32(unspaced) * share
@@ -559,36 +391,6 @@ class Phrasing:
             dense=np.where(np.array(ours)[candidates.spaces], rest, np.float32(1.0)) * candidates.dense,
             **{name: rest * getattr(candidates, name) + by_terms for name in ("late", "literal", "coverage", "words")},
         )
-
-    def _holding(self, numbers: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-        """Return which of the passages hold each term of the query."""
-        tail = self.unindexed
-        parts = [(tail.rows.numbers, tail.matches), (numbers, self._matches(numbers))]
-        return {
-            term: np.concatenate([of[each.rows[each.terms == each.asked.index(term)]] for of, each in parts])
-            for term in dict.fromkeys(self.query.terms)
-        }
-
-    def _matches(self, numbers: NDArray[np.int64]) -> Matches:
-        """Return the query's terms in passages of the index."""
-        return TermRows(self.generation.lexical.rows(numbers)).find(self.query.terms)
-
-    def _read(self, numbers: NDArray[np.int64]) -> None:
-        missing = [number for number in numbers.tolist() if number not in self.entries]
-        if missing:
-            self.entries.update(self.store.tokens(self.scope.namespace, missing))
-
-    def _bm25(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return BM25 of passages of the index, float32, shape (n,); recall brought that of some."""
-        scores, statistics = np.zeros(len(numbers), dtype=np.float32), self.unindexed.statistics
-        found = Scored(numbers[:0], scores[:0]) if self.lexical is None else self.lexical
-        order = np.argsort(found.numbers)
-        known = within(numbers, found.numbers[order])
-        scores[known] = found.scores[order][np.searchsorted(found.numbers[order], numbers[known])]
-        if self.query.terms and not known.all():
-            wanted = statistics.rarest(self.query.terms, MAX_TERMS)
-            scores[~known] = self._matches(numbers[~known]).scores(wanted, statistics, self.scope.fields)
-        return scores
 
 
 def total_rarity(words: Sequence[Sequence[str]], statistics: Statistics) -> float:

@@ -185,7 +185,7 @@ DATED_PAST = f"""
 """
 
 PAST = f"""
-    SELECT v.number, v.owner, v.token_ids, {owners.LIVE_VECTOR}, o.kind
+    SELECT v.number, v.owner, v.token_ids, {owners.LIVE_VECTOR}, o.kind, o.at, o.session
     FROM owners o INDEXED BY owners_past
         CROSS JOIN passages p ON p.owner = o.number
         CROSS JOIN passage_vectors v ON v.number = p.number
@@ -218,8 +218,9 @@ EARLIER = f"""
 """The version before the known one that tells of what had happened by then, where the known one tells of later."""
 
 PAST_EARLIER = f"""
-    SELECT v.number, v.owner, v.token_ids, {owners.LIVE_VECTOR}, 'memory'
+    SELECT v.number, v.owner, v.token_ids, {owners.LIVE_VECTOR}, o.kind, o.at, o.session
     FROM ({EARLIER}) e
+        CROSS JOIN owners o ON o.number = e.owner
         CROSS JOIN passages p ON p.owner = e.owner
         CROSS JOIN passage_vectors v ON v.number = p.number
 """

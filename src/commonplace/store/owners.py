@@ -102,7 +102,7 @@ REPEATED_HEADINGS = f"""
 """
 
 TOKENS = f"""
-    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind
+    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind, o.at, o.session
     FROM {each("numbers")} j
         CROSS JOIN passage_vectors v ON v.number = j.value
         CROSS JOIN owners o ON o.number = v.owner
@@ -123,7 +123,7 @@ _FIRST = f"""coalesce((
 """The number that the first passage after a change of a namespace has at least."""
 
 TAIL = f"""
-    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind
+    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind, o.at, o.session
     FROM passage_vectors v
         CROSS JOIN owners o ON o.number = v.owner
     WHERE v.number >= {_FIRST} AND v.namespace = {_SPACE} AND v.is_past = 0

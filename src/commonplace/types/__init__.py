@@ -343,6 +343,8 @@ class TokenEntry(NamedTuple):
     token_ids: bytes
     vector: bytes
     kind: str = "artifact"
+    at: float | None = None
+    session: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,419 @@
+"""Recall: what a search reads of a store. The port, and its implementation by the index beside the store.
+
+The index lags behind the store and holds nothing of the past. What it lacks is read from the store, in the snapshot
+that the search sees, and takes part as if the index held it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import chain
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.errors import EmbedderMismatchError, IndexFaultError
+from commonplace.index.contract import Scope, Scored
+from commonplace.index.generations import Generation, Index
+from commonplace.index.lexical import MAX_TERMS
+from commonplace.models.cache import AgingCache, Bounds
+from commonplace.ranking.arrays import distinct, union, within, without
+from commonplace.ranking.bm25 import Statistics, TermRows
+from commonplace.search.delta import DeltaReader, Tail
+from commonplace.search.request import MAX_STAGE1_LIMIT, PreparedQuery, Request
+from commonplace.search.signals import (
+    DENSE,
+    LEXICAL,
+    Phrasing,
+    Spaces,
+    TokenRows,
+    concatenate,
+    cosines,
+    token_rows,
+)
+from commonplace.store.store import Store
+from commonplace.text.tokens import fields_of
+from commonplace.types import Embedding, IndexEntry
+
+StageOf = Callable[[str], AbstractContextManager[list[int]]]
+"""Times a stage of a name; in the block, the number of candidates that it leaves is appended to the list given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What a search ranks.
+
+    Attributes:
+        rows: the candidates and, of a `two-stage` request, the passages next to them in a session.
+        lexical: BM25 of each row, for each phrasing; float32, shape (n,).
+        statistics: of the terms of each phrasing, in all passages of the namespace.
+        beside: which passages are next to each other in a session.
+    """
+
+    rows: TokenRows
+    lexical: Sequence[NDArray[np.float32]]
+    statistics: Sequence[Statistics]
+    beside: dict[int, set[int]]
+
+
+class RecallState(Protocol):
+    """One namespace in one state, as one request may see it: every call sees the same."""
+
+    @property
+    def state(self) -> tuple[str, ...]:
+        """What is found is the same as long as this is."""
+        ...
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages in which passages are stemmed, sorted; English goes without saying."""
+        ...
+
+    @property
+    def owners(self) -> NDArray[np.int64] | None:
+        """The owners that pass the request's filter, ascending; None where the filter is empty."""
+        ...
+
+    def search(
+        self, request: Request, phrasings: Sequence[Phrasing], besides: NDArray[np.int64], stage: StageOf
+    ) -> Recalled:
+        """Return the best passages by words and by meaning for any of the phrasings, with all that ranks them.
+
+        One call for a search: a database may answer it with one statement.
+
+        Args:
+            request: says by which methods, how many of each, and of how many owners there must be some.
+            besides: passages that are candidates whatever they say, ascending.
+        """
+        ...
+
+    def terms(self, numbers: NDArray[np.int64]) -> Sequence[bytes]:
+        """Return the term counts of passages that `search` gave, in their order; see `commonplace.ranking.bm25`."""
+        ...
+
+    def holds(self, terms: Sequence[str]) -> bool:
+        """Tell whether any passage holds one of the terms."""
+        ...
+
+    def similar(self, terms: Sequence[str], distance: int) -> Sequence[IndexEntry]:
+        """Return some passages that may hold a term at most so many edits away from one of these."""
+        ...
+
+
+class Recall(Protocol):
+    """Finds the passages of a store that a search ranks. Safe for threads."""
+
+    def reading(self, request: Request) -> AbstractContextManager[RecallState]:
+        """Give what a request may see; until the block ends, the store is read in this state too.
+
+        Raises:
+            EmbedderMismatchError: the store's vectors are another embedder's.
+            IndexFaultError: an index is damaged or not of this store's history.
+        """
+        ...
+
+
+OWNERS_CACHE = Bounds(max_entries=16, max_bytes=8 << 20, ttl_s=5 * 60)
+ENTRY_BYTES = 2_000
+"""About what a cache's entry has besides the arrays of its value: its key, a request, and Python's own objects."""
+MAX_NEAR, MAX_TAIL_READ = 20, 200
+"""So many passages of the index and of the tail are read for words that a misspelt one may be meant for."""
+MAX_TAIL_CANDIDATES = 200
+"""A longer tail is cut to its best by BM25 and its best by dense and late score, so many of each."""
+ROUNDS, GROWTH = 4, 4
+"""A stage that one long text fills is asked again without it, so often at most, for so many times more each time."""
+_NOTHING: Final = Scored(np.empty(0, np.int64), np.empty(0, np.float32))
+
+
+class LocalRecall:
+    """A `Recall` by the index of this machine, and by what the store has that it lacks."""
+
+    def __init__(self, store: Store, index: Index, stamp: Embedding) -> None:
+        self._store = store
+        self._index = index
+        self._stamp = stamp
+        self._spaces = Spaces.of(stamp)
+        self._delta = DeltaReader(store, self._spaces)
+        self._owners: AgingCache[NDArray[np.int64]] = AgingCache(OWNERS_CACHE)
+
+    @contextmanager
+    def reading(self, request: Request) -> Iterator[RecallState]:
+        """Give what a request may see; see `Recall.reading`."""
+        namespace, wanted = request.namespace, request.wanted
+        # First the generation, then the state: so the state holds all that the generation does.
+        with self._index.reading() as generation, self._store.snapshot():
+            made_by, held = self._store.embedding(), generation.head(namespace)
+            if made_by is not None and made_by != self._stamp:
+                message = f"the store's vectors are made by {made_by}, not by {self._stamp}"
+                raise EmbedderMismatchError(message, remedy="open it again")
+            if self._store.token(namespace, held.change) != held.token:
+                raise IndexFaultError("belongs to another history of its store")
+            tail = self._delta.tail(namespace, held.change)
+            owners = self._matching(request, tail.token)
+            rows = tail.rows
+            if wanted.as_of is not None or wanted.valid_at is not None:
+                rows = concatenate(rows, self._delta.past(namespace, wanted.as_of, wanted.valid_at))
+                rows = rows if owners is None else rows.select(within(rows.owners, owners))
+            scope = Scope(namespace, wanted, owners, tail.dead, fields=request.fields)
+            yield _LocalState(self._store, self._delta, self._spaces, generation, tail, rows, scope)
+
+    def _matching(self, request: Request, token: str) -> NDArray[np.int64] | None:
+        if request.wanted.is_empty:
+            return None
+        key = (request.namespace, request.wanted, token)
+        owners = self._owners.get(key)
+        if owners is None:
+            owners = np.array(self._store.matching_owners(request.namespace, request.wanted), dtype=np.int64)
+            self._owners.put(key, owners, owners.nbytes + ENTRY_BYTES)
+        return owners
+
+
+@dataclass
+class _LocalState:
+    """A `RecallState` of the index and of the rows that it lacks: the tail, or what was live or true at a time."""
+
+    _store: Store
+    _delta: DeltaReader
+    _spaces: Spaces
+    _generation: Generation
+    _tail: Tail
+    _rows: TokenRows
+    _scope: Scope
+
+    @property
+    def state(self) -> tuple[str, ...]:
+        return self._generation.head(self._scope.namespace).token, self._tail.token
+
+    @property
+    def owners(self) -> NDArray[np.int64] | None:
+        return self._scope.owners
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        namespace, each = self._scope.namespace, (self._tail.rows, self._rows)
+        unindexed = (self._delta.languages(namespace, rows, self._tail) for rows in each)
+        return tuple(sorted(self._generation.lexical.languages(namespace).union(*unindexed)))
+
+    def search(
+        self, request: Request, phrasings: Sequence[Phrasing], besides: NDArray[np.int64], stage: StageOf
+    ) -> Recalled:
+        with stage("tail") as count:
+            unindexed = [self._unindexed(each.query) for each in phrasings]
+            rows = unindexed[0].rows
+            kept = within(rows.numbers, besides)
+            if not request.is_bounded:
+                for phrasing, own in zip(phrasings, unindexed, strict=True):
+                    kept |= own.worth_ranking(phrasing, request)
+            count.append(int(kept.sum()))
+        found = [
+            self._nominated(request, phrasing.query, own.statistics, stage)
+            for phrasing, own in zip(phrasings, unindexed, strict=True)
+        ]
+        if request.is_bounded:
+            for phrasing, own, parts in zip(phrasings, unindexed, found, strict=True):
+                kept |= own.bound(phrasing.query, parts, request.stage1_limit)
+        with stage("signals"):
+            parts_of_all = (part.numbers for parts in found for part in parts.values())
+            recalled = distinct(np.concatenate([without(besides, self._rows.numbers), *parts_of_all]))
+            numbers = union(recalled, rows.numbers[kept])
+            beside: dict[int, set[int]] = {}
+            if request.method == "two-stage":
+                numbers, beside = self._with_neighbours(numbers)
+            entries = self._store.tokens(self._scope.namespace, without(numbers, rows.numbers).tolist())
+            held = token_rows([entries[number] for number in sorted(entries)], self._spaces)
+            here = within(rows.numbers, numbers)
+            lexical = [
+                np.concatenate((self._scores(phrasing.query, held.numbers, parts, own.statistics), own.lexical[here]))
+                for phrasing, own, parts in zip(phrasings, unindexed, found, strict=True)
+            ]
+            order = np.argsort(np.concatenate((held.numbers, rows.numbers[here])))
+            return Recalled(
+                concatenate(held, rows.select(here)),
+                [each[order] for each in lexical],
+                [own.statistics for own in unindexed],
+                beside,
+            )
+
+    def terms(self, numbers: NDArray[np.int64]) -> Sequence[bytes]:
+        found = list(self._generation.lexical.rows(numbers))
+        for place in np.flatnonzero(within(numbers, self._rows.numbers)).tolist():
+            found[place] = self._terms[int(np.searchsorted(self._rows.numbers, numbers[place]))]
+        return found
+
+    def holds(self, terms: Sequence[str]) -> bool:
+        return len(self._generation.lexical.search(terms, self._scope, 1).numbers) > 0 or any(
+            not set(terms).isdisjoint(chain.from_iterable(fields_of(entry).values())) for entry in self._newest
+        )
+
+    def similar(self, terms: Sequence[str], distance: int) -> Sequence[IndexEntry]:
+        lexical, scope = self._generation.lexical, self._scope
+        found = {number for term in terms for number in lexical.similar(term, distance, scope, MAX_NEAR)}
+        return [*self._store.entries(scope.namespace, sorted(found)).values(), *self._newest]
+
+    @cached_property
+    def _newest(self) -> Sequence[IndexEntry]:
+        """The last passages that the index lacks."""
+        numbers = self._rows.numbers[-MAX_TAIL_READ:].tolist()
+        return list(self._store.entries(self._scope.namespace, numbers).values())
+
+    @cached_property
+    def _terms(self) -> Sequence[bytes]:
+        """The term counts of what the index lacks."""
+        return self._delta.terms(self._scope.namespace, self._rows, self._tail) if len(self._rows) else []
+
+    def _unindexed(self, query: PreparedQuery) -> _Unindexed:
+        """Return the rows in scope that the index lacks, with what BM25 says of them."""
+        scope, rows, owners = self._scope, self._rows, self._scope.owners
+        asked = dict.fromkeys((*query.terms, *chain.from_iterable(chain.from_iterable(query.spelled))))
+        matches = TermRows(self._terms).find(asked)
+        statistics = self._generation.lexical.statistics(list(asked), scope) + matches.statistics
+        scores = matches.scores(statistics.rarest(query.terms, MAX_TERMS), statistics, scope.fields)
+        keep = np.ones(len(rows), dtype=np.bool_) if owners is None else within(rows.owners, owners)
+        return _Unindexed(rows.select(keep), scores[keep], statistics)
+
+    def _nominated(
+        self, request: Request, query: PreparedQuery, statistics: Statistics, stage: StageOf
+    ) -> dict[str, Scored]:
+        """Return what the index has, by each method."""
+        lexical, dense = self._generation.lexical, self._generation.dense
+        ways: dict[str, list[Callable[[Scope, int], Scored]]] = {}
+        if request.method != "semantic":
+            ways[LEXICAL] = [partial(lexical.search, query.terms, statistics=statistics)]
+        if request.method != "bm25":
+            ways[DENSE] = [
+                partial(dense.search, query.vectors[code, : stamp.dimensions], space=str(stamp))
+                for code, stamp in enumerate(self._spaces.stamps)
+                if query.embedders[code]
+            ]
+        found = {}
+        for name, searches in ways.items():
+            with stage(name) as count:
+                found[name] = all_of([_NOTHING, *(self._of_owners(search, request) for search in searches)])
+                count.append(len(found[name].numbers))
+        return found
+
+    def _of_owners(self, search: Callable[[Scope, int], Scored], request: Request) -> Scored:
+        """Return the best passages of one part of the index, of as many owners as there are to be hits.
+
+        The first round is the stage as it was asked for. Only where its passages are of too few owners, further rounds
+        add the best passages of others. Where the request bounds the stage, these take the place of what one owner has
+        most of.
+        """
+        kept: list[Scored] = []
+        of_kept: list[NDArray[np.int64]] = []
+        owners = np.empty(0, dtype=np.int64)
+        scope, size = self._scope, request.stage1_limit
+        for _ in range(ROUNDS):
+            found = search(scope, size)
+            if not kept and len(found.numbers) < size:
+                return found
+            belonging = self._generation.dense.owners(found.numbers)
+            places = first_places(belonging, request.per_owner, len(belonging)) if kept else np.arange(len(belonging))
+            kept.append(Scored(found.numbers[places], found.scores[places]))
+            of_kept.append(belonging[places])
+            fresh = distinct(belonging)
+            owners = union(owners, fresh)
+            if len(found.numbers) < size or len(owners) >= request.limit or not len(fresh):
+                break
+            scope = replace(scope, passed_over=owners)
+            size = min(size * GROWTH, MAX_STAGE1_LIMIT)
+        found = all_of(kept)
+        if not request.is_bounded or len(found.numbers) <= request.stage1_limit:
+            return found
+        first = first_places(np.concatenate(of_kept), 1, request.limit)
+        others = np.setdiff1d(np.arange(len(found.numbers)), first)
+        places = np.sort(np.concatenate((first, others))[: request.stage1_limit])
+        return Scored(found.numbers[places], found.scores[places])
+
+    def _with_neighbours(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], dict[int, set[int]]]:
+        """Return passages and those next to them in a session, and which are next to each other, as far as these tell.
+
+        Args:
+            numbers: ascending.
+        """
+        beside: defaultdict[int, set[int]] = defaultdict(set)
+
+        def look(asked: NDArray[np.int64]) -> None:
+            for number, neighbour in self._store.neighbours(self._scope.namespace, asked.tolist()):
+                beside[number].add(neighbour)
+                beside[neighbour].add(number)
+
+        look(numbers)
+        both = union(numbers, np.array(list(beside), dtype=np.int64))
+        if len(both) > len(numbers):
+            look(without(both, numbers))
+        return both, beside
+
+    def _scores(
+        self, query: PreparedQuery, numbers: NDArray[np.int64], found: Mapping[str, Scored], statistics: Statistics
+    ) -> NDArray[np.float32]:
+        """Return BM25 of passages of the index, float32, shape (n,); that of those found by words is known."""
+        scores, known = np.zeros(len(numbers), dtype=np.float32), found.get(LEXICAL, _NOTHING)
+        order = np.argsort(known.numbers)
+        is_known = within(numbers, known.numbers[order])
+        scores[is_known] = known.scores[order][np.searchsorted(known.numbers[order], numbers[is_known])]
+        if query.terms and not is_known.all():
+            matches = TermRows(self._generation.lexical.rows(numbers[~is_known])).find(query.terms)
+            asked = statistics.rarest(query.terms, MAX_TERMS)
+            scores[~is_known] = matches.scores(asked, statistics, self._scope.fields)
+        return scores
+
+
+@dataclass(frozen=True, slots=True)
+class _Unindexed:
+    """Rows in scope that the index does not hold, of the tail and of the past.
+
+    Attributes:
+        lexical: BM25, float32, shape (n,).
+        statistics: of the index and all that it lacks.
+    """
+
+    rows: TokenRows
+    lexical: NDArray[np.float32]
+    statistics: Statistics
+
+    def worth_ranking(self, phrasing: Phrasing, request: Request) -> NDArray[np.bool_]:
+        """Return which rows are worth ranking, bool, shape (n,): the best by words and by meaning, of enough owners."""
+        if len(self.rows) <= MAX_TAIL_CANDIDATES:
+            return np.ones(len(self.rows), dtype=np.bool_)
+        late = phrasing.weights(self.statistics).shares(self.rows).late
+        keep = np.zeros(len(self.rows), dtype=np.bool_)
+        for values in (self.lexical, late + cosines(self.rows, phrasing.query.vectors)):
+            order = np.argsort(-values, kind="stable")
+            keep[order[:MAX_TAIL_CANDIDATES]] = True
+            keep[order[first_places(self.rows.owners[order], request.per_owner, request.limit)]] = True
+        return keep
+
+    def bound(self, query: PreparedQuery, found: dict[str, Scored], limit: int) -> NDArray[np.bool_]:
+        """Let what each method found keep its best of index and rows together; return which rows are among them."""
+        among = np.zeros(len(self.rows), dtype=np.bool_)
+        for name, part in found.items() if len(self.rows) else ():
+            values = self.lexical if name == LEXICAL else cosines(self.rows, query.vectors)
+            scores = np.concatenate((part.scores, values))
+            kept = np.zeros(len(scores), dtype=np.bool_)
+            kept[np.lexsort((np.concatenate((part.numbers, self.rows.numbers)), -scores))[:limit]] = True
+            inside, own = np.split(kept, [len(part.numbers)])
+            found[name] = Scored(part.numbers[inside], part.scores[inside])
+            among |= own & (values > 0) if name == LEXICAL else own
+        return among
+
+
+def all_of(parts: Sequence[Scored]) -> Scored:
+    """Return scored passages one after the other."""
+    return Scored(np.concatenate([part.numbers for part in parts]), np.concatenate([part.scores for part in parts]))
+
+
+def first_places(owners: NDArray[np.int64], count: int, most: int) -> NDArray[np.intp]:
+    """Return the places, ascending, of the first `count` occurrences of each of the first `most` owners."""
+    seen: Counter[int] = Counter()
+    places = []
+    for place, owner in enumerate(owners.tolist()):
+        if seen[owner] < count and (seen[owner] or len(seen) <= most):
+            seen[owner] += 1
+            places.append(place)
+    return np.array(places, dtype=np.intp)
