@@ -70,7 +70,7 @@ verify-model: $(READY) ## rebuild the token table and the transformer's weights 
 smoke: $(READY) ## install the bare wheel elsewhere and run a five-line example
 	$(BIN)/python scripts/smoke.py
 
-interop: $(READY) ## try the MCP server with the older SDK, MCP Inspector and the conformance suite
+interop: $(READY) ## try the MCP server, by streams and HTTP, with the older SDK, MCP Inspector and the conformance suite
 	$(BIN)/python scripts/interop.py
 
 clean: ## remove what the recipes made

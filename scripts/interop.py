@@ -38,10 +38,12 @@ NOT_OFFERED = {
     "tools-call-mixed-content prompts-get-embedded-resource prompts-get-with-image",
     "schemas with references": "json-schema-2020-12",
     "subscriptions": "resources-subscribe resources-unsubscribe",
-    "HTTP": "server-sse-polling server-sse-multiple-streams dns-rebinding-protection",
+    "streams of the server's own": "server-sse-polling server-sse-multiple-streams",
 }
 """Scenarios of the suite about what our server does not have."""
-GENERAL = "server-initialize ping tools-list resources-list prompts-list".split()
+OF_HTTP = "dns-rebinding-protection"
+"""A scenario about the address alone, which the bridge of the fixtures has not."""
+GENERAL = f"server-initialize ping tools-list resources-list prompts-list {OF_HTTP}".split()
 """Scenarios that need nothing particular to be offered."""
 
 Step: TypeAlias = Callable[[], subprocess.CompletedProcess[str]]
@@ -72,9 +74,11 @@ def main() -> int:
         if prepared(report, f"install Node ({NODE}), without which no npm tool is tried", install_node) and prepared(
             report, "install the npm packages", install_packages
         ):
-            for era in ("legacy", "modern"):
-                inspect(Inspector(report, home, era))
-            conform(report, home)
+            with served(home) as address:
+                for era in ("legacy", "modern"):
+                    inspect(Inspector(report, home, era, (PROGRAM, "mcp", "--store", home / era)))
+                    inspect(Inspector(report, home, f"{era}, HTTP", (address, "--transport", "http")))
+                conform(report, home, address)
     print(", ".join(versions()))
     print(f"{report.passed} passed, {report.failed} failed")
     return 1 if report.failed else 0
@@ -139,17 +143,22 @@ def problem_of(done: subprocess.CompletedProcess[str]) -> str:
 
 
 class Inspector:
-    """MCP Inspector's command line on a store; each call is a process of its own, and starts the server anew."""
+    """MCP Inspector's command line on a store; each call is a process of its own.
 
-    def __init__(self, report: Report, home: Path, era: str) -> None:
-        self.era = era
+    Attributes:
+        way: the era of the protocol, and how the server is reached where that is not by standard streams.
+    """
+
+    def __init__(self, report: Report, home: Path, way: str, server: Sequence[str | Path]) -> None:
+        self.way = way
         self._report = report
         self._home = home
+        self._server = server
 
     def ask(self, method: str, *options: str, fails: bool = False) -> Any:
         """Send a request, tell whether it ended as it should, and return its result."""
-        server = (PROGRAM, "mcp", "--store", self._home / self.era)
-        command = (NPM / "node_modules" / ".bin" / "mcp-inspector", "--cli", *server, "--protocol-era", self.era)
+        era = ("--protocol-era", self.way.partition(",")[0])
+        command = (NPM / "node_modules" / ".bin" / "mcp-inspector", "--cli", *self._server, *era)
         done = run(self._home, *command, "--format", "json", "--method", method, *options)
         problem = "it was no error" if fails and done.returncode == 0 else "" if fails else problem_of(done)
         self.tell(" ".join([method, *options]), problem)
@@ -165,7 +174,7 @@ class Inspector:
 
     def tell(self, what: str, problem: str) -> None:
         """Tell of a check."""
-        self._report.tell(f"Inspector, {self.era}: {what}", problem)
+        self._report.tell(f"Inspector, {self.way}: {what}", problem)
 
 
 def inspect(inspector: Inspector) -> None:
@@ -193,26 +202,35 @@ def inspect(inspector: Inspector) -> None:
     inspector.ask("tools/call", "--tool-name", "memory_dream", fails=True)
 
 
-def conform(report: Report, home: Path) -> None:
+def conform(report: Report, home: Path, address: str) -> None:
     """Run the suite's scenarios for servers: general ones on our program, all that apply on fixtures it asks for."""
     suite = NPM / "node_modules" / ".bin" / "conformance"
     listed = run(home, suite, "list").stdout.partition("Client scenarios")[0].splitlines()
     names = [line.split()[1] for line in listed if line.startswith("  - ")]
-    left_out = {name for scenarios in NOT_OFFERED.values() for name in scenarios.split()}
+    left_out = {name for scenarios in (*NOT_OFFERED.values(), OF_HTTP) for name in scenarios.split()}
     if not names:
         report.tell("conformance", "the suite lists no scenarios for servers")
-    fixtures = (sys.executable, str(CLIENTS / "fixture_server.py"))
-    served = (str(PROGRAM), "mcp", "--store", str(home / "conformance"))
-    for what, command, scenarios in (
-        ("our program", served, [name for name in names if name in GENERAL]),
-        ("our protocol with the suite's fixtures", fixtures, [name for name in names if name not in left_out]),
-    ):
-        with bridged(command, home) as address:
-            for name in scenarios:
-                done = run(home, suite, "server", "--url", address, "--scenario", name)
-                report.tell(f"conformance, {what}: {name}", problem_of(done))
+
+    def scenarios(what: str, url: str, chosen: Sequence[str]) -> None:
+        for name in chosen:
+            done = run(home, suite, "server", "--url", url, "--scenario", name)
+            report.tell(f"conformance, {what}: {name}", problem_of(done))
+
+    scenarios("our server", address, [name for name in names if name in GENERAL])
+    with bridged((sys.executable, str(CLIENTS / "fixture_server.py")), home) as url:
+        scenarios("our protocol with the suite's fixtures", url, [name for name in names if name not in left_out])
     for reason, scenarios_text in NOT_OFFERED.items():
         print(f"{'-':8}conformance: not run, as we have no {reason}: {scenarios_text}")
+
+
+@contextmanager
+def served(home: Path) -> Iterator[str]:
+    """Serve a store over HTTP, and yield the address of its `/mcp`."""
+    command = [str(PROGRAM), "serve", "--port", "0", "--json", "--store", str(home / "served")]
+    with subprocess.Popen(command, cwd=home, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline())["address"] + "/mcp"
+        process.terminate()
 
 
 @contextmanager
