@@ -311,6 +311,6 @@ def _looked_at(graph: GraphChange, ground: GraphRuntime, chosen: Parts) -> Parts
     asked = [*chosen.relations, *facts_about(graph, families(graph, chosen.entities))]
     slots = FactKeys(graph, ground, Texts(ground.destination))
     facts = graph.relations(list(dict.fromkeys([*subjects["relation"], *asked]))).values()
-    wanted = dict.fromkeys(slots.slot_of(each.source, each.type, each.target) for each in facts)
+    wanted = dict.fromkeys(slots.slot_of_fact(each) for each in facts)
     relations = dict.fromkeys(each.id for slot in wanted for each in facts_of(graph, slot))
     return Parts(chosen.episodes, tuple(dict.fromkeys(entities)), tuple(relations))

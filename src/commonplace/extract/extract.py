@@ -12,6 +12,7 @@ from commonplace.dates import Mention as Date
 from commonplace.dates import Prefer
 from commonplace.dates import mentions as find_dates
 from commonplace.errors import UsageError
+from commonplace.extract.attributes import Attributes, Ended
 from commonplace.extract.clauses import TRIGGERS, Clauses
 from commonplace.extract.decisions import written_down
 from commonplace.extract.entities import Entities
@@ -24,7 +25,7 @@ from commonplace.extract.modality import (
     is_reported,
     quotations,
 )
-from commonplace.extract.model import Cancellation, Claim, Extraction
+from commonplace.extract.model import Cancellation, Claim, Departure, Extraction
 from commonplace.extract.names import Mention, find_names
 from commonplace.extract.phrases import ANAPHORS, SPEAKERS, Line, Phrase, phrase_of, read_before, read_behind
 from commonplace.extract.relations import UP_TO, Settler, Statement
@@ -467,6 +468,26 @@ def _stayed(line: Line, verb: int) -> Called | None:
     return Called(source, None, kept[0], HOMES, verb) if kept else None
 
 
+
+
+def _joined(claims: list[Claim], new: Claim, *, is_own: bool, is_team: bool) -> list[Claim]:
+    """Return the claims of a sentence with one of its attributes, without what says the same with less."""
+    same = [each for each in claims if (each.source, each.target) == (new.source, new.target)]
+    if any(each.type in (*HOMES, *JOBS) or each.is_end for each in same) or (not new.aspect and same):
+        return claims
+    if new.type in (*HOMES, *JOBS):
+        # `We moved to Oslo`: who lives somewhere are people, not a team that is located there.
+        others = [each for each in claims if not (is_own and each.target == new.target and each.type in HOMES)]
+        taken = any((each.source, each.type) == (new.source, new.type) for each in others)
+        return others if taken else [*others, new]
+    # Whoever leads a team that has no name of its own is its lead, and no more is known of where they work.
+    turned = (new.target, new.source) if new.aspect == "lead" and is_team else None
+    kept = [each for each in claims if each not in same[1:] and (each.source, each.target) != turned]
+    if not same:
+        return [*kept, new]
+    return [replace(new, type=each.type) if each is same[0] else each for each in kept]
+
+
 _NONE: Final[Mapping[str, Collection[str]]] = {}
 _PLANNED: Final = frozenset("will 'll wo going moving joining leaving switching migrating starting relocating".split())
 _ENGLISH: Final = frozenset("the of and is are to with by has have from at for on that it this be as i we".split())
@@ -525,6 +546,7 @@ class _Reader:
         self._entities = entities
         self._claims: list[Claim] = []
         self._cancellations: list[Cancellation] = []
+        self._departures: list[Departure] = []
         self._dates: list[Date] = []
         self._quotations = quotations(text)
 
@@ -548,7 +570,8 @@ class _Reader:
             if claim.source in places and claim.target in places and places[claim.source] != places[claim.target]
         ]
         taken_back = [each.moved(places) for each in self._cancellations]
-        return Extraction(tuple(found), tuple(kept), tuple(self._dates), tuple(taken_back))
+        gone = [each.moved(places) for each in self._departures if each.target in places]
+        return Extraction(tuple(found), tuple(kept), tuple(self._dates), tuple(taken_back), tuple(gone))
 
     def _read(self, tokens: Tokens, *, is_prose: bool) -> None:
         mentions = find_names(tokens, self._own, is_prose=is_prose)
@@ -569,6 +592,7 @@ class _Reader:
             return
         self._take_back(line)
         settler = Settler(self._entities, line, dates, self._at)
+        first = len(self._claims)
         for statement in self._statements(line, may_state=may_state):
             is_quoted = is_inside(self._quotations, tokens.start[statement.verb])
             if is_quoted and not SPEAKERS.isdisjoint((statement.source.anaphor, statement.target.anaphor)):
@@ -576,6 +600,32 @@ class _Reader:
             claim = settler.settle(statement, is_reported=is_quoted or is_reported(tokens, statement.verb))
             if claim is not None:
                 self._claims.append(claim)
+        self._read_attributes(line, settler, first)
+
+    def _read_attributes(self, line: Line, settler: Settler, first: int) -> None:
+        """Note what everyday sentences say of what has one value at a time, and what is gone."""
+        tokens = line.tokens
+        span = (tokens.start[0], tokens.end[-1])
+        for each in Attributes(line).statements():
+            is_passed_on = is_inside(self._quotations, tokens.start[each.verb]) or is_reported(tokens, each.verb)
+            if isinstance(each, Ended):
+                if not is_passed_on:
+                    self._depart(each, span)
+                continue
+            if is_inside(self._quotations, tokens.start[each.verb]) and each.source.anaphor:
+                continue
+            claim = settler.settle(each, is_reported=is_passed_on)
+            if claim is not None:
+                self._claims[first:] = _joined(self._claims[first:], claim, is_own=each.source.anaphor == "i", is_team=each.source.mention is None)
+
+    def _depart(self, ended: Ended, span: tuple[int, int]) -> None:
+        target, successor, source = (
+            None if phrase is None else self._entities.place_of(phrase)
+            for phrase in (ended.gone, ended.successor, ended.subject)
+        )
+        if target is not None and len(self._departures) < _MAX_RETRACTED:
+            said = " ".join(self._text[slice(*span)].split())
+            self._departures.append(Departure(target, said, span, successor, source, ended.doubt))
 
     def _take_back(self, line: Line) -> None:
         """Note what a sentence says never to have come about."""

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from commonplace.dates import Mention
+
+UNMARKED: Final = "nothing says that it has changed"
+SENSITIVE: Final = "health, doses, money and access are for a person to settle"
+BESIDE: Final = "it may hold beside others"
+"""Why a newer value ends no older one: with the first two both are disputed, with the third both stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,8 @@ class Claim:
         is_end: the text says that the fact ends, at `valid_to` or by the time of the text.
         confidence: from 0 to 1.
         is_former: the text says that it was so once, from `valid_from` to `valid_to` where they are known; not what is.
+        aspect: of what the source has one target at a time; "" where the type alone tells.
+        doubt: why a rule must not end an older fact by it, "" where it may.
     """
 
     source: int
@@ -52,6 +60,32 @@ class Claim:
     is_end: bool = False
     confidence: float = 1.0
     is_former: bool = False
+    aspect: str = ""
+    doubt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """Something that is used, owned or done no longer, by whom the text need not say.
+
+    Attributes:
+        target: the place of what is gone in `Extraction.entities`.
+        successor: the place of what takes its place, None where the text does not tell.
+        source: the place of whoever left it, None where it is gone for all.
+        fact, span, doubt: as those of a `Claim`.
+    """
+
+    target: int
+    fact: str
+    span: tuple[int, int]
+    successor: int | None = None
+    source: int | None = None
+    doubt: str = ""
+
+    def moved(self, places: Mapping[int, int]) -> Departure:
+        """Return it with the places that its entities have gone to."""
+        successor, source = (None if end is None else places.get(end) for end in (self.successor, self.source))
+        return replace(self, target=places[self.target], successor=successor, source=source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +123,11 @@ class Extraction:
         entities: in the order of their first mention.
         claims: in the order of the text.
         dates: the dates that the text speaks of, in order.
-        cancellations: in the order of the text.
+        cancellations, departures: in the order of the text.
     """
 
     entities: tuple[Found, ...] = ()
     claims: tuple[Claim, ...] = ()
     dates: tuple[Mention, ...] = ()
     cancellations: tuple[Cancellation, ...] = ()
+    departures: tuple[Departure, ...] = ()

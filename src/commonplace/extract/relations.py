@@ -286,6 +286,7 @@ class Statement:
         is_ever: it has been so at some time, and only a date with it tells that it still is.
         is_departure: somebody left a place, whether for good nobody says.
         source_types, target_types: what the relation demands; empty for nothing, `thing` for anything but a person.
+        aspect, doubt: as those of a `Claim`.
     """
 
     source: Phrase
@@ -304,6 +305,8 @@ class Statement:
     is_departure: bool = False
     confidence: float = 1.0
     new_type: str = ""
+    aspect: str = ""
+    doubt: str = ""
 
 
 def fitting_type(entities: Entities, phrase: Phrase, wanted: frozenset[str]) -> str | None:
@@ -345,7 +348,11 @@ class Settler:
         tokens = self.line.tokens
         stop = tokens.end[min(statement.end, tokens.count) - 1]
         subject = min(statement.source.start, statement.target.start)
-        date = nearest(self._dates, subject, tokens.start[statement.verb], stop)
+        dates = self._dates
+        if statement.aspect:  # a day may be the value itself
+            own = statement.target
+            dates = [each for each in dates if each.end <= own.start or own.end <= each.start]
+        date = nearest(dates, subject, tokens.start[statement.verb], stop)
         if statement.is_future and date is None:
             return None
         if statement.is_departure and date is not None and date.until - date.since < MIN_MOVE_DURATION:
@@ -381,6 +388,8 @@ class Settler:
             statement.is_end,
             round(min(sure, HEARSAY) if is_unsure else sure, 2),
             is_former,
+            statement.aspect,
+            statement.doubt,
         )
 
     def _is_anybody(self, phrase: Phrase) -> bool:

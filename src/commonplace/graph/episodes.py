@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.extract.model import Cancellation, Claim, Extraction, Found
+from commonplace.extract.model import Cancellation, Claim, Departure, Extraction, Found
 from commonplace.graph.entities import Entities, all_merged, roots
 from commonplace.graph.extraction import understand
 from commonplace.graph.fact_keys import Changed, FactKeys, TakenBack, facts_of
-from commonplace.graph.facts import Assertion
+from commonplace.graph.facts import Assertion, fact_of
 from commonplace.graph.merge import Joining
 from commonplace.graph.names import KEY, MAX_NAME_CHARACTERS, cleaned, has_extension, normal
 from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, names_text
@@ -24,7 +24,7 @@ from commonplace.ingest.passages import Destination
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.memories import MemoryChange
 from commonplace.types import MemoryRecord, MemoryWrite, Owner, StoredMemory
-from commonplace.types.graph import Alias, Entity, Episode, EpisodeSource, Mention, Relation
+from commonplace.types.graph import Alias, Entity, Episode, EpisodeSource, GraphFilter, Mention, Relation
 
 if TYPE_CHECKING:
     from commonplace.graph.views import AdditionOutcome
@@ -48,7 +48,7 @@ def take_out(graph: GraphChange, ground: GraphRuntime, texts: Texts, episodes: S
     }
     slots = FactKeys(graph, ground, texts)
     relations = graph.relations(subjects["relation"]).values()
-    wanted = list(dict.fromkeys(slots.slot_of(each.source, each.type, each.target) for each in relations))
+    wanted = list(dict.fromkeys(slots.slot_of_fact(each) for each in relations))
     before = {each.id: each for slot in wanted for each in facts_of(graph, slot)}
     gone = set(episodes)
     changed = Changed()
@@ -224,10 +224,16 @@ def add_episode(
     graph.put_episode(episode)
     run = _Adding(graph, ground, texts, episode, content or episode.content)
     entities = [run.entity(found) for found in extraction.entities]
-    sayings: list[Claim | Cancellation] = [*extraction.claims, *extraction.cancellations]
+    sayings: list[Claim | Cancellation | Departure] = [
+        *extraction.claims,
+        *extraction.cancellations,
+        *extraction.departures,
+    ]
     for each in sorted(sayings, key=lambda saying: saying.span[0]):
         if isinstance(each, Cancellation):
             run.cancel(each, entities)
+        elif isinstance(each, Departure):
+            run.depart(each, entities)
         else:
             run.claim(each, entities)
     return Added(
@@ -291,8 +297,57 @@ class _Adding:
             episode=self._episode.id,
             start=claim.span[0],
             end=claim.span[1],
+            doubt=claim.doubt,
         )
-        self._slots.say(evidence, claim.type, self.changed)
+        for aspect in [claim.aspect] if claim.aspect else self._aspects(source, claim.type, target):
+            self._slots.say(replace(evidence, aspect=aspect), claim.type, self.changed)
+
+    def _aspects(self, source: Entity, type_: str, target: Entity) -> list[str]:
+        """Return of what aspects a fact is known that is said again without one; [""] where of none."""
+        known = [] if self._ground.kinds.is_single(type_) else self._graph.facts(source.id, type_, target.id)
+        found = {fact_of(each).aspect for each in known if each.valid_to is None and not each.is_retracted}
+        return sorted(found) or [""]
+
+    def depart(self, gone: Departure, entities: Sequence[Entity]) -> None:
+        """Take in that something is left or no more: what still holds of it ends, and its successor takes its place."""
+        target = entities[gone.target]
+        source = None if gone.source is None else entities[gone.source]
+        held = self._graph.relations_of([target.id], GraphFilter(), limit=_LOOKED_AT).get(target.id, [])
+        for each in held:
+            if each.target != target.id or each.id in self.changed.said or not self._may_leave(each, source):
+                continue
+            fact = fact_of(each)
+            evidence = Assertion(
+                home=each.id,
+                source=each.source,
+                target=each.target,
+                saying="denied",
+                text=gone.fact,
+                at=self._episode.created_at,
+                told=self._episode.reference_time,
+                trust=self._episode.trust,
+                group=self._episode.group,
+                episode=self._episode.id,
+                start=gone.span[0],
+                end=gone.span[1],
+                aspect=fact.aspect,
+                doubt=gone.doubt,
+            )
+            self._slots.say(evidence, each.type, self.changed)
+            if gone.successor is not None and entities[gone.successor].id not in (each.source, each.target):
+                new = replace(
+                    evidence, home=self._ground.new_id(), target=entities[gone.successor].id, saying="said"
+                )
+                self._slots.say(new, each.type, self.changed)
+
+    def _may_leave(self, fact: Relation, source: Entity | None) -> bool:
+        """Tell whether a fact is meant where somebody left what it names: their own, or that of a thing of theirs."""
+        if fact.source in self.changed.said or fact.type in _NOT_LEFT or fact.valid_to is not None:
+            return False
+        if source is not None and fact.source == source.id:
+            return True
+        of = self._graph.entities([fact.source]).get(fact.source)
+        return of is not None and of.type not in ("person", "place") and fact.type in _LEFT
 
     def cancel(self, called_off: Cancellation, entities: Sequence[Entity]) -> None:
         """Take in that something never came about: of what is known, the fact that is most likely meant."""
@@ -323,6 +378,12 @@ class _Adding:
     def _mention(self, entity: Entity, start: int, end: int) -> Mention:
         name = cleaned(self._content[start:end])[:MAX_NAME_CHARACTERS]
         return Mention(self._episode.id, "entity", entity.id, start, end, name)
+
+
+_NOT_LEFT: Final = frozenset({"LIVES_IN", "LOCATED_IN", "WORKS_FOR", "CONTRADICTS", "OCCURRED_AFTER", "SIMILAR_TO"})
+"""What ends by a move or a leave of its own, or never."""
+_LEFT: Final = frozenset({"USES", "RELATED_TO", "DEPENDS_ON"})
+_LOOKED_AT: Final = 50
 
 
 MAX_ENTITIES: Final = 1_000
@@ -359,7 +420,9 @@ def bounded(extraction: Extraction) -> Bounded:
     # Of whom nobody can tell any more, it would be taken for anybody's.
     left = [each for each in extraction.cancellations[:MAX_FACTS] if _ends(each) <= places.keys()]
     called_off = tuple(each.moved(places) for each in left)
-    return Bounded(replace(extraction, entities=chosen, claims=moved, cancellations=called_off), tuple(notices))
+    gone = tuple(each.moved(places) for each in extraction.departures if each.target in places)
+    kept_of = replace(extraction, entities=chosen, claims=moved, cancellations=called_off, departures=gone)
+    return Bounded(kept_of, tuple(notices))
 
 
 def _ends(called_off: Cancellation) -> set[int]:
@@ -424,7 +487,7 @@ class MemoryFeed:
         """Bring in what a memory says that was never there before, in the transaction that added it."""
         owner, record = memory.owner, memory.record
         extraction = self._read(readings, owner, record).extraction
-        if not extraction.entities and not extraction.cancellations:
+        if not (extraction.entities or extraction.cancellations):
             return
         episode = Episode(
             id=readings.ground.new_id(),

@@ -11,7 +11,7 @@ from typing import Any, Final
 from commonplace.errors import UsageError
 from commonplace.extract import extract
 from commonplace.extract.modality import HEARSAY
-from commonplace.extract.model import Cancellation, Claim, Extraction, Found
+from commonplace.extract.model import Cancellation, Claim, Departure, Extraction, Found
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension, normal
 from commonplace.types.graph import EpisodeSource
@@ -105,6 +105,7 @@ class Together:
     claims: list[Claim] = field(default_factory=list)
     dates: list[Any] = field(default_factory=list)
     cancellations: list[Cancellation] = field(default_factory=list)
+    departures: list[Departure] = field(default_factory=list)
     _places: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def add(self, part: Extraction, begin: int) -> None:
@@ -124,6 +125,9 @@ class Together:
             start, end = each.span
             moved = each.moved(dict(enumerate(places)))
             self.cancellations.append(replace(moved, span=(start + begin, end + begin)))
+        for gone in part.departures:
+            start, end = gone.span
+            self.departures.append(replace(gone.moved(dict(enumerate(places))), span=(start + begin, end + begin)))
         self.dates += [replace(date, start=date.start + begin, end=date.end + begin) for date in part.dates]
 
     def place(self, found: Found) -> int:
@@ -144,7 +148,13 @@ class Together:
 
     def extraction(self) -> Extraction:
         """Return all of it."""
-        return Extraction(tuple(self.entities), tuple(self.claims), tuple(self.dates), tuple(self.cancellations))
+        return Extraction(
+            tuple(self.entities),
+            tuple(self.claims),
+            tuple(self.dates),
+            tuple(self.cancellations),
+            tuple(self.departures),
+        )
 
 
 def _moved(spans: tuple[tuple[int, int], ...], by: int) -> tuple[tuple[int, int], ...]:

@@ -30,11 +30,12 @@ _STEPS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class FactKey:
-    """Which facts have a say on one another. `target` is "" where all targets do."""
+    """Which facts have a say on one another. `target` is "" where all targets do, `aspect` where it does not count."""
 
     source: str
     type: str
     target: str = ""
+    aspect: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +86,28 @@ class FactKeys:
         self._ends: dict[str, _End] = {}
         self._runs: dict[tuple[FactKey, bool], tuple[FactResolver, dict[str, Relation]]] = {}
 
-    def slot_of(self, source: str, type_: str, target: str) -> FactKey:
+    def slot_of(self, source: str, type_: str, target: str, aspect: str = "") -> FactKey:
         """Return the slot of a fact."""
         if self._ground.kinds.is_single(type_):
             return FactKey(source, type_)
+        if aspect:
+            return FactKey(source, type_, aspect=aspect)
         if type_ in SYMMETRIC:
             source, target = sorted((source, target))
         return FactKey(source, type_, target)
+
+    def slot_of_fact(self, relation: Relation) -> FactKey:
+        """Return the slot of a stored fact."""
+        return self.slot_of(relation.source, relation.type, relation.target, fact_of(relation).aspect)
 
     def say(self, evidence: Assertion, type_: str, changed: Changed) -> None:
         """Take in one thing that is said of a fact."""
         self._places.clear()
         if type_ in _LYING_IN:
             self._ends.clear()
-        run, known = self._reckoning(self.slot_of(evidence.source, type_, evidence.target))
+        run, known = self._reckoning(
+            self.slot_of(evidence.source, type_, evidence.target, evidence.aspect)
+        )
         told = run.take(replace(evidence, order=run.order + 1))
         for relation in run.changed():
             old = known.get(relation.id)
@@ -123,7 +132,8 @@ class FactKeys:
         known = {each.id: each for slot in wanted for each in facts_of(self._graph, slot)}
         sayings: dict[FactKey, list[Assertion]] = {slot: [] for slot in wanted}
         for each in said:
-            slot = self.slot_of(now[each.evidence.source], each.type, now[each.evidence.target])
+            of = each.evidence
+            slot = self.slot_of(now[of.source], each.type, now[of.target], of.aspect)
             sayings.setdefault(slot, []).append(each.evidence)
         results = []
         for slot, some in sayings.items():
@@ -170,7 +180,8 @@ class FactKeys:
     def _rule(self, slot: FactKey, now: Mapping[str, str]) -> Rule:
         source = self._graph.entities([slot.source]).get(slot.source) if slot.type in PER_TOPIC else None
         is_topic = source is not None and source.type not in _DECIDERS
-        return Rule(slot.type, self._ground.kinds.is_single(slot.type), self._compare, now, is_topic)
+        is_single = bool(slot.aspect) or self._ground.kinds.is_single(slot.type)
+        return Rule(slot.type, is_single, self._compare, now, is_topic)
 
     def _write(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
@@ -241,6 +252,8 @@ def _facts_of(graph: GraphReading, slot: FactKey) -> list[tuple[Relation, Fact]]
     if slot.target and slot.type in SYMMETRIC and slot.target != slot.source:
         found += graph.facts(slot.target, slot.type, slot.source)
     read = [(each, fact_of(each)) for each in found]
+    if slot.aspect or slot.target:
+        read = [pair for pair in read if pair[1].aspect == slot.aspect]
     return sorted(read, key=lambda pair: (pair[0].created_at, pair[1].born, pair[0].id))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal
 
+from commonplace.extract.model import BESIDE
 from commonplace.graph.kinds import is_added, topic_of
 from commonplace.types.graph import Happening, Relation
 
@@ -34,6 +35,7 @@ class Assertion:
         order: its place among what was said of facts that it may contradict.
         valid_from, valid_to: as it was stated; None is unstated.
         episode: an id, "" where somebody gave the fact as such; `start`, `end`: where it stands there.
+        aspect, doubt: see `Claim`.
     """
 
     home: str
@@ -54,6 +56,8 @@ class Assertion:
     end: int = 0
     reason: str = ""
     attributes: str = "{}"
+    aspect: str = ""
+    doubt: str = ""
 
     @property
     def begins(self) -> float | None:
@@ -103,6 +107,8 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
         "end",
         "reason",
         "attributes",
+        "aspect",
+        "doubt",
     )
 }
 
@@ -156,6 +162,7 @@ class Standing:
         is_dated: its sources say since when it holds; else `valid_from` is when the first of them said so.
         still: the last time that a source said that it holds just then.
         told: the last time that a source said it at all.
+        doubt: see `Claim`.
     """
 
     valid_from: float | None
@@ -165,6 +172,7 @@ class Standing:
     told: float | None = None
     trust: float = 1.0
     confidence: float = 1.0
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +198,8 @@ def judge(first: Standing, second: Standing) -> Verdict:
     """
     if overlap(Span(first.valid_from, first.valid_to), Span(second.valid_from, second.valid_to)) is None:
         return Verdict("apart")
+    if BESIDE in (first.doubt, second.doubt) and _newer(first, second).doubt == BESIDE:
+        return Verdict("apart")
     if first.valid_from is None or second.valid_from is None:
         return Verdict("disputed", reason="nobody said since when one of them holds")
     if first.valid_from == second.valid_from:
@@ -201,6 +211,11 @@ def judge(first: Standing, second: Standing) -> Verdict:
     if doubt:
         return Verdict("disputed", reason=doubt)
     return Verdict("closes", is_first_older, newer.valid_from, "a newer fact began then, and only one of them can hold")
+
+
+def _newer(first: Standing, second: Standing) -> Standing:
+    """Return the one of two that began later, the other where they began at once."""
+    return first if (first.valid_from or 0.0) > (second.valid_from or 0.0) else second
 
 
 def _doubt(older: Standing, newer: Standing, began: float) -> str:
@@ -215,7 +230,7 @@ def _doubt(older: Standing, newer: Standing, began: float) -> str:
         return "the source of the newer one is trusted less"
     if newer.confidence < MIN_CONFIDENCE:
         return "the newer one is hardly said"
-    return ""
+    return newer.doubt
 
 
 OWN: Final = "_"
@@ -236,6 +251,7 @@ class Fact:
         topic: what it is about where that counts, in normal form.
         sentence: what the first source says it in.
         order, born: of the last and of the first thing that was said of it.
+        aspect, doubt: see `Claim`.
     """
 
     id: str
@@ -266,12 +282,21 @@ class Fact:
     sentence: str = ""
     order: int = 0
     born: int = 0
+    aspect: str = ""
+    doubt: str = ""
 
     @property
     def standing(self) -> Standing:
         """What counts of it when it meets another."""
         return Standing(
-            self.valid_from, self.valid_to, self.is_dated, self.still, self.told, self.trust, self.confidence
+            self.valid_from,
+            self.valid_to,
+            self.is_dated,
+            self.still,
+            self.told,
+            self.trust,
+            self.confidence,
+            self.doubt,
         )
 
     def end(self, at: float, known: float) -> None:
@@ -321,6 +346,8 @@ def first_said(evidence: Assertion, id_: str, type_: str, meant: tuple[str, str]
         sentence=evidence.sentence,
         order=evidence.order,
         born=evidence.order,
+        aspect=evidence.aspect,
+        doubt=evidence.doubt,
     )
 
 

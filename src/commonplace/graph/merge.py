@@ -168,7 +168,7 @@ class Joining:
         return [each for each in mentions if each.episode in alone or (each.name and normal(each.name) in forms)]
 
     def _slots_of(self, relations: Iterable[Relation]) -> list[FactKey]:
-        found = (self._slots.slot_of(each.source, each.type, each.target) for each in relations)
+        found = (self._slots.slot_of_fact(each) for each in relations)
         return list(dict.fromkeys(found))
 
     def _slots_where(self, entity: str, is_meant: Callable[[Assertion], object]) -> list[FactKey]:
@@ -183,7 +183,9 @@ class Joining:
         """Reckon facts again with the entities that theirs are now; return the ids of those that are no more."""
         now = roots(self._graph, [end for each in said for end in (each.evidence.source, each.evidence.target)])
         targets = dict.fromkeys(
-            self._slots.slot_of(now[each.evidence.source], each.type, now[each.evidence.target]) for each in said
+            self._slots.slot_of(now[of.source], each.type, now[of.target], of.aspect)
+            for each in said
+            if (of := each.evidence)
         )
         new = [slot for slot in targets if slot not in slots]
         changed = Changed()

@@ -17,6 +17,7 @@ from itertools import islice
 from math import inf
 from typing import Final
 
+from commonplace.extract.model import SENSITIVE
 from commonplace.graph.facts import (
     MIN_CONFIDENCE,
     Assertion,
@@ -439,6 +440,7 @@ class FactResolver:
         fact.trust = max(fact.trust, evidence.trust)
         fact.confidence = max(fact.confidence, evidence.confidence)
         fact.is_denied = False
+        fact.doubt = fact.doubt and evidence.doubt
         fact.order = max(fact.order, evidence.order)
         if evidence.valid_to is None:
             fact.told = _latest(fact.told, evidence.told)
@@ -516,6 +518,8 @@ class FactResolver:
             doubt = "the source that says it has ended is trusted less"
         elif evidence.confidence < MIN_CONFIDENCE:
             doubt = "that it has ended is hardly said"
+        elif evidence.doubt == SENSITIVE:
+            doubt = evidence.doubt
         if doubt:
             self._doubt(fact, doubt, evidence, is_own=is_own)
         else:

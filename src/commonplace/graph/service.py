@@ -15,7 +15,7 @@ from commonplace.errors import NotFoundError, UsageError
 from commonplace.graph.entities import MAX_ALIASES, all_merged, known_by, merged_into, roots
 from commonplace.graph.episodes import Added, FactInput, add_episode, add_fact, bounded, prepare, take_out
 from commonplace.graph.fact_keys import Changed, FactKeys, facts_of
-from commonplace.graph.facts import Assertion
+from commonplace.graph.facts import Assertion, fact_of
 from commonplace.graph.merge import Joining, Parted
 from commonplace.graph.model_extraction import Understood
 from commonplace.graph.names import KEY, normal
@@ -121,6 +121,7 @@ class GraphService:
                 )
             now = max(self._ground.now(), fact.created_at)
             settled = Assertion(fact.id, fact.source, fact.target, "settled", fact.fact, now, now, reason=reason)
+            settled = replace(settled, aspect=fact_of(fact).aspect)
             FactKeys(graph, self._ground, Texts(self._ground.destination)).say(settled, fact.type, changed)
         [right] = self._relations([fact.id])
         return Settlement(right, self._relations(list(changed.ended)), self._relations(list(changed.retracted)), reason)
@@ -258,7 +259,7 @@ def facts_about(graph: GraphReading, entities: Sequence[str]) -> list[str]:
 def remove_facts(graph: GraphChange, ground: GraphRuntime, texts: Texts, relations: Sequence[str]) -> None:
     """Delete facts with all that is said of them."""
     slots, gone = FactKeys(graph, ground, texts), set(relations)
-    wanted = [slots.slot_of(each.source, each.type, each.target) for each in graph.relations(relations).values()]
+    wanted = [slots.slot_of_fact(each) for each in graph.relations(relations).values()]
     facts = {each.id: each for slot in dict.fromkeys(wanted) for each in facts_of(graph, slot)}
     left = slots.said_of(each for each in facts.values() if each.id not in gone)
     slots.reckon_again(wanted, left, Changed())

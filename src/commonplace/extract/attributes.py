@@ -1,0 +1,465 @@
+"""Read what everyday sentences say of things that have one value at a time: home, employer, editor, day, dose.
+
+The table in attributes.txt says what is read. A newer value ends an older one where the sentence speaks of a change;
+what a rule must not decide has a doubt, and a person is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from commonplace.extract.entities import THE_USER
+from commonplace.extract.modality import doubtful_places
+from commonplace.extract.model import BESIDE, SENSITIVE, UNMARKED
+from commonplace.extract.names import kind_of_noun
+from commonplace.extract.phrases import Line, Phrase, phrase_of
+from commonplace.extract.relations import Statement
+from commonplace.extract.words import DETERMINERS, KIN, NEGATIONS, PREPOSITIONS, ROLES, VAGUE
+from commonplace.text.words import entries
+
+_CHANGE: Final = re.compile(
+    r"\b(?:now|nowadays|these days|from (?:now|\w+|next \w+) on(?:wards?)?|as of|no longer|any ?more|instead of|new|since"
+    r"|only|just|finally|recently|became|switched|changed|replaced|renamed|upgraded)\b",
+    re.IGNORECASE,
+)
+_SENSITIVE: Final = re.compile(
+    r"\b(?:dos(?:e|es|age)|\d+ ?(?:mg|mcg|µg|ml|iu)|tablets?|pills?|medications?|medicines?|insulin|inhaler|prescri\w+"
+    r"|diagnos\w+|allerg\w+|vaccin\w+|blood|pregnan\w+|therap\w+|rent|salar(?:y|ies)|wages?|bonus|mortgage|loans?"
+    r"|debts?|price|costs?|budgets?|banks?|accounts?|iban|pension|tax(?:es)?|euros?|dollars?|pounds?|eur|usd|gbp|chf"
+    r"|access|admin(?:istrator)?s?|permissions?|password|passwords|pin|keys?|unlock|log in|credentials?|door code)\b"
+    r"|[$€£¥]",
+    re.IGNORECASE,
+)
+"""Health, doses, money and access."""
+_END: Final = re.compile(r"\b(?:no longer|not any longer|stopped|quit)\b(?: \w+ing\b)?|\b(?:any ?more|any longer)\b", re.I)
+_NOT: Final = NEGATIONS | {"without", "will", "'ll", "would", "used", "than", "who", "which", "was", "were", "had"}
+_NOT_AN_END: Final = frozenset({"almost", "nearly", "hardly", "barely", "never"})
+_CLAUSE: Final = re.compile(r"\s*(?:[,;:—–()]\s+|\s[-–—]\s)(?:and |but |so )?|\s+(?:and|but|so)\s+", re.IGNORECASE)
+_LEAD: Final = re.compile(
+    r"(?:(?:from|as of|since|starting) [\w ]{2,20}? (?:on|onwards?)|now|nowadays|these days|finally|actually|so|and|but|well"
+    r"|btw|fyi|(?:it )?turns out|update|news|by the way)\b[,:]? +",
+    re.IGNORECASE,
+)
+_LABEL: Final = re.compile(r"[ \t>*-]*[^\W\d_][\w .'’()-]{0,40}?[ \t]*:[ \t]+")
+_STOPS: Final = frozenset(
+    "now nowadays these since for from because so too also as well with after last this again anymore instead near every "
+    "each where while until before at in on by when if that which who not and or but any once during about".split()
+)
+_NOT_A_NOUN: Final = frozenset(
+    "them those these us you it this that one ones other others some all two three here there i we he she they a an only "
+    "just to what who if yours mine ours".split()
+)
+_MARKUP: Final = re.compile(r"[*\"“”|<>#_]")
+_SUBJECT_TAIL: Final = re.compile(
+    r"(?: (?:now|also|still|currently|already|mostly|usually|only|just|finally|recently|today|yesterday|tomorrow)"
+    r"|'ve|'m| have| has| been)+$"
+)
+_MONTH: Final = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)"
+)
+_DAY: Final = re.compile(
+    r"(?:next |every )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?(?: (?:night|evening|morning|afternoon)s?)?"
+    r"|\d{1,2}[:.]\d\d ?(?:am|pm|h)?|\d{1,2} ?(?:am|pm|h|o'clock)|noon|midnight|\d{1,2}(?:st|nd|rd|th)"
+    rf"|(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?)?{_MONTH}(?: \d{{1,2}}(?:st|nd|rd|th)?)?)$",
+    re.IGNORECASE,
+)
+_ARTICLE: Final = re.compile(r"(?:an?|the|my|our|his|her|their|its) +", re.IGNORECASE)
+_VALUE: Final = re.compile(r"^[`$€£]|\d|[^\W\d_a-zß-öø-ÿ]")
+_COPULA: Final = re.compile(r"\b(?:(?:is|are)|(?<=\bit)'s)(?: now| currently)?(?= )(?! (?:called|named)\b)(?: at)?")
+_OWNED: Final = re.compile(r"(?:(?P<by>[Mm]y)|(?P<who>[A-Z][\w-]*(?: [A-Z][\w-]*)?)['’]s?) +(?P<what>.+)")
+_FRESH: Final = re.compile(r"\b(?:new|current|latest|old|next) +", re.IGNORECASE)
+_BOUGHT: Final = re.compile(
+    r"\b(?:replaced|changed|upgraded|swapped|got a new|bought a new) ((?:my |our |the )?[a-z]\w+)", re.I
+)
+_ROLE: Final = re.compile(
+    r"\b(?:is|became|has become)(?: now)? (?:the|our)(?: new)? (?P<role>[a-z][\w-]*(?: [a-z][\w-]*){0,2}?)"
+    r"(?: (?:of|for) (?P<of>(?:the |our )?[\w-]+(?: [\w-]+){0,2}?))?(?= from | since | now|[.!]*$)"
+)
+_MORE_ROLES: Final = ROLES | frozenset("landlord dentist tutor supervisor host chef plumber electrician".split())
+_GONE: Final = re.compile(
+    r"^(?P<x>.{2,60}?) (?:(?:is|are|was|were|has been|have been|got|'s)(?: now| finally)? "
+    r"(?:shut down|gone|retired|decommissioned|switched off|turned off|history|discontinued|no more)"
+    r"|shut down for good)\b",
+    re.IGNORECASE,
+)
+_TAIL: Final = re.compile(r" (?:version|server|subscription|account|instance|cluster)s?$", re.IGNORECASE)
+_DROPPED: Final = re.compile(
+    r"^(?:i|we)(?: have|'ve|’ve)?(?: just| finally)? (?:left|quit|sold|dropped|ditched|got rid of|gave up|stopped using"
+    r"|abandoned|cancelled|canceled) (?P<x>.+)",
+    re.IGNORECASE,
+)
+_FROM_TO: Final = re.compile(
+    r"\b(?:switched|moved|migrated|changed|went|upgraded)(?: [\w ]{1,30}?)?? from (?P<x>.+?) to (?P<y>.+)"
+    r"|\breplaced (?P<x2>.+?) (?:with|by) (?P<y2>.+)|\b(?:uses?|using|on|with) (?P<y3>[\w.-]+(?: [\w.-]+)?) instead of (?P<x3>.+)",
+    re.IGNORECASE,
+)
+_FOR_A_WHILE: Final = re.compile(r"\b(?:temporarily|back|returned|for (?:a|an|the|\w+) \w+)\b", re.IGNORECASE)
+_MAX_SENTENCE: Final = 300
+_MAX_WORDS: Final = 5
+_SURE: Final = 0.7
+"""So sure is it what a name means that stands where a value does."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    relation: str
+    aspect: str
+    flags: frozenset[str]
+    pattern: re.Pattern[str]
+
+
+def _rows() -> list[_Row]:
+    rows: list[_Row] = []
+    relation = aspect = ""
+    for line in entries(Path(__file__).with_name("attributes.txt")):
+        if not line.startswith(" "):
+            relation, _, aspect = line.partition(" ")
+            continue
+        marks, _, pattern = line.strip().partition("  ")
+        flags = frozenset([*marks.split()[0], *marks.split()[1:]])
+        rows.append(_Row(relation, aspect, flags, re.compile(rf"(?:^|(?<=\s)|(?=['’]))(?:{pattern.strip()})(?= |$)", re.IGNORECASE)))
+    return rows
+
+
+_ROWS: Final = _rows()
+_PLAIN: Final = frozenset(row.pattern.pattern for row in _ROWS if row.relation == "RELATED_TO")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Something that is used, owned or done no longer, whoever it was said of; `successor` takes its place."""
+
+    gone: Phrase
+    successor: Phrase | None
+    verb: int
+    subject: Phrase | None = None
+    doubt: str = ""
+
+
+class Attributes:
+    """Reads one sentence, clause by clause."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        tokens = line.tokens
+        self._tokens = tokens
+        self._begin = tokens.start[0]
+        label = _LABEL.match(tokens.text, self._begin, tokens.end[-1])
+        if label is not None:
+            self._begin = label.end()
+        self._text = tokens.text[self._begin : tokens.end[-1]].replace("’", "'").rstrip(" .!\n")
+        self._is_change = _CHANGE.search(self._text) is not None
+        self._is_sensitive = _SENSITIVE.search(self._text) is not None
+        self._subject: tuple[int, str] | None = None
+        self._thing: tuple[int, str] | None = None
+
+    def statements(self) -> Iterator[Statement | Ended]:
+        """Yield what it says, in order."""
+        if not 3 < len(self._text) <= _MAX_SENTENCE or "\n\n" in self._text:
+            return
+        doubtful = doubtful_places(self._tokens)
+        for start, text in self._clauses():
+            place = self._place(start)
+            last = self._place(start + len(text))
+            words = self._tokens.lower[place : last + 1]
+            is_end = _END.search(text) is not None and _NOT_AN_END.isdisjoint(words)
+            if (doubtful[place : last + 1] and doubtful[min(last, self._tokens.count) - 1]) or "?" in text:
+                continue
+            gone = list(self._gone(start, text))
+            yield from gone
+            if is_end:
+                text = _END.sub(lambda found: " " * len(found[0]), text)
+            elif not _NOT.isdisjoint(words):
+                continue
+            bought = _BOUGHT.search(text)
+            if bought is not None:
+                self._thing = start + bought.start(1), bought[1]
+            yield from self._of_clause(start, text, is_end=is_end)
+
+    def _clauses(self) -> Iterator[tuple[int, str]]:
+        begin = 0
+        for match in [*_CLAUSE.finditer(self._text), None]:
+            end = len(self._text) if match is None else match.start()
+            lead = _LEAD.match(self._text, begin, end)
+            while lead is not None:
+                begin = lead.end()
+                lead = _LEAD.match(self._text, begin, end)
+            if end - begin > 3:
+                yield begin, self._text[begin:end]
+            begin = end if match is None else match.end()
+
+    def _of_clause(self, start: int, text: str, *, is_end: bool) -> Iterator[Statement]:
+        role = _ROLE.search(text)
+        if role is not None and role["role"].rsplit(" ", 1)[-1] in _MORE_ROLES:
+            holder = self._value(start, text[: role.start()], "name")
+            of = role["of"] or ""
+            source = self._subject_of(start + role.start("of"), of) if of else self._we(start)
+            if holder is not None and source is not None:
+                yield self._statement(source, holder, "RELATED_TO", role["role"], start, is_end=is_end)
+            return
+        for row in _ROWS:
+            match = row.pattern.search(text)
+            if match is None or (row.aspect in ("home", "place") and _FOR_A_WHILE.search(text)):
+                continue
+            found = self._by_row(row, start, text, match, is_end=is_end)
+            if found is not None:
+                yield found
+                return
+        match = _COPULA.search(text)
+        if match is not None:
+            found = self._is(start, text, match, is_end=is_end)
+            if found is not None:
+                yield found
+
+    def _by_row(self, row: _Row, start: int, text: str, match: re.Match[str], *, is_end: bool) -> Statement | None:
+        groups = match.groupdict()
+        before, behind = (start, text[: match.start()]), (start + match.end(), text[match.end() :])
+        kind = "on" if "on" in row.flags else "name" if "name" in row.flags else ""
+        aspect = row.aspect
+        subject = self._subject_of(*before, has_rest=True)
+        if groups.get("value"):
+            thing = self._value(*behind, "")
+            aspect = f"{aspect} {thing.name.lower()}" if thing is not None else aspect
+            value = self._phrase(start + match.start("value"), groups["value"])
+        elif "<" in row.flags:
+            is_named = before[1].split()[-1:] != [] and before[1].split()[-1][0].isupper()
+            value, subject = self._value(*before, "name") if is_named else None, self._subject_of(*behind)
+        else:
+            value = self._value(*behind, kind)
+        if groups.get("of"):
+            subject = self._subject_of(start + match.start("of"), groups["of"])
+        if groups.get("for"):
+            aspect = f"{aspect} {groups['for']}"
+        if "i" in row.flags:
+            subject = self._person(subject, before, match)
+        if subject is None or value is None or (row.aspect == "place" and (subject.type == "person" or subject.anaphor)):
+            return None
+        if row.aspect == "place" and not value.name[0].isalpha():
+            return None
+        if row.relation == "USES" and value.type in ("place", "person"):
+            return None
+        marks = row.flags
+        is_event = "!" in marks
+        beside = "+" in marks and "only" not in text.lower()
+        return self._statement(
+            subject,
+            value,
+            row.relation,
+            "" if beside else aspect,
+            start + match.start(),
+            is_event=is_event,
+            is_soft="~" in marks,
+            is_end=is_end,
+        )
+
+    def _person(self, subject: Phrase | None, before: tuple[int, str], match: re.Match[str]) -> Phrase | None:
+        """Return the person of a clause: `we` who live or move are the speaker and theirs; `New job` is the speaker's."""
+        if match[0].lower().startswith(("new ", "next ")):
+            return self._speaker(before[0]) if before[1].strip().lower() in ("", "my", "a", "i have a", "got a") else None
+        if subject is None or subject.anaphor in ("we", "i"):
+            return None if subject is None else self._speaker(subject.start)
+        # Where somebody with a name lives and works, relations.txt tells; of `drives` it tells nothing.
+        is_theirs = match.re.pattern in _PLAIN or subject.name.startswith(THE_USER)
+        return subject if subject.type == "person" and is_theirs else None
+
+    def _is(self, start: int, text: str, match: re.Match[str], *, is_end: bool) -> Statement | None:
+        """Read `my landlord is Mr. Weber`, `Rent is 900 euros`, `it's an iPhone now`, `the standup is at 9:30`."""
+        said = text[: match.start()]
+        place = start
+        if said.strip().lower() == "it" and self._thing is not None:
+            place, said = self._thing
+        said = said.strip()
+        rest = text[match.end() :]
+        value = self._value(start + match.end(), rest, "on" if match[0].endswith(" at") else "value")
+        if value is None or not said:
+            return None
+        is_defined = re.match(r" an? ", rest) is not None
+        owned = _OWNED.fullmatch(_FRESH.sub("", said))
+        if owned is not None:
+            what = owned["what"].lower()
+            if not _is_noun_phrase(what):
+                return None
+            source = self._speaker(place) if owned["by"] else self._subject_of(place, owned["who"])
+            aspect = what
+        else:
+            if is_defined or said.split()[0].lower() not in ("the", "our") and not (said[0].isupper() and start == 0):
+                return None
+            bare = _ARTICLE.sub("", _FRESH.sub("", said), count=1)
+            if not _is_noun_phrase(bare.lower()) or _VALUE.search(bare[1:]):
+                return None
+            source, aspect = self._subject_of(place, said), _aspect_of(value.name)
+        if source is None or source.anaphor not in ("", "i", "we"):
+            return None
+        return self._statement(source, value, "RELATED_TO", aspect, start + match.start(), is_end=is_end)
+
+    def _gone(self, start: int, text: str) -> Iterator[Ended]:
+        """Read `AWS is shut down`, `we left Netlify`, `from vim to Helix`, `Mattermost instead of Slack`."""
+        verb = self._place(start)
+        doubt = SENSITIVE if self._is_sensitive else ""
+        match = _GONE.match(text)
+        if match is not None:
+            name = _TAIL.sub("", match["x"])
+            phrase = self._value(start, name, "name")
+            if phrase is not None and phrase.name[0].isalpha() and self._tokens.at(phrase.first - 1) not in ("at", "in", "of"):
+                yield Ended(phrase, None, verb, None, doubt)
+            return
+        match = _DROPPED.match(text)
+        if match is not None:
+            phrase = self._value(start + match.start("x"), match["x"], "name")
+            if phrase is not None and phrase.type != "place":
+                yield Ended(phrase, None, verb, self._speaker(start), doubt)
+            return
+        match = _FROM_TO.search(text)
+        if match is None or not _NOT.isdisjoint(text.lower().split()):
+            return
+        for x, y in (("x", "y"), ("x2", "y2"), ("x3", "y3")):
+            if match[x]:
+                old = self._value(start + match.start(x), match[x], "name" if x == "x2" else "")
+                new = self._value(start + match.start(y), match[y], "")
+                subject = self._subject_of(start, text[: match.start()], has_rest=True)
+                named = old is not None and new is not None and (old.name[0] + new.name[0]).isalpha()
+                if old is not None and new is not None and named and {old.type, new.type}.isdisjoint({"place", "person"}):
+                    yield Ended(old, new, verb, subject, doubt)
+
+    def _statement(  # noqa: PLR0913 - what a statement is made of
+        self,
+        source: Phrase,
+        target: Phrase,
+        relation: str,
+        aspect: str,
+        verb: int,
+        *,
+        is_event: bool = False,
+        is_soft: bool = False,
+        is_end: bool = False,
+    ) -> Statement:
+        is_change = is_event or self._is_change
+        doubt = SENSITIVE if self._is_sensitive else "" if is_change else BESIDE if is_soft else UNMARKED
+        place = self._place(verb)
+        types = {"LIVES_IN": "place", "WORKS_FOR": "organization"}
+        return Statement(
+            source,
+            target,
+            relation,
+            place,
+            self._tokens.count,
+            is_event=is_event,
+            is_end=is_end,
+            confidence=0.8,
+            new_type=types.get(relation, ""),
+            aspect=aspect,
+            doubt=doubt if aspect or is_end else "",
+        )
+
+    def _place(self, at: int) -> int:
+        """Return the place of the word that stands at a character of the sentence."""
+        return min(bisect_left(self._tokens.end, self._begin + at + 1), self._tokens.count - 1)
+
+    def _phrase(self, at: int, said: str) -> Phrase:
+        at += len(said) - len(said.lstrip())
+        name = said.strip()
+        start = self._begin + at
+        first = self._place(at)
+        for mention in self._line.mentions:
+            if mention.start == start and mention.end == start + len(name):
+                found = phrase_of(mention)
+                return replace(found, confidence=max(found.confidence, _SURE))
+        head = name.split()[-1].lower() if name else ""
+        kind = "person" if head in KIN else kind_of_noun(head)
+        kind = "concept" if kind in ("person", "organization") and head not in KIN else kind
+        return Phrase(first, first + 1, start, start + len(name), name, kind, 0.7)
+
+    def _anaphor(self, at: int, word: str) -> Phrase:
+        start = self._begin + at
+        first = self._place(at)
+        return Phrase(first, first, start, start, word, "", 0.9, None, word)
+
+    def _speaker(self, at: int) -> Phrase:
+        return self._anaphor(max(at - self._begin, 0) if at >= self._begin else at, "i")
+
+    def _we(self, at: int) -> Phrase:
+        return self._anaphor(at, "we")
+
+    def _subject_of(self, at: int, said: str, *, has_rest: bool = False) -> Phrase | None:
+        """Return what a clause is about; without a subject of its own, that of the clause before."""
+        plain = re.sub(r"^(?:only|even|both) ", "", said.strip(' "“'), flags=re.I)
+        plain = _SUBJECT_TAIL.sub("", plain)
+        if not plain:
+            if not has_rest or self._subject is None:
+                return None
+            at, plain = self._subject
+        plain = _SUBJECT_TAIL.sub("", plain)
+        words = plain.lower().split()
+        at += said.find(plain) if plain in said else 0
+        if len(words) > _MAX_WORDS or (words[-1] in PREPOSITIONS):
+            return None
+        if has_rest:
+            self._subject = (at, plain)
+        if words[-1] in ("i", "we") or plain.lower() in ("everything", "all of it", "it all"):
+            return self._anaphor(at, "i" if words[-1] == "i" else "we")
+        is_clause = not _NOT_A_NOUN.isdisjoint(words) or words[0].endswith("ing") or _MARKUP.search(plain)
+        if is_clause or any(word in PREPOSITIONS and word != "of" for word in words):
+            return None
+        article = _ARTICLE.match(plain)
+        bare = _FRESH.sub("", plain[article.end() :] if article else plain)
+        if article and words[0] == "my":
+            phrase = self._phrase(at, plain)
+            return Phrase(
+                phrase.first, phrase.last, phrase.start, phrase.start, f"{THE_USER}'s {bare}", phrase.type, 0.7
+            )
+        if article and words[0] not in ("the", "our"):
+            return None
+        phrase = self._phrase(at + plain.find(bare), bare)
+        if phrase.mention is None and phrase.name.lower() in VAGUE:
+            return None
+        return phrase
+
+    def _value(self, at: int, said: str, kind: str) -> Phrase | None:
+        """Return the words of a value, up to what no longer belongs to it."""
+        rest = said.lstrip()
+        at += len(said) - len(rest)
+        only = re.match(r"(?:only |even |at |a new |an |a |the |my |our )+", rest, re.IGNORECASE)
+        if only is not None:
+            at, rest = at + only.end(), rest[only.end() :]
+        words: list[str] = []
+        for word in rest.split(" "):
+            bare = word.lower().strip(".,")
+            if len(words) >= _MAX_WORDS or not word or bare in _STOPS or (words and bare in ("in", "of") and kind == "on"):
+                break
+            words.append(word)
+            if word[-1] in ",;":
+                break
+        name = " ".join(words).rstrip(".,;:!")
+        if not name or name.lower() in DETERMINERS | VAGUE or not any(char.isalnum() for char in name):
+            return None
+        if kind == "on" and not _DAY.match(name):
+            return None
+        if _MARKUP.search(name) or name.lower() in _NOT_A_NOUN:
+            return None
+        if (kind == "name" and not _VALUE.search(name)) or (kind == "value" and not _VALUE.search(words[0])):
+            return None
+        if kind == "name" and _DAY.match(name):
+            return None
+        return self._phrase(at, name)
+
+
+def _aspect_of(value: str) -> str:
+    """Return what a value says of a thing: when it is, how much of which unit, or what it is."""
+    if _DAY.match(value):
+        return "when"
+    return " ".join(("is", *value.split()[1:])) if value[0].isdigit() else "is"
+
+
+def _is_noun_phrase(words: str) -> bool:
+    """Tell whether words may be a noun with what belongs to it, and no clause."""
+    some = words.split()
+    return 0 < len(some) <= _MAX_WORDS and _NOT_A_NOUN.isdisjoint(some) and not any(
+        word in PREPOSITIONS and word not in ("of", "for") or word in ("is", "are", "was", "not", "and", "that")
+        for word in some
+    )
