@@ -32,7 +32,7 @@ from commonplace.cli.output import (
     tally,
     write_whole,
 )
-from commonplace.graph.text import when
+from commonplace.graph.text import overtaken, when
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
@@ -113,7 +113,8 @@ def _fact(fact: views.RelationView, *, before: str = "", level: int = 0) -> Rows
     ends = f"{fact.source_name} {fact.relation_type} {fact.target_name}"
     score = [(f"{fact.score:.2f}", "dim")] if fact.score else []
     marks = [(each, _WARNING) for each in _state(fact)]
-    yield Parts([*score, *marks, *((each, "dim") for each in (when(fact), ends, fact.uuid))], level + 1)
+    known = [each for each in (when(fact), overtaken(fact), ends, fact.uuid) if each]
+    yield Parts([*score, *marks, *((each, "dim") for each in known)], level + 1)
 
 
 def _titled(title: str, facts: Sequence[views.RelationView], style: str = "") -> Rows:

@@ -23,8 +23,8 @@ from commonplace.extract.words import DETERMINERS, KIN, NEGATIONS, PREPOSITIONS,
 from commonplace.text.words import entries
 
 _CHANGE: Final = re.compile(
-    r"\b(?:now|nowadays|these days|from (?:now|\w+|next \w+) on(?:wards?)?|as of|no longer|any ?more|instead of|new|since"
-    r"|only|just|finally|recently|became|switched|changed|replaced|renamed|upgraded)\b",
+    r"\b(?:now|nowadays|these days|from (?:now|\w+|next \w+) on(?:wards?)?|as of|no longer|any ?more|instead of|new"
+    r"|since|only|just|finally|recently|became|switched|changed|replaced|renamed|upgraded)\b",
     re.IGNORECASE,
 )
 _SENSITIVE: Final = re.compile(
@@ -36,24 +36,28 @@ _SENSITIVE: Final = re.compile(
     re.IGNORECASE,
 )
 """Health, doses, money and access."""
-_END: Final = re.compile(r"\b(?:no longer|not any longer|stopped|quit)\b(?: \w+ing\b)?|\b(?:any ?more|any longer)\b", re.I)
+_END: Final = re.compile(
+    r"\b(?:no longer|not any longer|stopped|quit)\b(?: \w+ing\b)?|\b(?:any ?more|any longer)\b", re.I
+)
 _NOT: Final = NEGATIONS | {"without", "will", "'ll", "would", "used", "than", "who", "which", "was", "were", "had"}
 _NOT_AN_END: Final = frozenset({"almost", "nearly", "hardly", "barely", "never"})
 _CLAUSE: Final = re.compile(r"\s*(?:[,;:—–()]\s+|\s[-–—]\s)(?:and |but |so )?|\s+(?:and|but|so)\s+", re.IGNORECASE)
 _LEAD: Final = re.compile(
-    r"(?:(?:from|as of|since|starting) [\w ]{2,20}? (?:on|onwards?)|now|nowadays|these days|finally|actually|so|and|but|well"
-    r"|btw|fyi|(?:it )?turns out|update|news|by the way)\b[,:]? +",
+    r"(?:(?:from|as of|since|starting) [\w ]{2,20}? (?:on|onwards?)|now|nowadays|these days|finally|actually|so|and"
+    r"|but|well|btw|fyi|(?:it )?turns out|update|news|by the way)\b[,:]? +",
     re.IGNORECASE,
 )
 _LABEL: Final = re.compile(r"[ \t>*-]*[^\W\d_][\w .'’()-]{0,40}?[ \t]*:[ \t]+")
 _STOPS: Final = frozenset(
-    "now nowadays these since for from because so too also as well with after last this again anymore instead near every "
-    "each where while until before at in on by when if that which who not and or but any once during about".split()
+    "now nowadays these since for from because so too also as well with after last this again anymore instead near "
+    "every each where while until before at in on by when if that which who not and or but any once during "
+    "about".split()
 )
 _NOT_A_NOUN: Final = frozenset(
-    "them those these us you it this that one ones other others some all two three here there i we he she they a an only "
-    "just to what who if yours mine ours".split()
+    "them those these us you it this that one ones other others some all two three here there i we he she they a an "
+    "only just to what who if yours mine ours".split()
 )
+_ONLY: Final = re.compile(r"^(?:only|even|both) ", re.IGNORECASE)
 _MARKUP: Final = re.compile(r"[*\"“”|<>#_]")
 _SUBJECT_TAIL: Final = re.compile(
     r"(?: (?:now|also|still|currently|already|mostly|usually|only|just|finally|recently|today|yesterday|tomorrow)"
@@ -96,7 +100,8 @@ _DROPPED: Final = re.compile(
 )
 _FROM_TO: Final = re.compile(
     r"\b(?:switched|moved|migrated|changed|went|upgraded)(?: [\w ]{1,30}?)?? from (?P<x>.+?) to (?P<y>.+)"
-    r"|\breplaced (?P<x2>.+?) (?:with|by) (?P<y2>.+)|\b(?:uses?|using|on|with) (?P<y3>[\w.-]+(?: [\w.-]+)?) instead of (?P<x3>.+)",
+    r"|\breplaced (?P<x2>.+?) (?:with|by) (?P<y2>.+)"
+    r"|\b(?:uses?|using|on|with) (?P<y3>[\w.-]+(?: [\w.-]+)?) instead of (?P<x3>.+)",
     re.IGNORECASE,
 )
 _FOR_A_WHILE: Final = re.compile(r"\b(?:temporarily|back|returned|for (?:a|an|the|\w+) \w+)\b", re.IGNORECASE)
@@ -123,7 +128,14 @@ def _rows() -> list[_Row]:
             continue
         marks, _, pattern = line.strip().partition("  ")
         flags = frozenset([*marks.split()[0], *marks.split()[1:]])
-        rows.append(_Row(relation, aspect, flags, re.compile(rf"(?:^|(?<=\s)|(?=['’]))(?:{pattern.strip()})(?= |$)", re.IGNORECASE)))
+        rows.append(
+            _Row(
+                relation,
+                aspect,
+                flags,
+                re.compile(rf"(?:^|(?<=\s)|(?=['’]))(?:{pattern.strip()})(?= |$)", re.IGNORECASE),
+            )
+        )
     return rows
 
 
@@ -145,8 +157,9 @@ class Ended:
 class Attributes:
     """Reads one sentence, clause by clause."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: Line, speaker: str) -> None:
         self._line = line
+        self._owner = speaker or THE_USER
         tokens = line.tokens
         self._tokens = tokens
         self._begin = tokens.start[0]
@@ -164,7 +177,8 @@ class Attributes:
         if not 3 < len(self._text) <= _MAX_SENTENCE or "\n\n" in self._text:
             return
         doubtful = doubtful_places(self._tokens)
-        for start, text in self._clauses():
+        for start, said in self._clauses():
+            text = said
             place = self._place(start)
             last = self._place(start + len(text))
             words = self._tokens.lower[place : last + 1]
@@ -174,7 +188,7 @@ class Attributes:
             gone = list(self._gone(start, text))
             yield from gone
             if is_end:
-                text = _END.sub(lambda found: " " * len(found[0]), text)
+                text = _END.sub(lambda found: " " * len(found[0]), said)
             elif not _NOT.isdisjoint(words):
                 continue
             bought = _BOUGHT.search(text)
@@ -226,10 +240,11 @@ class Attributes:
         if groups.get("value"):
             thing = self._value(*behind, "")
             aspect = f"{aspect} {thing.name.lower()}" if thing is not None else aspect
-            value = self._phrase(start + match.start("value"), groups["value"])
+            value: Phrase | None = self._phrase(start + match.start("value"), groups["value"])
         elif "<" in row.flags:
             is_named = before[1].split()[-1:] != [] and before[1].split()[-1][0].isupper()
-            value, subject = self._value(*before, "name") if is_named else None, self._subject_of(*behind)
+            value = self._value(*before, "name") if is_named else None
+            subject = self._subject_of(*behind)
         else:
             value = self._value(*behind, kind)
         if groups.get("of"):
@@ -238,35 +253,30 @@ class Attributes:
             aspect = f"{aspect} {groups['for']}"
         if "i" in row.flags:
             subject = self._person(subject, before, match)
-        if subject is None or value is None or (row.aspect == "place" and (subject.type == "person" or subject.anaphor)):
+        if subject is None or value is None or not _fits(row, subject, value):
             return None
-        if row.aspect == "place" and not value.name[0].isalpha():
-            return None
-        if row.relation == "USES" and value.type in ("place", "person"):
-            return None
-        marks = row.flags
-        is_event = "!" in marks
-        beside = "+" in marks and "only" not in text.lower()
         return self._statement(
             subject,
             value,
             row.relation,
-            "" if beside else aspect,
+            "" if "+" in row.flags else aspect,
             start + match.start(),
-            is_event=is_event,
-            is_soft="~" in marks,
+            is_event="!" in row.flags,
+            is_soft="~" in row.flags,
             is_end=is_end,
         )
 
     def _person(self, subject: Phrase | None, before: tuple[int, str], match: re.Match[str]) -> Phrase | None:
-        """Return the person of a clause: `we` who live or move are the speaker and theirs; `New job` is the speaker's."""
+        """Return whom a clause is about: `we` who live somewhere are the speaker and theirs, as is a `New job`."""
         if match[0].lower().startswith(("new ", "next ")):
-            return self._speaker(before[0]) if before[1].strip().lower() in ("", "my", "a", "i have a", "got a") else None
+            is_own = before[1].strip().lower() in ("", "my", "a", "i have a", "got a")
+            return self._speaker(before[0]) if is_own else None
         if subject is None or subject.anaphor in ("we", "i"):
             return None if subject is None else self._speaker(subject.start)
         # Where somebody with a name lives and works, relations.txt tells; of `drives` it tells nothing.
-        is_theirs = match.re.pattern in _PLAIN or subject.name.startswith(THE_USER)
-        return subject if subject.type == "person" and is_theirs else None
+        is_theirs = match.re.pattern in _PLAIN or subject.name.startswith(self._owner)
+        is_person = subject.type == "person" or (subject.mention is not None and subject.type == "concept")
+        return subject if is_person and is_theirs else None
 
     def _is(self, start: int, text: str, match: re.Match[str], *, is_end: bool) -> Statement | None:
         """Read `my landlord is Mr. Weber`, `Rent is 900 euros`, `it's an iPhone now`, `the standup is at 9:30`."""
@@ -288,7 +298,7 @@ class Attributes:
             source = self._speaker(place) if owned["by"] else self._subject_of(place, owned["who"])
             aspect = what
         else:
-            if is_defined or said.split()[0].lower() not in ("the", "our") and not (said[0].isupper() and start == 0):
+            if is_defined or (said.split()[0].lower() not in ("the", "our") and not (said[0].isupper() and start == 0)):
                 return None
             bare = _ARTICLE.sub("", _FRESH.sub("", said), count=1)
             if not _is_noun_phrase(bare.lower()) or _VALUE.search(bare[1:]):
@@ -296,7 +306,8 @@ class Attributes:
             source, aspect = self._subject_of(place, said), _aspect_of(value.name)
         if source is None or source.anaphor not in ("", "i", "we"):
             return None
-        return self._statement(source, value, "RELATED_TO", aspect, start + match.start(), is_end=is_end)
+        relation = "PREFERS" if aspect.startswith(("favourite", "favorite")) else "RELATED_TO"
+        return self._statement(source, value, relation, aspect, start + match.start(), is_end=is_end)
 
     def _gone(self, start: int, text: str) -> Iterator[Ended]:
         """Read `AWS is shut down`, `we left Netlify`, `from vim to Helix`, `Mattermost instead of Slack`."""
@@ -306,11 +317,16 @@ class Attributes:
         if match is not None:
             name = _TAIL.sub("", match["x"])
             phrase = self._value(start, name, "name")
-            if phrase is not None and phrase.name[0].isalpha() and self._tokens.at(phrase.first - 1) not in ("at", "in", "of"):
+            if (
+                phrase is not None
+                and phrase.name[0].isalpha()
+                and self._tokens.at(phrase.first - 1) not in ("at", "in", "of")
+            ):
                 yield Ended(phrase, None, verb, None, doubt)
             return
         match = _DROPPED.match(text)
         if match is not None:
+            self._subject = start, text.split(maxsplit=1)[0]
             phrase = self._value(start + match.start("x"), match["x"], "name")
             if phrase is not None and phrase.type != "place":
                 yield Ended(phrase, None, verb, self._speaker(start), doubt)
@@ -324,10 +340,15 @@ class Attributes:
                 new = self._value(start + match.start(y), match[y], "")
                 subject = self._subject_of(start, text[: match.start()], has_rest=True)
                 named = old is not None and new is not None and (old.name[0] + new.name[0]).isalpha()
-                if old is not None and new is not None and named and {old.type, new.type}.isdisjoint({"place", "person"}):
+                if (
+                    old is not None
+                    and new is not None
+                    and named
+                    and {old.type, new.type}.isdisjoint({"place", "person"})
+                ):
                     yield Ended(old, new, verb, subject, doubt)
 
-    def _statement(  # noqa: PLR0913 - what a statement is made of
+    def _statement(
         self,
         source: Phrase,
         target: Phrase,
@@ -388,37 +409,27 @@ class Attributes:
 
     def _subject_of(self, at: int, said: str, *, has_rest: bool = False) -> Phrase | None:
         """Return what a clause is about; without a subject of its own, that of the clause before."""
-        plain = re.sub(r"^(?:only|even|both) ", "", said.strip(' "“'), flags=re.I)
-        plain = _SUBJECT_TAIL.sub("", plain)
-        if not plain:
-            if not has_rest or self._subject is None:
-                return None
+        plain = _SUBJECT_TAIL.sub("", _ONLY.sub("", said.strip(' "“')))
+        if not plain and has_rest and self._subject is not None:
             at, plain = self._subject
-        plain = _SUBJECT_TAIL.sub("", plain)
         words = plain.lower().split()
-        at += said.find(plain) if plain in said else 0
-        if len(words) > _MAX_WORDS or (words[-1] in PREPOSITIONS):
+        if not 0 < len(words) <= _MAX_WORDS or words[-1] in PREPOSITIONS:
             return None
+        at += max(said.find(plain), 0)
         if has_rest:
             self._subject = (at, plain)
         if words[-1] in ("i", "we") or plain.lower() in ("everything", "all of it", "it all"):
             return self._anaphor(at, "i" if words[-1] == "i" else "we")
-        is_clause = not _NOT_A_NOUN.isdisjoint(words) or words[0].endswith("ing") or _MARKUP.search(plain)
-        if is_clause or any(word in PREPOSITIONS and word != "of" for word in words):
+        if not _is_noun_phrase(_ARTICLE.sub("", plain.lower(), count=1)) or _MARKUP.search(plain):
             return None
         article = _ARTICLE.match(plain)
         bare = _FRESH.sub("", plain[article.end() :] if article else plain)
         if article and words[0] == "my":
-            phrase = self._phrase(at, plain)
-            return Phrase(
-                phrase.first, phrase.last, phrase.start, phrase.start, f"{THE_USER}'s {bare}", phrase.type, 0.7
-            )
-        if article and words[0] not in ("the", "our"):
-            return None
+            found = self._phrase(at, plain)
+            return replace(found, name=f"{self._owner}'s {bare}", end=found.start, confidence=_SURE)
         phrase = self._phrase(at + plain.find(bare), bare)
-        if phrase.mention is None and phrase.name.lower() in VAGUE:
-            return None
-        return phrase
+        is_anything = phrase.mention is None and phrase.name.lower() in VAGUE
+        return None if is_anything or (article and words[0] not in ("the", "our")) else phrase
 
     def _value(self, at: int, said: str, kind: str) -> Phrase | None:
         """Return the words of a value, up to what no longer belongs to it."""
@@ -430,7 +441,12 @@ class Attributes:
         words: list[str] = []
         for word in rest.split(" "):
             bare = word.lower().strip(".,")
-            if len(words) >= _MAX_WORDS or not word or bare in _STOPS or (words and bare in ("in", "of") and kind == "on"):
+            if (
+                len(words) >= _MAX_WORDS
+                or not word
+                or bare in _STOPS
+                or (words and bare in ("in", "of") and kind == "on")
+            ):
                 break
             words.append(word)
             if word[-1] in ",;":
@@ -449,6 +465,13 @@ class Attributes:
         return self._phrase(at, name)
 
 
+def _fits(row: _Row, subject: Phrase, value: Phrase) -> bool:
+    """Tell whether what a row says can be said of these: people have a home and no place, nobody uses a place."""
+    if row.aspect == "place":
+        return subject.type != "person" and not subject.anaphor and value.name[0].isalpha()
+    return row.relation != "USES" or value.type not in ("place", "person")
+
+
 def _aspect_of(value: str) -> str:
     """Return what a value says of a thing: when it is, how much of which unit, or what it is."""
     if _DAY.match(value):
@@ -459,7 +482,11 @@ def _aspect_of(value: str) -> str:
 def _is_noun_phrase(words: str) -> bool:
     """Tell whether words may be a noun with what belongs to it, and no clause."""
     some = words.split()
-    return 0 < len(some) <= _MAX_WORDS and _NOT_A_NOUN.isdisjoint(some) and not any(
-        word in PREPOSITIONS and word not in ("of", "for") or word in ("is", "are", "was", "not", "and", "that")
-        for word in some
+    return (
+        0 < len(some) <= _MAX_WORDS
+        and _NOT_A_NOUN.isdisjoint(some)
+        and not any(
+            (word in PREPOSITIONS and word not in ("of", "for")) or word in ("is", "are", "was", "not", "and", "that")
+            for word in some
+        )
     )

@@ -36,9 +36,14 @@ _PLACE: Final = frozenset({"place"})
 _PERSON: Final = frozenset({"person"})
 
 
+_OF_TOOLS: Final = MOVING - {"move"}
+"""Who switches or migrates to something unknown has not moved house."""
+
+
 def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement]:
     """Yield where something has come to be, and where it no longer is."""
     left, reached, thing = _ends(line, group)
+    is_move = group.form.lemma not in _OF_TOOLS
     back = way_back(line, reached[0].last) if reached else None
     if back is not None:
         # Who went there and came back lives where they came back to; `moved back` says that itself.
@@ -47,12 +52,12 @@ def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase
     for source in [thing] if thing is not None else subject:
         relations = []
         for target in reached:
-            relation = _relation(entities, source, target) or _alike(entities, source, target, left)
+            relation = _relation(entities, source, target, is_move=is_move) or _alike(entities, source, target, left)
             if relation is not None:
                 relations.append(relation)
                 yield _statement(group, source, target, relation, is_end=group.is_end)
         for target in left:
-            relation = _relation(entities, source, target)
+            relation = _relation(entities, source, target, is_move=is_move)
             if (
                 relation is not None
                 and (relations[:1] or [relation])[0][0] == relation[0]
@@ -65,7 +70,7 @@ Demand = tuple[str, frozenset[str], frozenset[str]]
 """A relation and what it demands of both sides."""
 
 
-def _relation(entities: Entities, source: Phrase, target: Phrase) -> Demand | None:
+def _relation(entities: Entities, source: Phrase, target: Phrase, *, is_move: bool = True) -> Demand | None:
     """Return what a move of one thing to another means, by the types of both."""
     types = (entities.type_of(source), entities.type_of(target))
     relation = MOVES.get(types)
@@ -74,6 +79,8 @@ def _relation(entities: Entities, source: Phrase, target: Phrase) -> Demand | No
     if types[0] not in ("person", "") and types[1] == "organization":
         return "USES", frozenset(), frozenset()
     # A person who moves to something unknown that is written like a name has moved to a place.
+    if not is_move:
+        return None
     if types[0] == "person" and fitting_type(entities, target, _PLACE):
         return "LIVES_IN", _PERSON, _PLACE
     if types[1] == "place" and fitting_type(entities, source, _PERSON):

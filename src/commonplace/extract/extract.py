@@ -468,8 +468,6 @@ def _stayed(line: Line, verb: int) -> Called | None:
     return Called(source, None, kept[0], HOMES, verb) if kept else None
 
 
-
-
 def _joined(claims: list[Claim], new: Claim, *, is_own: bool, is_team: bool) -> list[Claim]:
     """Return the claims of a sentence with one of its attributes, without what says the same with less."""
     same = [each for each in claims if (each.source, each.target) == (new.source, new.target)]
@@ -606,7 +604,7 @@ class _Reader:
         """Note what everyday sentences say of what has one value at a time, and what is gone."""
         tokens = line.tokens
         span = (tokens.start[0], tokens.end[-1])
-        for each in Attributes(line).statements():
+        for each in Attributes(line, self._entities.speaker).statements():
             is_passed_on = is_inside(self._quotations, tokens.start[each.verb]) or is_reported(tokens, each.verb)
             if isinstance(each, Ended):
                 if not is_passed_on:
@@ -616,7 +614,9 @@ class _Reader:
                 continue
             claim = settler.settle(each, is_reported=is_passed_on)
             if claim is not None:
-                self._claims[first:] = _joined(self._claims[first:], claim, is_own=each.source.anaphor == "i", is_team=each.source.mention is None)
+                self._claims[first:] = _joined(
+                    self._claims[first:], claim, is_own=each.source.anaphor == "i", is_team=each.source.mention is None
+                )
 
     def _depart(self, ended: Ended, span: tuple[int, int]) -> None:
         target, successor, source = (

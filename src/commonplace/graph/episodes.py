@@ -188,7 +188,7 @@ class Added:
 def prepare(texts: Texts, extraction: Extraction) -> None:
     """Embed what an extraction will most likely write, before a transaction begins."""
     texts.prepare(
-        [fact_text(claim.fact, claim.type) for claim in extraction.claims]
+        [fact_text(claim.fact, claim.type, claim.aspect) for claim in extraction.claims]
         + [names_text(cleaned(found.name)[:MAX_NAME_CHARACTERS], found.aliases) for found in extraction.entities]
     )
 
@@ -229,7 +229,8 @@ def add_episode(
         *extraction.cancellations,
         *extraction.departures,
     ]
-    for each in sorted(sayings, key=lambda saying: saying.span[0]):
+    # What is gone goes first: what takes its place is said of the same aspect of the same thing.
+    for each in sorted(sayings, key=lambda saying: (saying.span[0], not isinstance(saying, Departure))):
         if isinstance(each, Cancellation):
             run.cancel(each, entities)
         elif isinstance(each, Departure):
@@ -299,13 +300,13 @@ class _Adding:
             end=claim.span[1],
             doubt=claim.doubt,
         )
-        for aspect in [claim.aspect] if claim.aspect else self._aspects(source, claim.type, target):
+        for aspect in [claim.aspect] if claim.aspect else self._aspects(source, claim, target):
             self._slots.say(replace(evidence, aspect=aspect), claim.type, self.changed)
 
-    def _aspects(self, source: Entity, type_: str, target: Entity) -> list[str]:
-        """Return of what aspects a fact is known that is said again without one; [""] where of none."""
-        known = [] if self._ground.kinds.is_single(type_) else self._graph.facts(source.id, type_, target.id)
-        found = {fact_of(each).aspect for each in known if each.valid_to is None and not each.is_retracted}
+    def _aspects(self, source: Entity, claim: Claim, target: Entity) -> list[str]:
+        """Return of what aspects a fact is known that is said, or ends, without one; [""] where of none."""
+        known = [] if self._ground.kinds.is_single(claim.type) else self._graph.facts(source.id, claim.type, target.id)
+        found = {fact_of(each).aspect for each in known if claim.is_end or each.valid_to is None}
         return sorted(found) or [""]
 
     def depart(self, gone: Departure, entities: Sequence[Entity]) -> None:
@@ -314,7 +315,7 @@ class _Adding:
         source = None if gone.source is None else entities[gone.source]
         held = self._graph.relations_of([target.id], GraphFilter(), limit=_LOOKED_AT).get(target.id, [])
         for each in held:
-            if each.target != target.id or each.id in self.changed.said or not self._may_leave(each, source):
+            if each.target != target.id or not self._may_leave(each, source):
                 continue
             fact = fact_of(each)
             evidence = Assertion(
@@ -335,14 +336,12 @@ class _Adding:
             )
             self._slots.say(evidence, each.type, self.changed)
             if gone.successor is not None and entities[gone.successor].id not in (each.source, each.target):
-                new = replace(
-                    evidence, home=self._ground.new_id(), target=entities[gone.successor].id, saying="said"
-                )
+                new = replace(evidence, home=self._ground.new_id(), target=entities[gone.successor].id, saying="said")
                 self._slots.say(new, each.type, self.changed)
 
     def _may_leave(self, fact: Relation, source: Entity | None) -> bool:
         """Tell whether a fact is meant where somebody left what it names: their own, or that of a thing of theirs."""
-        if fact.source in self.changed.said or fact.type in _NOT_LEFT or fact.valid_to is not None:
+        if fact.type in _NOT_LEFT or fact.valid_to is not None:
             return False
         if source is not None and fact.source == source.id:
             return True

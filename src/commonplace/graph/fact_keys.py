@@ -105,9 +105,7 @@ class FactKeys:
         self._places.clear()
         if type_ in _LYING_IN:
             self._ends.clear()
-        run, known = self._reckoning(
-            self.slot_of(evidence.source, type_, evidence.target, evidence.aspect)
-        )
+        run, known = self._reckoning(self.slot_of(evidence.source, type_, evidence.target, evidence.aspect))
         told = run.take(replace(evidence, order=run.order + 1))
         for relation in run.changed():
             old = known.get(relation.id)

@@ -14,10 +14,12 @@ from functools import partial
 from itertools import groupby
 from typing import Final
 
-from commonplace.dates.time import moment_of
+from commonplace.dates.time import iso, moment_of
 from commonplace.errors import NotFoundError
 from commonplace.graph.communities import communities
 from commonplace.graph.entities import known_by
+from commonplace.graph.fact_keys import FactKey, facts_of
+from commonplace.graph.facts import fact_of
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.graph.service import find_entity, find_relation
 from commonplace.graph.text import CountTokens, describe
@@ -359,9 +361,8 @@ class GraphReader:
         """Return facts that answer a query; see `Graph.search_edges`."""
         found = GraphFinder(self._ground, self._search).relations(query, limit, wanted)
         stored = self._graph.relations(found.ids)
-        views = Seeing(self._graph, wanted.times).relations(
-            (stored[id_] for id_ in found.ids if id_ in stored), found.scores
-        )
+        ranked = _current_first([stored[id_] for id_ in found.ids if id_ in stored])
+        views = self._with_overtaken(ranked, wanted.times, found.scores)
         return FoundRelations(query, views, found.is_degraded, found.notices)
 
     def entity(self, name: str, times: Times) -> EntityView:
@@ -525,11 +526,38 @@ class GraphReader:
         stored, seeing = graph.entities(list(ends)), Seeing(graph, times)
         text, entities, kept = describe(
             seeing.entities((stored[id_] for id_ in ends if id_ in stored), distances=distances, has_summaries=False),
-            seeing.relations(chosen, scores),
+            self._with_overtaken(chosen, times, scores),
             max_tokens=asked.max_tokens,
             count=count,
         )
         return GraphContext(text, entities, kept, count(text), tuple(missing), is_degraded, notices)
+
+    def _with_overtaken(
+        self, relations: Sequence[Relation], times: Times, scores: Mapping[str, float]
+    ) -> tuple[RelationView, ...]:
+        """Return facts as callers see them; one that holds now tells in `overtook` what held before it, and when."""
+        graph, seeing = self._graph, Seeing(self._graph, times)
+        views = seeing.relations(relations, scores)
+        if times.as_of is not None or times.valid_at is not None:
+            return views
+        old: dict[str, Relation] = {}
+        for each in relations:
+            aspect = "" if self._ground.kinds.is_single(each.type) else fact_of(each).aspect
+            begun, is_one = each.valid_from, aspect or self._ground.kinds.is_single(each.type)
+            if not is_one or begun is None or each.valid_to is not None or each.is_retracted:
+                continue
+            known = facts_of(graph, FactKey(each.source, each.type, aspect=aspect))
+            past = [one for one in known if one.valid_to is not None and one.valid_to <= begun]
+            past = [one for one in past if not one.is_retracted and one.target != each.target]
+            if past:
+                old[each.id] = max(past, key=lambda one: (one.valid_to or 0.0, one.id))
+        shown = dict(zip(old, seeing.relations(old.values()), strict=True))
+        return tuple(
+            replace(each, attributes={**each.attributes, "overtook": _told(shown[each.uuid])})
+            if each.uuid in shown
+            else each
+            for each in views
+        )
 
     def _one(self, entity: Entity, times: Times) -> EntityView:
         return Seeing(self._graph, times).entities([entity])[0]
@@ -557,6 +585,29 @@ def _history(graph: GraphReading, kind: Subject, id_: str) -> History:
         HistoryEntry(moment_of(each.at), each.what, each.reason, each.episode) for each in graph.happenings(kind, id_)
     ]
     return History(id_, kind, tuple(entries))
+
+
+def _told(fact: RelationView) -> dict[str, str]:
+    """Return of an ended fact what is told beside the one that holds now."""
+    return {
+        "uuid": fact.uuid,
+        "target_name": fact.target_name,
+        "fact": fact.fact,
+        "valid_from": "" if fact.valid_from is None else iso(fact.valid_from),
+        "valid_to": "" if fact.valid_to is None else iso(fact.valid_to),
+    }
+
+
+def _current_first(relations: list[Relation]) -> list[Relation]:
+    """Return facts in their order, but of those of one source and type the ones that hold before those that ended."""
+    places: dict[tuple[str, str, str], list[int]] = {}
+    for place, each in enumerate(relations):
+        places.setdefault((each.source, each.type, fact_of(each).aspect), []).append(place)
+    ordered = list(relations)
+    for some in places.values():
+        for place, old in zip(some, sorted(some, key=lambda at: relations[at].expired_at is not None), strict=True):
+            ordered[place] = relations[old]
+    return ordered
 
 
 def _nearest(relation: Relation, distances: dict[str, int]) -> tuple[int, float, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -86,7 +87,9 @@ class Texts:
 
     def of_relation(self, relation: Relation) -> tuple[NewPassage, ...]:
         """Return the text of a fact; see `fact_text`."""
-        return self._passages(Owner(relation.id, "relation"), fact_text(relation.fact, relation.type))
+        own = json.loads(relation.attributes).get("_", {}) if '"aspect"' in relation.attributes else {}
+        text = fact_text(relation.fact, relation.type, own.get("aspect", ""))
+        return self._passages(Owner(relation.id, "relation"), text)
 
     def _passages(self, owner: Owner, text: str) -> tuple[NewPassage, ...]:
         kept = text[:MAX_CHARACTERS]
@@ -96,12 +99,13 @@ class Texts:
         return (NewPassage(id_, Chunk(kept, 1, 1 + kept.count("\n")), token_ids, vector),)
 
 
-def fact_text(fact: str, type_: str) -> str:
-    """Return the text by which a fact is found: the sentence that says it, and its type in words.
+def fact_text(fact: str, type_: str, aspect: str = "") -> str:
+    """Return the text by which a fact is found: the sentence that says it, and its type and aspect in words.
 
-    Who "moved to Munich" is asked for by where she lives.
+    Who "moved to Munich" is asked for by where she lives, who "switched to Helix" by the editor.
     """
-    return f"{fact}\n{type_.replace('_', ' ').lower()}"
+    words = [] if aspect and type_ == "RELATED_TO" else [type_.replace("_", " ").lower()]
+    return "\n".join((fact, " ".join([*words, aspect]).strip()))
 
 
 def names_text(name: str, names: Sequence[str]) -> str:

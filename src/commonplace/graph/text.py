@@ -56,6 +56,8 @@ def fact_item(fact: RelationView) -> Recalled:
     """Return what stands in the text of a fact: its sentence, when it holds, whether it is disputed."""
     ends = f"{fact.source_name} {fact.relation_type} {fact.target_name}"
     parts = [ends, when(fact), f"trust {fact.trust:.2f}"]
+    if before := overtaken(fact):
+        parts.insert(2, before)
     if fact.disputed:
         parts.insert(0, "disputed")
     if fact.retracted:
@@ -71,6 +73,15 @@ def when(known: RelationView | EntityView) -> str:
     if end:
         return f"until {end}"
     return f"since {start}" if start else "at an unknown time"
+
+
+def overtaken(fact: RelationView) -> str:
+    """Say what held before a fact, and when: `before: Boston, 2026-01-10 to 2026-06-01`; "" where nothing is known."""
+    old = fact.attributes.get("overtook")
+    if not isinstance(old, dict):
+        return ""
+    days = " to ".join(day[:10] for day in (str(old.get("valid_from")), str(old.get("valid_to"))) if day)
+    return f"before: {old.get('target_name')}, {days}"
 
 
 _MAX_NAMES: Final = 5

@@ -191,7 +191,10 @@ def test_the_context_is_fenced_dated_and_within_its_budget(book: Engine) -> None
     context = graph.build_context(["Mira", "Tom", "nobody"], query="where Mira lives")
     assert context.missing == ("nobody",)
     assert context.facts[0].fact == "Mira moved to Munich in February."
-    assert 'label="Mira Okafor LIVES_IN Munich, since 2026-02-01, trust 0.80"' in context.text
+    assert (
+        'label="Mira Okafor LIVES_IN Munich, since 2026-02-01, before: Berlin, 2026-01-01 to 2026-02-01, trust 0.80"'
+        in context.text
+    )
     assert 'label="disputed, Tom WORKS_FOR Acme, since 2026-02-01, trust 0.80"' in context.text
     assert "Mira moved to Munich in February." in unfence(context.text).recalled
     small = graph.build_context(["Mira", "Tom"], max_tokens=150)
