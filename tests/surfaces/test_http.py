@@ -280,6 +280,20 @@ def test_a_memory_fades_from_its_last_use_on(client: httpx.Client) -> None:
     problem(client.get("/v1/memories/none/fading"), 404, "not-found")
 
 
+def test_the_changes_of_a_run_are_listed_and_undone(client: httpx.Client) -> None:
+    [old] = remembered(client, "The harbour of Aegina froze over", at="2020-01-01")
+    client.post(f"/v1/memories/{old}/archive", json={})
+    remembered(client, *(f"Team Alpha meets in room {room} on Monday mornings" for room in ("4", "4.")), force=True)
+    report = client.post("/v1/consolidation/runs", json={}).json()
+    changes = client.get(f"/v1/consolidation/runs/{report['run']}").json()["items"]
+    [run] = client.get("/v1/consolidation/runs").json()["items"]
+    assert len(changes) == run["applied"] > 0
+    assert all(each["title"] and each["agent"] and each["undone_at"] is None for each in changes)
+    client.post(f"/v1/consolidation/undo/{changes[0]['issue']}", json={})
+    assert client.get(f"/v1/consolidation/runs/{report['run']}").json()["items"][0]["undone_at"]
+    problem(client.get("/v1/consolidation/runs/none"), 404, "not-found")
+
+
 def test_the_facts_of_a_memory_are_those_of_its_text(client: httpx.Client) -> None:
     first, second = remembered(client, "Mia works at Acme.", "Ada lives in Porto.")
     [fact] = client.get(f"/v1/memories/{first}/facts").json()["items"]

@@ -21,7 +21,7 @@ from commonplace.server.page import session as sessions
 from commonplace.server.page.session import CSRF_HEADER, PageSession
 
 HERE = Path(sessions.__file__).parent
-PAGES = ("/", "/memories", "/memory?id=x", "/recall", "/graph")
+PAGES = ("/", "/memories", "/memory?id=x", "/recall", "/graph", "/review", "/runs", "/context", "/store")
 MAX_JAVASCRIPT_LINES = 2_500
 
 
@@ -158,6 +158,14 @@ def test_the_scripts_make_no_markup_from_text_and_stay_small() -> None:
     assert not re.findall(r"innerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|DOMParser", text)
     assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)", text)
     assert text.count("\n") <= MAX_JAVASCRIPT_LINES
+
+
+def test_the_store_s_page_tells_settings_with_their_origins_and_what_doctor_finds(visitor: httpx.Client) -> None:
+    told = visitor.get("/page/store").json()
+    assert ["search.limit", 10, "default"] in told["settings"]
+    assert told["doctor"]["findings"] == []
+    visitor.cookies.clear()
+    problem(visitor.get("/page/store"), 401, "no-token")
 
 
 def test_files_beside_the_page_s_are_not_served(visitor: httpx.Client) -> None:

@@ -19,9 +19,9 @@ from commonplace.consolidation.relations import RelationshipDiscovery
 from commonplace.consolidation.results import Result
 from commonplace.consolidation.runtime import Book, ConfidenceConfig, ConsolidationRuntime
 from commonplace.dates.time import iso, moment_of
-from commonplace.errors import UsageError
+from commonplace.errors import NotFoundError, UsageError
 from commonplace.ledger import rate_limit as window
-from commonplace.ledger.ledger import process_is_gone, tend
+from commonplace.ledger.ledger import process_is_gone, tend, told
 from commonplace.types import Note
 from commonplace.types.ledger import AGENTS, Agent, IssueSelection
 
@@ -103,6 +103,57 @@ def latest(runtime: ConsolidationRuntime, limit: int) -> list[ConsolidationRun]:
             )
         )
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidationChange:
+    """A change that a run made.
+
+    Attributes:
+        issue: by which it was made, which `undo_consolidation` takes.
+        title, agent, why: of the issue; "" where another program keeps the issues.
+        memory_ids: the memories that it changed, made or archived.
+        undone_at: None while it stands.
+    """
+
+    issue: str
+    title: str
+    agent: str
+    why: str
+    at: datetime
+    memory_ids: tuple[str, ...]
+    undone_at: datetime | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        undone = None if self.undone_at is None else iso(self.undone_at)
+        return {**asdict(self), "at": iso(self.at), "memory_ids": list(self.memory_ids), "undone_at": undone}
+
+
+def changes(runtime: ConsolidationRuntime, run: str) -> list[ConsolidationChange]:
+    """Return the changes of a run, in the order in which they were made.
+
+    Raises:
+        NotFoundError: there is no such run.
+    """
+    ledger = runtime.store.ledger(runtime.namespace)
+    made = ledger.reversals(run=run)
+    if not made and not is_run(runtime, run):
+        raise NotFoundError(f"there is no run {run!r:.80}", remedy="see `commonplace consolidate runs`")
+    issues = {each.id: told(each) for each in ledger.issues(IssueSelection(ids=tuple(each.issue for each in made)))}
+    return [
+        ConsolidationChange(
+            each.issue,
+            known.get("title", ""),
+            known.get("agent", ""),
+            str(known.get("notes", {}).get("why", "")),
+            moment_of(each.at),
+            each.memory_ids,
+            None if each.undone_at is None else moment_of(each.undone_at),
+        )
+        for each in made
+        for known in (issues.get(each.issue, {}),)
+    ]
 
 
 def is_run(runtime: ConsolidationRuntime, id_: str) -> bool:

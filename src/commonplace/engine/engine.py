@@ -85,7 +85,7 @@ MAX_RATE_LIMIT = 1_000_000
 MAX_DAYS = 36_500.0
 
 if TYPE_CHECKING:
-    from commonplace.consolidation.runner import ConsolidationRun, ConsolidationStatus, RunReport
+    from commonplace.consolidation.runner import ConsolidationChange, ConsolidationRun, ConsolidationStatus, RunReport
     from commonplace.consolidation.runtime import ConfidenceConfig, ConsolidationRuntime
     from commonplace.consolidation.undo import Undone
     from commonplace.engine.memory_api import Excerpt, Fading, MemoryCounts, MemoryFacets, Neighbourhood
@@ -977,6 +977,18 @@ class Engine:
         int_in("limit", limit, 1, KEPT)
         self._runtime.before()
         return latest(self.consolidation_runtime(), limit)
+
+    def consolidation_changes(self, run: str) -> Sequence[ConsolidationChange]:
+        """Return the changes that a run made, in their order; `undo_consolidation` takes back each, by its issue.
+
+        Raises:
+            NotFoundError: there is no such run.
+        """
+        from commonplace.consolidation.runner import changes
+
+        short_text("run", run)
+        self._runtime.before()
+        return changes(self.consolidation_runtime(), run)
 
     def _rate(self, given: int | None) -> int:
         usual = self.settings.consolidation.rate_limit

@@ -543,6 +543,7 @@ _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
     "Consolidation": (
         ("consolidate", "POST", "/consolidation/runs", "write", "consolidate", {"confidence": None, "golden": None}),
         ("consolidation_runs", "GET", "/consolidation/runs", "read", "consolidation_runs"),
+        ("consolidation_changes", "GET", "/consolidation/runs/{run}", "read", "consolidation_changes"),
         ("consolidation_status", "GET", "/consolidation/status", "read", "consolidation_status"),
         ("undo_consolidation", "POST", "/consolidation/undo/{id}", "write", "undo_consolidation"),
         ("list_issues", "GET", "/ledger/issues", "read", issues),

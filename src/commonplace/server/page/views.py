@@ -10,11 +10,12 @@ from typing import Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 import commonplace
+from commonplace.formats.plain import plain
 from commonplace.server.app import Service, json_object
 from commonplace.server.page.session import ENTRANCE, PageSession
 from commonplace.server.problems import Problem
@@ -25,6 +26,10 @@ PAGES: Final[Mapping[str, str]] = {
     "/memories": "Memories",
     "/recall": "Recall",
     "/graph": "Graph",
+    "/review": "Review",
+    "/runs": "Runs",
+    "/context": "Context",
+    "/store": "Store",
 }
 """The pages of the navigation by their path; a memory's own page is reached from the others."""
 _templates: Final = Environment(
@@ -37,6 +42,7 @@ def page_routes(service: Service, session: PageSession) -> list[BaseRoute]:
     titles = {**PAGES, "/memory": "Memory"}
     return [
         Route(ENTRANCE, partial(_enter, session), name="enter"),
+        Route("/page/store", partial(_store, service), name="store"),
         Route("/page/edit", partial(_edit, service, session), methods=["POST"], name="edit"),
         Mount("/static", StaticFiles(directory=_HERE / "static"), name="static"),
         *(
@@ -67,6 +73,19 @@ async def _edit(service: Service, session: PageSession, request: Request) -> Res
         raise Problem(400, "invalid-request", "editing is neither true nor false")
     session.is_editing = editing
     return Response(json.dumps({"editing": session.is_editing}), media_type="application/json")
+
+
+async def _store(service: Service, request: Request) -> Response:
+    """Say what the settings are and where they come from, and what `doctor` finds, which mends nothing here."""
+    service.access.check_visitor(request)
+
+    def look() -> Response:
+        engine = service.engines.root()
+        settings = engine.settings
+        rows = [[key.dotted, plain(settings.value(key)), settings.origin(key)] for key in settings.all_keys()]
+        return JSONResponse({"settings": rows, "doctor": plain(engine.doctor(mend=False))})
+
+    return await service.in_thread(look)
 
 
 async def _page(service: Service, session: PageSession, path: str, title: str, request: Request) -> Response:

@@ -1,0 +1,49 @@
+import { address, byId, call, counts, el, fill, get, nothing, quiet, receiptOf, section, time } from "./page.js";
+
+const UNITS = ["B", "kB", "MB", "GB"];
+
+function size(bytes) {
+  const step = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  return `${(bytes / 1000 ** step).toFixed(step ? 1 : 0)} ${UNITS[step]}`;
+}
+
+const pairs = (rows) => el("dl", { class: "pairs" }, Object.entries(rows).filter(([, value]) => value !== "" && value !== null).map(([name, value]) => [el("dt", {}, name), el("dd", { dir: "auto" }, value)]));
+
+section("index", async () => {
+  const [index, { counts: memories }] = await Promise.all([get("/index"), get("/memories", { limit: 1 })]);
+  return [
+    pairs({ Store: el("code", {}, index.store), Id: el("code", {}, index.store_id), Embedder: index.embedder, Database: size(index.store_bytes), Index: size(index.index_bytes), Waiting: index.waiting ? `${index.waiting} changes` : "", Fault: index.fault }),
+    el("h3", {}, "Holds"), counts({ ...index.counts, text_bytes: 0 }), el("h3", {}, "Memories"), counts(memories), el("h3", {}, "Graph"), counts(index.graph),
+    index.notices.map((each) => nothing(each)),
+  ];
+});
+
+section("health", async () => {
+  const health = await get("/health");
+  const found = health.findings.slice(0, 20);
+  return [counts(health.counts), found.length ? el("ul", { class: "list" }, found.map((each) => el("li", {}, quiet(each.kind), " ", el("span", { dir: "auto" }, each.why)))) : nothing("Nothing that needs a look.")];
+});
+
+section("receipts", async () => {
+  const { items } = await get("/receipts");
+  if (!items.length) return nothing("Nothing was forgotten yet.");
+  return items.toReversed().slice(0, 20).map((each) => el("details", {}, el("summary", {}, time(each.at), " ", quiet(each.verified ? "verified" : "not verified")), receiptOf(each)));
+});
+
+const written = (value) => (value === null || value === "" ? quiet("–") : Array.isArray(value) ? value.join(", ") || quiet("none") : String(value));
+
+const own = call("GET", "/page/store");
+section("doctor", async () => {
+  const { doctor } = await own;
+  return [el("p", { class: doctor.findings.length ? "error" : "good" }, doctor.findings.length ? `${doctor.findings.length} problems` : "No problem."), nothing(`Checked: ${doctor.checked.join(", ")}.`),
+    el("ul", { class: "list" }, doctor.findings.map((each) => el("li", { dir: "auto" }, each.problem ?? JSON.stringify(each), " ", quiet(each.remedy ?? ""))))];
+});
+section("settings", async () => {
+  const { settings } = await own;
+  settings.sort((a, b) => (a[2] === "default") - (b[2] === "default"));
+  const body = el("tbody", {}, settings.map(([name, value, origin]) => el("tr", {}, el("td", {}, el("code", {}, name)), el("td", { dir: "auto" }, written(value)), el("td", {}, origin === "default" ? quiet(origin) : origin))));
+  byId("filter").addEventListener("input", () => {
+    for (const row of body.rows) row.hidden = !row.textContent.toLowerCase().includes(byId("filter").value.toLowerCase());
+  });
+  return el("table", { class: "settings" }, el("thead", {}, el("tr", {}, ["Setting", "Value", "From"].map((each) => el("th", { scope: "col" }, each)))), body);
+});
