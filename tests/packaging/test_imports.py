@@ -74,6 +74,14 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     assert loaded_by(code).isdisjoint(HEAVY)
 
 
+def test_a_server_at_rest_has_no_engine() -> None:
+    """It waits in a third of the memory, where no request comes."""
+    code = "import commonplace.server.app\nimport commonplace.server.run\nimport commonplace.cli.serve"
+    loaded = loaded_by(code)
+    assert "starlette.applications" in loaded
+    assert loaded.isdisjoint(("numpy", "tantivy", "jinja2", "commonplace.engine", "commonplace.index"))
+
+
 def test_opening_a_remote_model_loads_no_network() -> None:
     """Who names a model in the settings and asks it nothing pays nothing for it."""
     code = (

@@ -6,15 +6,17 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
-from commonplace.engine import Engine
 from commonplace.server.page.session import CSRF_HEADER, PageSession
 from commonplace.server.problems import Problem
 from commonplace.types import SCOPES
+
+if TYPE_CHECKING:
+    from commonplace.engine import Engine
 
 _CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="commonplace"'}
 _REMEDY: Final = "make one with `commonplace token create`"

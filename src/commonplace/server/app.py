@@ -17,7 +17,7 @@ from functools import partial
 from http import HTTPStatus
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import unquote
 
 import anyio
@@ -33,7 +33,6 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from commonplace.dates.time import iso
-from commonplace.engine import Engine
 from commonplace.errors import CommonplaceError
 from commonplace.formats import strict_json
 from commonplace.formats.plain import plain
@@ -47,6 +46,9 @@ from commonplace.server.openapi import LINES_TYPE, document
 from commonplace.server.operations import OPERATIONS, Operation
 from commonplace.server.page.session import SECURITY_HEADERS
 from commonplace.server.problems import Problem, response_of
+
+if TYPE_CHECKING:
+    from commonplace.engine import Engine
 
 _BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 PREFIX: Final = "/v1"

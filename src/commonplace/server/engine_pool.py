@@ -7,9 +7,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from commonplace.engine import Engine
+if TYPE_CHECKING:
+    from commonplace.engine import Engine
+
 
 MAX_OPEN: Final = 64
 """More namespaces than that are closed, those first that were used longest ago, unless a request is using them."""

@@ -13,15 +13,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from commonplace.dates.time import Moment
-from commonplace.engine import Engine
-from commonplace.engine.graph_api import Graph
 from commonplace.errors import UsageError
-from commonplace.knowledge.service import KnowledgeService
-from commonplace.ledger.ledger import Ledger
 from commonplace.types import Scope
+
+if TYPE_CHECKING:
+    from commonplace.engine import Engine
 
 Verb: TypeAlias = Literal["GET", "POST", "PATCH", "DELETE"]
 Schema: TypeAlias = dict[str, Any]
@@ -196,11 +195,19 @@ def schema_of(parameter: inspect.Parameter) -> Schema:
 def _class_of(service: str) -> type:
     """Return the class of a service of the engine, "" for the engine itself; loaded when a request needs it."""
     if service == "graph":
+        from commonplace.engine.graph_api import Graph
+
         return Graph
     if service == "knowledge":
+        from commonplace.knowledge.service import KnowledgeService
+
         return KnowledgeService
     if service == "ledger":
+        from commonplace.ledger.ledger import Ledger
+
         return Ledger
+    from commonplace.engine import Engine
+
     return Engine
 
 

@@ -9,11 +9,13 @@ import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from commonplace.engine import Engine
 from commonplace.errors import MissingExtraError, UsageError
 from commonplace.logs import LineFile, Rotation
+
+if TYPE_CHECKING:
+    from commonplace.engine import Engine
 
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 SOCKET_MODE: Final = 0o600
