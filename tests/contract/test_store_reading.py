@@ -99,6 +99,9 @@ class TestNeighbours:
         writes = [memory(str(n), "x", session="s", position=position) for n, position in enumerate([0, 1, 1, 2])]
         store.put_owners("n", writes)
         assert store.neighbours("n", [2, 3]) == [(2, 1), (2, 4), (3, 1), (3, 4)]
+        assert store.neighbours("n", [2], of_both=True) == sorted(
+            {*store.neighbours("n", [2]), *store.neighbours("n", [1, 4])}
+        )
         assert store.neighbours("n", [1]) == [(1, 2), (1, 3)]
 
     def test_a_session_is_one_of_its_namespace(self, store: Store) -> None:

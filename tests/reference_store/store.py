@@ -72,7 +72,7 @@ class MemoryStore(ReferenceMemories):
             return changes[change][1] if 0 < change < len(changes) else ""
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self, namespace: str | None = None, change: int = 0, notes: str = "") -> Iterator[None]:
         """Let every read of this thread inside the `with` block see one state: writers wait until it ends."""
         with self._open():
             self._snapshots += 1
@@ -155,11 +155,17 @@ class MemoryStore(ReferenceMemories):
             rows = self._state.space(namespace).rows
             return {number: rows[number].owner for number in map(int, owner_numbers) if number in rows}
 
-    def owners_with_memories(
-        self, namespace: str, owner_numbers: Sequence[int]
-    ) -> tuple[dict[int, Owner], dict[int, StoredMemory]]:
-        """Return the owners that exist in this namespace, and those of them that are memories, by number."""
-        return self.owners(namespace, owner_numbers), self.memory_records(namespace, owner_numbers)
+    def passages_with_owners(
+        self, namespace: str, numbers: Sequence[int]
+    ) -> dict[int, tuple[Passage, Owner, StoredMemory | None]]:
+        """Return the passages that exist in this namespace by number, with their owners, as memories where they are."""
+        passages = self.passages(namespace, numbers)
+        of = [passage.owner_number for passage in passages.values()]
+        owners, memories = self.owners(namespace, of), self.memory_records(namespace, of)
+        return {
+            number: (passage, owners[passage.owner_number], memories.get(passage.owner_number))
+            for number, passage in passages.items()
+        }
 
     def passages(self, namespace: str, numbers: Sequence[int]) -> dict[int, Passage]:
         """Return the passages that exist in this namespace, by number; others are absent."""
@@ -197,7 +203,7 @@ class MemoryStore(ReferenceMemories):
         with self._open():
             return {entry.number: entry for entry in _index_entries(namespace, self._state.space(namespace), numbers)}
 
-    def neighbours(self, namespace: str, numbers: Sequence[int]) -> list[tuple[int, int]]:
+    def neighbours(self, namespace: str, numbers: Sequence[int], *, of_both: bool = False) -> list[tuple[int, int]]:
         """Return (number, neighbour's number) for passages whose owners stand next to each other in a session."""
         with self._open():
             space = self._state.space(namespace)
@@ -207,7 +213,8 @@ class MemoryStore(ReferenceMemories):
                 for beside in _beside(row, space)
                 for neighbour in beside.numbers
             }
-        return sorted(pairs)
+        others = {neighbour for _, neighbour in pairs}.difference(map(int, numbers))
+        return sorted(pairs.union(self.neighbours(namespace, sorted(others)) if of_both and others else ()))
 
     def places(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
         """Return session and position of the owners of one kind that exist in this namespace, by id."""

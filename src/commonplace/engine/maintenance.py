@@ -154,18 +154,28 @@ class IndexMaintenance:
         if generation.documents and written > max(PENDING_LIMIT, generation.documents // 8):
             self._bring_up_to_date(written, 0.0, None)
 
+    def is_fresh(self, generation: Generation, namespace: str) -> bool:
+        """Tell whether a search may read a generation as it is; begin to catch up elsewhere with a tail of some length.
+
+        It asks the store nothing beyond what a snapshot of the namespace knows.
+        """
+        pending = max(self._store.pending(namespace, generation.head(namespace).change))
+        if self._fault(generation, namespace) or pending > PENDING_LIMIT:
+            return False
+        if self._worker is not None and pending >= MIN_FOR_WORKER and not self._store.is_read_only:
+            self._catch_up_in_worker()
+        return True
+
     def freshen(self, namespace: str) -> Freshness:
         """Rebuild an unusable index and catch up with a long tail; tell in one line what was mended.
 
         A search that must not wait gets its answer from the store directly: only a store too large for that waits.
         """
         generation = self._reader()
+        if self.is_fresh(generation, namespace):
+            return Freshness()
         fault = self._fault(generation, namespace)
         pending = max(self._store.pending(namespace, 0 if fault else generation.head(namespace).change))
-        if not fault and pending <= PENDING_LIMIT:
-            if self._worker is not None and pending >= MIN_FOR_WORKER and not self._store.is_read_only:
-                self._catch_up_in_worker()
-            return Freshness()
         if fault and not generation.fault:
             self._index.condemn(fault, generation)
         wait_s = WAIT_S if pending > PENDING_LIMIT else 0.0

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
+from commonplace.engine.maintenance import INDEXING, Freshness
 from commonplace.engine.runtime import Runtime, Service
 from commonplace.errors import EmbedderMismatchError, IndexFaultError, StoreError
 from commonplace.memory.usage import injected_hits
@@ -64,8 +65,8 @@ def _name(kind: str, id_: str) -> str:
 _NO_FILES: Final = ("memory", "knowledge")
 FACTOR: Final = 3
 """A language model chooses among so many times as many hits as are wanted."""
-MAX_TRIES: Final = 3
-"""Of a search of the store: the embedder may change once, and the index turn out faulty once."""
+MAX_TRIES: Final = 4
+"""Of a search of the store: the embedder may have changed, change once more, and the index turn out faulty once."""
 
 
 class SearchApi(Service):
@@ -176,20 +177,26 @@ class SearchApi(Service):
 
     def search_store(self, request: Request) -> SearchResult:
         """Search the store; again where its embedder is changed meanwhile, or a fault of the index shows in reading."""
-        tries = 0
+        tries, freshness, maintenance = 0, None, self._runtime.maintenance
         while True:
-            self._runtime.follow()
-            freshness = self._runtime.maintenance.freshen(self._namespace)
             generation = self._runtime.index.reader()
-            notices = (*freshness.notices, *self._incomplete(request.wanted))
             try:
-                return self._runtime.searcher.search(request, notices=notices, degraded=freshness.is_degraded)
+                with (
+                    self._runtime.index.reading() as generation,
+                    self._store.snapshot(self._namespace, generation.head(self._namespace).change, INDEXING),
+                ):
+                    if freshness is not None or maintenance.is_fresh(generation, self._namespace):
+                        freshness = freshness or Freshness()
+                        notices = (*freshness.notices, *self._incomplete(request.wanted))
+                        return self._runtime.searcher.search(request, notices=notices, degraded=freshness.is_degraded)
             except (EmbedderMismatchError, IndexFaultError) as fault:
                 tries += 1
                 if tries == MAX_TRIES:
                     raise
                 if isinstance(fault, IndexFaultError):
                     self._runtime.index.condemn(str(fault), generation)
+            self._runtime.follow()
+            freshness = maintenance.freshen(self._namespace)
 
     def log_retrieval(self, result: SearchResult | Context, call: str) -> None:
         from commonplace.search.context import Context

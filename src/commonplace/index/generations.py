@@ -96,6 +96,7 @@ class Index:
         self._generation: Generation | None = None
         self._seen: tuple[int, ...] = ()
         self._is_closed = False
+        self._reading: dict[int, Generation] = {}
         self._process = os.getpid()
 
     def follow(self, embedding: Embedding) -> None:
@@ -134,10 +135,16 @@ class Index:
     def reading(self) -> Iterator[Generation]:
         """Give the current generation to search in, and keep its files for the length of a `with` block.
 
+        Blocks may stand inside one another: those of a thread have the outermost one's generation.
+
         Raises:
             IndexFaultError: a file was damaged; `condemn` the generation.
             StoreError: the index is closed, or its files may be whole and cannot be read.
         """
+        thread = threading.get_ident()
+        if thread in self._reading:
+            yield self._reading[thread]
+            return
         generation = self.reader()
         with ExitStack() as held:
             while True:
@@ -149,6 +156,8 @@ class Index:
                     tried, generation = generation, self.reader()
                     if generation is tried:
                         raise
+            self._reading[thread] = generation
+            held.callback(self._reading.pop, thread)
             yield generation
 
     def condemn(self, fault: str, generation: Generation | None = None) -> None:

@@ -28,31 +28,29 @@ _APART = "\n\n"
 
 
 class _Held:
-    """What the store holds of some passages and owners, by number."""
+    """What the store holds of some passages, by number."""
 
-    def __init__(self, store: Store, namespace: str, passages: Sequence[int], owners: Sequence[int]) -> None:
-        self.passages = store.passages(namespace, passages)
-        self.owners, self.memories = store.owners_with_memories(namespace, owners)
-        items = [number for number, owner in self.owners.items() if owner.kind == "knowledge"]
+    def __init__(self, store: Store, namespace: str, numbers: Sequence[int]) -> None:
+        self.passages = store.passages_with_owners(namespace, numbers)
+        owners = {passage.owner_number: owner for passage, owner, _ in self.passages.values()}
+        items = [number for number, owner in owners.items() if owner.kind == "knowledge"]
         self.knowledge = store.knowledge(namespace).of_numbers(items) if items else {}
-        has_prose = any(map(_is_prose, self.owners.values()))
+        has_prose = any(map(_is_prose, owners.values()))
         # Passages whose heading does not name one section.
-        self.unnamed = store.repeated_headings(namespace, passages) if has_prose else ()
+        self.unnamed = store.repeated_headings(namespace, numbers) if has_prose else ()
 
 
 def _is_prose(owner: Owner) -> bool:
     return language_of(owner.path.rpartition("/")[2]) in PROSE
 
 
-def _hit(
-    held: _Held, number: int, owner_number: int, score: float, probability: float, signals: Mapping[str, float]
-) -> Hit | None:
+def _hit(held: _Held, number: int, score: float, probability: float, signals: Mapping[str, float]) -> Hit | None:
     """Return the hit of a passage, None where the store does not have it any more."""
-    passage, owner, memory = held.passages.get(number), held.owners.get(owner_number), held.memories.get(owner_number)
-    if passage is None or owner is None:
+    if number not in held.passages:
         return None
+    passage, owner, memory = held.passages[number]
     record = None if memory is None else memory.record
-    item = held.knowledge.get(owner_number)
+    item = held.knowledge.get(passage.owner_number)
     origin = "document" if owner.kind == "artifact" else ""
     is_linked = number not in held.unnamed and _is_prose(owner)
     return Hit(
@@ -203,17 +201,16 @@ def _made(
     likely: NDArray[np.float32],
 ) -> dict[int, Hit]:
     """Return the hits of ranks, by these, given the places of their candidates; without those that are gone."""
-    numbers, owners = ranking.candidates.numbers, ranking.candidates.owners
+    numbers = ranking.candidates.numbers
     newest = {place: newer[0] for place in places.values() if (newer := ranking.newer.get(place))}
-    named = distinct(owners[[*places.values(), *newest.values()]])
-    held = _Held(store, request.namespace, numbers[list(places.values())].tolist(), named.tolist())
+    held = _Held(store, request.namespace, distinct(numbers[[*places.values(), *newest.values()]]).tolist())
     made: dict[int, Hit] = {}
     for rank, place in places.items():
         signals = _raw(ranking, place)
-        hit = _hit(held, int(numbers[place]), int(owners[place]), float(scores[rank]), float(likely[rank]), signals)
-        later = held.owners.get(int(owners[newest[place]])) if place in newest else None
+        hit = _hit(held, int(numbers[place]), float(scores[rank]), float(likely[rank]), signals)
+        later = held.passages.get(int(numbers[newest[place]])) if place in newest else None
         if hit is not None:
-            made[rank] = hit if later is None else replace(hit, superseded_by=later.id)
+            made[rank] = hit if later is None else replace(hit, superseded_by=later[1].id)
     return made
 
 

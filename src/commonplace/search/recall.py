@@ -146,7 +146,7 @@ class LocalRecall:
         """Give what a request may see; see `Recall.reading`."""
         namespace, wanted = request.namespace, request.wanted
         # First the generation, then the state: so the state holds all that the generation does.
-        with self._index.reading() as generation, self._store.snapshot():
+        with self._index.reading() as generation, self._store.snapshot(namespace, generation.head(namespace).change):
             made_by, held = self._store.embedding(), generation.head(namespace)
             if made_by is not None and made_by != self._stamp:
                 message = f"the store's vectors are made by {made_by}, not by {self._stamp}"
@@ -337,17 +337,15 @@ class _LocalState:
             numbers: ascending.
         """
         beside: defaultdict[int, set[int]] = defaultdict(set)
-
-        def look(asked: NDArray[np.int64]) -> None:
-            for number, neighbour in self._store.neighbours(self._scope.namespace, asked.tolist()):
-                beside[number].add(neighbour)
-                beside[neighbour].add(number)
-
-        look(numbers)
-        both = union(numbers, np.array(list(beside), dtype=np.int64))
-        if len(both) > len(numbers):
-            look(without(both, numbers))
-        return both, beside
+        asked, near = numbers.tolist(), set()
+        pairs = self._store.neighbours(self._scope.namespace, asked, of_both=True)
+        known = set(asked) if pairs else ()
+        for number, neighbour in pairs:
+            beside[number].add(neighbour)
+            beside[neighbour].add(number)
+            if number in known:
+                near.add(neighbour)
+        return union(numbers, np.array(list(near), dtype=np.int64)), beside
 
     def _scores(
         self, query: PreparedQuery, numbers: NDArray[np.int64], found: Mapping[str, Scored], statistics: Statistics

@@ -41,6 +41,10 @@ _COMPACT_WAIT_MS = 1_000
 _left_to_parent: list[sqlite3.Connection] = []
 
 
+def _settings(db: Database) -> dict[object, Any]:
+    return {META: db.execute(META).fetchall()}
+
+
 class Connections:
     """One user's way to the connections of a file, open until `close`.
 
@@ -93,8 +97,12 @@ class Connections:
         return found
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """Let every `reading` of this thread inside the block see one state; refuse `writing`."""
+    def snapshot(self, first: Callable[[Database], dict[object, Any]] = _settings) -> Iterator[None]:
+        """Let every `reading` of this thread inside the block see one state; refuse `writing`.
+
+        Args:
+            first: returns what is `known` from the beginning; only what it reads fixes what the snapshot sees.
+        """
         thread = threading.get_ident()
         if thread in self._snapshots:
             yield
@@ -104,7 +112,7 @@ class Connections:
             db = pool.take_reader()
             try:
                 db.execute("BEGIN")
-                known: dict[object, Any] = {META: db.execute(META).fetchall()}  # only the first read fixes what it sees
+                known = first(db)
             except BaseException:
                 pool.give_back(db)
                 raise
@@ -423,7 +431,7 @@ class PrivateConnections(Connections):
             yield self._before or self._db
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self, first: Callable[[Database], dict[object, Any]] = _settings) -> Iterator[None]:  # noqa: ARG002
         """Let no other thread write inside the block; refuse `writing`."""
         with self._mutex:
             self._refuse_closed()

@@ -49,6 +49,11 @@ RANDOM_BYTES: Final = "randomblob(8)"
 """Eight random bytes, others for each row."""
 
 
+def hexed(name: str) -> str:
+    """Return the bytes of a column as lower-case hexadecimal digits."""
+    return f"lower(hex({name}))"
+
+
 def each(name: str) -> str:
     """Return a table of one column `value` with what the list of numbers of that name holds, for a FROM."""
     return f"json_each(:{name})"

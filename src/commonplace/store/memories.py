@@ -38,6 +38,7 @@ from commonplace.types import (
     NewPassage,
     Note,
     Owner,
+    Passage,
     Selection,
     StoredMemory,
     TokenEntry,
@@ -76,10 +77,12 @@ OF_NUMBERS = f"""
     WHERE m.namespace = {_SPACE}
 """
 
-OWNERS_WITH_MEMORIES = f"""
-    SELECT o.number, o.created_at, o.expired_at, {_RECORD.names("m")}, {_OWNER.names("o")}, {owners.STAMP_COLUMNS}
+PASSAGES_OF_HITS = f"""
+    SELECT {owners.PASSAGE_COLUMNS},
+        o.number, o.created_at, o.expired_at, {_RECORD.names("m")}, {_OWNER.names("o")}, {owners.STAMP_COLUMNS}
     FROM {each("numbers")} j
-        CROSS JOIN owners o ON o.number = j.value
+        CROSS JOIN passages p ON p.number = j.value
+        CROSS JOIN owners o ON o.number = p.owner
         LEFT JOIN file_stamps s ON s.owner = o.number
         LEFT JOIN memories m ON m.owner = o.number
     WHERE o.namespace = {_SPACE}
@@ -587,13 +590,19 @@ class MemoryStore:
         found = self._read(OF_NUMBERS, namespace, numbers=listed_numbers(owner_numbers))
         return {row[0]: build_memory(row) for row in found}
 
-    def owners_with_memories(
-        self, namespace: str, owner_numbers: Sequence[int]
-    ) -> tuple[dict[int, Owner], dict[int, StoredMemory]]:
-        """Return the owners that exist in this namespace, and those of them that are memories, by number."""
-        found = self._read(OWNERS_WITH_MEMORIES, namespace, numbers=listed_numbers(owner_numbers))
-        memories = {row[0]: build_memory(row[:_STAMP]) for row in found if row[3] is not None}
-        return {row[0]: owners.build_owner(row[_WIDTH:]) for row in found}, memories
+    def passages_with_owners(
+        self, namespace: str, numbers: Sequence[int]
+    ) -> dict[int, tuple[Passage, Owner, StoredMemory | None]]:
+        """Return the passages that exist in this namespace by number, with their owners, as memories where they are."""
+        width = owners.PASSAGE_WIDTH
+        return {
+            row[0]: (
+                owners.build_passage(row[:width]),
+                owners.build_owner(row[width + _WIDTH :]),
+                None if row[width + 3] is None else build_memory(row[width : width + _STAMP]),
+            )
+            for row in self._read(PASSAGES_OF_HITS, namespace, numbers=listed_numbers(numbers))
+        }
 
     def links(self, namespace: str, ids: Sequence[str] | None = None) -> list[Link]:
         """Return the links that start or end at one of these memories, or all; sorted by source, target, type."""
@@ -653,7 +662,11 @@ class MemoryStore:
 
         They come by time, ties by id, then by body.
         """
-        found = self._read(NOTES if id_ is None else f"{NOTES} AND id = :id", namespace, kind=kind, id=id_)
+        sql = NOTES if id_ is None else f"{NOTES} AND id = :id"
+        found = self._connections.known(
+            ("notes", namespace, kind, *([] if id_ is None else [id_])),
+            lambda: self._read(sql, namespace, kind=kind, id=id_),
+        )
         return sorted(map(_NOTE.build, found), key=lambda note: (note.at, note.id, note.body))
 
     def erase_namespace(self, namespace: str) -> int:

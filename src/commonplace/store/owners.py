@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from commonplace.store.dialect import among, each
+from commonplace.store.dialect import among, among_numbers, each, hexed
 from commonplace.store.rows import Row, form_of, unlisted
 from commonplace.types import Chunk, FileStamp, IndexEntry, Owner, Passage
 
@@ -75,8 +75,11 @@ ARTIFACT_TYPES = """
     GROUP BY o.type
 """
 
+PASSAGE_COLUMNS = f"p.number, p.id, p.owner, p.ordinal, {_CHUNK.names('p')}"
+PASSAGE_WIDTH: Final = 4 + len(_CHUNK.columns)
+
 PASSAGES = f"""
-    SELECT p.number, p.id, p.owner, p.ordinal, {_CHUNK.names("p")}
+    SELECT {PASSAGE_COLUMNS}
     FROM {each("numbers")} j
         CROSS JOIN passages p ON p.number = j.value
     WHERE p.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
@@ -153,58 +156,68 @@ ENTRIES_BETWEEN = f"""
     LIMIT :limit
 """
 
-PENDING = f"""
-    SELECT
-        (
-            SELECT count(*) FROM passage_vectors v
-            WHERE v.namespace = {_SPACE} AND v.is_past = 0 AND v.number >= {_FIRST}
-        ),
-        (SELECT count(*) FROM deletions WHERE namespace = {_SPACE} AND change > :change)
-"""
+_WRITTEN = f"""(
+        SELECT count(*) FROM passage_vectors v
+        WHERE v.namespace = {_SPACE} AND v.is_past = 0 AND v.number >= {_FIRST}
+    )"""
+_DELETIONS = f"(SELECT count(*) FROM deletions WHERE namespace = {_SPACE} AND change > :change)"
+PENDING = f"SELECT {_WRITTEN}, {_DELETIONS}"
 
 DELETED = f"""
     SELECT number FROM deletions
     WHERE namespace = {_SPACE} AND change > :change AND change <= :upto ORDER BY number
 """
 
-NEIGHBOURS = f"""
-    WITH asked AS (
+
+def _hop(name: str, numbers: str) -> str:
+    """Return, for a WITH, a table of that name: each passage of a table of numbers `j`, and each `neighbour` of it."""
+    return f"""
+    {name}_asked AS (
         SELECT p.number, o.namespace, o.session, o.position
         FROM (
             SELECT 1 WHERE EXISTS (
-                SELECT 1 FROM owners
-                WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND session != ''
-                    AND expired_at IS NULL
+                SELECT 1 FROM owners WHERE namespace = {_SPACE} AND session != '' AND expired_at IS NULL
             )
-        ) talked
-            CROSS JOIN {each("numbers")} j ON true
+        ) g
+            CROSS JOIN {numbers} j
             CROSS JOIN passages p ON p.number = j.value
             CROSS JOIN owners o ON o.number = p.owner
-        WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND o.session != ''
-            AND o.expired_at IS NULL
+        WHERE o.namespace = {_SPACE} AND o.session != '' AND o.expired_at IS NULL
     ),
-    beside AS (
+    {name}_beside AS (
         SELECT a.number, a.namespace, a.session, (
             SELECT max(b.position) FROM owners b
             WHERE b.namespace = a.namespace AND b.session = a.session AND b.session != '' AND b.expired_at IS NULL
                 AND b.position < a.position
         ) AS position
-        FROM asked a
+        FROM {name}_asked a
         UNION
         SELECT a.number, a.namespace, a.session, (
             SELECT min(b.position) FROM owners b
             WHERE b.namespace = a.namespace AND b.session = a.session AND b.session != '' AND b.expired_at IS NULL
                 AND b.position > a.position
         ) AS position
-        FROM asked a
-    )
-    SELECT DISTINCT a.number, p.number
-    FROM beside a
-        CROSS JOIN owners o
-            ON o.namespace = a.namespace AND o.session = a.session AND o.session != '' AND o.expired_at IS NULL
-                AND o.position = a.position
-        CROSS JOIN passages p ON p.owner = o.number
-    ORDER BY 1, 2
+        FROM {name}_asked a
+    ),
+    {name} AS (
+        SELECT DISTINCT a.number, p.number AS neighbour
+        FROM {name}_beside a
+            CROSS JOIN owners o
+                ON o.namespace = a.namespace AND o.session = a.session AND o.session != '' AND o.expired_at IS NULL
+                    AND o.position = a.position
+            CROSS JOIN passages p ON p.owner = o.number
+    )"""
+
+
+_FIRST_HOP = f"WITH {_hop('near', each('numbers'))}"
+_OTHERS = f"(SELECT DISTINCT neighbour AS value FROM near WHERE neighbour NOT IN {among_numbers('numbers')})"
+NEIGHBOURS = f"""
+    {_FIRST_HOP}
+    SELECT number, neighbour FROM near ORDER BY 1, 2
+"""
+NEIGHBOURS_OF_BOTH = f"""
+    {_FIRST_HOP}, {_hop("far", _OTHERS)}
+    SELECT number, neighbour FROM near UNION SELECT number, neighbour FROM far ORDER BY 1, 2
 """
 """Most namespaces hold no conversation, and asking so costs a hundredth of looking at every passage."""
 
@@ -261,3 +274,17 @@ COUNTS = """
     FROM counts
     WHERE :namespace IS NULL OR namespace = (SELECT number FROM namespaces WHERE name = :namespace)
 """
+
+STATE = f"""
+    SELECT 'meta' AS what, key AS one, value AS two, 0 AS three, 0 AS four, 0.0 AS five FROM meta
+    UNION ALL SELECT 'head', '', {hexed("token")}, change, 0, 0.0 FROM namespaces WHERE name = :namespace
+    UNION ALL SELECT 'token', '', {hexed("token")}, 0, 0, 0.0 FROM changes
+        WHERE namespace = {_SPACE} AND number = :change
+    UNION ALL SELECT 'session', '', '', 1, 0, 0.0 WHERE EXISTS (
+        SELECT 1 FROM owners WHERE namespace = {_SPACE} AND session != '' AND expired_at IS NULL
+    )
+    UNION ALL SELECT 'pending', '', '', {_WRITTEN}, {_DELETIONS}, 0.0
+    UNION ALL SELECT 'count', kind, '', owners, passages, text_bytes FROM counts WHERE namespace = {_SPACE}
+    UNION ALL SELECT 'note', id, body, 0, 0, at FROM notes WHERE kind = :notes AND namespace = {_SPACE}
+"""
+"""What every search asks of a namespace before it looks for anything, in one statement."""

@@ -13,8 +13,10 @@ replaced or archived version is past: readable by number, by `versions` and by `
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from commonplace.errors import StoreMissingError
 from commonplace.store import owners as queries
 from commonplace.store.connection import Connections, PrivateConnections
 from commonplace.store.database import make, refuse_unreadable, stands_at
-from commonplace.store.dialect import listed, listed_numbers
+from commonplace.store.dialect import Database, listed, listed_numbers
 from commonplace.store.embeddings import ReembeddingStore
 from commonplace.store.filters import matching_owners
 from commonplace.store.graph_rules import is_reserved
@@ -155,9 +157,8 @@ class Store(MemoryStore, ReembeddingStore):
         if change >= head.change:
             return head.token if change == head.change else ""
         values = {"namespace": namespace, "change": change}
-        found = self._connections.known(
-            ("token", *values.values()), lambda: self._connections.rows(queries.PAST_HEAD, values)
-        )
+        key = ("token", namespace, change)
+        found = self._connections.known(key, lambda: self._connections.rows(queries.PAST_HEAD, values))
         return found[0][0].hex() if found else ""
 
     def table_rows(self, table: Table, namespace: str | None = None, **among: Sequence[Any]) -> Iterator[Values]:
@@ -170,15 +171,21 @@ class Store(MemoryStore, ReembeddingStore):
         with self._connections.reading() as db:
             yield from hanging_rows(db, table, numbers)
 
-    def snapshot(self) -> AbstractContextManager[None]:
+    def snapshot(self, namespace: str | None = None, change: int = 0, notes: str = "") -> AbstractContextManager[None]:
         """Let every read of this thread inside the `with` block see the store as it was when the block began.
 
         Blocks may stand inside one another: the outermost one's state counts.
 
+        Args:
+            namespace: what a search asks of it is read at once: its head, its counts, what is pending after `change`
+                and that change's token, its notes of the kind `notes`.
+
         Raises:
             StoreError: this thread writes inside the block.
         """
-        return self._connections.snapshot()
+        if namespace is None:
+            return self._connections.snapshot()
+        return self._connections.snapshot(partial(_state, namespace=namespace, change=change, notes=notes))
 
     def close(self) -> None:
         """Release every resource; calling twice is harmless."""
@@ -290,13 +297,19 @@ class Store(MemoryStore, ReembeddingStore):
         """Return what the index needs of the passages that exist in this namespace, by number."""
         return {row[0]: queries.build_entry(row) for row in self._of_numbers(queries.ENTRIES, namespace, numbers)}
 
-    def neighbours(self, namespace: str, numbers: Sequence[int]) -> list[tuple[int, int]]:
+    def neighbours(self, namespace: str, numbers: Sequence[int], *, of_both: bool = False) -> list[tuple[int, int]]:
         """Return (number, neighbour's number) for passages whose owners stand next to each other in a session.
 
         Neighbours are the owners with the nearest lower and the nearest higher position in the same session.
         Sorted; passages outside a session have none.
+
+        Args:
+            of_both: those of the neighbours, too.
         """
-        return self._of_numbers(queries.NEIGHBOURS, namespace, numbers)
+        if not self._connections.known(("session", namespace), lambda: True):
+            return []
+        sql = queries.NEIGHBOURS_OF_BOTH if of_both else queries.NEIGHBOURS
+        return self._of_numbers(sql, namespace, numbers)
 
     def places(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
         """Return session and position of the owners of one kind that exist in this namespace, by id."""
@@ -321,7 +334,7 @@ class Store(MemoryStore, ReembeddingStore):
 
         None counts everything; the first three then hold the texts of graphs too.
         """
-        row = self._one(queries.COUNTS, namespace=namespace)
+        row = self._connections.known(("counts", namespace), lambda: self._one(queries.COUNTS, namespace=namespace))
         return dict(zip(("owners", "passages", "text_bytes", "artifacts", "memories", "knowledge"), row, strict=True))
 
     def entries_since(self, after: int, upto: int) -> Iterator[IndexEntry]:
@@ -342,7 +355,8 @@ class Store(MemoryStore, ReembeddingStore):
 
         Counts without reading them; passages that are gone again may be counted.
         """
-        written, deleted = self._one(queries.PENDING, namespace=namespace, change=change)
+        key, values = ("pending", namespace, change), {"namespace": namespace, "change": change}
+        written, deleted = self._connections.known(key, lambda: self._one(queries.PENDING, **values))
         return written, deleted
 
     def deleted_since(self, namespace: str, change: int, upto: int) -> list[int]:
@@ -386,3 +400,24 @@ class Store(MemoryStore, ReembeddingStore):
     def _one(self, sql: str, **values: Any) -> Row:
         found: Row = self._connections.rows(sql, values)[0]
         return found
+
+
+def _state(db: Database, *, namespace: str, change: int, notes: str) -> dict[object, Any]:
+    """Read what a search asks of a namespace first; return it as `Connections.known` knows it."""
+    found: defaultdict[str, list[Row]] = defaultdict(list)
+    for what, *row in db.execute(queries.STATE, {"namespace": namespace, "change": change, "notes": notes}):
+        found[what].append(tuple(row))
+    counts = {kind: row for kind, _, *row in found["count"]}
+    kinds = ("artifact", "memory", "knowledge")
+    return {
+        META: [row[:2] for row in found["meta"]],
+        ("head", namespace): [(number, bytes.fromhex(token)) for _, token, number, *_ in found["head"]],
+        ("token", namespace, change): [(bytes.fromhex(token),) for _, token, *_ in found["token"]],
+        ("pending", namespace, change): found["pending"][0][2:4],
+        ("counts", namespace): (
+            *(int(sum(row[place] for row in counts.values())) for place in range(3)),
+            *(counts[kind][0] if kind in counts else 0 for kind in kinds),
+        ),
+        ("session", namespace): bool(found["session"]),
+        ("notes", namespace, notes): [(notes, id_, at, body) for id_, body, _, _, at in found["note"]],
+    }
