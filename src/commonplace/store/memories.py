@@ -144,12 +144,14 @@ _FACETS = {
     "trust": "CAST(m.trust * 10 AS INTEGER) / 10.0",
 }
 
-FACETS = " UNION ALL ".join(
-    [
-        *(f"SELECT '{name}', {column}, count(*) {_SELECTED} GROUP BY {column}" for name, column in _FACETS.items()),
-        f"SELECT 'tag', tag, count(*) FROM owner_tags WHERE owner IN (SELECT m.owner {_SELECTED}) GROUP BY tag",
-    ]
-)
+FACETS = f"""
+    WITH chosen AS MATERIALIZED (
+        SELECT m.owner, {", ".join(f"CAST({column} AS TEXT) AS {name}" for name, column in _FACETS.items())} {_SELECTED}
+    )
+    SELECT 'tag', tag, count(*) FROM owner_tags
+    WHERE namespace = {_SPACE} AND owner IN (SELECT owner FROM chosen) GROUP BY tag
+    {"".join(f"UNION ALL SELECT '{name}', {name}, count(*) FROM chosen GROUP BY {name} " for name in _FACETS)}
+"""
 
 MATCHING = f"""
     SELECT m.owner
@@ -571,9 +573,7 @@ class MemoryStore:
         Values are texts, sorted; trust is rounded down to a tenth. Limit and offset are left out of account.
         """
         facets: dict[str, dict[str, int]] = {name: {} for name in (*_FACETS, "tag")}
-        for name, value, count in sorted(
-            (name, str(value), n) for name, value, n in self._selected(FACETS, namespace, selection)
-        ):
+        for name, value, count in sorted(self._selected(FACETS, namespace, selection)):
             facets[name][value] = count
         return facets
 

@@ -24,12 +24,13 @@ async function waiting() {
     el("ul", { class: "list" },
       disputes.slice(0, 5).map((each) => el("li", {}, el("span", { dir: "auto" }, each.relations.map((one) => one.fact).join(" / ")), " ", quiet("contradiction"))),
       issues.slice(0, 5).map((each) => el("li", {}, el("span", { dir: "auto" }, each.title), " ", quiet(each.agent)))),
+    el("p", {}, el("a", { href: address("/review") }, `Decide ${disputes.length + issues.length}`)),
   ];
 }
 
 const lists = {
   newest: async () => memoryList((await get("/memories", { limit: 8 })).memories, (memory) => time(memory.at)),
-  used: async () => memoryList((await get("/memories", { order: "used", limit: 8 })).memories.filter((each) => each.use_count), (memory) => `${memory.use_count} uses`),
+  used: async () => memoryList((await get("/memories", { order: "used", limit: 8 })).memories.filter((each) => each.use_count), (memory) => memory.use_count === 1 ? "once" : `${memory.use_count} times`),
   fading: async () => {
     const { memories } = await get("/memories", { order: "idle", tiers: ["short", "medium"], limit: 8 });
     return memoryList(memories.sort((a, b) => a.retention - b.retention), (memory) => bar(memory.retention, "Retention"));

@@ -27,7 +27,7 @@ function facts(memory) {
     Source: memory.source && said(memory.source),
     Origin: `${memory.origin}, trusted ${memory.trust.toFixed(2)}`,
     Session: memory.session && said(memory.session),
-    Used: memory.use_count ? [`${memory.use_count} times, last `, time(memory.last_used)] : "never",
+    Used: memory.use_count ? [memory.use_count === 1 ? "once, " : `${memory.use_count} times, last `, time(memory.last_used)] : "never",
     Reviewed: memory.review_count ? `${memory.review_count} times` : "",
     "Tells of": time(memory.at),
     Stored: time(memory.created_at),

@@ -213,7 +213,7 @@ export function receiptOf(receipt) {
 export async function asOfSlider(place, chosen = "", changed = () => {}) {
   const oldest = await get("/memories", { order: "stored", limit: 1, statuses: ["active", "promoted", "archived"] });
   const now = Date.now();
-  const first = oldest.memories.length ? Math.min(new Date(oldest.memories[0].created_at).getTime(), now - 1000) : now - 86400e3;
+  const first = oldest.memories.length ? Math.min(new Date(oldest.memories[0].created_at).getTime() + 1, now - 1000) : now - 86400e3;
   const field = el("input", { type: "hidden", name: "as_of", value: chosen });
   const shown = el("output", { for: "as-of-slider" });
   const slider = el("input", { type: "range", id: "as-of-slider", min: 0, max: 1000, value: 1000, "aria-label": "As of" });
