@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
@@ -159,7 +157,7 @@ def test_a_dispute_is_shown_and_settled_with_its_reason(moved: Program) -> None:
     ("name", "begins"),
     [
         ("graph.svg", b"<svg "),
-        ("graph.html", b"<!DOCTYPE html>"),
+        ("graph.graphml", b"<?xml "),
         ("graph.dot", b"digraph {"),
         ("graph.gv", b"digraph {"),
         ("graph.mmd", b"---\ntitle: "),
@@ -170,17 +168,6 @@ def test_a_picture_has_the_form_that_its_name_asks_for(moved: Program, name: str
     done = moved.run("graph", "show", "Ada Marsh", "--out", name)
     assert done.stdout == f"Drew 3 entities and 2 facts: {name}\n"
     assert (moved.project / name).read_bytes().startswith(begins)
-
-
-def test_a_png_picture_needs_an_extra(moved: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "resvg_py", None)
-    refused = moved.run("graph", "show", "Ada Marsh", "--out", "graph.png", code=1).stderr
-    assert "pip install 'commonplace[png]'" in refused
-    assert not (moved.project / "graph.png").exists()
-    drawing = SimpleNamespace(svg_to_bytes=lambda **given: b"\x89PNG" + given["svg_string"].encode())
-    monkeypatch.setitem(sys.modules, "resvg_py", drawing)
-    moved.run("graph", "show", "Ada Marsh", "--out", "graph.png")
-    assert (moved.project / "graph.png").read_bytes().startswith(b"\x89PNG<svg ")
 
 
 def test_a_picture_shows_times_and_what_has_ended_where_it_is_asked_for(moved: Program) -> None:
@@ -209,7 +196,6 @@ def test_a_picture_shows_times_and_what_has_ended_where_it_is_asked_for(moved: P
     ("arguments", "code", "message"),
     [
         (("show", "Ada Marsh", "--out", "graph.pdf"), 2, "'graph.pdf' does not say what to draw"),
-        (("show", "Ada Marsh", "--format", "png"), 2, "a PNG picture is not text"),
         (("show", "Nobody"), 1, "there is no entity 'Nobody'; see `commonplace graph entities QUERY`"),
         (("show", "Ada Marsh", "--depth", "9"), 2, "--depth is 9"),
         (("show", "Ada Marsh", "--out", "src/login.py/graph.svg"), 2, "name another --out"),

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from commonplace.graph.graphiti.delivery import Delivery
     from commonplace.graph.migration import Migration
 
-DRAWINGS: Final = ("svg", "html", "dot", "mermaid", "png")
-_ENDINGS: Final = {"htm": "html", "gv": "dot", "mmd": "mermaid"}
+DRAWINGS: Final = ("svg", "graphml", "dot", "mermaid")
+_ENDINGS: Final = {"gv": "dot", "mmd": "mermaid"}
 _WARNING: Final = "yellow"
 
 # Options are passed on under the names that the library has for them.
@@ -538,7 +538,7 @@ def status(engine: Engine, /) -> views.GraphStats:
 @options.limit("limit", 60)
 @_times
 @click.option("--past", "include_past", is_flag=True, help="Also facts that have ended, in grey.")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file: .svg, .html, .dot, .mmd, .png.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file: .svg, .graphml, .dot, .mmd.")
 @click.option("--format", "form", type=click.Choice(DRAWINGS), help="Format, if the file's name does not say it.")
 def show(invocation: Invocation, /, entity: str, out: Path | None, form: str | None, **values: Any) -> None:
     """Draw the neighbourhood of ENTITY, with dates.
@@ -548,15 +548,13 @@ def show(invocation: Invocation, /, entity: str, out: Path | None, form: str | N
     Example: commonplace graph show auth.ts --out auth.svg
     """
     chosen = form or _form_of(out)
-    if chosen == "png" and out is None:
-        raise click.UsageError("a PNG picture is not text; name a file with --out")
     with invocation.open() as engine:
         drawing = engine.graph.show(entity, **values)
     drawn = _drawn(drawing, chosen)
     if out is not None:
         write_whole(out, drawn, store=engine.directory, remedy="name another --out")
     elif not invocation.as_json:
-        say(str(drawn).rstrip("\n"))
+        say(drawn.rstrip("\n"))
         return
     value = {
         "entity": drawing.title,
@@ -585,12 +583,10 @@ def _form_of(out: Path | None) -> str:
     return found
 
 
-def _drawn(drawing: Drawing, form: str) -> str | bytes:
-    from commonplace.formats.drawing import to_dot, to_html, to_mermaid, to_png, to_svg
+def _drawn(drawing: Drawing, form: str) -> str:
+    from commonplace.formats.drawing import to_dot, to_graphml, to_mermaid, to_svg
 
-    if form == "png":
-        return to_png(drawing)
-    return {"svg": to_svg, "html": to_html, "dot": to_dot, "mermaid": to_mermaid}[form](drawing)
+    return {"svg": to_svg, "graphml": to_graphml, "dot": to_dot, "mermaid": to_mermaid}[form](drawing)
 
 
 @command(graph)

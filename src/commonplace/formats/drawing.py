@@ -1,4 +1,4 @@
-"""Draw a graph as SVG, HTML, PNG, Graphviz DOT or Mermaid.
+"""Draw a graph as SVG, GraphML, Graphviz DOT or Mermaid.
 
 Names and facts are untrusted and escaped in every format.
 """
@@ -16,9 +16,8 @@ from math import hypot, isfinite
 from typing import Final, TypeAlias
 
 from commonplace.dates.time import moment_of
-from commonplace.errors import MissingExtraError, UsageError
+from commonplace.errors import UsageError
 from commonplace.formats.escaping import HIDDEN
-from commonplace.formats.html import page
 from commonplace.types.graph import ENTITY_TYPES
 
 _Point: TypeAlias = tuple[float, float]
@@ -103,9 +102,6 @@ _MIN_WIDTH: Final = 400.0
 _CENTRED: Final = 'text-anchor="middle"'
 _FONT: Final = "system-ui,'Segoe UI',Roboto,'DejaVu Sans','Noto Sans',sans-serif"
 _DARK: Final = ".ground{fill:#17171b}text.ink{fill:#f1f1f5}text.soft{fill:#adadb8}.halo{stroke:#17171b}"
-_HEADS: Final = ("Fact", "From", "Relation", "To", "Since", "Until", "State")
-_SCALE: Final = 2.0
-"""Pixels of a unit of the drawing."""
 
 _BLANK: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _HIDDEN: Final = re.compile(f"[\u200b\u2060-\u2065\ufdd0-\ufdef\ufeff\ufffe\uffff]|{HIDDEN}")
@@ -150,31 +146,35 @@ def to_svg(drawing: Drawing) -> str:
     return _svg(trim(drawing))
 
 
-def to_html(drawing: Drawing) -> str:
-    """Return a drawing as a page: the picture, and every fact in a table. It fetches nothing and runs no script."""
+def to_graphml(drawing: Drawing) -> str:
+    """Return a drawing as GraphML, which yEd, Gephi and NetworkX read; it says of each fact what it says and when."""
     shown = trim(drawing)
-    title = escape(plain(shown.title) or "A part of a graph")
     names = {node.id: name_of(node) for node in shown.nodes}
-    rows = "".join(_table_row(edge, names[edge.source], names[edge.target]) for edge in shown.edges)
-    heads = "".join(f'<th scope="col">{head}</th>' for head in _HEADS)
-    table = f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n" if rows else ""
-    return page(title, f"<figure>\n{_svg(shown)}</figure>\n{table}")
+    places = {node.id: place for place, node in enumerate(shown.nodes)}
+    node_keys = ("name", "type", "summary")
+    edge_keys = ("relation", "fact", "valid_from", "valid_to", "state")
+    keys = [("node", name) for name in node_keys] + [("edge", name) for name in edge_keys]
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
+        *(f'<key id="{name}" for="{of}" attr.name="{name}" attr.type="string"/>' for of, name in keys),
+        f'<graph edgedefault="directed"><desc>{escape(caption(shown))}</desc>',
+    ]
+    for node in shown.nodes:
+        values = dict(zip(node_keys, (names[node.id], type_of(node), plain(node.summary)), strict=True))
+        lines.append(f'<node id="n{places[node.id]}">{_graphml(values)}</node>')
+    for edge in shown.edges:
+        told = verb(edge), sentence(edge, names[edge.source], names[edge.target])
+        values = dict(
+            zip(edge_keys, (*told, moment(edge.valid_from), moment(edge.valid_to), _state(edge)), strict=True)
+        )
+        ends = f'source="n{places[edge.source]}" target="n{places[edge.target]}"'
+        lines.append(f"<edge {ends}>{_graphml(values)}</edge>")
+    return "\n".join([*lines, "</graph>", "</graphml>", ""])
 
 
-def to_png(drawing: Drawing) -> bytes:
-    """Return a drawing as a PNG file, on light ground.
-
-    Raises:
-        MissingExtraError: resvg is not installed.
-    """
-    try:
-        from resvg_py import svg_to_bytes
-    except ImportError as error:
-        raise MissingExtraError(
-            "a PNG picture needs resvg",
-            remedy="install it with: pip install 'commonplace[png]', or draw an SVG instead",
-        ) from error
-    return bytes(svg_to_bytes(svg_string=to_svg(drawing), zoom=_SCALE))
+def _graphml(values: Mapping[str, str]) -> str:
+    return "".join(f'<data key="{name}">{escape(value)}</data>' for name, value in values.items() if value)
 
 
 def to_dot(drawing: Drawing) -> str:
@@ -418,12 +418,6 @@ def _legend(colours: Mapping[str, str], edges: Sequence[Edge]) -> list[str]:
 
 def _dashes(state: str) -> str:
     return ' stroke-dasharray="6 4"' if state == "disputed" else ""
-
-
-def _table_row(edge: Edge, source: str, target: str) -> str:
-    times = (moment(edge.valid_from), moment(edge.valid_to))
-    cells = (sentence(edge, source, target), source, verb(edge), target, *times, _STATE_WORDS.get(_state(edge), ""))
-    return f'<tr class="{_state(edge)}">' + "".join(f'<td dir="auto">{escape(each)}</td>' for each in cells) + "</tr>\n"
 
 
 def _words(text: str, x: float, y: float, size: int, how: str = "", *, is_soft: bool = False) -> str:
