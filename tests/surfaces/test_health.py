@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,8 +82,6 @@ def test_archived_memories_are_counted_apart(ailing: Program) -> None:
     """Else the status would not add up to the memories."""
     ailing.run("memory", "archive", "ok")
     assert ailing.run("health").stdout.startswith("5 memories, and 1 archived (not counted)\n")
-    ailing.run("health", "--html", "health.html")
-    assert "5 memories, and 1 archived (not counted), examined" in (ailing.project / "health.html").read_text()
 
 
 def test_a_store_without_memories_has_nothing_wrong(bare: Program) -> None:
@@ -119,48 +116,6 @@ def test_golden_queries_that_fail_make_the_exit_code_1(ailing: Program, tmp_path
     assert "does not find nowhere" in ailing.run("health", "--golden", str(golden), code=1).stdout
     golden.write_text(json.dumps(lines[0]))
     assert "each finds its expected results" in ailing.run("health", "--golden", str(golden)).stdout
-
-
-class Page(HTMLParser):
-    """Collects the elements and the text of a page, and what is not closed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.seen: set[str] = set()
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.add(tag)
-        if tag not in ("meta",):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-def test_the_page_is_whole_and_runs_nothing(ailing: Program, tmp_path: Path) -> None:
-    with commonplace.open() as book:
-        book.remember("<script>alert(1)</script> ok & done", id="<b>bold</b>")
-        book.remember("<script>alert(1)</script> ok & done.", id="</table>", force=True)
-    path = tmp_path / "health.html"
-    ailing.run("health", "--html", str(path))
-    page = Page()
-    page.feed(path.read_text(encoding="utf-8"))
-    assert page.open == []
-    assert "script" not in page.seen and "b" not in page.seen
-    assert "<script>alert(1)</script> ok & done" in page.text
-    assert "Said more than once (2)" in page.text
-    assert ailing.run("health", "--html", "-").stdout.startswith("<!DOCTYPE html>")
-
-
-def test_a_page_that_cannot_be_written_is_an_error(ailing: Program, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    error = ailing.error("health", "--html", str(tmp_path / "file" / "where.html"), code=2)
-    assert "cannot be written" in error["message"]
 
 
 @pytest.mark.parametrize("golden", ["nowhere.jsonl", "."])

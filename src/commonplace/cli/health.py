@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -25,57 +23,44 @@ from commonplace.cli.output import (
     more,
     print_json,
     print_rows,
-    write_whole,
 )
 
 if TYPE_CHECKING:
     from commonplace.health.report import Finding, Health
 
 _BAR_WIDTH: Final = 30
+_HEADINGS: Final = {
+    "duplicate": "Said more than once",
+    "contradiction": "Cannot all be true",
+    "stale": "Of files that have changed",
+    "orphan": "Left alone",
+    "junk": "Perhaps worth nothing",
+}
+"""What a kind of finding is called, in the order in which they are printed."""
 
 
 @command()
 @click.option("--golden", type=options.FILE, metavar="FILE", help="Queries with expected results; a miss exits with 1.")
-@click.option(
-    "--html",
-    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
-    metavar="FILE",
-    help="Also write a page for a browser; `-` prints the page alone.",
-)
-def health(invocation: Invocation, /, golden: Path | None, html: Path | None) -> int:
+def health(invocation: Invocation, /, golden: Path | None) -> int:
     """Find duplicates, contradictions and stale memories.
 
     It reports memories that say the same, facts that contradict each other, files that changed since a memory mentioned
     them, notes that lost their memory, and what may be worthless. It changes nothing.
 
-    Example: commonplace health --html health.html
+    Example: commonplace health --golden golden.jsonl
     """
     with invocation.open() as engine:
         found = engine.health(golden)
-        findings = () if invocation.as_json and html is None else found.findings
+        findings = () if invocation.as_json else found.findings
         texts = memory_texts(engine, (id_ for each in findings if each.kind != "contradiction" for id_ in each.ids))
-    if html is not None:
-        _write(html, found, texts)
     if invocation.as_json:
         print_json(found.to_dict())
-    elif str(html) != "-":
+    else:
         print_rows(_rows(found, texts))
     return FAILURE if found.failed else SUCCESS
 
 
-def _write(path: Path, found: Health, texts: dict[str, str]) -> None:
-    from commonplace.formats.html import health_page
-
-    page = health_page(found.to_dict(), texts, f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}")
-    if str(path) == "-":
-        sys.stdout.write(page)
-        return
-    write_whole(path, page, remedy="name a file that can be written")
-
-
 def _rows(found: Health, texts: Mapping[str, str]) -> Rows:
-    from commonplace.formats.html import HEADINGS
-
     archived = found.statuses.get("archived", 0)
     apart = f", and {archived:,} archived (not counted)" if archived else ""
     yield Line(f"{counted(found.memories, 'memory', 'memories')}{apart}", "bold")
@@ -87,7 +72,7 @@ def _rows(found: Health, texts: Mapping[str, str]) -> Rows:
         for end, number in found.retention.items():
             bar = "█" * round(_BAR_WIDTH * number / most)
             yield Line(f"      to {end} {number:>7,} {bar}", "" if number else "dim")
-    for kind, heading in HEADINGS.items():
+    for kind, heading in _HEADINGS.items():
         yield from _findings(heading, [each for each in found.findings if each.kind == kind], texts)
     if not found.findings:
         yield Line("\nNothing to look at.", "green")
