@@ -31,6 +31,8 @@ demo: $(READY) ## index this repository and Django, ask five questions, remember
 	@$(BIN)/python examples/a_week_of_work.py .demo/week
 	@echo && echo "And what was true when (examples/a_fact_changes.py):"
 	@$(BIN)/python examples/a_fact_changes.py .demo/graph.svg
+	@echo && echo "And facts that people change in ordinary words (examples/what_people_say.py):"
+	@$(BIN)/python examples/what_people_say.py
 	@echo && echo "And memories that are merged, and come back (examples/a_merge_and_back.py):"
 	@$(BIN)/python examples/a_merge_and_back.py
 	@echo && echo "And for your agent:"

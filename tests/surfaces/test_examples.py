@@ -70,3 +70,16 @@ def test_memories_are_merged_and_come_back(tmp_path: Path) -> None:
     assert told[undone + 1 : undone + 5] == told[told.index("Four memories, three of which say the same:") + 1 :][:4]
     assert told[-1] == "Changes undone: 1. Memories that are not exactly what they were: 0"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_people_say_in_ordinary_words_is_the_answer_from_then_on(tmp_path: Path) -> None:
+    told = run("what_people_say.py", tmp_path)
+    assert told == [
+        "where do we live? Seattle (before: Boston, until 2026-06-01)",
+        "who is my employer? Globex (before: Initech, until 2026-06-10)",
+        "which editor do I use? Helix (before: vim, until 2026-06-10)",
+        "what do the servers run on? Hetzner (before: AWS, until 2026-06-10)",
+        "who leads the platform team? Benedikt (before: Anna, until 2026-06-10)",
+        "when do deployments happen? Fridays (before: Thursdays, until 2026-06-10)",
+        "Which is right? Dad's dose of ramipril is 5 mg. / Dad's dose of ramipril is 10 mg now.",
+    ]

@@ -92,4 +92,6 @@ def _findings(heading: str, findings: Sequence[Finding], texts: Mapping[str, str
         for id_ in each.ids:
             if id_ in texts:
                 yield Beginning(texts[id_])
+        if each.command:
+            yield Line(each.command, "dim", 1)
     yield from more(len(findings))

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import Group, ask, command
-from commonplace.cli.input import read_text
+from commonplace.cli.app import Group, ask, command, opened
+from commonplace.cli.input import can_ask, read_text
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import (
+    Beginning,
     Fields,
     Line,
     Paragraphs,
@@ -26,12 +27,15 @@ from commonplace.cli.output import (
     local_time,
     notify,
     own_store_notice,
+    print_rows,
 )
 from commonplace.dates.time import iso
+from commonplace.errors import NotFoundError, UsageError
 from commonplace.types import STATUSES
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
+    from commonplace.engine.review import Question
     from commonplace.memory.view import Memory
 
 _OUTCOMES: Final = {
@@ -265,16 +269,88 @@ def touch(engine: Engine, /, ids: tuple[str, ...], reinforce: bool) -> list[Memo
     return _for_each(engine, ids, act)
 
 
-@ask(memory, _outcomes)
-@_ids
-def review(engine: Engine, /, ids: tuple[str, ...]) -> list[Memory]:
-    """Confirm that memories are right.
+@command(memory)
+@click.argument("ids", nargs=-1, metavar="[ID...]")
+@click.option("--answer", "given", nargs=2, metavar="QUESTION ANSWER", help="Settle one question without being asked.")
+@click.option("--reason", default="", metavar="TEXT", help="Why; kept with what is settled.")
+@click.option("--text", default="", metavar="TEXT", help="With the answer `edit`: what is right.")
+def review(
+    invocation: Invocation, /, ids: tuple[str, ...], given: tuple[str, str] | None, reason: str, text: str
+) -> None:
+    """Settle what waits for you, or confirm memories.
 
-    A review counts as a use. After three of them `commonplace consolidate run promote` writes a memory to the vault.
+    Without ID it shows facts that cannot all be true, and what consolidation proposes, one at a time and side by side.
+    With ID a review counts as a use; after three of them `commonplace consolidate run promote` writes a memory to the
+    vault.
 
-    Example: commonplace review 3f2a 9c41
+    Example: commonplace review
     """
-    return _for_each(engine, ids, engine.review)
+    if ids and given:
+        raise click.UsageError("There are memories and an --answer; give one of them.")
+    with opened(invocation) as engine:
+        if ids:
+            emit(invocation, _for_each(engine, ids, engine.review), _outcomes)
+        elif given:
+            done = engine.answer(*given, reason=reason, text=text)
+            emit(invocation, done, lambda done: [Line(f"{done['id']} settled: {done['answer']}", "green")])
+        elif can_ask(invocation):
+            _ask_all(engine, reason)
+        else:
+            found = engine.questions()
+            emit(invocation, found, _questions, value={"questions": [each.to_dict() for each in found]})
+
+
+_KEYS: Final = {
+    "\x1b[D": "left",
+    "1": "left",
+    "\x1b[C": "right",
+    "2": "right",
+    "b": "both",
+    "e": "edit",
+    "a": "accept",
+    "x": "reject",
+    "l": "later",
+    "q": "quit",
+}
+_NAMES_OF_KEYS: Final = {"left": "← left", "right": "→ right", "both": "b both", "edit": "e edit", "accept": "a accept"}
+
+
+def _question(question: Question) -> Rows:
+    yield Line(question.question, "bold yellow")
+    for place, side in enumerate(question.sides, 1):
+        when = "" if side.at is None else local_time(side.at)
+        yield Row(f"{place}. {' · '.join(filter(None, (when, side.source, f'trust {side.trust:.2f}')))}", (side.id,))
+        yield Beginning(side.text)
+
+
+def _questions(found: Sequence[Question]) -> Rows:
+    for each in found:
+        yield from _question(each)
+        yield Line(f"commonplace review --answer {each.id} {'|'.join(each.answers)}", "dim", 1)
+    if not found:
+        yield "Nothing waits for you."
+
+
+def _ask_all(engine: Engine, reason: str) -> None:
+    found = engine.questions()
+    if not found:
+        print_rows(_questions(found))
+    for place, each in enumerate(found, 1):
+        print_rows([Line(f"{place} of {len(found)}", "dim"), *_question(each)])
+        keys = [_NAMES_OF_KEYS.get(name, f"x {name}") for name in each.answers]
+        print_rows([Line("   ".join((*keys, "l later", "q quit")), "cyan")])
+        chosen = ""
+        while chosen not in (*each.answers, "later", "quit"):
+            chosen = _KEYS.get(click.getchar(), "")
+        if chosen == "quit":
+            return
+        if chosen != "later":
+            text = click.prompt("What is right") if chosen == "edit" else ""
+            try:
+                done = engine.answer(each.id, chosen, reason=reason, text=text)
+                print_rows([Line(f"settled: {done['answer']}", "green", 1)])
+            except (NotFoundError, UsageError) as error:
+                print_rows([Line(f"{error}", "red", 1)])  # the rest can still be answered
 
 
 @ask(memory, _outcomes)

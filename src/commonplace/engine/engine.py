@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from commonplace.consolidation.runtime import ConfidenceConfig, ConsolidationRuntime
     from commonplace.consolidation.undo import Undone
     from commonplace.engine.memory_api import Excerpt, Fading, MemoryCounts, MemoryFacets, Neighbourhood
+    from commonplace.engine.review import Question
     from commonplace.engine.runtime import Runtime
     from commonplace.engine.search_api import Used
     from commonplace.engine.tokens import Tokens
@@ -367,6 +368,38 @@ class Engine:
         reject_invalid_id(id)
         with self._runtime.writing():
             return self._runtime.memory.touch([id], is_review=True)[0]
+
+    def questions(self) -> list[Question]:
+        """Return what waits for a person: facts that cannot all be true, and what consolidation proposes."""
+        from commonplace.engine.review import questions
+
+        return questions(self)
+
+    def answer(
+        self,
+        id: str,  # noqa: A002
+        answer: str,
+        *,
+        reason: str = "",
+        text: str = "",
+        by_agent: bool = False,
+    ) -> dict[str, Any]:
+        """Settle one of `questions`.
+
+        Args:
+            answer: one of its `answers`, or the id of the side that is right: "left" and "right" keep that side, "both"
+                keeps all, "edit" writes `text` in their place, "accept" does what is proposed, "reject" does not.
+            by_agent: it is no person who answers, so what a user said and what is not trusted is refused.
+
+        Raises:
+            NotFoundError: no such question waits.
+            UsageError: it takes no such answer, or an agent may not give it.
+        """
+        from commonplace.engine.review import answer as answered
+
+        reject_invalid_id(id)
+        told = short_text("reason", reason)
+        return answered(self, id, answer, reason=told, text=text, by_agent=boolean("by_agent", by_agent))
 
     def archive(self, id: str) -> Memory:  # noqa: A002
         """Take a memory out of finding; `restore_memory` brings it back, `gc` deletes it after 30 days."""

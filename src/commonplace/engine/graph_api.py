@@ -21,6 +21,7 @@ from commonplace.memory.validate import (
     int_in,
     invalid,
     labels,
+    one_of,
     path_value,
     reject_invalid_id,
     short_text,
@@ -58,6 +59,9 @@ MAX_BYTES: Final = 256 * 1024 * 1024
 """Of a document that is read: as values it takes some ten times as much memory."""
 _LEAST_SCORE: Final = 0.3
 """What is found with less has nothing to do with the question; texts of the graph are short, so few reach much."""
+
+
+VERDICTS: Final = ("right", "both", "ended")
 
 
 class Graph:
@@ -222,10 +226,14 @@ class Graph:
         with self._writing() as service:
             return service.split(entity, chosen, told)
 
-    def settle(self, relation_uuid: str, *, reason: str = "") -> views.Settlement:
+    def settle(self, relation_uuid: str, *, reason: str = "", verdict: str = "right") -> views.Settlement:
         """Say that this one of the facts that dispute each other is right; a dispute's own uuid lists them.
 
         Others end where this one began; those that did not begin before it are retracted.
+
+        Args:
+            verdict: "right"; "both" where all facts of its dispute hold beside each other; "ended" where it has ended
+                as was said, and not believed.
 
         Raises:
             UsageError: it is not disputed, or is a dispute about several facts, which the error names.
@@ -233,7 +241,7 @@ class Graph:
         reject_invalid_id(relation_uuid)
         told = redact(short_text("reason", reason)).text
         with self._writing() as service:
-            return service.settle(relation_uuid, told)
+            return service.settle(relation_uuid, told, one_of("verdict", verdict, VERDICTS))
 
     def search_entities(
         self,

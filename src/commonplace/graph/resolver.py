@@ -262,7 +262,7 @@ def gone_on(ended: Fact, by: Fact, evidence: Assertion, id_: str) -> Fact:
 
 MAX_DISPUTED: Final = 16
 """A fact that comes disputes no more of those that it meets: they hang together without, and share one dispute."""
-_FAR_REACHING: Final = frozenset({"settled", "cancelled"})
+_FAR_REACHING: Final = frozenset({"settled", "beside", "cancelled"})
 """Sayings that may change any fact of a slot."""
 
 
@@ -372,6 +372,9 @@ class FactResolver:
     def _take(self, evidence: Assertion) -> None:
         if evidence.saying == "settled":
             self._settle(evidence)
+            return
+        if evidence.saying == "beside":
+            self._keep_beside(evidence)
             return
         begins = evidence.begins if evidence.saying == "said" else None
         same = [each for each in self.facts.between(*self.rule.ends(evidence), begins) if self._is_of(each, evidence)]
@@ -524,6 +527,9 @@ class FactResolver:
             self._doubt(fact, doubt, evidence, is_own=is_own)
         else:
             fact.end(at, evidence.at)
+            fact.is_doubted = False
+            if not fact.rivals:
+                fact.dispute, fact.disputed_at = "", None
             self._tell(fact, "ended", evidence.reason or "it was said to have ended", evidence, is_own=is_own)
 
     def _judge(self, fact: Fact, evidence: Assertion) -> None:
@@ -602,6 +608,18 @@ class FactResolver:
                     self.facts[id_].rivals.discard(other.id)
                 other.rivals = set()
         fact.rivals = set()
+
+    def _keep_beside(self, evidence: Assertion) -> None:
+        """Take in that a person says that the facts of a dispute all hold, which excludes none of them any more."""
+        fact = next((each for each in self.facts if each.id == evidence.home and not each.is_retracted), None)
+        if fact is None:
+            return
+        fact.order = max(fact.order, evidence.order)
+        together = [each for each in self.facts if each.dispute and each.dispute == fact.dispute]
+        for each in together:
+            each.rivals = set()
+            each.is_doubted, each.is_added = False, True
+            self._tell(each, "settled", evidence.reason or "both hold", evidence, is_own=each is fact)
 
     def _disputed_by(self, fact: Fact) -> list[Fact]:
         """Return the facts that cannot be true beside one, in order: also those that are too many to be remembered."""

@@ -15,7 +15,7 @@ from commonplace.errors import NotFoundError, UsageError
 from commonplace.graph.entities import MAX_ALIASES, all_merged, known_by, merged_into, roots
 from commonplace.graph.episodes import Added, FactInput, add_episode, add_fact, bounded, prepare, take_out
 from commonplace.graph.fact_keys import Changed, FactKeys, facts_of
-from commonplace.graph.facts import Assertion, fact_of
+from commonplace.graph.facts import Assertion, Saying, assertion_of, fact_of
 from commonplace.graph.merge import Joining, Parted
 from commonplace.graph.model_extraction import Understood
 from commonplace.graph.names import KEY, normal
@@ -109,8 +109,8 @@ class GraphService:
         [kept, *others] = self._entities([parted.entity, *parted.parted])
         return Splitting(kept, tuple(others), self._relations(parted.relations), reason)
 
-    def settle(self, relation: str, reason: str) -> Settlement:
-        """Say that one fact of a dispute is right; see `Graph.settle`."""
+    def settle(self, relation: str, reason: str, verdict: str = "right") -> Settlement:
+        """Say what is right of a dispute; see `Graph.settle`."""
         changed = Changed()
         with self._changing() as graph:
             known = graph.relations([relation]).get(relation)
@@ -120,7 +120,9 @@ class GraphService:
                     f"the fact {relation!r:.80} is not disputed", remedy="see `commonplace graph disputes`"
                 )
             now = max(self._ground.now(), fact.created_at)
-            settled = Assertion(fact.id, fact.source, fact.target, "settled", fact.fact, now, now, reason=reason)
+            saying: Saying = "beside" if verdict == "both" else "denied" if verdict == "ended" else "settled"
+            told = ended_by(graph, fact.id).told if verdict == "ended" else now
+            settled = Assertion(fact.id, fact.source, fact.target, saying, fact.fact, now, told, reason=reason)
             settled = replace(settled, aspect=fact_of(fact).aspect)
             FactKeys(graph, self._ground, Texts(self._ground.destination)).say(settled, fact.type, changed)
         [right] = self._relations([fact.id])
@@ -230,6 +232,19 @@ def _of_dispute(graph: GraphReading, id_: str) -> Relation | None:
             f"{id_!r:.80} is a dispute about {len(found):,} facts", remedy=f"name the one that is right: {named}{more}"
         )
     return found[0] if found else None
+
+
+def ended_by(graph: GraphReading, relation: str) -> Assertion:
+    """Return what says that a fact has ended, which was not believed.
+
+    Raises:
+        UsageError: nothing says so.
+    """
+    found = [assertion_of(each) for each in graph.happenings("relation", relation) if each.what == "disputed"]
+    denied = [each for each in found if each is not None and each.saying in ("denied", "cancelled")]
+    if not denied:
+        raise UsageError(f"nothing says that {relation!r:.80} has ended", remedy="say which fact is right")
+    return denied[-1]
 
 
 def find_relation(graph: GraphReading, id_: str) -> Relation:

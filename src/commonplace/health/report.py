@@ -95,6 +95,12 @@ def lost(before: Sequence[GoldenAnswer], after: Sequence[GoldenAnswer]) -> tuple
 Kind = Literal["duplicate", "contradiction", "stale", "orphan", "junk"]
 KINDS: tuple[Kind, ...] = ("duplicate", "contradiction", "stale", "orphan", "junk")
 
+_COMMANDS: Final[Mapping[Kind, str]] = {
+    "duplicate": "commonplace memory archive {}",
+    "contradiction": "commonplace review",
+    "junk": "commonplace memory archive {}",
+}
+
 BANDS: tuple[float, ...] = (0.05, 0.10, 0.25, 0.35, 0.65, 1.0)
 """Upper ends of the bands in which retention is counted."""
 
@@ -106,11 +112,17 @@ class Finding:
     Attributes:
         ids: of memories; of a contradiction, of facts of the graph.
         why: one sentence.
+        command: a command line that settles it, "" where that takes more than a choice.
     """
 
     kind: Kind
     ids: tuple[str, ...]
     why: str
+
+    @property
+    def command(self) -> str:
+        """What settles it."""
+        return _COMMANDS.get(self.kind, "").format(self.ids[-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +165,7 @@ class Health:
             "retention": dict(self.retention),
             "pending": dict(self.pending),
             "counts": self.counts,
-            "findings": [{**asdict(each), "ids": list(each.ids)} for each in self.findings],
+            "findings": [{**asdict(each), "ids": list(each.ids), "command": each.command} for each in self.findings],
             "golden": [
                 {
                     "query": answer.golden.query,

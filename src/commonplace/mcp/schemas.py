@@ -73,7 +73,7 @@ SEARCH_RESULT: Final = _object({"results": _list(_RESULT)})
 
 GET: Final = _closed(
     {
-        "path": {**_TEXT, "description": "as memory_search returned it, or memory:ID"},
+        "path": {**_TEXT, "description": "as memory_search gave it, or memory:ID"},
         "from": {"type": "integer", "minimum": 1},
         "lines": _count(MAX_LINES),
     },
@@ -111,7 +111,7 @@ LINK_RESULT: Final = _object({"source": _TEXT, "target": _TEXT, "type": _TEXT, "
 
 GRAPH: Final = _closed(
     {
-        "id": {**_TEXT, "description": "or an entity's name"},
+        "id": {**_TEXT, "description": "or a name, or review: open questions"},
         "query": _TEXT,
         "validAt": _TEXT,
         "asOf": _TEXT,

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 Arguments = Mapping[str, Any]
 
 SNIPPET_CHARACTERS: Final = 200
+REVIEW: Final = "review"
+"""In place of an id: what waits for a person."""
+SETTLES: Final = "settles"
+"""The type of a link from a question that waits to its answer."""
 _DEPTH, _LIMIT = 2, 10
 _QUERY_CHARACTERS: Final = 1_000
 
@@ -34,6 +38,10 @@ def link(engine: Engine, given: Arguments) -> ToolResult:
     """Link two memories, or keep a fact about two names."""
     if "fact" in given:
         return _keep_fact(engine, given)
+    if given.get("type") == SETTLES:
+        done = engine.answer(given["source"], given["target"], by_agent=True)
+        structured = {"source": done["id"], "target": done["answer"], "type": SETTLES}
+        return ToolResult(structured, f"settled: {done['answer']}")
     try:
         made = engine.link(given["source"], given["target"], given.get("type", "related"), given.get("strength", 1.0))
     except NotFoundError as error:
@@ -44,6 +52,8 @@ def link(engine: Engine, given: Arguments) -> ToolResult:
 
 def graph(engine: Engine, given: Arguments) -> ToolResult:
     """Tell what is known of a memory or an entity, or what answers a query."""
+    if given.get("id") == REVIEW:
+        return _waiting(engine, given)
     if ("id" in given) == ("query" in given):
         raise UsageError("memory_graph needs something to start at", remedy="give either id or query")
     known = _about(engine, given) if "id" in given else _answers(engine, given)
@@ -61,6 +71,37 @@ def graph(engine: Engine, given: Arguments) -> ToolResult:
     structured, text = rendered(size)
     notes = [*known.notices, *([f"Showing {size} of {len(items)} (token limit)."] if size < len(items) else [])]
     return ToolResult(structured, "\n".join([text or "Nothing relevant is known.", *notes]))
+
+
+def _waiting(engine: Engine, given: Arguments) -> ToolResult:
+    """Tell what waits for a person; an agent settles by `memory_link` what neither a user nor the untrusted said."""
+    from commonplace.formats.fence import Recalled, fence
+
+    waiting = engine.questions()
+
+    def rendered(size: int) -> tuple[dict[str, Any], str]:
+        sides = [(each, side) for each in waiting[:size] for side in each.sides]
+        shown = [
+            (each.id, {"question": each.id, "answers": list(each.answers), **side.to_dict()}) for each, side in sides
+        ]
+        facts = {each.id for each in waiting[:size] if each.kind in ("contradiction", "ending")}
+        items = [
+            Recalled(side.id or each.id, engine.snippet(side.text, "", SNIPPET_CHARACTERS), f"{each.kind} {each.id}")
+            for each, side in sides
+        ]
+        how = f'Ask the user, then memory_link: source question, target answer, type "{SETTLES}".'
+        return {
+            "facts": [side for id_, side in shown if id_ in facts],
+            "memories": [side for id_, side in shown if id_ not in facts],
+        }, "\n".join([fence(items), how])
+
+    def fits(size: int) -> bool:
+        structured, text = rendered(size)
+        return has_room(engine.count_tokens, json.dumps(structured), text)
+
+    size = largest(min(len(waiting), given.get("limit", _LIMIT)), fits)
+    structured, text = rendered(size)
+    return ToolResult(structured, text if waiting else "Nothing waits for the user.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -479,6 +479,11 @@ def issues(
     return {"issues": engine.ledger.query(agent, status, urgency)}
 
 
+def questions(engine: Engine) -> dict[str, Any]:
+    """Return what waits for a person: facts that cannot all be true, and what consolidation proposes."""
+    return {"questions": [each.to_dict() for each in engine.questions()]}
+
+
 def _operations() -> Iterator[Operation]:
     """Yield all routes, in the order of the manual."""
     for tag, rows in _TABLE.items():
@@ -560,6 +565,8 @@ _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
         ("close_issue", "POST", "/ledger/issues/{id_}/close", "write", "ledger.close"),
         ("reopen_issue", "POST", "/ledger/issues/{id_}/reopen", "write", "ledger.reopen"),
         ("health", "GET", "/health", "read", "health", {"golden": None}),
+        ("questions", "GET", "/questions", "read", questions),
+        ("answer_question", "POST", "/questions/{id}/answer", "write", "answer"),
     ),
     "Store": (
         ("forget", "POST", "/forget", "forget", forget),

@@ -1,0 +1,181 @@
+"""What waits for a person: shown side by side, and settled through Python, the command line and MCP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+from tests.unit.clock import Clock
+
+import commonplace
+from commonplace.cli import memory as commands
+from commonplace.engine import Engine
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.mcp.tools import graph, link
+
+if TYPE_CHECKING:
+    from tests.surfaces.conftest import Program
+
+
+@pytest.fixture
+def book(bare: Program) -> Iterator[Engine]:
+    with commonplace.open(bare.project / ".commonplace", embedder="hashing", clock=Clock()) as engine:
+        yield engine
+
+
+def disputed(book: Engine, origin: str = "agent") -> str:
+    book.graph.add_episode("Greta studies in Heidelberg.", reference_time="2026-01-10", origin=origin)
+    book.graph.add_episode("Greta studies in Freiburg.", reference_time="2026-02-20", origin=origin)
+    [question] = book.questions()
+    return question.id
+
+
+def held(book: Engine) -> dict[str, bool]:
+    """Return the places that are known, and whether they hold."""
+    return {each.target_name: each.expired_at is None for each in book.graph.search_edges("Greta", include_past=True)}
+
+
+def test_a_contradiction_shows_both_sides_with_sources_and_dates(book: Engine) -> None:
+    disputed(book)
+    [question] = book.questions()
+    assert (question.kind, question.answers) == ("contradiction", ("left", "right", "both", "edit"))
+    told = [(each.text, each.source, each.at and each.at.date().isoformat()) for each in question.sides]
+    assert told == [
+        ("Greta studies in Heidelberg.", "agent", "2026-01-10"),
+        ("Greta studies in Freiburg.", "agent", "2026-02-20"),
+    ]
+    assert question.command.startswith("commonplace graph settle ")
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        ("left", {"Heidelberg": True, "Freiburg": False}),
+        ("right", {"Heidelberg": False, "Freiburg": True}),
+        ("both", {"Heidelberg": True, "Freiburg": True}),
+    ],
+)
+def test_an_answer_settles_a_contradiction(book: Engine, answer: str, left: dict[str, bool]) -> None:
+    book.answer(disputed(book), answer, reason="asked her")
+    assert held(book) == left
+    assert book.questions() == []
+
+
+def test_facts_that_both_hold_stay_settled_when_one_is_said_again(book: Engine) -> None:
+    book.answer(disputed(book), "both")
+    book.graph.add_episode("Greta studies in Freiburg.", reference_time="2026-02-25")
+    assert book.questions() == []
+    assert held(book) == {"Heidelberg": True, "Freiburg": True}
+
+
+def test_a_text_of_ones_own_takes_the_place_of_both_sides(book: Engine) -> None:
+    id_ = disputed(book)
+    with pytest.raises(UsageError, match="does not say what is right"):
+        book.answer(id_, "edit", text="Ravens nest in the lighthouse.")
+    book.answer(id_, "edit", text="Greta studies in Basel now.")
+    assert [name for name, holds in held(book).items() if holds] == ["Basel"]
+    assert book.questions() == []
+
+
+def test_an_ending_that_was_not_believed_is_a_question(book: Engine) -> None:
+    book.graph.add_episode("Alex can unlock the server room.", reference_time="2026-01-10")
+    book.graph.add_episode("Alex can no longer unlock the server room.", reference_time="2026-02-20")
+    [question] = book.questions()
+    assert (question.kind, [each.text for each in question.sides]) == (
+        "ending",
+        ["Alex can unlock the server room.", "Alex can no longer unlock the server room."],
+    )
+    book.answer(question.id, "right")
+    assert book.questions() == []
+    [fact] = book.graph.search_edges("Alex server room", include_past=True)
+    assert fact.valid_to is not None
+    assert fact.valid_to.date().isoformat() == "2026-02-20"
+
+
+def proposed(book: Engine) -> str:
+    book.remember("The office has a piano on the second floor", id="one")
+    book.remember("On the second floor of the office stands a piano", id="two", force=True)
+    return book.ledger.create("merge", ["one", "two"], "merge")
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [("left", ["one"]), ("right", ["two"]), ("both", ["one", "two"]), ("edit", ["one"]), ("accept", None)],
+)
+def test_an_answer_settles_a_proposed_merge(book: Engine, answer: str, left: list[str] | None) -> None:
+    id_ = proposed(book)
+    [question] = book.questions()
+    assert (question.id, question.kind, len(question.sides)) == (id_, "merge", 2)
+    book.answer(id_, answer, text="A piano stands on the second floor.")
+    assert book.questions() == []
+    active = sorted(each.id for each in book.list())
+    assert active == left if left is not None else len(active) == 1
+    if answer == "edit":
+        assert book.get("one").content == "A piano stands on the second floor."
+
+
+def test_a_rejected_link_is_not_proposed_again(book: Engine) -> None:
+    book.remember("Ada tunes pianos", id="one")
+    book.remember("Ada plays the organ", id="two")
+    id_ = book.ledger.create("relations", ["one", "two"], "link")
+    assert [each.answers for each in book.questions()] == [("accept", "reject")]
+    book.answer(id_, "reject", reason="they have nothing in common")
+    assert book.questions() == []
+    assert book.ledger.get(id_).close_reason == "they have nothing in common"
+
+
+def test_an_agent_settles_nothing_that_a_user_or_the_web_said(book: Engine) -> None:
+    id_ = disputed(book, "user")
+    with pytest.raises(UsageError, match="an agent may not"):
+        link(book, {"source": id_, "target": "right", "type": "settles"})
+    assert [each["question"] for each in graph(book, {"id": "review"}).structured["facts"]] == [id_, id_]
+    book.answer(id_, "right")
+    assert graph(book, {"id": "review"}).text == "Nothing waits for the user."
+
+
+def test_an_agent_settles_what_agents_said(book: Engine) -> None:
+    link(book, {"source": disputed(book), "target": "right", "type": "settles"})
+    assert held(book) == {"Heidelberg": False, "Freiburg": True}
+
+
+def test_wrong_answers_and_questions_are_refused(book: Engine) -> None:
+    with pytest.raises(UsageError, match="is no answer"):
+        book.answer(disputed(book), "accept")
+    with pytest.raises(NotFoundError):
+        book.answer("nothing", "left")
+
+
+def test_the_command_lists_and_settles_without_a_terminal(book: Engine, bare: Program) -> None:
+    id_ = disputed(book)
+    assert [each["id"] for each in bare.json("review")["questions"]] == [id_]
+    assert bare.json("review", "--answer", id_, "right", "--reason", "asked her")["answer"] == "right"
+    assert bare.json("review") == {"questions": []}
+    assert held(book) == {"Heidelberg": False, "Freiburg": True}
+
+
+def test_the_command_with_ids_counts_a_review(book: Engine, bare: Program) -> None:
+    book.remember("Ravens nest in the lighthouse", id="ravens")
+    assert bare.json("review", "ravens")[0]["outcome"] == "reviewed"
+
+
+@pytest.mark.parametrize(
+    ("keys", "left"),
+    [
+        (["z", "2"], {"Heidelberg": False, "Freiburg": True}),
+        (["\x1b[D"], {"Heidelberg": True, "Freiburg": False}),
+        (["l"], {"Heidelberg": True, "Freiburg": True}),
+        (["q"], {"Heidelberg": True, "Freiburg": True}),
+    ],
+)
+def test_a_person_is_asked_one_question_after_the_other(
+    book: Engine, monkeypatch: pytest.MonkeyPatch, keys: list[str], left: dict[str, bool]
+) -> None:
+    disputed(book)
+    typed = iter(keys)
+    getchar: Callable[[], str] = lambda: next(typed)  # noqa: E731 - in place of a terminal
+    monkeypatch.setattr(click, "getchar", getchar)
+    commands._ask_all(book, "")
+    assert held(book) == left
+    assert list(typed) == []
