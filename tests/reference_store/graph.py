@@ -140,13 +140,15 @@ class ReferenceGraph:
         found = {end: relations[:limit] for end, relations in _listed(ends, entities).items()}
         return {end: relations for end, relations in found.items() if relations}
 
-    def facts(self, source: str, type_: str, target: str | None = None) -> list[Relation]:
+    def facts(self, source: str, type_: str, target: str | None = None, said: str = "") -> list[Relation]:
         """Return all relations of one source and type, to one target where it is given, oldest first, ties by id."""
         with self._opened() as graph:
             found = [
                 each
                 for each in graph.relations.values()
-                if (each.source, each.type) == (source, type_) and target in (None, each.target)
+                if (each.source, each.type) == (source, type_)
+                and target in (None, each.target)
+                and (target is not None or said in each.attributes)
             ]
         return sorted(found, key=lambda each: (each.created_at, each.id))
 

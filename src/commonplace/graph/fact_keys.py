@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -246,7 +247,9 @@ def facts_of(graph: GraphReading, slot: FactKey) -> list[Relation]:
 
 
 def _facts_of(graph: GraphReading, slot: FactKey) -> list[tuple[Relation, Fact]]:
-    found = graph.facts(slot.source, slot.type, slot.target or None)
+    # One source may have thousands of facts of one type, of which few are of an aspect.
+    said = json.dumps({"aspect": slot.aspect})[1:-1] if slot.aspect else ""
+    found = graph.facts(slot.source, slot.type, slot.target or None, said)
     if slot.target and slot.type in SYMMETRIC and slot.target != slot.source:
         found += graph.facts(slot.target, slot.type, slot.source)
     read = [(each, fact_of(each)) for each in found]

@@ -120,6 +120,7 @@ _OF_FACT = f"""
 _OLDEST = "ORDER BY r.created_at, r.id"
 
 FACTS = f"{_OF_FACT} {_OLDEST}"
+FACTS_SAYING = f"{_OF_FACT} AND instr(r.attributes, :said) > 0 {_OLDEST}"
 FACTS_TO = f"{_OF_FACT} AND r.target = :target {_OLDEST}"
 
 _EDGE = "r.id, r.source, r.target, r.created_at, r.confidence, r.dispute != ''"
@@ -327,16 +328,21 @@ class GraphReading(SpaceReading):
                     found[entity] = _newest_first(rows, 0, limit)
         return found
 
-    def facts(self, source: str, type_: str, target: str | None = None) -> list[Relation]:
+    def facts(self, source: str, type_: str, target: str | None = None, said: str = "") -> list[Relation]:
         """Return all relations of one source and type, to one target where it is given, oldest first, ties by id.
 
         Those that have ended or were retracted are among them. What it costs does not grow with the other relations of
         source and target.
+
+        Args:
+            said: only those whose attributes, a JSON text, have these words; not together with a target.
         """
         values = {"source": source, "type": type_}
         if target is not None:
             values["target"] = target
         with self.reading() as at:
+            if said and target is None:
+                return [_RELATIONS.build(row) for row in rows_of(at, FACTS_SAYING, said=said, **values)]
             sql = FACTS if target is None else FACTS_TO
             return [_RELATIONS.build(row) for row in rows_of(at, sql, **values)]
 
