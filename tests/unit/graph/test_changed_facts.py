@@ -106,6 +106,14 @@ def test_a_dose_is_settled_by_a_person_alone(book: Engine) -> None:
     assert book.graph.disputes() == []
 
 
+def test_what_mostly_has_one_value_stands_beside_another_until_a_change_is_said(book: Engine) -> None:
+    """A script may run on Linux and on Windows: only a word of change tells that it left one."""
+    tell(book, "The script runs on Linux.", "The script runs on Windows.")
+    assert [each.disputed for each in book.graph.search_edges("script runs on")] == [False, False]
+    book.graph.add_episode("The script runs on Solaris now.", reference_time="2026-02-25")
+    assert [each.target_name for each in book.graph.search_edges("script runs on")] == ["Solaris"]
+
+
 def test_deleting_what_ended_a_fact_lets_it_hold_again(book: Engine) -> None:
     book.graph.add_episode("Deployments happen on Thursdays.", reference_time=JANUARY)
     added = book.graph.add_episode("Deployments happen on Fridays now.", reference_time=FEBRUARY)
