@@ -61,6 +61,14 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_variable_of_the_tests() -> Iterator[None]:
+    """Take away what tells the tests of a server: to the program it would be a setting that there is not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("COMMONPLACE_TEST_POSTGRES", raising=False)
+        yield
+
+
 @pytest.fixture
 def embedding_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make vectors that come later in their thread, as the program does."""

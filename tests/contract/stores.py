@@ -17,7 +17,15 @@ BACKENDS: dict[str, Callable[[Path], Store]] = {
     "memory": lambda directory: MemoryStore(),
     "sqlite in memory": lambda directory: Store.in_memory(),
     "sqlite": lambda directory: Store.create(directory / "store.db"),
+    "postgres": lambda directory: _on_server(),
 }
+
+
+def _on_server() -> Store:
+    from tests import postgres  # others need neither a driver nor a server
+
+    return postgres.empty_store()
+
 
 STAMP = FileStamp("ab" * 32, 10, 1_700_000_000_123_456_789, "1/512/50")
 UUID = "0b8ff5a4-6a4d-4c5e-9d3c-0123456789ab"

@@ -8,6 +8,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests import postgres
 from tests.reference_store.store import MemoryStore
 
 from commonplace.store.store import Store
@@ -68,7 +69,7 @@ class StoresAgree(RuleBasedStateMachine):
     @initialize()
     def create(self) -> None:
         self.directory = tempfile.TemporaryDirectory()
-        self.sqlite = Store.create(Path(self.directory.name) / "store.db")
+        self.sqlite = self.made()
         self.memory = MemoryStore()
 
     @rule(name=names, batch=writes)
@@ -116,7 +117,7 @@ class StoresAgree(RuleBasedStateMachine):
     @rule()
     def reopen(self) -> None:
         self.sqlite.close()
-        self.sqlite = Store.open(self.sqlite_path, create=False)
+        self.sqlite = self.opened()
 
     @rule()
     def back_up(self) -> None:
@@ -147,6 +148,12 @@ class StoresAgree(RuleBasedStateMachine):
             assert self.sqlite.artifacts(name) == self.memory.artifacts(name)
         assert self.sqlite.check() == []
 
+    def made(self) -> Store:
+        return Store.create(self.sqlite_path)
+
+    def opened(self) -> Store:
+        return Store.open(self.sqlite_path, create=False)
+
     @property
     def sqlite_path(self) -> Path:
         return Path(self.directory.name) / "store.db"
@@ -157,6 +164,26 @@ class StoresAgree(RuleBasedStateMachine):
             self.directory.cleanup()
 
 
+class PostgresAgrees(StoresAgree):
+    """The same of a store in PostgreSQL."""
+
+    def made(self) -> Store:
+        self.dsn = postgres.new_database()
+        return self.opened()
+
+    def opened(self) -> Store:
+        return Store.open_postgres(self.dsn, create=False)
+
+    def teardown(self) -> None:
+        super().teardown()
+        if hasattr(self, "dsn"):
+            postgres.drop(self.dsn)
+
+
+TestPostgresAgrees = PostgresAgrees.TestCase
+TestPostgresAgrees.settings = settings(
+    max_examples=8, stateful_step_count=15, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 TestStoresAgree = StoresAgree.TestCase
 TestStoresAgree.settings = settings(
     max_examples=15, stateful_step_count=15, deadline=None, suppress_health_check=[HealthCheck.too_slow]

@@ -41,7 +41,8 @@ _COMPACT_WAIT_MS = 1_000
 _left_to_parent: list[sqlite3.Connection] = []
 
 
-def _settings(db: Database) -> dict[object, Any]:
+def settings(db: Database) -> dict[object, Any]:
+    """Read what every snapshot knows from the beginning."""
     return {META: db.execute(META).fetchall()}
 
 
@@ -52,7 +53,10 @@ class Connections:
 
     Attributes:
         is_read_only: writing is refused.
+        place: the address of the server that keeps the store; "" where it is in a file.
     """
+
+    place = ""
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         self.path = path
@@ -97,7 +101,7 @@ class Connections:
         return found
 
     @contextmanager
-    def snapshot(self, first: Callable[[Database], dict[object, Any]] = _settings) -> Iterator[None]:
+    def snapshot(self, first: Callable[[Database], dict[object, Any]] = settings) -> Iterator[None]:
         """Let every `reading` of this thread inside the block see one state; refuse `writing`.
 
         Args:
@@ -431,7 +435,7 @@ class PrivateConnections(Connections):
             yield self._before or self._db
 
     @contextmanager
-    def snapshot(self, first: Callable[[Database], dict[object, Any]] = _settings) -> Iterator[None]:  # noqa: ARG002
+    def snapshot(self, first: Callable[[Database], dict[object, Any]] = settings) -> Iterator[None]:  # noqa: ARG002
         """Let no other thread write inside the block; refuse `writing`."""
         with self._mutex:
             self._refuse_closed()

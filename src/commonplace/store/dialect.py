@@ -75,8 +75,11 @@ def listed(values: Iterable[str | int]) -> str:
 
 
 def listed_numbers(numbers: Iterable[int]) -> str:
-    """Return numbers, of NumPy's too, as `each` and `among` take them, in the order of the pages they are on."""
-    return listed(sorted(map(int, numbers)))
+    """Return numbers, of NumPy's too, as `each` takes them, in the order of the pages they are on.
+
+    One that needs more than 64 bits is left out: nothing has it.
+    """
+    return listed(sorted(number for number in map(int, numbers) if -(2**63) <= number < 2**63))
 
 
 def listed_or_none(values: Collection[str]) -> str | None:

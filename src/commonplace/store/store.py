@@ -17,10 +17,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from commonplace.errors import StoreMissingError
+from commonplace.errors import MissingExtraError, StoreMissingError
 from commonplace.store import owners as queries
 from commonplace.store.connection import Connections, PrivateConnections
 from commonplace.store.database import make, refuse_unreadable, stands_at
@@ -110,6 +111,36 @@ class Store(MemoryStore, ReembeddingStore):
             raise
 
     @classmethod
+    def open_postgres(cls, address: str, password: str = "", *, create: bool, timeout_s: float = 10.0) -> Store:
+        """Open a store in a PostgreSQL database.
+
+        Args:
+            address: postgresql://user@host:port/database, or what else libpq takes; messages name it.
+            password: "" where the server asks for none, or libpq finds it elsewhere.
+            create: make the tables where there are none.
+            timeout_s: how long a write may wait for another one, or any call for a connection.
+
+        Raises:
+            MissingExtraError: the extra `postgres` is not installed.
+            StoreMissingError: the database has no tables of a store, and `create` is false.
+            StoreVersionError: another version of Commonplace made them, or the server is too old.
+            StoreError: the server cannot be reached, or lets this user do nothing.
+        """
+        try:
+            from commonplace.store.postgres import Address, PostgresConnections
+        except ImportError as error:
+            raise MissingExtraError(
+                "a store in PostgreSQL needs psycopg", remedy="install it with `pip install 'commonplace[postgres]'`"
+            ) from error
+
+        connections = PostgresConnections(Address(address, password, timeout_s), create=create)
+        try:
+            return cls(connections)
+        except BaseException:
+            connections.close()
+            raise
+
+    @classmethod
     def in_memory(cls) -> Store:
         """Make a store of this process alone, of which nothing is written to disk."""
         return cls(PrivateConnections.in_memory())
@@ -123,6 +154,16 @@ class Store(MemoryStore, ReembeddingStore):
     def is_read_only(self) -> bool:
         """True where the store stands in a place that cannot be written: every write raises `StoreError`."""
         return self._connections.is_read_only
+
+    @property
+    def is_on_server(self) -> bool:
+        """True where others than this machine's processes write to it, and no index of its own follows it."""
+        return bool(self._connections.place)
+
+    @property
+    def place(self) -> str:
+        """The address of its server, "" where it is in a file."""
+        return self._connections.place
 
     def head(self, namespace: str) -> Head:
         """Return the last change of a namespace; what others write does not move it."""
@@ -395,7 +436,8 @@ class Store(MemoryStore, ReembeddingStore):
         return self._connections.rows(queries.LIVE, {"namespace": namespace, "kind": kind, "ids": listed(ids)})
 
     def _of_numbers(self, sql: str, namespace: str, numbers: Sequence[int]) -> list[Row]:
-        return self._connections.rows(sql, {"namespace": namespace, "numbers": listed_numbers(numbers)})
+        found = self._connections.rows(sql, {"namespace": namespace, "numbers": listed_numbers(numbers)})
+        return sorted(found, key=itemgetter(0))  # as they come from SQLite
 
     def _one(self, sql: str, **values: Any) -> Row:
         found: Row = self._connections.rows(sql, values)[0]

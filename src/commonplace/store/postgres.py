@@ -1,0 +1,547 @@
+"""Connections to PostgreSQL, and what it says in other words than SQLite.
+
+The statements of the store are written for SQLite; `native` turns each into PostgreSQL's words once. No session state
+is used, so that a transaction pooler may stand between: what a transaction needs is set for it alone.
+
+A writer of a namespace holds two advisory locks until its transaction ends: its namespace's, and that of the whole
+store, shared with other namespaces' writers. Who writes to all namespaces holds that one alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import psycopg
+from psycopg import pq
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.types.numeric import NumericBinaryLoader
+from psycopg.types.string import StrDumper
+
+from commonplace.errors import (
+    CommonplaceError,
+    StoreBusyError,
+    StoreDamagedError,
+    StoreError,
+    StoreMissingError,
+    StoreVersionError,
+    UsageError,
+)
+from commonplace.locks import refuse_forked
+from commonplace.store.connection import Connections, PrivateConnections, settings
+from commonplace.store.database import refuse_existing
+from commonplace.store.dialect import RANDOM_BYTES, Database, Rows, insert, quoted, script
+from commonplace.store.schema import TABLES, VERSION, Role, Table
+from commonplace.store.writes import change_is_under_way, snapshot_is_written
+
+_TYPES: Final[Mapping[Role, str]] = {
+    "key": "bigint",
+    "number": "bigint",
+    "flag": "smallint",
+    "time": "double precision",
+    "real": "double precision",
+    "bytes": "bytea",
+}
+_TEXT: Final = 'text COLLATE "C"'  # texts are ordered by code points, whatever the database's language is
+
+_RULES: Final = tuple(
+    (re.compile(pattern, re.DOTALL), words)
+    for pattern, words in (
+        (r"\s+(?:NOT INDEXED|INDEXED BY \w+)", ""),
+        (r"\bCROSS JOIN(\s+\w+\s+\w+\s+ON\b)", r"JOIN\1"),
+        (r"\(SELECT value FROM json_each\(:(\w+)\)\)", r"(SELECT jsonb_array_elements_text(:\1::jsonb))"),
+        (
+            r"json_each\(:(\w+)\) j\b",
+            r"(SELECT value::bigint AS value FROM jsonb_array_elements_text(:\1::jsonb)) j",
+        ),
+        # What has no end comes last, after the end of time: NaN is PostgreSQL's greatest number.
+        (r"ifnull\(((?:r\.)?valid_to), ''\)", r"coalesce(\1, 'NaN')"),
+        (r"\binstr\(", "strpos("),
+        (r"\blength\(CAST\(((?:\w\.)?text) AS BLOB\)\)", r"octet_length(\1)"),
+        (r"CAST\(m\.trust \* 10 AS INTEGER\) / 10\.0", "to_char(floor(m.trust * 10) / 10, 'FM0.0')"),
+        (r"typeof\(token\) != 'blob' OR ", ""),
+        (r"\blower\(hex\((\w+)\)\)", r"encode(\1, 'hex')"),
+        (r"\bx''", r"'\\x'::bytea"),
+        (re.escape(RANDOM_BYTES), "substring(sha256(uuid_send(gen_random_uuid())) for 8)"),
+        # They count by themselves: no transaction waits for another there.
+        (
+            r"\s*UPDATE sequences .*",
+            """
+            SELECT array(SELECT nextval('owners_number_seq') FROM generate_series(1, :owners)),
+                array(SELECT nextval('passages_number_seq') FROM generate_series(1, :passages))
+            """,
+        ),
+        (r"^PRAGMA integrity_check.*", "SELECT 'ok'"),
+    )
+)
+_VALUE: Final = re.compile(r"(?<!:):([A-Za-z_]\w*)")
+
+
+@lru_cache(maxsize=4096)
+def native(sql: str, absent: frozenset[str]) -> tuple[str, tuple[str, ...]]:
+    """Return a statement in PostgreSQL's words, and the names of its values in their order.
+
+    Args:
+        absent: the names of values that are None. They are written out: nothing else tells of what type they are.
+    """
+    for pattern, words in _RULES:
+        sql = pattern.sub(words, sql)
+    places: dict[str, int] = {}
+
+    def place(found: re.Match[str]) -> str:
+        return "NULL" if found[1] in absent else f"${places.setdefault(found[1], len(places) + 1)}"
+
+    return _VALUE.sub(place, sql), tuple(places)
+
+
+def initial_sql() -> Iterator[str]:
+    """Yield the statements that make an empty store."""
+    for table in TABLES:
+        if table.name != "sequences":
+            yield _create_table(table)
+    last = "(SELECT last_value + is_called::int FROM {}_number_seq) AS next_{}"
+    numbers = f"{last.format('owners', 'owner')}, {last.format('passages', 'passage')}"
+    yield f"CREATE VIEW sequences AS SELECT 1 AS number, {numbers}"
+    for index in script("indexes"):
+        # What covers a whole row there is longer than a page here may hold.
+        yield native(
+            re.sub(
+                r"(created_at DESC, id), target,.*\)|(created_at DESC, id), source,.*\)", r"\1\2)", index, flags=re.S
+            ),
+            frozenset(),
+        )[0]
+
+
+def _create_table(table: Table) -> str:
+    key = table.key[-1] if table.is_numbered else ""
+    lines = []
+    for column in table.columns:
+        rest = "" if column.is_optional or column.name == key else " NOT NULL"
+        if column.name == key and column.name == "number" and not column.refers:
+            rest += " GENERATED BY DEFAULT AS IDENTITY"
+        if column.name == key:
+            rest += " PRIMARY KEY"
+        if column.is_enforced:
+            rest += f" REFERENCES {column.refers}"
+        lines.append(f"{quoted(column.name)} {_TYPES.get(column.role, _TEXT)}{rest}")
+    if not key:
+        lines.append(f"PRIMARY KEY ({', '.join(map(quoted, table.key))})")
+    return f"CREATE TABLE {table.name} ({', '.join(lines)})"
+
+
+class _Text(StrDumper):
+    """Gives a text as one, and no NUL: what is written has none, and what is asked for with one is not there."""
+
+    def dump(self, obj: str) -> Any:
+        return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
+
+
+class _Whole(NumericBinaryLoader):
+    """Takes the sum of integers as the integer that it is."""
+
+    def load(self, data: Any) -> Any:
+        return int(super().load(data))
+
+
+class Session:
+    """A connection of which a thread makes use: a `Database`."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self.connection = connection
+
+    def execute(self, sql: str, values: Mapping[str, Any] | None = None, /) -> Rows:
+        """Run a statement of the store."""
+        values = values or {}
+        absent = frozenset(name for name, value in values.items() if value is None)
+        words, names = native(sql, absent)
+        return self.connection.execute(words, [values[name] for name in names], binary=True)
+
+    def executemany(self, sql: str, rows: Iterable[Mapping[str, Any]], /) -> None:
+        """Run a statement for each of the rows, of which none waits for the answer to another."""
+        with self.connection.pipeline():
+            for row in rows:
+                self.execute(sql, row)
+
+
+class Address:
+    """Where a store stands, and how a connection is made; its text holds no password."""
+
+    def __init__(self, dsn: str, password: str, timeout_s: float) -> None:
+        self._dsn = dsn
+        self._password = password
+        self.timeout_s = timeout_s
+        try:
+            self._parts = conninfo_to_dict(dsn)
+        except psycopg.Error:
+            raise UsageError(
+                "the address of the PostgreSQL store cannot be read",
+                remedy="write postgresql://user@host:5432/database",
+            ) from None  # the cause names all of it
+
+    def __str__(self) -> str:
+        host, port = self._parts.get("host"), self._parts.get("port")
+        user = f"{self._parts['user']}@" if "user" in self._parts else ""
+        return f"postgresql://{user}{host or ''}{f':{port}' if port else ''}/{self._parts.get('dbname', '')}"
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """Make a connection that begins no transaction by itself."""
+        with self.errors():
+            connection = psycopg.connect(
+                make_conninfo(self._dsn, password=self._password or None),
+                autocommit=True,
+                prepare_threshold=None,
+                cursor_factory=psycopg.RawCursor,
+                connect_timeout=max(2, round(self.timeout_s)),
+            )
+        connection.adapters.register_dumper(str, _Text)
+        connection.adapters.register_loader("numeric", _Whole)
+        return connection
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn what the driver raises into the store's errors, with a remedy and without a password."""
+        try:
+            yield
+        except psycopg.Error as error:
+            raise self._meaning(error) from _DriverError(self._hidden(error), error)
+
+    def _hidden(self, error: psycopg.Error) -> str:
+        password = self._password or str(self._parts.get("password") or "")
+        first = str(error).strip().split("\n")[0]
+        return first.replace(password, "***") if password else first
+
+    def _meaning(self, error: psycopg.Error) -> CommonplaceError:
+        code, text = error.sqlstate or "", self._hidden(error)
+        if code in _BUSY:
+            return StoreBusyError(f"the store {self} stayed locked by another program: {text}", remedy="try again")
+        if not code and isinstance(error, psycopg.OperationalError):
+            # A server that refuses a connection gives no code.
+            code = next((code for words, code in _REFUSALS.items() if words in text), _LOST)
+        found = next((meaning for begin, meaning in _MEANINGS.items() if code.startswith(begin)), _OTHER)
+        return StoreError(f"the store {self} {found[0]}: {text}", remedy=found[1])
+
+
+class _DriverError(Exception):
+    """What the driver said, without what it was told."""
+
+    def __init__(self, text: str, error: psycopg.Error) -> None:
+        super().__init__(f"{type(error).__name__}: {text}")
+
+
+_BUSY: Final = {"40001", "40P01", "55P03", "57014"}
+_LOST: Final = "08"
+_MEANINGS: Final = {
+    _LOST: ("cannot be reached", "see that the server is running, and that address and network are right"),
+    "57P": ("cannot be reached", "wait until the server has started, and try again"),
+    "28": ("refuses the user or password", "correct the address, or ask who runs the server"),
+    "3D": ("does not exist", "make the database with `createdb`, or name another one"),
+    "42501": ("does not let this user do so", "grant it rights on the tables, or use the role that owns them"),
+    "25006": ("is read-only", "name the primary server, and a role that may write"),
+    "533": ("takes no more connections", "try again, or raise max_connections on the server"),
+    "53100": ("has a full disk", "free some space on the server"),
+    "42P07": ("has tables of another program", "name an empty database"),
+    "54": ("is given a value that is too large", "split it"),
+}
+"""What the driver's errors mean, by how their codes begin."""
+_REFUSALS: Final = {
+    "authentication failed": "28",
+    "no password supplied": "28",
+    "does not exist": "3D",
+    "too many": "533",
+}
+_OTHER: Final = ("cannot do this", "run `commonplace doctor`")
+
+_CONNECTIONS: Final = 16
+_SCHEMA_LOCK: Final = 1131245680
+_STORE_LOCK: Final = 1131245681
+_OLDEST_SERVER: Final = 150_000
+_SNAPSHOT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+class PostgresConnections(Connections):
+    """Connections to a database, each used by one thread at a time; see `Connections`."""
+
+    def __init__(self, address: Address, *, create: bool) -> None:
+        self.address = address
+        self.place = str(address)
+        self.path = Path(self.place)
+        self._process = os.getpid()
+        self._free = threading.BoundedSemaphore(_CONNECTIONS)
+        self._idle: list[psycopg.Connection[Any]] = []
+        self._guard = threading.Lock()
+        self._taken: dict[int, Session] = {}
+        self._writing: set[int] = set()
+        self._known = {}
+        self._is_closed = False
+        try:
+            with self.address.errors(), self._session("") as session:
+                self.is_read_only = _prepare(session.connection, address, create=create)
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def reading(self, *, once: bool = False) -> Iterator[Database]:
+        """Give a connection inside a read transaction; see `Connections.reading`."""
+        with self.address.errors():
+            inside = self._taken.get(threading.get_ident())
+            if inside is not None:
+                self._refuse_closed()
+                yield inside
+                return
+            with self._session("" if once else _SNAPSHOT) as session:
+                yield session
+
+    def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[Any]:
+        """Return the rows that one statement finds; where the connection is lost, on another one."""
+        if threading.get_ident() in self._taken:
+            return super().rows(sql, values)
+        with self.address.errors():
+            return self._again(lambda session: session.execute(sql, values or {}).fetchall())
+
+    @contextmanager
+    def snapshot(self, first: Callable[[Database], dict[object, Any]] = settings) -> Iterator[None]:
+        """Let every `reading` of this thread inside the block see one state; refuse `writing`."""
+        thread = threading.get_ident()
+        if thread in self._taken:
+            yield
+            return
+        with self.address.errors(), self._session(_SNAPSHOT) as session:
+            self._known[thread] = first(session)
+            self._taken[thread] = session
+            try:
+                yield
+            finally:
+                del self._taken[thread], self._known[thread]
+
+    @contextmanager
+    def writing(self, namespace: str | None = None) -> Iterator[Database]:
+        """Give a connection inside a transaction that is committed at the end, or rolled back on error."""
+        thread = threading.get_ident()
+        if thread in self._taken:
+            raise snapshot_is_written()
+        if thread in self._writing:
+            raise change_is_under_way()
+        self._refuse_closed()
+        if self.is_read_only:
+            raise StoreError(f"the store {self.address} is read-only", remedy=_MEANINGS["25006"][1])
+        with self.address.errors(), self._session(_begin(namespace, self.address.timeout_s)) as session:
+            self._writing.add(thread)
+            try:
+                refuse_other_version(session, str(self.address))
+                yield session
+                self._commit(session)
+            finally:
+                self._writing.discard(thread)
+
+    def _commit(self, session: Session) -> None:
+        try:
+            session.execute("COMMIT")
+        except psycopg.OperationalError as error:
+            if session.connection.closed:
+                raise StoreError(
+                    f"the connection to {self.address} was lost while a change was committed; it may be there or not",
+                    remedy="look whether it is, and try again where it is not",
+                ) from _DriverError(str(self.address), error)
+            raise
+
+    def files(self) -> list[Path]:
+        """Return none: where the data stand is the server's affair."""
+        return []
+
+    def copy_to(self, target: Path) -> None:
+        """Write a complete copy to a new file, of SQLite."""
+        refuse_existing(target)
+        private = self.private_copy()
+        try:
+            private.copy_to(target)
+        finally:
+            private.close()
+
+    def private_copy(self) -> PrivateConnections:
+        """Return a private copy of the store as it is now, in SQLite."""
+        private = PrivateConnections.empty(self.path)
+        with self.reading() as source, private.writing() as target:
+            for name in ("meta", "schema_versions", "sequences"):
+                target.execute(f"DELETE FROM {name}")
+            for table in TABLES:
+                names = tuple(column.name for column in table.columns)
+                found = source.execute(f"SELECT {', '.join(map(quoted, names))} FROM {table.name}")
+                rows = (dict(zip(names, row, strict=True)) for row in found)
+                target.executemany(insert(table, names, "refuse"), rows)
+        return private
+
+    def compact(self, *, thorough: bool) -> bool:
+        """Let the server take back what deleted rows held; return whether no older state can still be read."""
+        self._refuse_closed()
+        if thorough and not self.is_read_only:
+            with self.address.errors(), self._session("") as session:
+                for table in TABLES:
+                    if table.name != "sequences":
+                        session.connection.execute(f"VACUUM {table.name}")
+        return True
+
+    def close(self) -> None:
+        """Close what is idle, and what is in use as soon as it is given back; calling twice is harmless."""
+        with self._guard:
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+        if self._process == os.getpid():  # what was there before a fork is the parent's to close
+            for connection in idle:
+                connection.close()
+
+    def __del__(self) -> None:
+        with suppress(AttributeError):  # a constructor that failed
+            self.close()
+
+    @contextmanager
+    def _session(self, begin: str) -> Iterator[Session]:
+        """Give a connection on which `begin` was run; what it began and nobody ended is rolled back."""
+        connection = self._begun(begin)
+        try:
+            yield Session(connection)
+        finally:
+            self._give_back(connection)
+
+    def _again(self, read: Callable[[Session], list[Any]]) -> list[Any]:
+        """Return what a read finds, once more on a new connection where the first was lost."""
+        for is_last in (False, True):
+            connection = self._take(is_new=is_last)
+            try:
+                return read(Session(connection))
+            except psycopg.OperationalError:
+                if is_last or not connection.closed:
+                    raise
+            finally:
+                self._give_back(connection)
+        raise AssertionError
+
+    def _begun(self, begin: str) -> psycopg.Connection[Any]:
+        for is_last in (False, True):
+            connection = self._take(is_new=is_last)
+            try:
+                if begin:
+                    connection.execute(begin)
+            except BaseException as error:
+                is_lost = connection.closed and isinstance(error, psycopg.OperationalError)
+                self._give_back(connection)
+                if is_last or not is_lost:
+                    raise
+            else:
+                return connection
+        raise AssertionError
+
+    def _take(self, *, is_new: bool = False) -> psycopg.Connection[Any]:
+        """Return a connection, which is to be given back.
+
+        Args:
+            is_new: none of those that were kept, for which the server may have gone.
+        """
+        self._refuse_closed()
+        refuse_forked(self._process, self.path)
+        if not self._free.acquire(timeout=self.address.timeout_s):
+            raise StoreBusyError(
+                f"all {_CONNECTIONS} connections to {self.address} were in use for {self.address.timeout_s:g} s",
+                remedy="try again, or use fewer threads",
+            )
+        try:
+            with self._guard:
+                if is_new:
+                    lost, self._idle = self._idle, []
+                    for each in lost:
+                        each.close()
+                elif self._idle:
+                    return self._idle.pop()
+            return self.address.connect()
+        except BaseException:
+            self._free.release()
+            raise
+
+    def _give_back(self, connection: psycopg.Connection[Any]) -> None:
+        try:
+            if not connection.closed and connection.info.transaction_status != pq.TransactionStatus.IDLE:
+                connection.execute("ROLLBACK")
+        except psycopg.Error:
+            with suppress(psycopg.Error):
+                connection.close()
+        with self._guard:
+            is_kept = not connection.closed and not self._is_closed
+            if is_kept:
+                self._idle.append(connection)
+        if not is_kept:
+            connection.close()
+        self._free.release()
+
+    def _refuse_closed(self) -> None:
+        if self._is_closed:
+            raise StoreError(f"the store {self.address} is closed", remedy="open it again")
+
+
+def _begin(namespace: str | None, timeout_s: float) -> str:
+    """Return the statements that begin a transaction which writes to a namespace, or to all."""
+    wait = f"BEGIN; SET LOCAL lock_timeout = {max(1, round(timeout_s * 1000))}"
+    if namespace is None:
+        return f"{wait}; SELECT pg_advisory_xact_lock({_STORE_LOCK})"
+    digest = blake2b(namespace.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    number = int.from_bytes(digest, signed=True)
+    return f"{wait}; SELECT pg_advisory_xact_lock_shared({_STORE_LOCK}); SELECT pg_advisory_xact_lock({number})"
+
+
+def refuse_other_version(db: Database, where: str) -> None:
+    """Refuse a database whose schema is another one than that of this Commonplace.
+
+    Raises:
+        StoreVersionError: naming the version found and the one known here.
+    """
+    version = int(db.execute("SELECT max(version) FROM schema_versions").fetchone()[0])
+    if version != VERSION:
+        raise StoreVersionError(
+            f"the store {where} has schema version {version}, this Commonplace knows version {VERSION}",
+            remedy="upgrade Commonplace" if version > VERSION else "export it with the Commonplace that made it",
+        )
+
+
+def _prepare(connection: psycopg.Connection[Any], address: Address, *, create: bool) -> bool:
+    """Make the tables where there are none, and refuse others than ours; return whether nothing can be written."""
+    if connection.info.server_version < _OLDEST_SERVER:
+        raise StoreVersionError(
+            f"the server of {address} is PostgreSQL {connection.info.server_version // 10_000}, 15 is the oldest that "
+            "Commonplace works with",
+            remedy="upgrade the server",
+        )
+    if not _is_made(connection):
+        if not create:
+            raise StoreMissingError(
+                f"there is no store at {address}", remedy="make one with `commonplace init --store`"
+            )
+        connection.execute(f"BEGIN; SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
+        if not _is_made(connection):
+            session = Session(connection)
+            for statement in initial_sql():
+                connection.execute(statement)
+            session.execute("INSERT INTO schema_versions VALUES (:version, 'initial')", {"version": VERSION})
+            session.execute("INSERT INTO meta VALUES ('store_id', :id)", {"id": str(uuid4())})
+        connection.execute("COMMIT")
+    session = Session(connection)
+    if not session.execute("SELECT 1 FROM meta WHERE key = 'store_id'").fetchone():
+        raise StoreDamagedError(f"{address} is not a Commonplace store", remedy="name an empty database")
+    refuse_other_version(session, str(address))
+    (is_read_only,) = session.execute(
+        """
+        SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean
+            OR NOT has_table_privilege('owners', 'INSERT')
+        """
+    ).fetchone()
+    return bool(is_read_only)
+
+
+def _is_made(connection: psycopg.Connection[Any]) -> bool:
+    return connection.execute("SELECT to_regclass('schema_versions')").fetchall() != [(None,)]

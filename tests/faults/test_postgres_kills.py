@@ -1,0 +1,88 @@
+"""A PostgreSQL server that is killed amid writes: whatever was acknowledged is there, and nothing by halves."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from tests import postgres
+from tests.contract.stores import memory
+
+from commonplace.errors import StoreError
+from commonplace.store.store import Store
+
+WRITERS = 3
+KILLS = 3
+BEFORE_A_KILL = 12
+
+
+@pytest.fixture
+def server() -> Iterator[Any]:
+    """A server of our own, which may be killed; not below pytest's directory, which only this user may enter."""
+    with tempfile.TemporaryDirectory(prefix="commonplace-postgres-", ignore_cleanup_errors=True) as directory:
+        server = postgres.start(Path(directory))
+        yield server
+        server._cleanup()
+
+
+def kill(server: Any) -> None:
+    """Kill a server with all its processes at once, as a power cut would."""
+    postmaster = psutil.Process(server.get_pid())
+    processes = [postmaster, *postmaster.children(recursive=True)]
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGKILL)
+    psutil.wait_procs(processes, timeout=30)
+
+
+def test_what_was_acknowledged_outlives_the_server(server: Any) -> None:
+    """Writers go on when the server is back; a write that failed is whole or not there."""
+    store = Store.open_postgres(server.get_uri(), create=True)
+    acknowledged: list[str] = []
+    written, stopping = threading.Semaphore(0), threading.Event()
+
+    def write(writer: int) -> None:
+        number = 0
+        while not stopping.is_set():
+            number += 1
+            id_ = f"{writer}-{number}"
+            try:
+                store.put_owners(f"n{writer % 2}", [memory(id_, "first", "second"), memory(f"{id_}b", "third")])
+            except StoreError:
+                stopping.wait(0.01)
+            else:
+                acknowledged.append(id_)
+                written.release()
+
+    threads = [threading.Thread(target=write, args=(each,)) for each in range(WRITERS)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(KILLS):
+            for _ in range(BEFORE_A_KILL):
+                assert written.acquire(timeout=60)
+            kill(server)
+            server.ensure_postgres_running()
+    finally:
+        stopping.set()
+        for thread in threads:
+            thread.join()
+    there = {id_ for name in ("n0", "n1") for id_ in store.owner_numbers(name, "memory", _ids(store, name))}
+    assert {each for id_ in acknowledged for each in (id_, f"{id_}b")} <= there
+    assert {each.removesuffix("b") for each in there} == {each for each in there if not each.endswith("b")}
+    assert store.counts()["passages"] == store.counts()["owners"] // 2 * 3
+    assert store.check() == []
+    store.close()
+
+
+def _ids(store: Store, namespace: str) -> list[str]:
+    from commonplace.types import Filter
+
+    return [owner.id for owner in store.owners(namespace, store.matching_owners(namespace, Filter())).values()]

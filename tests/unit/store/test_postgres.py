@@ -1,0 +1,179 @@
+"""A store on PostgreSQL: its words, its connections, and what it says where something is wrong."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from tests import postgres
+from tests.contract.stores import memory
+
+from commonplace.errors import StoreBusyError, StoreError, StoreMissingError, StoreVersionError, UsageError
+from commonplace.store import postgres as module
+from commonplace.store.postgres import native
+from commonplace.store.schema import VERSION
+from commonplace.store.store import Store
+
+
+@pytest.fixture
+def dsn() -> Iterator[str]:
+    made = postgres.new_database()
+    yield made
+    postgres.drop(made)
+
+
+def opened(dsn: str, timeout_s: float = 10.0) -> Store:
+    return Store.open_postgres(dsn, create=False, timeout_s=timeout_s)
+
+
+@pytest.mark.parametrize(
+    ("sql", "words", "names"),
+    [
+        ("FROM t INDEXED BY i WHERE b = :b OR c = :c OR d = :b", "FROM t WHERE b = $1 OR c = $2 OR d = $1", ("b", "c")),
+        ("SELECT :b::text, ':' WHERE :none IS NULL", "SELECT $1::text, ':' WHERE NULL IS NULL", ("b",)),
+        ("a IN (SELECT value FROM json_each(:b))", "a IN (SELECT jsonb_array_elements_text($1::jsonb))", ("b",)),
+        ("ifnull(r.valid_to, '') > :b", "coalesce(r.valid_to, 'NaN') > $1", ("b",)),
+        ("sum(length(CAST(p.text AS BLOB)))", "sum(octet_length(p.text))", ()),
+    ],
+)  # fmt: skip
+def test_statements_are_turned_into_its_words(sql: str, words: str, names: tuple[str, ...]) -> None:
+    assert native(sql, frozenset({"none"})) == (words, names)
+
+
+class TestRefusing:
+    def test_an_address_that_leads_nowhere(self) -> None:
+        with pytest.raises(StoreError, match=r"cannot be reached.*see that the server is running"):
+            Store.open_postgres("postgresql://u@127.0.0.1:1/d", "hunter2", create=True, timeout_s=2)
+
+    def test_an_address_that_is_none(self) -> None:
+        with pytest.raises(UsageError, match="cannot be read; write postgresql://"):
+            Store.open_postgres("postgresql://u@h/d?nonsense=hunter2", create=True)
+
+    def test_a_database_that_is_not_there(self) -> None:
+        with pytest.raises(StoreError, match=r"does not exist.*createdb"):
+            opened(postgres.of_database("no_such_database"))
+
+    def test_a_database_with_tables_of_another_program(self) -> None:
+        dsn = postgres.new_database(is_empty=True)
+        postgres.run(dsn, "CREATE TABLE owners (number int)")
+        with pytest.raises(StoreError, match=r'relation "owners" already exists.*name an empty database'):
+            Store.open_postgres(dsn, create=True)
+        with pytest.raises(StoreMissingError):  # and nothing of ours was left there
+            opened(dsn)
+        postgres.drop(dsn)
+
+    def test_a_schema_that_is_newer(self, dsn: str) -> None:
+        store = opened(dsn)
+        postgres.run(dsn, f"UPDATE schema_versions SET version = {VERSION + 1}")
+        with pytest.raises(StoreVersionError, match=rf"version {VERSION + 1}.*upgrade Commonplace"):
+            store.put_owners("n", [memory("a", "x")])
+        store.close()
+        with pytest.raises(StoreVersionError, match="upgrade Commonplace"):
+            opened(dsn)
+
+    def test_a_server_that_is_too_old(self, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "_OLDEST_SERVER", 990_000)
+        with pytest.raises(StoreVersionError, match="upgrade the server"):
+            opened(dsn)
+
+    def test_a_user_without_rights(self, dsn: str) -> None:
+        """One who may read is given a store that is read-only; one who may not is told what to ask for."""
+        role = f"reader_{dsn.split('commonplace_test_')[1].split(maxsplit=1)[0].strip(chr(39))}"
+        postgres.run(dsn, f"CREATE ROLE {role} LOGIN")
+        try:
+            as_role = psycopg.conninfo.make_conninfo(dsn, user=role)
+            with pytest.raises(StoreError, match=r"does not let this user do so.*grant"):
+                opened(as_role)
+            postgres.run(dsn, f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}")
+            store = opened(as_role)
+            assert (store.is_read_only, store.counts()["owners"]) == (True, 0)
+            with pytest.raises(StoreError, match=r"is read-only.*primary"):
+                store.put_owners("n", [memory("a", "x")])
+            store.close()
+            postgres.run(dsn, f"GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}")
+            postgres.run(dsn, f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role}")
+            store = opened(as_role)
+            assert store.put_owners("n", [memory("a", "x")]) == 1
+            store.close()
+        finally:
+            postgres.run(dsn, f"DROP OWNED BY {role}; DROP ROLE {role}")
+
+    def test_a_transaction_that_may_only_read(self, dsn: str) -> None:
+        """As on a replica."""
+        store = opened(f"{dsn} options='-c default_transaction_read_only=on'")
+        assert store.is_read_only
+        store.close()
+
+
+class TestConnections:
+    def test_connections_that_were_cut_are_made_anew(self, dsn: str) -> None:
+        """A server that was restarted, or a pooler that ended idle connections, is no error."""
+        store = opened(dsn)
+        store.put_owners("n", [memory("a", "x")])
+        for _ in range(2):
+            cut(dsn)
+            assert store.counts("n")["owners"] == 1
+            cut(dsn)
+            with store.snapshot():
+                assert store.counts("n")["owners"] == 1
+            cut(dsn)
+            assert store.put_owners("n", [memory("a", "x")])
+        store.close()
+
+    def test_a_change_whose_connection_is_cut_leaves_nothing(self, dsn: str) -> None:
+        store = opened(dsn)
+        with pytest.raises(StoreError, match="cannot be reached"), store.change_memories("n") as change:
+            change.graph.counts()
+            cut(dsn)
+            change.graph.counts()
+        assert store.namespaces() == []
+        store.close()
+
+    def test_a_connection_that_is_cut_at_the_commit_is_an_open_question(self, dsn: str) -> None:
+        """Whether the change is there only a look can tell, and the error says so."""
+        store = opened(dsn)
+        with pytest.raises(StoreError, match="it may be there or not"), store.change_memories("n"):
+            cut(dsn)
+        store.close()
+
+    def test_more_threads_than_connections_wait_in_turn(self, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "_CONNECTIONS", 2)
+        store = opened(dsn, 60.0)
+        threads = [
+            threading.Thread(target=lambda n: store.put_owners(f"n{n % 3}", [memory(f"m{n}", "x")]), args=(n,))
+            for n in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert store.counts()["owners"] == 8
+        assert store.check() == []
+        store.close()
+
+    def test_an_exhausted_pool_is_a_busy_store(self, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "_CONNECTIONS", 1)
+        store = opened(dsn, 0.0)
+        with store.change_memories("n"), pytest.raises(StoreBusyError, match="were in use for 0 s"):
+            store.namespaces()
+        store.close()
+
+    def test_writers_of_one_namespace_take_turns_and_others_do_not_wait(self, dsn: str) -> None:
+        one, other = opened(dsn), opened(dsn, 0.05)
+        with one.change_memories("n"):
+            other.put_owners("m", [memory("a", "x")])
+            with pytest.raises(StoreBusyError, match="stayed locked"):
+                other.put_owners("n", [memory("a", "x")])
+            with pytest.raises(StoreBusyError, match="stayed locked"):
+                other.erase_namespace("n")
+        assert other.put_owners("n", [memory("a", "x")]) == 1
+        one.close()
+        other.close()
+
+
+def cut(dsn: str) -> None:
+    """End every other connection to a database."""
+    others = "FROM pg_stat_activity WHERE datname = current_database() AND pid != pg_backend_pid()"
+    postgres.run(dsn, f"SELECT pg_terminate_backend(pid, 5000) {others}")
