@@ -60,8 +60,8 @@ def open(  # noqa: A001 - as in `commonplace.open`, on the model of `gzip.open`
     """Open a store and return its engine; close it or use it in a `with` block.
 
     Args:
-        path: the store's directory. None finds `.commonplace` upward from the working directory, as git finds its
-            own, and else takes the one in the user's data directory.
+        path: the store's directory, or `postgresql://…`. None finds `.commonplace` upward from the working directory,
+            as git finds its own, and else takes the one in the user's data directory.
         namespace: the owner of everything that is stored and searched through this engine.
         embedder: a name ("static", "hashing") or an embedder of your own; None is what the store was built with.
         create: make the store where there is none; False refuses that.

@@ -246,8 +246,7 @@ def _guarded(directory: Path) -> Iterator[None]:
 
 def query_hash(query: str) -> str:
     """Return 16 hexadecimal digits that are the same for the same query; short ones can be guessed from them."""
-    # Not `hashlib`'s: that loads OpenSSL, 4 MB, into each process that searches.
-    from _blake2 import blake2b
+    from hashlib import blake2b
 
     return blake2b(query.encode("utf-8", "replace"), digest_size=HASH_CHARACTERS // 2).hexdigest()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from hashlib import blake2b
 from pathlib import Path
 
 import pytest
@@ -76,12 +75,3 @@ def test_a_process_that_only_recalls_has_not_loaded_what_reads_texts_for_the_gra
     loaded = done.stdout.splitlines()
     assert "commonplace.search.retrieve" in loaded
     assert not [name for name in loaded if name.startswith(("commonplace.extract", "commonplace.graph."))]
-
-
-def test_the_log_of_searches_loads_no_openssl() -> None:
-    """It is 4 MB in each process that serves memories."""
-    code = "import sys\nfrom commonplace.logs import query_hash\nprint(query_hash('x'), *sys.modules)"
-    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
-    told, *loaded = done.stdout.split()
-    assert told == blake2b(b"x", digest_size=8).hexdigest()
-    assert {"hashlib", "_hashlib"}.isdisjoint(loaded)

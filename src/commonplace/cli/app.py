@@ -25,6 +25,7 @@ from commonplace.formats.escaping import harmless_line
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
+    from commonplace.settings import Settings
 
 SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "Memories": {
@@ -224,11 +225,18 @@ def ask(
     return decorate
 
 
+def is_there(loaded: Settings) -> bool:
+    """Return whether the store's directory is there; that of a server says itself where there is none."""
+    from commonplace.settings.paths import address_of
+
+    return address_of(loaded.store.path) is not None or Path(loaded.store.path).exists()
+
+
 @contextmanager
 def opened(invocation: Invocation, *, create: bool = False, is_long: bool = False) -> Iterator[Engine]:
     """Open the engine, with a progress bar where work is long, and say where a store was made."""
     loaded = invocation.settings()
-    is_new = create and not Path(loaded.store.path).exists()
+    is_new = create and not is_there(loaded)
     with (
         progress_bars(invocation) if is_long else nullcontext() as progress,
         invocation.open(loaded, create=create, progress=progress) as engine,

@@ -145,7 +145,7 @@ def build(  # noqa: PLR0913 - one for each option
     def indexed() -> None:
         if overrides is not None:
             # Only now: a document whose build failed must not rule the builds and searches after it.
-            save_overrides(Path(loaded.store.path), overrides.values)
+            save_overrides(paths.directory_of(loaded.store.path), overrides.values)
 
     if embedder is not None:
         with (
@@ -344,6 +344,6 @@ def _named(loaded: Settings, name: str, file: str = "") -> Path | None:
     if not written:
         return None
     setting = f"index.{name}"
-    base, store = loaded.project or Path.cwd(), Path(loaded.store.path)
+    base, store = loaded.project or Path.cwd(), paths.directory_of(loaded.store.path)
     origin = loaded.origins.get(setting, "default")
     return paths.export_target(base, store, str(Path(written, file)), setting=setting, origin=origin)

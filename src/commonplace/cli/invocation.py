@@ -149,15 +149,15 @@ class Invocation:
         """
         from commonplace import logs
         from commonplace.engine.open import open_engine
-        from commonplace.settings.paths import LOGS
+        from commonplace.settings.paths import LOGS, directory_of
 
         settings = settings or self.settings()
-        directory = Path(settings.store.path)
+        directory = directory_of(settings.store.path)
         # A file in its place is another mistake, which opening tells.
         may_make = self.store is None or self.makes_store or directory.is_file()
         try:
             engine = open_engine(
-                directory,
+                settings.store.path,
                 settings.store.namespace,
                 None,
                 create=create and may_make,
@@ -170,7 +170,7 @@ class Invocation:
             remedy = "create one with `commonplace init` and fill it with `commonplace index build`"
             raise StoreMissingError(error.args[0], remedy=remedy) from None
         rotation = logs.Rotation(settings.log.max_bytes, settings.log.keep)
-        self.log_handlers.append(logs.attach(directory / LOGS, level=settings.log.level, rotation=rotation))
+        self.log_handlers.append(logs.attach(directory / LOGS, level=engine.settings.log.level, rotation=rotation))
         self.attach(Notices(self))
         if self.is_verbose:
             self.attach(Details(self))
@@ -189,7 +189,7 @@ class Invocation:
             UsageError: a slip of the hand must not make a store.
         """
         if self.store is None or self.makes_store or self.has_store(settings):
-            return
+            return  # opening says what is wrong with a server's
         from shlex import quote
 
         raise UsageError(
@@ -198,10 +198,11 @@ class Invocation:
         )
 
     def has_store(self, settings: Settings) -> bool:
-        """Return whether there is a store where the settings name one."""
-        from commonplace.settings.paths import DATABASE
+        """Return whether there is a store where the settings name one; the server of an address is asked later."""
+        from commonplace.settings.paths import DATABASE, address_of
 
-        return (Path(settings.store.path) / DATABASE).is_file()
+        named = settings.store.path
+        return address_of(named) is not None or (Path(named) / DATABASE).is_file()
 
     def close(self) -> None:
         """Take the log handlers off again."""

@@ -15,7 +15,7 @@ import click
 from commonplace.cli.app import Group, command
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Line, Row, Rows, console, emit, local_time, print_json
-from commonplace.settings.paths import LOGS
+from commonplace.settings.paths import LOGS, directory_of
 from commonplace.types import SCOPES
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _run(invocation: Invocation, address: Address, told: Callable[[str], None], 
             run(
                 lambda: engine().in_namespace(loaded.store.namespace),
                 address,
-                log=Path(loaded.store.path) / LOGS / "access.jsonl",
+                log=directory_of(loaded.store.path) / LOGS / "access.jsonl",
                 ready=ready,
                 **options,
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -57,13 +56,13 @@ def path(invocation: Invocation) -> None:
 
     Example: commonplace settings path
     """
-    from commonplace.settings.paths import PROJECT_FILE, STORE_FILE, user_settings_file
+    from commonplace.settings.paths import PROJECT_FILE, STORE_FILE, directory_of, user_settings_file
 
     loaded = invocation.settings()
     files = {"user": user_settings_file()}
     if loaded.project is not None:
         files["project"] = loaded.project / PROJECT_FILE
-    files["store"] = Path(loaded.store.path) / STORE_FILE
+    files["store"] = directory_of(loaded.store.path) / STORE_FILE
     value = {name: {"path": str(file), "exists": file.is_file()} for name, file in files.items()}
     emit(invocation, value, _files)
 

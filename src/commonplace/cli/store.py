@@ -83,7 +83,7 @@ def init(invocation: Invocation, /, directory: Path, move_memories: bool, anew: 
     Example: commonplace init ~/projects/billing
     """
     from commonplace.engine.open import make_anew
-    from commonplace.settings.paths import DATABASE, STORE_NAME, find_store
+    from commonplace.settings.paths import DATABASE, STORE_NAME, directory_of, find_store
 
     outer = None
     if invocation.store is None:
@@ -91,16 +91,16 @@ def init(invocation: Invocation, /, directory: Path, move_memories: bool, anew: 
         invocation.store = str(project / STORE_NAME)
         outer = find_store(project.parent)
     loaded = invocation.settings()
-    store = Path(loaded.store.path)
-    existed = (store / DATABASE).is_file()
-    is_lost = anew and make_anew(store)
+    store = loaded.store.path
+    existed = (directory_of(store) / DATABASE).is_file()
+    is_lost = anew and make_anew(directory_of(store))
     with invocation.open(loaded, create=True) as engine:
         taken = engine.sync().added if is_lost else 0
     moved = _move_memories(invocation, loaded, is_agreed=move_memories)
     if outer is not None:
         notify((f"from here downward this store is used, not {outer}",), invocation)
     hides = None if outer is None else str(outer)
-    value = {"store": str(store), "created": not existed, "hides": hides, "moved": moved, "taken_in": taken}
+    value = {"store": store, "created": not existed, "hides": hides, "moved": moved, "taken_in": taken}
     emit(invocation, value, _created)
 
 

@@ -186,7 +186,8 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
             page = self._vault.write(self._note(memory, met), before, memory.record.vault_path)
             kept = replace(memory.record, status="promoted", tier="long", promoted_at=acts.now, vault_path=page.path)
             acts.revise(memory, kept)
-            acts.page(memory.owner.id, page.path, page.sha256)
+            if page.path:
+                acts.page(memory.owner.id, page.path, page.sha256)
             return result.model_copy(update={"vault_path": page.path})
 
         return promote

@@ -243,6 +243,22 @@ class DryVault(Vault):
             self._names[owner] = name
 
 
+class NoVault(Vault):
+    """The vault of a store that has no directory: what is promoted has no note."""
+
+    def path_of(self, note: Note, known: str = "") -> str:  # noqa: ARG002
+        """Return "": a note lies nowhere."""
+        return ""
+
+    def read(self, memory_id: str, known: str = "") -> Note | None:  # noqa: ARG002
+        """Return None."""
+        return None
+
+    def write(self, note: Note, before: Sequence[Note] = (), known: str = "") -> Page:  # noqa: ARG002
+        """Write nothing."""
+        return Page("", "")
+
+
 def _opened_directory(place: int, name: str, *, create: bool) -> int | None:
     flags = os.O_RDONLY | os.O_DIRECTORY | _NO_LINKS
     while True:

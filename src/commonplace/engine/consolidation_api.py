@@ -88,7 +88,7 @@ class ConsolidationApi(Service):
 
     def consolidation_runtime(self) -> ConsolidationRuntime:
         from commonplace.consolidation.runtime import ConfidenceConfig, ConsolidationRuntime
-        from commonplace.consolidation.vault import Vault
+        from commonplace.consolidation.vault import NoVault, Vault
         from commonplace.ledger.ledger import actor_of
         from commonplace.models.calibration import scale_of
 
@@ -97,7 +97,7 @@ class ConsolidationApi(Service):
             store=self._store,
             namespace=self._namespace,
             directory=self._runtime.directory,
-            vault=Vault(self._runtime.directory, self._namespace),
+            vault=(NoVault if self._store.is_on_server else Vault)(self._runtime.directory, self._namespace),
             retention=self._runtime.retention,
             confidence=ConfidenceConfig(chosen.auto_threshold, chosen.log_threshold),
             now=self._runtime.now,

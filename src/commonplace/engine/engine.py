@@ -29,7 +29,7 @@ from commonplace.engine.search_api import (
     SearchApi,
 )
 from commonplace.engine.upgrade import EmbedderApi
-from commonplace.errors import NotFoundError, UsageError
+from commonplace.errors import NotFoundError, StoreError, UsageError
 from commonplace.formats.escaping import visible
 from commonplace.journal.pages import PagePlace
 from commonplace.journal.report import SyncReport
@@ -137,7 +137,8 @@ class Engine:
 
     def __repr__(self) -> str:
         state = " (closed)" if self._runtime.is_closed else ""
-        return f"<commonplace.Engine {str(self.directory)!r}, namespace {self.namespace!r}{state}>"
+        place = self._runtime.store.place or str(self.directory)
+        return f"<commonplace.Engine {place!r}, namespace {self.namespace!r}{state}>"
 
     def __enter__(self) -> Self:
         return self
@@ -1087,6 +1088,11 @@ class Engine:
             StoreBusyError: another process was at it for longer than a minute.
             StoreError: the store cannot be written.
         """
+        if self._runtime.store.is_on_server:
+            raise StoreError(
+                f"the store {self._runtime.store.place} has no directory for Markdown pages",
+                remedy="keep pages in a store of your own, and move memories by `commonplace export` and `import`",
+            )
         return self._runtime.journal.sync(accept)
 
     def forget(
@@ -1313,7 +1319,9 @@ class Engine:
         from commonplace.erasure.secrets import PART, Secrets, was_cut_short
 
         def sync(namespace: str) -> None:
-            if self._runtime.keeps_journal or self._runtime.store.blocks(namespace):
+            if self._runtime.keeps_journal or (
+                self._runtime.store.blocks(namespace) and not self._runtime.store.is_on_server
+            ):
                 beside = open_engine(
                     self.directory, namespace, self._runtime.embedder, settings=self.settings, clock=self._runtime.clock
                 )

@@ -13,7 +13,7 @@ from commonplace.ingest.passages import index_documents
 from commonplace.locks import FileLock
 from commonplace.memory.validate import series
 from commonplace.settings import Settings
-from commonplace.settings.paths import index_watch_lock
+from commonplace.settings.paths import directory_of, index_watch_lock
 from commonplace.store.filters import path_matcher
 from commonplace.types import Document, IndexReport, Progress
 
@@ -41,7 +41,7 @@ def refuse_unfit_roots(roots: Sequence[Path], settings: Settings, include: tuple
         path_matcher(settings.index.include)
     if not include:
         return
-    limit, store = settings.index.max_file_bytes, (Path(settings.store.path),)
+    limit, store = settings.index.max_file_bytes, (directory_of(settings.store.path),)
     unmatched = unmatched_globs(
         [Selection(settings.project, root.expanduser().absolute(), include, limit, store) for root in roots]
     )

@@ -137,6 +137,8 @@ class IndexMaintenance:
 
     def project(self) -> tuple[str, ...]:
         """Bring the index up to date, waiting for another process that is at it; return what people should know."""
+        if self._store.is_on_server:
+            return ()
         report = bring_up_to_date(self._store, self._index, timeout_s=WAIT_S, progress=self._progress)
         clear_cache()
         if report is None:
@@ -149,6 +151,8 @@ class IndexMaintenance:
         The more the index holds, the more may be pending: each time costs a part of what it holds. A first build is
         left alone: nobody has an index to lose, and doing it in parts would make it a third slower.
         """
+        if self._store.is_on_server:
+            return
         generation = self._reader()
         written, _ = self._store.pending(namespace, generation.head(namespace).change)
         if generation.documents and written > max(PENDING_LIMIT, generation.documents // 8):
@@ -171,6 +175,8 @@ class IndexMaintenance:
 
         A search that must not wait gets its answer from the store directly: only a store too large for that waits.
         """
+        if self._store.is_on_server:
+            return Freshness()
         generation = self._reader()
         if self.is_fresh(generation, namespace):
             return Freshness()
@@ -300,16 +306,19 @@ class IndexMaintenance:
         generation = self._reader()
         with self._store.snapshot():
             embedding = self._store.embedding()
+            indexed = generation.head(namespace).change
+            if self._store.is_on_server:
+                indexed = self._store.change(namespace)
             return IndexStatus(
-                store=str(self._directory),
+                store=self._store.place or str(self._directory),
                 store_id=self._store.id,
                 namespace=namespace,
                 embedder="none yet" if embedding is None else embedding.described(),
                 counts=self._store.counts(namespace),
                 graph=self._store.graph(namespace).counts(),
                 change=self._store.change(namespace),
-                indexed_change=generation.head(namespace).change,
-                waiting=self._store.pending(namespace, generation.head(namespace).change)[0],
+                indexed_change=indexed,
+                waiting=self._store.pending(namespace, indexed)[0],
                 fault=self._fault(generation, namespace),
                 store_bytes=sum(size(path) for path in self._directory.glob(f"{DATABASE}*")),
                 index_bytes=size(self._directory / INDEX),
@@ -417,6 +426,8 @@ class IndexMaintenance:
 
     def _examine_index(self, mend: bool) -> list[Problem]:
         """Return what is wrong with the index. That it cannot be read or mended is a finding too, not an error."""
+        if self._store.is_on_server:
+            return []
         try:
             problems = self._index_problems()
         except CommonplaceError as error:
@@ -434,6 +445,8 @@ class IndexMaintenance:
 
     def _fault(self, generation: Generation, namespace: str) -> str:
         """Return why a generation cannot be used for a namespace, a clause that continues "the index …", or ""."""
+        if self._store.is_on_server:
+            return ""
         if generation.fault:
             return generation.fault if self._store.change(namespace) else ""
         held = generation.head(namespace)

@@ -19,7 +19,16 @@ from commonplace.models.contract import Embedder
 from commonplace.models.registry import AbsentEmbedder, MixedEmbedder, embedder_name, for_kind, is_remote, open_embedder
 from commonplace.models.static import StaticEmbedder
 from commonplace.settings import Settings, load
-from commonplace.settings.paths import DATABASE, INDEX, STORE_NAME, project_of, refuse_links, user_store
+from commonplace.settings.paths import (
+    DATABASE,
+    INDEX,
+    STORE_NAME,
+    address_of,
+    directory_of,
+    project_of,
+    refuse_links,
+    user_store,
+)
 from commonplace.store.database import left_behind, refuse_lost
 from commonplace.store.store import Store
 from commonplace.store.writes import upgrade_command
@@ -52,23 +61,31 @@ def open_engine(
     """
     check_namespace(namespace)
     settings = settings or load({"store.path": None if path is None else str(path)})
-    directory = Path(path or settings.store.path).expanduser().absolute()
-    if not path and not settings.store.path:
+    named = path or settings.store.path
+    if not named:
         raise UsageError(
             "neither `path` nor the settings name a store", remedy="load them with commonplace.settings.load()"
         )
+    address = address_of(named)
+    directory = directory_of(named).expanduser().absolute()
     refuse_links(directory)
-    refuse_lost(directory / DATABASE)
-    if not boolean("create", create) and not (directory / DATABASE).exists():
+    is_there = address is not None or (directory / DATABASE).exists()
+    if address is None:
+        refuse_lost(directory / DATABASE)
+    if not boolean("create", create) and not is_there:
         raise StoreMissingError(
             f"there is no store at {directory}", remedy="make one with create=True, or with `commonplace init`"
         )
     tokens = StaticEmbedder.load()
     budget = Budget(settings.models.max_calls, settings.models.max_tokens)
     # One that cannot be had leaves no empty store behind.
-    first = None if (directory / DATABASE).exists() else _embedder(embedder, settings, None, tokens, budget)
+    first = None if is_there and address is None else _embedder(embedder, settings, None, tokens, budget)
     _make_directory(directory)
-    store = Store.open(directory / DATABASE, create=True)
+    if address is None:
+        store = Store.open(directory / DATABASE, create=True)
+    else:
+        store = Store.open_postgres(address, address.password, create=create)
+        settings = without_files(settings)
     try:
         stored = store.embedding()
         usable = None if stored is not None else first
@@ -77,10 +94,10 @@ def open_engine(
     except BaseException:
         store.close()
         raise
-    settings = replace(settings, store=replace(settings.store, path=str(directory), namespace=namespace))
+    settings = replace(settings, store=replace(settings.store, path=address or str(directory), namespace=namespace))
     runtime = Runtime(
         directory=directory,
-        project=project_of(directory),
+        project=project_of(directory) if address is None else settings.project,
         namespace=namespace,
         store=store,
         index=index,
@@ -91,9 +108,18 @@ def open_engine(
         clock=clock or time.time,
         budget=budget,
         open_embedder=lambda asked, stored: _embedder(asked, settings, stored, tokens, budget),
-        worker=_worker(settings, progress) if low_memory else None,
+        worker=_worker(settings, progress) if low_memory and address is None else None,
     )
     return Engine(runtime)
+
+
+def without_files(settings: Settings) -> Settings:
+    """Return the settings for a store on a server: what many machines share is in no file of one of them."""
+    return replace(
+        settings,
+        memory=replace(settings.memory, mirror="off"),
+        log=replace(settings.log, level="off", queries="off"),
+    )
 
 
 def make_anew(directory: Path) -> bool:
@@ -117,7 +143,7 @@ def hidden_memories(settings: Settings) -> tuple[str, ...]:
         CommonplaceError: that store cannot be opened or read.
     """
     own = user_store()
-    if settings.project is None or own == Path(settings.store.path) or not (own / DATABASE).is_file():
+    if settings.project is None or str(own) == settings.store.path or not (own / DATABASE).is_file():
         return ()
     with open_engine(own, settings.store.namespace, None, settings=settings) as engine:
         return tuple(each.content for each in engine.list(statuses=(), limit=MAX_HIDDEN))

@@ -252,7 +252,7 @@ class Runtime:
     @property
     def keeps_journal(self) -> bool:
         """Whether Markdown and memories are brought together without being asked."""
-        return self.settings.memory.mirror == "on"
+        return self.settings.memory.mirror == "on" and not self.store.is_on_server
 
     @cached_property
     def journal(self) -> JournalSync:

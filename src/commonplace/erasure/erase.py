@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from commonplace.dates.time import iso
 from commonplace.erasure.plan import Plan, erase_parts, everything, make_plan, rehearse
-from commonplace.erasure.receipt import BACKUP, ELSEWHERE, LEFT, STORE_SPACE, ForgetReceipt
+from commonplace.erasure.receipt import BACKUP, ELSEWHERE, LEFT, ON_SERVER, STORE_SPACE, ForgetReceipt
 from commonplace.erasure.resume import (
     DATABASE,
     LOCK,
@@ -199,9 +199,13 @@ def _begun(place: ErasureRuntime, namespace: str, plan: Plan, id_: str, at: floa
         id=id_,
         ids=plan.ids,
         counts=plan.counts(),
-        outside=(*plan.chosen.outside, *_told(place, plan), *_copies(place), ELSEWHERE),
+        outside=(*plan.chosen.outside, *_told(place, plan), *_copies(place), *_kept(place), ELSEWHERE),
         notices=tuple(notices),
     )
+
+
+def _kept(place: ErasureRuntime) -> tuple[str, ...]:
+    return (ON_SERVER,) if place.store.is_on_server else ()
 
 
 def _told(place: ErasureRuntime, plan: Plan) -> tuple[str, ...]:
@@ -236,7 +240,7 @@ def _finished(place: ErasureRuntime, receipt: ForgetReceipt, pending: Pending, p
         receipt,
         counts=counts,
         # A backup that took its copy before this run erased anything may have been made since.
-        outside=tuple(dict.fromkeys((*receipt.outside[:-1], *_copies(place), ELSEWHERE))),
+        outside=tuple(dict.fromkeys((*receipt.outside[:-1], *_copies(place), *_kept(place), ELSEWHERE))),
         checked=proof.checked,
         excluded_needles=proof.excluded,
         found=found,

@@ -20,6 +20,10 @@ BACKUP = "backup"
 """The kind of the notes about copies elsewhere: `path` and `at`, and `replaced` where it is not a backup."""
 ELSEWHERE = "copies elsewhere: other machines, disk snapshots, output sent to clients and models"
 """Stands in every receipt: what lies outside whatever was forgotten."""
+ON_SERVER = (
+    "what the PostgreSQL server keeps: deleted rows until `VACUUM` has run, its write-ahead log, replicas and backups"
+)
+"""Stands in the receipts of a store on a server before that."""
 LEFT = "traces remain: review what was found, remove or edit those files, and delete again what a search still finds"
 UNPROVED = "the run was ended before it could look through the files; all that could hold the content was written anew"
 STORE_SPACE = ""

@@ -302,6 +302,8 @@ def _remove_notes(
 
 
 def _rebuild(place: ErasureRuntime) -> Sequence[Waiting]:
+    if place.store.is_on_server:
+        return ()
     report = bring_up_to_date(place.store, place.index, rebuild=True, timeout_s=_INDEX_WAIT_S, progress=place.progress)
     return () if report else (Waiting(INDEX, "index", "another process is writing it"),)
 
@@ -309,6 +311,8 @@ def _rebuild(place: ErasureRuntime) -> Sequence[Waiting]:
 def _remove_generations(place: ErasureRuntime, waiting: Sequence[Waiting]) -> Sequence[Waiting]:
     if unwritten := [replace(each, step=GENERATIONS) for each in waiting if each.step == INDEX]:
         return unwritten
+    if place.store.is_on_server:
+        return ()
     place.index.reader()  # so that this process has no older one open
     if not place.index.claim(_INDEX_WAIT_S):
         return (Waiting(GENERATIONS, "index", "another process is writing it"),)

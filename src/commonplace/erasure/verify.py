@@ -74,6 +74,8 @@ def prove(place: ErasureRuntime, namespace: str, plan: Plan, *, is_compact: bool
     """
     database = _database_files(place)
     scanned = _scan(place, files_below(place.directory), plan.patterns, database)
+    if place.store.is_on_server:
+        scanned.sizes[place.store.place] = sum(map(len, _held(place.store)))
     hits = scanned.all_hits()
     remaining = still_stored(place.store, plan.patterns.only(hits)) if hits else set()
     left, blanked = _without(scanned, remaining), 0

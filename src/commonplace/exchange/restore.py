@@ -40,7 +40,7 @@ from commonplace.exchange.archive import (
 from commonplace.files import sync
 from commonplace.locks import FileLock
 from commonplace.settings import load
-from commonplace.settings.paths import STORE_FILE, STORE_NAME, refuse_links
+from commonplace.settings.paths import STORE_FILE, STORE_NAME, address_of, refuse_links
 from commonplace.store.database import connect, driver_errors, left_behind, lock_path
 from commonplace.store.drafts import clear_drafts, restore_draft, take_over_notes
 from commonplace.store.store import Store
@@ -191,6 +191,11 @@ def _place(path: str | Path | None) -> Path:
     """Return the directory that a store's path means, links followed: what is moved is the directory itself."""
     if path is None:
         path = load().store.path
+    if address_of(path) is not None:
+        raise StoreError(
+            f"a backup cannot be restored to {address_of(path)}",
+            remedy="restore it to a directory, and move it by `commonplace export` and `commonplace import`",
+        )
     return Path(path).expanduser().resolve()
 
 

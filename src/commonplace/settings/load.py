@@ -81,7 +81,8 @@ def load(
         *_from_flags(flags or {}, by_name),
     ]
     chosen = {**given, **{item.key.dotted: item for item in outer}}.get("store.path")
-    store, origin, project = _place(chosen, start or Path.cwd())
+    named, origin, project = _place(chosen, start or Path.cwd())
+    store = paths.directory_of(named)
     paths.refuse_links(store)
     inside = [] if project is None else _from_file(project / paths.PROJECT_FILE, by_name, trusted=False)
     if overrides is None:
@@ -90,7 +91,7 @@ def load(
         inside += _from_document(overrides.values, overrides.origin, by_name, trusted=False)
     given.update({item.key.dotted: item for item in inside})
     given.update({item.key.dotted: item for item in outer})
-    given["store.path"] = _Given(by_name["store.path"], str(store), origin)
+    given["store.path"] = _Given(by_name["store.path"], named, origin)
     _check_together(given, by_name)
     return _assemble(given, project)
 
@@ -122,11 +123,13 @@ def save_overrides(store: Path, overrides: Mapping[str, object]) -> None:
     fresh.replace(target)
 
 
-def _place(chosen: _Given | None, start: Path) -> tuple[Path, str, Path | None]:
-    """Return the store's path, why it is that one, and the project it belongs to."""
+def _place(chosen: _Given | None, start: Path) -> tuple[str, str, Path | None]:
+    """Return the store's path or address, why it is that one, and the project it belongs to."""
     if chosen is not None and chosen.value:
+        if address := paths.address_of(chosen.value):
+            return address, chosen.origin, paths.find_project(start)
         store = (start / Path(str(chosen.value)).expanduser()).absolute()
-        return store, chosen.origin, paths.project_of(store)
+        return str(store), chosen.origin, paths.project_of(store)
     project = paths.find_project(start)
     if project is not None:
         store = project / paths.STORE_NAME
@@ -135,8 +138,8 @@ def _place(chosen: _Given | None, start: Path) -> tuple[Path, str, Path | None]:
                 f"{store} is a link, which may have come with a clone and is not followed",
                 remedy="delete it, or name the store that it leads to with --store",
             )
-        return store, f"found from {start}", project
-    return paths.user_store(), "default", None
+        return str(store), f"found from {start}", project
+    return str(paths.user_store()), "default", None
 
 
 def _from_file(path: Path, by_name: Mapping[str, Key], *, trusted: bool = True) -> list[_Given]:

@@ -96,6 +96,57 @@ def _user_directory(variable: str, below_home: str, elsewhere: str) -> Path:
     return Path(getattr(platformdirs, elsewhere)("commonplace", appauthor=False))
 
 
+_SCHEMES = ("postgresql://", "postgres://")
+
+
+class Address(str):
+    """Where a database server keeps a store. Its text has no password, so that it may be shown anywhere.
+
+    Attributes:
+        password: "" where the server asks for none, or libpq finds it elsewhere.
+    """
+
+    password: str
+
+    def __new__(cls, given: str, password: str = "") -> Address:
+        """Return an address, of which the password is taken out."""
+        from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+        try:
+            parts = urlsplit(given)
+        except ValueError:
+            raise UsageError("the address of the store cannot be read", remedy=_WRITE_ADDRESS) from None
+        user, _, hosts = parts.netloc.rpartition("@")
+        name, _, secret = user.partition(":")
+        query = dict(parse_qsl(parts.query))
+        secret = query.pop("password", "") or unquote(secret)
+        netloc = f"{name}@{hosts}" if name else hosts
+        address = super().__new__(cls, parts._replace(netloc=netloc, query=urlencode(query)).geturl())
+        address.password = password or secret
+        return address
+
+
+_WRITE_ADDRESS = "write postgresql://user@host:5432/database"
+
+
+def address_of(named: object) -> Address | None:
+    """Return the address of a database server that a store is named by; None where it is a directory."""
+    if isinstance(named, Address):
+        return named
+    return Address(named) if isinstance(named, str) and named.startswith(_SCHEMES) else None
+
+
+def directory_of(named: str | Path) -> Path:
+    """Return the directory of a store; of one on a server, where this machine keeps its locks and settings for it."""
+    address = address_of(named)
+    if address is None:
+        return Path(named)
+    from hashlib import sha256
+
+    own = _user_directory("XDG_CACHE_HOME", ".cache", "user_cache_dir")
+    return own / "postgres" / sha256(address.encode()).hexdigest()[:16]
+
+
 DATABASE = "store.db"
 INDEX = "index"
 LOGS = "logs"

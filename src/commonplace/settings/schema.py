@@ -282,7 +282,7 @@ class StoreSettings:
 
     path: str = text(
         "",
-        "the store's directory; empty: `.commonplace` found upward from the working directory, "
+        "the store's directory, or postgresql://…; empty: `.commonplace` found upward from the working directory, "
         "else the one in the user's data directory",
         project=False,
         environment="COMMONPLACE_STORE",

@@ -1,0 +1,147 @@
+"""What a user sees of a store in PostgreSQL: the same answers as of one in a file, and no password anywhere."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from tests import postgres
+from tests.surfaces import test_golden as golden
+from tests.surfaces.test_golden import GOLDEN, SESSIONS, Session
+
+import commonplace
+from commonplace.cli.app import cli
+from commonplace.erasure.receipt import ON_SERVER
+from commonplace.errors import StoreError, StoreMissingError, UsageError
+from commonplace.settings import load
+from commonplace.settings.paths import Address
+
+session = golden.session  # a fixture
+
+OTHERWISE = {"stages", "store", "outside", "blocks", "files", "store_bytes", "index_bytes"}
+"""Keys whose values tell where a store is, which files it has, and which part of it an index holds."""
+OF_FILES = ("sync --json", "settings show", "settings path", "book.retrievals()", "doctor --secrets", "recall anything")
+"""Requests that are about files: pages, settings, logs, or a store that is not there."""
+
+
+@pytest.fixture
+def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of an empty store, which the environment names."""
+    dsn = postgres.new_database()
+    monkeypatch.setenv("COMMONPLACE_STORE", postgres.url_of(dsn))
+    yield postgres.url_of(dsn)
+    postgres.drop(dsn)
+
+
+def common(answer: Any) -> Any:
+    """Return what an answer has whatever keeps the store."""
+    if isinstance(answer, dict):
+        return {name: common(each) for name, each in answer.items() if name not in OTHERWISE}
+    if isinstance(answer, list):
+        return [common(each) for each in answer if ON_SERVER not in str(each) or isinstance(each, dict | list)]
+    return answer
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_requests_are_answered_as_by_a_store_in_a_file(
+    name: str, session: Session, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same memory, wherever it is kept: hits, scores, order and words."""
+    opened = commonplace.open
+    monkeypatch.setattr(commonplace, "open", lambda *_args, **_kwargs: opened(address))
+    asked = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
+    for request in asked:
+        answer = session.ask(request)
+        if not any(each in (request.get("cli") or request.get("python") or "") for each in OF_FILES):
+            assert common(answer) == common(request["answer"]), request
+
+
+def test_a_memory_stored_by_one_process_is_found_by_another_at_once(address: str) -> None:
+    with commonplace.open(address) as one, commonplace.open(address) as other:
+        assert other.recall("where are invoices kept").hits == ()
+        kept = one.remember("Billing keeps its invoices in Postgres.")
+        assert [hit.owner_id for hit in other.recall("where are invoices kept").hits] == [kept.id]
+        other.forget(kept.id)
+        assert one.recall("where are invoices kept").hits == ()
+
+
+def test_a_store_moves_to_a_file_and_back_without_loss(address: str, tmp_path: Path) -> None:
+    """Whoever begins small moves on, and whoever leaves takes everything along."""
+    with commonplace.open(address) as book:
+        book.remember("Billing keeps its invoices in Postgres.", tags=["decision"], id="m")
+        book.update("m", content="Billing keeps its invoices in SQLite.")
+        book.graph.add_episode("auth.ts depends on token.ts")
+        book.export(tmp_path / "first.jsonl")
+        book.backup(tmp_path / "copy.tar")
+    with commonplace.open(tmp_path / "store") as book:
+        book.import_(tmp_path / "first.jsonl")
+        book.export(tmp_path / "second.jsonl")
+    commonplace.restore(tmp_path / "copy.tar", tmp_path / "restored")
+    with commonplace.open(tmp_path / "restored") as book:
+        book.export(tmp_path / "third.jsonl")
+    lines = [(tmp_path / f"{name}.jsonl").read_text().splitlines()[1:] for name in ("first", "second", "third")]
+    assert sorted(lines[0]) == sorted(lines[1]) == sorted(lines[2])
+
+
+def test_a_password_is_in_no_text(address: str) -> None:
+    """What is shown, logged or sent to a worker may be read by anybody."""
+    secret = address.replace("postgres@", "postgres:hunter2@")
+    settings = load({"store.path": secret})
+    assert isinstance(settings.store.path, Address)
+    assert (settings.store.path, settings.store.path.password) == (address, "hunter2")
+    assert "hunter2" not in f"{settings!r} {settings.store.path}"
+    assert pickle.loads(pickle.dumps(settings.store.path)).password == "hunter2"
+    with commonplace.open(secret) as book:
+        assert "hunter2" not in f"{book!r} {book.index_status()!r} {book.settings!r}"
+    with pytest.raises(StoreError) as raised:
+        commonplace.open(secret.replace("/commonplace_test", "/no_such_database"))
+    assert "hunter2" not in f"{raised.value} {raised.value.__cause__!r}"
+    shown = CliRunner().invoke(cli, ["settings", "show", "--store", secret])
+    assert "postgresql://postgres@" in shown.output
+    assert "hunter2" not in shown.output
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ("postgresql://u:p%40w@h:5433/d", "postgresql://u@h:5433/d"),
+        ("postgres://h/d?password=p%40w&sslmode=require", "postgres://h/d?sslmode=require"),
+        ("postgresql://u:p%40w@h1:1,h2:2/d", "postgresql://u@h1:1,h2:2/d"),
+    ],
+)
+def test_a_password_is_taken_out_of_an_address(given: str, named: str) -> None:
+    address = Address(given)
+    assert (address, address.password) == (named, "p@w")
+
+
+def test_what_needs_a_directory_says_so(address: str, tmp_path: Path) -> None:
+    with commonplace.open(address) as book:
+        with pytest.raises(StoreError, match="no directory for Markdown pages"):
+            book.sync()
+        book.backup(tmp_path / "copy.tar")
+    with pytest.raises(StoreError, match="cannot be restored to postgresql://"):
+        commonplace.restore(tmp_path / "copy.tar", address)
+
+
+def test_a_database_without_a_store_is_missing_until_one_is_made() -> None:
+    """A question to the wrong database must not make tables there."""
+    dsn = postgres.new_database(is_empty=True)
+    url = postgres.url_of(dsn)
+    with pytest.raises(StoreMissingError, match="no store at postgresql://"):
+        commonplace.open(url, create=False)
+    missing = CliRunner().invoke(cli, ["remember", "a text", "--store", url])
+    assert (missing.exit_code, "there is no store at postgresql://" in missing.output) == (1, True)
+    made = CliRunner().invoke(cli, ["init", "--store", url])
+    assert (made.exit_code, made.output.splitlines()[0]) == (0, f"Created {url}")
+    assert CliRunner().invoke(cli, ["remember", "a text", "--store", url]).exit_code == 0
+    postgres.drop(dsn)
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        commonplace.open("postgresql://h:99999999999/d?nonsense=1")
