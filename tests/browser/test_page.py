@@ -57,7 +57,10 @@ def session() -> PageSession:
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with a memory of two versions, hostile texts wherever a text may stand, and facts that contradict."""
+    """A store with a memory of two versions, hostile texts wherever a text may stand, and facts that contradict.
+
+    What a test changes is in a namespace, or in a memory, of its own: workers run the tests in any order.
+    """
     store = tmp_path_factory.mktemp("page") / "store"
     with commonplace.open(store, embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
         book.remember(BILLING, id="billing", tags=["billing"], category="decision", source="meeting")
@@ -67,6 +70,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         book.graph.add_triplet("Zoe", "WORKS_FOR", "Globex")
     with commonplace.open(store, "work", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
         book.remember("The harbour of Aegina froze over", id="harbour")
+    with commonplace.open(store, "settle", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
+        for place in ("Acme", "Globex"):
+            book.graph.add_triplet("Zoe", "WORKS_FOR", place)
     with commonplace.open(store, "review", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
         for name in ("Ada", "Bob"):
             for place in ("Acme", "Globex"):
@@ -225,6 +231,7 @@ def test_a_memory_is_corrected_and_forgotten_by_keyboard_alone(
     press(page, "Forget…", "Enter")
     press(page, "Forget", "Enter")
     expect(page.locator(".receipt")).to_contain_text("Verified")
+    expect(page.locator(".receipt summary")).to_contain_text("files searched")
     expect(page.get_by_role("button", name="Close", exact=True).last).to_be_focused()
     page.keyboard.press("Enter")
     page.wait_for_url("**/memories")
@@ -273,8 +280,8 @@ def test_the_graph_is_walked_by_clicks_and_through_time(page: Page) -> None:
     page.locator("#types").get_by_label("works for").uncheck()
     assert len(edges(page, "away")) == 4
     page.locator("#types").get_by_label("works for").check()
-    where = page.evaluate(f"{GRAPH}.nodes('[label=\"Acme\"]').renderedPosition()")
-    page.locator("#canvas").click(position=where)
+    # Where a mouse meets a node depends on when the browser tells of having scrolled.
+    page.evaluate(f"void {GRAPH}.nodes('[label=\"Acme\"]').emit('tap')")
     expect(page.locator("#trail li")).to_have_text(["Mia", "Acme"])
     page.get_by_role("button", name="Mia works at Acme.").click()
     expect(page.locator("#detail")).to_contain_text("Said in")
@@ -293,13 +300,13 @@ def edges(page: Page, state: str) -> list[str]:
 
 
 def test_a_contradiction_is_settled_and_the_other_fact_is_grey_from_then_on(page: Page) -> None:
-    settled(page, "/graph?entity=Zoe")
+    settled(page, "/graph?entity=Zoe&namespace=settle")
     page.get_by_role("switch", name="Edit").click()
     expect(page.locator("#facts li.disputed")).to_have_count(2)
     page.get_by_role("button", name="Zoe works for Globex").click()
     page.locator("#settle").click()
     expect(page.locator("#message")).to_contain_text("Settled: 0 ended, 1 taken back.")
-    assert edges(page, "ended") == ["Mia Acme", "Zoe Acme"]
+    assert edges(page, "ended") == ["Zoe Acme"]
     assert edges(page, "disputed") == []
 
 

@@ -90,6 +90,7 @@ function draw() {
   drawn = cytoscape({ container: byId("canvas"), elements: elements(), style: look(), minZoom: 0.2, maxZoom: 3,
     layout: { name: "concentric", concentric: (node) => -node.data("distance"), levelWidth: () => 1, minNodeSpacing: 45, animate: false } });
   if (drawn.nodes().length > 2) drawn.layout({ name: "cose", randomize: false, animate: false, nodeRepulsion: () => 90000, idealEdgeLength: () => 95, numIter: 400, padding: 25 }).run();
+  if (drawn.zoom() > 1.4) { drawn.zoom(1.4); drawn.center(); }
   drawn.on("tap", "node", ({ target }) => {
     const id = target.id();
     if (id.startsWith("more:")) { unfolded.add(id.slice(5)); draw(); follow(); }

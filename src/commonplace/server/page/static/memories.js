@@ -65,6 +65,7 @@ async function table() {
   const page = await get("/memories", { ...wanted(), order, limit: PAGE, cursor: cursors.at(-1) });
   fill(byId("table").tBodies[0], page.memories.map(row), page.memories.length ? null : el("tr", {}, el("td", { colspan: 6, class: "quiet" }, "No memory is like that.")));
   byId("table").removeAttribute("aria-busy");
+  byId("paging").hidden = !page.next_cursor && cursors.length < 2;
   byId("next").disabled = !page.next_cursor;
   byId("next").onclick = () => turn([...cursors, page.next_cursor]);
   byId("previous").disabled = cursors.length < 2;

@@ -183,7 +183,7 @@ export async function forget(ids) {
   const isSure = await dialog("Forget this?", (close) => [
     el("p", {}, "This goes, with every copy in the store. It cannot be undone."),
     counts(plan.counts),
-    el("details", {}, el("summary", {}, `${plan.ids.length} ids`), el("ul", {}, plan.ids.map((id) => el("li", {}, el("code", {}, id))))),
+    el("details", {}, el("summary", {}, "Ids of what goes"), el("ul", {}, plan.ids.map((id) => el("li", {}, el("code", {}, id))))),
     plan.outside.map((text) => nothing(`Not reached: ${text}`)),
     el("div", { class: "row" }, el("button", { type: "button", id: "forget-yes", class: "danger", click: () => close(true) }, "Forget"), el("button", { type: "button", autofocus: true, click: () => close(false) }, "Keep")),
   ]);
@@ -199,12 +199,11 @@ export function counts(some) {
 }
 
 export function receiptOf(receipt) {
-  const checked = receipt.checked.length ? `Searched: ${receipt.checked.join(", ")}.` : "";
   return el("div", { class: "receipt" },
     el("p", { class: receipt.verified ? "good" : "error" }, receipt.verified ? "Verified: nothing of it is left in the store." : "Not verified."),
     el("p", {}, quiet("Receipt ", el("code", {}, receipt.id), " of ", time(receipt.at))),
     counts(receipt.counts),
-    checked && nothing(checked),
+    receipt.checked.length ? el("details", {}, el("summary", {}, `${receipt.checked.length} files searched`), el("ul", {}, receipt.checked.map(([file, bytes]) => el("li", {}, el("code", {}, file), " ", quiet(`${bytes} bytes`))))) : null,
     receipt.found.length ? el("p", { class: "error" }, `Still found in ${receipt.found.join(", ")}.`) : null,
     receipt.waiting.length ? nothing(`Waiting: ${receipt.waiting.join(", ")}.`) : null);
 }

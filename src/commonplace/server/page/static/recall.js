@@ -34,7 +34,7 @@ function explained(receipt, isBelow, floor) {
   return [
     el("p", {}, `Rank ${receipt.rank}, score ${receipt.score.toFixed(3)}.`, floor === null ? null : receipt.score < floor ? ` Not shown by default: that is below the floor, ${floor.toFixed(2)}.` : isBelow ? ` Above the floor, ${floor.toFixed(2)}, but beyond the limit.` : ` The floor is ${floor.toFixed(2)}.`),
     el("p", {}, "Words that matched: ", el("b", { dir: "auto" }, list(receipt.matched_terms)), "; missing: ", el("b", { dir: "auto" }, list(receipt.missing_terms)), "."),
-    el("table", {}, el("thead", {}, el("tr", {}, ["Signal", "Value", "Weight", "Evidence"].map((each) => el("th", { scope: "col" }, each)))),
+    el("table", {}, el("thead", {}, el("tr", {}, ["Signal", "Value", "Weight", "Evidence"].map((each, place) => el("th", { scope: "col", class: place ? "number" : null }, each)))),
       el("tbody", {}, weighty.map((each) => el("tr", {}, el("td", {}, each.name.replaceAll("_", " ")), [each.value, each.weight, each.evidence].map((value) => el("td", { class: "number" }, value.toFixed(2))))))),
     receipt.superseded_by ? el("p", {}, "A newer memory about the same: ", el("a", { href: address("/memory", { id: receipt.superseded_by }) }, receipt.superseded_by)) : null,
   ];

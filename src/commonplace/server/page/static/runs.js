@@ -1,4 +1,4 @@
-import { address, attempt, byId, doing, el, fill, get, nothing, part, post, quiet, section, tell, time } from "./page.js";
+import { address, attempt, byId, doing, el, fill, get, memoryLink, nothing, part, post, quiet, section, tell, time } from "./page.js";
 
 async function runs() {
   const { items } = await get("/consolidation/runs", { limit: 50 });
@@ -28,12 +28,14 @@ async function consolidate(isRehearsal) {
   fill(byId("report"), quiet("At work…"));
   const report = await post("/consolidation/runs", { dry_run: isRehearsal }).catch((error) => { fill(byId("report")); throw error; });
   const rows = Object.entries(report.results).filter(([, results]) => results.length);
+  const ids = rows.flatMap(([, results]) => results.slice(0, 20).map((each) => each.memory_id)).filter(Boolean);
+  const known = Object.fromEntries((await Promise.all(ids.map((id) => get(`/memories/${part(id)}`, { touch: "false" }).catch(() => null)))).filter(Boolean).map((each) => [each.id, each]));
   fill(byId("report"), el("section", { class: "panel" }, el("h2", {}, isRehearsal ? "Dry run: this would be done" : "This was done or proposed"),
-    rows.length ? rows.map(([agent, results]) => [el("h3", {}, `${agent} (${results.length})`), results.slice(0, 20).map((each) => (each.content_diff ? el("pre", { dir: "auto" }, each.content_diff.slice(0, 3000)) : el("p", { dir: "auto" }, summary(each))))]) : nothing("Nothing to do.")));
+    rows.length ? rows.map(([agent, results]) => [el("h3", {}, `${agent} (${results.length})`), results.slice(0, 20).map((each) => (each.content_diff ? el("pre", { dir: "auto" }, each.content_diff.slice(0, 3000)) : el("p", {}, known[each.memory_id] ? [memoryLink(known[each.memory_id]), " "] : null, quiet(summary(each)))))]) : nothing("Nothing to do.")));
   if (!isRehearsal) await section("runs", runs);
 }
 
-const summary = (each) => Object.entries(each).filter(([, value]) => value !== null && typeof value !== "object").map(([name, value]) => `${name.replaceAll("_", " ")} ${value}`).join(", ").slice(0, 400);
+const summary = (each) => Object.entries(each).filter(([name, value]) => value !== null && typeof value !== "object" && !name.endsWith("_id")).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? Number(value.toFixed(3)) : value}`).join(", ").slice(0, 400);
 
 byId("rehearse").addEventListener("click", () => attempt(() => consolidate(true)));
 byId("run").addEventListener("click", () => attempt(() => consolidate(false)));
