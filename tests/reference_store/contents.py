@@ -15,6 +15,7 @@ from commonplace.store.graph import GraphChange
 from commonplace.store.knowledge import insert_item
 from commonplace.store.ledger import LedgerChange
 from commonplace.store.memories import MemoryChange, insert_version
+from commonplace.store.rows import WriteBuffer
 from commonplace.store.transaction import Transaction
 from commonplace.store.writes import NEXT, Change, create_namespace, set_embedding
 from commonplace.types import Embedding, Link, MemoryWrite, MirroredBlock, MirroredPage, Note, OwnerWrite
@@ -156,16 +157,16 @@ def _fill(db: sqlite3.Connection, contents: Contents) -> None:
     for stored in contents.owners:
         space = create_namespace(db, stored.namespace)
         db.execute("UPDATE sequences SET next_owner = ?, next_passage = ?", (stored.number, stored.first_passage))
-        change = Change(db, space, _numbers={space: stored.change})
+        change = Change(WriteBuffer(db), space, _numbers={space: stored.change})
         write, memory = stored.write, stored.memory
         change.add(write.owner, write.passages, created_at=stored.created_at, expired_at=stored.expired_at)
-        change.flush()
         if memory is not None:
             is_live = stored.expired_at is None
             insert_version(change, stored.number, memory, is_latest=stored.is_latest, is_live=is_live)
         if stored.knowledge is not None:
             item = KnowledgeWrite(write.owner, write.passages, stored.knowledge.record)
             insert_item(change, stored.number, item, stored.knowledge.updated_at)
+        change.flush()
     if contents.next_embedding:
         set_embedding(db, contents.next_embedding, NEXT)
     db.executemany(
@@ -177,7 +178,8 @@ def _fill(db: sqlite3.Connection, contents: Contents) -> None:
 
 def _fill_beside(db: sqlite3.Connection, entries: StoredEntries) -> None:
     space = create_namespace(db, entries.namespace)
-    change = MemoryChange(Transaction(db, entries.namespace))
+    transaction = Transaction(db, entries.namespace)
+    change = MemoryChange(transaction)
     for link in entries.links:
         change.link(link)
     for block in entries.blocks:
@@ -190,6 +192,7 @@ def _fill_beside(db: sqlite3.Connection, entries: StoredEntries) -> None:
     for context in entries.contexts:
         change.knowledge.put_context(context)
     _fill_ledger(change.ledger, entries.ledger)
+    transaction.db.flush()
     changes = [(space, number, after, bytes.fromhex(token)) for number, (after, token) in enumerate(entries.changes)]
     db.executemany("INSERT INTO changes VALUES (?, ?, ?, ?)", changes[1:])
     db.execute("UPDATE namespaces SET change = ?, token = ? WHERE number = ?", (changes[-1][1], changes[-1][3], space))

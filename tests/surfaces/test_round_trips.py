@@ -10,7 +10,7 @@ import pytest
 
 import commonplace
 
-LIMITS = {"search": 3, "recall": 4, "remember": 65, "get": 1, "forget": 180, "add_episode": 65}
+LIMITS = {"search": 3, "recall": 4, "remember": 41, "get": 1, "forget": 160, "add_episode": 46}
 """What was counted last, rounded up; they may fall."""
 
 

@@ -13,6 +13,7 @@ from commonplace.search.request import MAX_QUERY_CHARACTERS, Request
 from commonplace.search.result import reference
 from commonplace.search.retrieve import Searcher
 from commonplace.store.memories import MemoryChange
+from commonplace.store.rows import checked
 from commonplace.store.store import Store
 from commonplace.text.similarity import contained_share, is_near_duplicate
 from commonplace.types import TIERS, Filter, MemoryRecord, MemoryWrite, Owner, StoredMemory
@@ -132,8 +133,10 @@ def _touched(change: MemoryChange, known: StoredMemory, policy: RetentionPolicy,
 
 
 def _added(change: MemoryChange, write: MemoryWrite, now: float) -> StoredMemory:
-    change.add(write, created_at=now)
-    stored = change.find(write.owner.id)
+    number = change.add(write, created_at=now)
+    if not write.owner.session:
+        return StoredMemory(number, checked(write.owner), checked(write.record), now)
+    stored = change.find(write.owner.id)  # with its place in the session
     assert stored is not None
     return stored
 

@@ -41,8 +41,8 @@ class Database(Protocol):
     def executemany(self, sql: str, rows: Iterable[Mapping[str, Any]], /) -> object: ...
 
 
-Conflict = Literal["refuse", "replace", "keep"]
-"""What happens where a row with the key of a new one is there: an error, the new one counts, the old one counts."""
+Conflict = Literal["refuse", "replace", "keep", "add"]
+"""What happens where a row with the key of a new one is there: an error, the new one counts, the old one, their sum."""
 
 
 RANDOM_BYTES: Final = "randomblob(8)"
@@ -94,10 +94,12 @@ def insert(table: Table, names: tuple[str, ...], conflict: Conflict, rows: int =
     values = "), (".join(", ".join(f":{name}{end}" for name in names) for end in ends)
     key = table.unique or table.key
     others = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in names if name not in key)
+    sums = ", ".join(f"{name} = {table.name}.{name} + excluded.{name}" for name in names if name not in key)
     rest = {
         "refuse": "",
         "replace": f" ON CONFLICT ({', '.join(map(quoted, key))}) DO UPDATE SET {others}",
         "keep": " ON CONFLICT DO NOTHING",
+        "add": f" ON CONFLICT ({', '.join(map(quoted, key))}) DO UPDATE SET {sums}",
     }
     return f"INSERT INTO {table.name} ({columns}) VALUES ({values}){rest[conflict]}"
 

@@ -8,7 +8,7 @@ from typing import Final
 from commonplace.store import owners
 from commonplace.store.connection import Connections
 from commonplace.store.dialect import RANDOM_BYTES, Database, among, listed
-from commonplace.store.rows import add_row
+from commonplace.store.rows import add_rows
 from commonplace.store.schema import SCHEMA
 from commonplace.store.writes import (
     NEXT,
@@ -256,7 +256,7 @@ class ReembeddingStore:
             old = read_embedding(db)
             for key, kind in _SWITCHED.items():
                 stamp = old if key.startswith("switched_from") else embedding
-                add_row(db, SCHEMA["meta"], {"key": key, "value": str(stamp.of(kind)) if stamp else ""})
+                add_rows(db, SCHEMA["meta"], [{"key": key, "value": str(stamp.of(kind)) if stamp else ""}])
             _drop_stamp(db)
             set_embedding(db, embedding)
             for sql in _MOVE_ALL:

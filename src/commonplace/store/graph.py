@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from commonplace.store.dialect import among, listed, listed_or_none
 from commonplace.store.graph_rules import (
@@ -72,12 +74,21 @@ EPISODES = f"""
 ENTITY = f"SELECT x.id, {_ENTITY} FROM entities x WHERE x.namespace = :space AND x.id IN {among('ids')}"
 
 NAMED = f"""
-    SELECT {_ENTITY}
+    SELECT a.normal, {_ENTITY}
     FROM aliases a CROSS JOIN entities x ON x.namespace = a.namespace AND x.id = a.entity
     WHERE a.namespace = :space AND a.normal = :normal AND x.expired_at IS NULL
     ORDER BY a.entity
     LIMIT :limit
 """
+_NAMES_A_READ: Final = 16
+
+
+@cache
+def _named(count: int) -> str:
+    """Return the statement that is `NAMED` of so many names, `:normal_0` and so on."""
+    each = (NAMED.replace(":normal", f":normal_{n}") for n in range(count))
+    return " UNION ALL ".join(f"SELECT * FROM ({sql}) n{n}" for n, sql in enumerate(each))
+
 
 ENTITIES = f"""
     SELECT {_ENTITY} FROM entities x
@@ -280,13 +291,15 @@ class GraphReading(SpaceReading):
         Args:
             limit: how many of each name at most; what it costs does not grow with those beyond.
         """
-        found = {}
+        asked = list(dict.fromkeys(normals))
+        found: defaultdict[str, list[Entity]] = defaultdict(list)
         with self.reading() as at:
-            for normal in dict.fromkeys(normals):
-                rows = rows_of(at, NAMED, normal=normal, limit=_limit(limit))
-                if rows:
-                    found[normal] = [_ENTITIES.build(row) for row in rows]
-        return found
+            for begin in range(0, len(asked), _NAMES_A_READ):
+                some = asked[begin : begin + _NAMES_A_READ]
+                values = {f"normal_{n}": normal for n, normal in enumerate(some)}
+                for normal, *row in rows_of(at, _named(len(some)), limit=_limit(limit), **values):
+                    found[normal].append(_ENTITIES.build(row))
+        return {normal: found[normal] for normal in asked if normal in found}
 
     def list_entities(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Entity]:
         """Return the entities of some types and groups, live at `known_at` or now, by name, ties by id.
@@ -529,7 +542,7 @@ class GraphChange(ChangingSpace, GraphReading):
             packed = [_MENTIONS.pack(each) for each in mentions]
             change = self._transaction.begin()
             rows = [{"namespace": change.space, **each} for each in packed]
-            add_rows(self._transaction.db, _MENTIONS.table, rows, twice=True)
+            add_rows(self._transaction.db, _MENTIONS.table, rows, "keep")
             change.mark()
 
     def drop_mentions(self, mentions: Sequence[Mention]) -> None:
@@ -610,7 +623,6 @@ class GraphChange(ChangingSpace, GraphReading):
             return
         change = self._transaction.begin()
         if write.passages:
-            change.flush()  # what it replaces may have been written in this transaction
             texts = self._transaction.texts_number(kind, create=True)
             assert texts is not None
             with change.inside(texts):
@@ -622,7 +634,6 @@ class GraphChange(ChangingSpace, GraphReading):
         change = self._transaction.known()
         space = self._transaction.texts_number(kind)
         if change is not None and space is not None:
-            change.flush()
             with change.inside(space):
                 change.drop(kind, id_)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from commonplace.store.dialect import each, listed_numbers
 from commonplace.store.owners import LIVE_STAMP
 from commonplace.store.rows import Row, check_times, checked, form_of, put
-from commonplace.store.transaction import At, ChangingSpace, SpaceReading, StoredSpace
+from commonplace.store.transaction import ChangingSpace, SpaceReading, StoredSpace
 from commonplace.store.writes import Change, check_write, refuse_other_kind
 from commonplace.types import Embedding, Owner, OwnerWrite
 from commonplace.types.knowledge import AgentCounts, ContextRecord, KnowledgeRecord, KnowledgeWrite, StoredKnowledge
@@ -129,15 +128,6 @@ class KnowledgeChange(ChangingSpace, KnowledgeReading):
         StoreError: it is used after its block has ended, or a vector is not of the store's embedder.
         UsageError: a number does not fit a store, or an owner is of another kind or of a file.
     """
-
-    @contextmanager
-    def reading(self) -> Iterator[At]:
-        """Give the writing connection, on which all is written that was to be."""
-        change = self._transaction.known()
-        if change is not None:
-            change.flush()
-        with super().reading() as at:
-            yield at
 
     def put(
         self, write: KnowledgeWrite, *, created_at: float, updated_at: float, deleted_at: float | None = None

@@ -323,7 +323,6 @@ class MemoryChange:
 
     def table_rows(self, table: Table, **among: Sequence[Any]) -> Iterator[Values]:
         """Yield the rows of a table in this namespace whose columns have one of the given values."""
-        self._rows("SELECT 1")  # writes out what was collected
         return read_rows(self._transaction.db, table, self._transaction.namespace, **among)
 
     def find(self, id_: str) -> StoredMemory | None:
@@ -485,7 +484,7 @@ class MemoryChange:
         return build_memory(found[0]) if found else None
 
     def _mark(self, id_: str) -> None:
-        add_rows(self._db, SCHEMA["mirror_due"], [{"namespace": self._begin().space, "id": id_}], twice=True)
+        add_rows(self._db, SCHEMA["mirror_due"], [{"namespace": self._begin().space, "id": id_}], "keep")
 
     def _mark_known(self, id_: str) -> None:
         if self.find(id_) is not None:

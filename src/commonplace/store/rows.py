@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from operator import attrgetter
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from commonplace.errors import UsageError
-from commonplace.store.dialect import Conflict, Database, insert
+from commonplace.store.dialect import Conflict, Database, Rows, insert
 from commonplace.store.schema import SCHEMA, Column, Table, table_of
 from commonplace.text.characters import storable, storable_json
 
@@ -27,6 +28,7 @@ Values = dict[str, Any]
 T = TypeVar("T")
 
 _INT64: Final = 2**63
+_NO_VALUES: Final[Mapping[str, Any]] = {}
 _ROWS_AT_ONCE: Final = 12
 """So many rows go in one statement; where there are more, a round trip each counts for little."""
 
@@ -87,6 +89,73 @@ def _form_of(record: Any) -> Form[Any]:
     return Form(record, table, table.record_columns)
 
 
+class WriteBuffer:
+    """A connection that holds new rows back, and writes those of a table at once when a statement names it.
+
+    So a transaction reads its own writes, and takes one statement for a table instead of one for each row.
+    """
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._waiting: dict[str, _Waiting] = {}
+
+    def execute(self, sql: str, values: Mapping[str, Any] = _NO_VALUES, /) -> Rows:
+        """Run a statement, which sees all that was added."""
+        self.flush(_named_in(sql))
+        return self.peek(sql, values)
+
+    def executemany(self, sql: str, rows: Iterable[Mapping[str, Any]], /) -> object:
+        """Run a statement for each of several values."""
+        self.flush(_named_in(sql))
+        return self._db.executemany(sql, rows)
+
+    def peek(self, sql: str, values: Mapping[str, Any], /) -> Rows:
+        """Run a statement that does not see what waits."""
+        return self._db.execute(sql, values)
+
+    def add(self, table: Table, rows: Sequence[Values], conflict: Conflict) -> None:
+        """Take new rows of one form."""
+        if not rows:
+            return
+        form = tuple(rows[0]), conflict
+        held = self._waiting.get(table.name)
+        if held is None or held.form != form:
+            self.flush([table.name])
+            held = self._waiting[table.name] = _Waiting(form, {})
+        key = table.unique or table.key
+        for row in rows:
+            # A statement may not replace what it has written itself.
+            held.rows[tuple(row[name] for name in key) if conflict == "replace" else len(held.rows)] = row
+
+    def flush(self, tables: Collection[str] = tuple(SCHEMA)) -> None:
+        """Write the rows that wait for some tables, those of the tables that they refer to first."""
+        for name in _IN_ORDER if self._waiting and not self._waiting.keys().isdisjoint(tables) else ():
+            if name in self._waiting and any(name in _BEFORE[each] for each in tables):
+                (names, conflict), rows = self._waiting.pop(name)
+                _insert(self._db, SCHEMA[name], names, conflict, list(rows.values()))
+
+
+class _Waiting(NamedTuple):
+    form: tuple[tuple[str, ...], Conflict]
+    rows: dict[object, Values]
+
+
+def _with_parents(table: str) -> frozenset[str]:
+    parents = {column.refers for column in SCHEMA[table].columns if column.is_enforced}
+    return frozenset({table}.union(*map(_with_parents, parents)))
+
+
+_BEFORE: Final = {name: _with_parents(name) for name in SCHEMA}
+"""Each table with those whose rows must be there before its own."""
+_IN_ORDER: Final = sorted(SCHEMA, key=lambda name: len(_BEFORE[name]))
+_WORD: Final = re.compile(r"(?<!:)\b\w+")
+
+
+@lru_cache(maxsize=512)
+def _named_in(sql: str) -> frozenset[str]:
+    return frozenset(SCHEMA).intersection(_WORD.findall(sql))
+
+
 def put(db: Database, namespace: int, record: Any, **beside: Any) -> None:
     """Write a record that `checked` has returned in the place of the one with its key.
 
@@ -97,22 +166,25 @@ def put(db: Database, namespace: int, record: Any, **beside: Any) -> None:
     """
     form = form_of(type(record))
     row = {"namespace": namespace, **beside, **form.row(record)}
-    add_row(db, form.table, row, replaces=bool(form.table.unique) or not form.table.is_numbered)
+    add_rows(db, form.table, [row], "replace" if form.table.unique or not form.table.is_numbered else "refuse")
 
 
-def add_row(db: Database, table: Table, row: Values, *, replaces: bool = False) -> None:
-    """Write a row, in the place of the one with its key or else as a new one."""
-    db.execute(insert(table, tuple(row), "replace" if replaces else "refuse"), row)
-
-
-def add_rows(db: Database, table: Table, rows: Sequence[Values], *, twice: bool = False) -> None:
-    """Write new rows; with `twice`, those that are there already stay as they are."""
-    conflict: Conflict = "keep" if twice else "refuse"
-    if 1 < len(rows) <= _ROWS_AT_ONCE:
-        values = {f"{name}_{place}": value for place, row in enumerate(rows) for name, value in row.items()}
-        db.execute(insert(table, tuple(rows[0]), conflict, len(rows)), values)
+def add_rows(db: Database, table: Table, rows: Sequence[Values], conflict: Conflict = "refuse") -> None:
+    """Write rows."""
+    if isinstance(db, WriteBuffer):
+        db.add(table, rows, conflict)
     elif rows:
-        db.executemany(insert(table, tuple(rows[0]), conflict), rows)
+        _insert(db, table, tuple(rows[0]), conflict, rows)
+
+
+def _insert(db: Database, table: Table, names: tuple[str, ...], conflict: Conflict, rows: Sequence[Values]) -> None:
+    if len(rows) == 1:
+        db.execute(insert(table, names, conflict), rows[0])
+    elif len(rows) <= _ROWS_AT_ONCE:
+        values = {f"{name}_{place}": value for place, row in enumerate(rows) for name, value in row.items()}
+        db.execute(insert(table, names, conflict, len(rows)), values)
+    else:
+        db.executemany(insert(table, names, conflict), rows)
 
 
 def drop(db: Database, table: str, **key: Any) -> int:

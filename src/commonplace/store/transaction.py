@@ -10,7 +10,7 @@ from typing import Any, Final
 from commonplace.store.connection import Connections
 from commonplace.store.dialect import Database
 from commonplace.store.graph_rules import texts_of
-from commonplace.store.rows import Row, checked, drop, put
+from commonplace.store.rows import Row, WriteBuffer, checked, drop, put
 from commonplace.store.writes import Change, change_is_over, create_namespace, namespace_number, read_embedding
 from commonplace.types import Embedding
 from commonplace.types.graph import Subject
@@ -25,14 +25,14 @@ class Transaction:
 
     def __init__(self, db: Database, namespace: str) -> None:
         self.is_over = False
-        self._writer = db
+        self._writer = WriteBuffer(db)
         self._namespace = namespace
         self._change: Change | None = None
         self._embedding: tuple[Embedding | None] | None = None
         self._texts: dict[Subject, int] = {}
 
     @property
-    def db(self) -> Database:
+    def db(self) -> WriteBuffer:
         """The writing connection.
 
         Raises:
@@ -59,7 +59,9 @@ class Transaction:
         number = self._texts.get(kind)
         if number is None:
             name = texts_of(self._namespace, kind)
-            number = create_namespace(self.db, name) if create else namespace_number(self.db, name)
+            number = self._change.spaces.get(name) if self._change else None
+            if number is None:
+                number = create_namespace(self.db, name) if create else namespace_number(self.db, name)
             if number is not None:
                 self._texts[kind] = number
         return number
@@ -88,17 +90,13 @@ class Transaction:
 
     def rows(self, sql: str, **values: Any) -> list[Row]:
         """Return what a query finds, with all that was written in this transaction."""
-        if self._change is not None:
-            self._change.flush()
         return self.db.execute(sql, {"namespace": self._namespace, **values}).fetchall()
 
     def finish(self) -> None:
-        """Write what was collected, and the record of the change where it needs one."""
-        if self._change is not None:
-            if self._change.is_due:
-                self._change.finish()
-            else:
-                self._change.flush()
+        """Write what waits, and the record of the change where it needs one."""
+        if self._change is not None and self._change.is_due:
+            self._change.finish()
+        self.db.flush()
 
 
 NO_SPACE: Final = -1

@@ -6,15 +6,15 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
 from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
 from commonplace.store.dialect import RANDOM_BYTES, Database, among, among_numbers, listed
+from commonplace.store.graph_rules import texts_of
 from commonplace.store.rows import (
     Row,
-    Values,
-    add_row,
+    WriteBuffer,
     add_rows,
     check_times,
     checked,
@@ -25,7 +25,7 @@ from commonplace.store.rows import (
     unlisted,
 )
 from commonplace.store.schema import SCHEMA
-from commonplace.types import Chunk, Embedding, FileStamp, Kind, MemoryWrite, NewPassage, Owner, OwnerWrite
+from commonplace.types import GRAPH_KINDS, Chunk, Embedding, FileStamp, Kind, MemoryWrite, NewPassage, Owner, OwnerWrite
 
 
 def settle(writes: Sequence[OwnerWrite], embedding: Embedding | None) -> list[OwnerWrite]:
@@ -248,7 +248,7 @@ def set_embedding(db: Database, embedding: Embedding, which: str = "") -> None:
     values = (embedding.name, embedding.version, str(embedding.dimensions), json.dumps(others))
     for key, value in zip(STAMP_KEYS, values, strict=True):
         refuse_unstorable("the embedder", value)
-        add_row(db, SCHEMA["meta"], {"key": f"{which}{key}", "value": value}, replaces=True)
+        add_rows(db, SCHEMA["meta"], [{"key": f"{which}{key}", "value": value}], "replace")
 
 
 _OWNERS = form_of(Owner)
@@ -273,13 +273,6 @@ _PROMOTE = """
     UPDATE memories SET is_latest = 1
     WHERE owner = (SELECT max(owner) FROM memories WHERE namespace = :namespace AND id = :id)
 """
-_COUNT = """
-    INSERT INTO counts (namespace, kind, owners, passages, text_bytes)
-    VALUES (:namespace, :kind, :owners, :passages, :text_bytes)
-    ON CONFLICT (namespace, kind) DO UPDATE
-    SET owners = counts.owners + excluded.owners, passages = counts.passages + excluded.passages,
-        text_bytes = counts.text_bytes + excluded.text_bytes
-"""
 _UPDATE_OWNER = f"""
     UPDATE owners SET {", ".join(f'"{column.name}" = :{column.name}' for column in _OWNERS.columns)},
         change = :change, created_at = :created_at
@@ -294,7 +287,7 @@ class _Tally:
     text_bytes: int = 0
 
 
-_HEAD = "SELECT number, change + 1 FROM namespaces WHERE name = :name"
+_HEADS = f"SELECT name, number, change + 1 FROM namespaces WHERE name IN {among('names')}"
 _TAKE_NUMBERS: Final = """
     UPDATE sequences SET next_owner = next_owner + :owners, next_passage = next_passage + :passages
     RETURNING next_owner - :owners, next_passage - :passages
@@ -312,28 +305,30 @@ _RECORD = f"""
 
 @dataclass(slots=True)
 class Change:
-    """One change under way: it hands out numbers, collects rows, and `finish` writes what was collected.
+    """One change under way: it hands out numbers, adds rows, and `finish` writes what waits.
 
     Attributes:
         space: the number of the namespace that it writes to.
+        spaces: the numbers of this namespace and of those with the texts of its graph, as far as they were there.
     """
 
-    db: Database
+    db: WriteBuffer
     space: int
+    spaces: Mapping[str, int] = field(default_factory=dict)
     _tallies: defaultdict[tuple[int, str], _Tally] = field(default_factory=lambda: defaultdict(_Tally))
-    _passages: list[Values] = field(default_factory=list)
-    _vectors: list[Values] = field(default_factory=list)
-    _tags: list[Values] = field(default_factory=list)
-    _stamps: list[Values] = field(default_factory=list)
-    _deleted: list[Values] = field(default_factory=list)
+    _added: dict[tuple[int, Kind, str], int] = field(default_factory=dict)
     _numbers: dict[int, int] = field(default_factory=dict)
     _due: set[int] = field(default_factory=set)
 
     @classmethod
     def begin(cls, db: Database, namespace: str) -> Change | None:
         """Start the next change of a namespace, None where there is none of that name."""
-        head = db.execute(_HEAD, {"name": namespace}).fetchone()
-        return head and cls(db, head[0], _numbers={head[0]: head[1]})
+        names = [namespace, *(texts_of(namespace, kind) for kind in GRAPH_KINDS)]
+        heads = db.execute(_HEADS, {"names": listed(names)}).fetchall()
+        spaces, numbers = {head[0]: head[1] for head in heads}, {head[1]: head[2] for head in heads}
+        if namespace not in spaces:
+            return None
+        return cls(db if isinstance(db, WriteBuffer) else WriteBuffer(db), spaces[namespace], spaces, _numbers=numbers)
 
     @classmethod
     def create(cls, db: Database, namespace: str) -> Change:
@@ -385,7 +380,9 @@ class Change:
         """Write a new owner row, live or past, and return its number."""
         (number,), numbers = self._take(1, len(passages))
         row = {"number": number, "namespace": self.space, "change": self.number, "expired_at": expired_at}
-        add_row(self.db, _OWNERS.table, {**row, "created_at": created_at, **_OWNERS.row(owner)})
+        add_rows(self.db, _OWNERS.table, [{**row, "created_at": created_at, **_OWNERS.row(owner)}])
+        if expired_at is None:
+            self._added[self.space, owner.kind, owner.id] = number
         self._fill(number, owner, zip(numbers, passages, strict=True), is_past=expired_at is not None)
         return number
 
@@ -439,7 +436,7 @@ class Change:
         return bool(self._due)
 
     def finish(self) -> int:
-        """Write what was collected, and the record of the change in each namespace; return its number in this one."""
+        """Write what waits, and the record of the change in each namespace; return its number in this one."""
         self.flush()
         spaces = listed(sorted({self.space, *self._due}))
         moved = dict(self.db.execute(_MOVE, {"spaces": spaces}).fetchall())
@@ -447,31 +444,17 @@ class Change:
         return int(moved[self.space])
 
     def flush(self) -> None:
-        """Write what was collected, so that it can be read."""
-        db = self.db
-        add_rows(db, SCHEMA["passages"], self._passages)
-        add_rows(db, SCHEMA["passage_vectors"], self._vectors)
-        add_rows(db, SCHEMA["owner_tags"], self._tags)
-        add_rows(db, SCHEMA["file_stamps"], self._stamps)
-        add_rows(db, SCHEMA["deletions"], self._deleted)
-        counts = [
-            {
-                "namespace": key[0],
-                "kind": key[1],
-                "owners": t.owners,
-                "passages": t.passages,
-                "text_bytes": t.text_bytes,
-            }
-            for key, t in self._tallies.items()
-        ]
-        db.executemany(_COUNT, counts)
-        for collected in (self._passages, self._vectors, self._tags, self._stamps, self._deleted, self._tallies):
-            collected.clear()
+        """Write what waits."""
+        counts = [{"namespace": space, "kind": kind, **asdict(tally)} for (space, kind), tally in self._tallies.items()]
+        add_rows(self.db, SCHEMA["counts"], counts, "add")
+        self._tallies.clear()
+        self.db.flush()
 
     def _find(self, owner: Owner) -> tuple[int | None, int | None]:
         """Return the numbers of the live owners that have its id and its path."""
         values = {"namespace": self.space, "kind": owner.kind, "id": owner.id, "path": owner.path}
-        by_id = self.db.execute(_BY_ID, values).fetchone()
+        added = self._added.get((self.space, owner.kind, owner.id))
+        by_id = (added,) if added else self.db.peek(_BY_ID, values).fetchone()
         by_path = owner.path and self.db.execute(_BY_PATH, values).fetchone()
         return by_id[0] if by_id else None, by_path[0] if by_path else None
 
@@ -496,6 +479,7 @@ class Change:
     def _row(self, number: int) -> Row | None:
         """Return kind, tags, end and id of an owner that this namespace has."""
         found: Row | None = self.db.execute(_OWNER, {"number": number, "namespace": self.space}).fetchone()
+        self._added.clear()  # all owners are written now, and this one may go
         return found
 
     def _leave(self, number: int, kind: str) -> None:
@@ -509,7 +493,7 @@ class Change:
 
     def _delete(self, passages: Sequence[int]) -> None:
         own = {"namespace": self.space, "change": self.number}
-        self._deleted += [{**own, "number": passage} for passage in passages]
+        add_rows(self.db, SCHEMA["deletions"], [{**own, "number": passage} for passage in passages])
 
     def _update_owner(self, number: int, owner: Owner, at: float) -> None:
         values = {"number": number, "change": self.number, "created_at": at, **_OWNERS.row(owner)}
@@ -526,17 +510,19 @@ class Change:
         return first, second
 
     def _fill(self, number: int, owner: Owner, passages: Iterable[tuple[int, NewPassage]], *, is_past: bool) -> None:
-        """Collect the rows that hang on an owner."""
+        """Add the rows that hang on an owner."""
         if not is_past:
             self._tallies[self.space, owner.kind].owners += 1
-        self._tags += [{"namespace": self.space, "tag": tag, "owner": number} for tag in set(owner.tags)]
+        own = {"namespace": self.space, "owner": number}
+        add_rows(self.db, SCHEMA["owner_tags"], [{**own, "tag": tag} for tag in set(owner.tags)])
         if owner.stamp:
-            self._stamps.append({"namespace": self.space, "owner": number, **_STAMPS.row(owner.stamp)})
+            add_rows(self.db, _STAMPS.table, [{**own, **_STAMPS.row(owner.stamp)}])
         for ordinal, (passage_number, passage) in enumerate(passages):
-            own = {"number": passage_number, "namespace": self.space, "owner": number}
-            self._passages.append({**own, "ordinal": ordinal, "id": passage.id, **_CHUNKS.row(passage.chunk)})
+            own["number"] = passage_number
+            row = {**own, "ordinal": ordinal, "id": passage.id, **_CHUNKS.row(passage.chunk)}
+            add_rows(self.db, _CHUNKS.table, [row])
             arrays = {"token_ids": passage.token_ids, "vector": passage.vector}
-            self._vectors.append({**own, **arrays, "is_past": int(is_past)})
+            add_rows(self.db, SCHEMA["passage_vectors"], [{**own, **arrays, "is_past": int(is_past)}])
             if not is_past:
                 self._tallies[self.space, owner.kind].passages += 1
                 self._tallies[self.space, owner.kind].text_bytes += len(passage.chunk.text.encode())
@@ -551,4 +537,4 @@ def restamp(db: Database, space: int, stamps: Sequence[tuple[str, str, FileStamp
             refuse_unstorable("the root", root)
             db.execute("UPDATE owners SET root = :root WHERE number = :number", {"root": root, "number": found[0]})
             drop(db, "file_stamps", owner=found[0])
-            add_row(db, _STAMPS.table, {"namespace": space, "owner": found[0], **_STAMPS.pack(stamp)})
+            add_rows(db, _STAMPS.table, [{"namespace": space, "owner": found[0], **_STAMPS.pack(stamp)}])
