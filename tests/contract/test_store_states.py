@@ -10,7 +10,7 @@ from tests.contract.stores import STAMP, file, memory
 
 from commonplace.errors import StoreError
 from commonplace.store.store import Store
-from commonplace.types import Embedding
+from commonplace.types import Embedding, Note
 
 
 class TestTokens:
@@ -54,6 +54,26 @@ class TestSnapshots:
         writer.join()
         assert store.change() == 2
         assert list(store.passages("n", range(9))) == [2, 3]
+
+    def test_what_a_search_asks_first_is_the_same_at_once_as_one_by_one(self, store: Store) -> None:
+        """A snapshot of a namespace reads it in one statement."""
+
+        def asked(namespace: str, change: int) -> tuple[object, ...]:
+            head, token = store.head(namespace), store.token(namespace, change)
+            known = store.counts(namespace), store.pending(namespace, change), store.notes(namespace, "k")
+            return store.embedding(), head, token, *known, store.neighbours(namespace, range(9))
+
+        store.put_owners("n", [memory("a", "one", "two", session="s"), memory("b", "three", session="s", position=1)])
+        store.put_owners("n", [memory("a", "four")])
+        with store.change_memories("n") as change:
+            change.put_note(Note("k", "b", 2.5, "later"))
+            change.put_note(Note("k", "a", 1.5, "first"))
+        store.put_owners("m", [memory("c", "five")])
+        for namespace in ("n", "m", "none"):
+            for number in range(4):
+                expected = asked(namespace, number)
+                with store.snapshot(namespace, number, "k"):
+                    assert asked(namespace, number) == expected
 
     def test_entries_that_are_followed_are_those_of_one_state(self, store: Store) -> None:
         """They are read in parts, and a part must not lack what an earlier one led to expect."""

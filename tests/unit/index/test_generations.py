@@ -507,6 +507,8 @@ def test_a_generation_that_is_read_stays_and_is_named_until_that_ends(tmp_path: 
     with reader.reading() as old, reader.reading() as same:
         assert same is old
         writer.update([entry(2, "pear")], [], heads={"n": Head(2)}, rebuild=True)
+        with reader.reading() as later:
+            assert later is old  # a search looks at the index twice
         assert writer.remove_older() == ["g00000002"]
         assert len(old.lexical.search(["appl"], Scope("default", Filter()), 10).numbers) == 1
     assert writer.remove_older() == []
