@@ -57,6 +57,8 @@ _NOT_A_NOUN: Final = frozenset(
     "them those these us you it this that one ones other others some all two three here there i we he she they a an "
     "only just to what who if yours mine ours".split()
 )
+_NUMBER: Final = re.compile(r"[+(\d][\d ()/.-]{4,}")
+"""Of a telephone, an account or a card: it stays in the memory that says it, and names nothing."""
 _ONLY: Final = re.compile(r"^(?:only|even|both) ", re.IGNORECASE)
 _MARKUP: Final = re.compile(r"[*\"“”|<>#_]")
 _SUBJECT_TAIL: Final = re.compile(
@@ -456,7 +458,7 @@ class Attributes:
             return None
         if kind == "on" and not _DAY.match(name):
             return None
-        if _MARKUP.search(name) or name.lower() in _NOT_A_NOUN:
+        if _MARKUP.search(name) or _NUMBER.fullmatch(name) or name.lower() in _NOT_A_NOUN:
             return None
         if (kind == "name" and not _VALUE.search(name)) or (kind == "value" and not _VALUE.search(words[0])):
             return None

@@ -114,6 +114,11 @@ def test_what_mostly_has_one_value_stands_beside_another_until_a_change_is_said(
     assert [each.target_name for each in book.graph.search_edges("script runs on")] == ["Solaris"]
 
 
+def test_a_telephone_number_becomes_no_name_of_the_graph(book: Engine) -> None:
+    added = book.graph.add_episode("Carol's telephone number is 030 1234567. My account is 12345678.")
+    assert added.relations == ()
+
+
 def test_deleting_what_ended_a_fact_lets_it_hold_again(book: Engine) -> None:
     book.graph.add_episode("Deployments happen on Thursdays.", reference_time=JANUARY)
     added = book.graph.add_episode("Deployments happen on Fridays now.", reference_time=FEBRUARY)
