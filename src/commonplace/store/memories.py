@@ -141,7 +141,7 @@ _FACETS = {
     "category": "m.category",
     "source": "m.source",
     "session": "o.session",
-    "trust": "CAST(m.trust * 10 AS INTEGER) / 10.0",
+    "trust": "m.trust",
 }
 
 FACETS = f"""
@@ -573,7 +573,8 @@ class MemoryStore:
         """
         facets: dict[str, dict[str, int]] = {name: {} for name in (*_FACETS, "tag")}
         for name, value, count in sorted(self._selected(FACETS, namespace, selection)):
-            facets[name][value] = count
+            shown = str(int(float(value) * 10) / 10) if name == "trust" else value
+            facets[name][shown] = facets[name].get(shown, 0) + count
         return facets
 
     def versions(self, namespace: str, id_: str) -> list[StoredMemory]:
