@@ -6,9 +6,13 @@ import re
 import signal
 import subprocess
 import sys
+import webbrowser
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from queue import Queue
+from types import SimpleNamespace
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -17,6 +21,7 @@ from tests.serving import serving
 from tests.surfaces.test_http import OFFICE, problem
 
 import commonplace
+from commonplace.cli import serve
 from commonplace.server.page import session as sessions
 from commonplace.server.page.session import CSRF_HEADER, PageSession
 
@@ -188,3 +193,60 @@ def test_the_command_prints_a_link_and_ends_when_told_to(tmp_path: Path) -> None
             process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
     assert process.returncode in (0, 130)
+
+
+def test_looking_counts_nothing_as_used(visitor: httpx.Client) -> None:
+    """Nor does it while Edit is on: what a person looks at is none of an agent's uses."""
+    switch(visitor, True)
+    visitor.post("/v1/memories", json={"content": "Invoices are kept in Postgres.", "id": "kept"})
+    for editing in (True, False):
+        switch(visitor, editing)
+        for path in ("recall", "context", "injection"):
+            body = {"recall": "query", "context": "task", "injection": "prompt"}[path]
+            assert "Postgres" in visitor.post(f"/v1/{path}", json={body: "where are invoices kept in Postgres"}).text
+    visitor.get("/v1/memories/kept")
+    assert visitor.get("/v1/memories/kept").json()["use_count"] == 0
+
+
+def test_what_an_agent_asks_beside_the_page_counts_as_used(client: httpx.Client, tmp_path: Path) -> None:
+    with commonplace.open(tmp_path / "store", embedder="hashing") as book:
+        book.remember("Invoices are kept in Postgres.", id="kept")
+        secret = book.tokens.create([book.namespace], ["read"]).secret
+    agent = {"Authorization": f"Bearer {secret}"}
+    asked = client.post("/v1/context", json={"task": "where are invoices kept in Postgres"}, headers=agent)
+    assert "Postgres" in asked.text
+    assert client.get("/v1/memories/kept", params={"touch": "false"}, headers=agent).json()["use_count"] == 1
+
+
+def test_a_namespace_is_not_dropped_from_the_page(visitor: httpx.Client) -> None:
+    switch(visitor, True)
+    problem(visitor.delete("/v1/namespaces/default"), 403, "read-only")
+
+
+def test_a_bulk_of_one_moment_is_read_to_its_end(visitor: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of a bulk may tell of one time, so that the place within it grows with each page."""
+    monkeypatch.setattr("commonplace.engine.engine.MAX_LISTED", 10)
+    switch(visitor, True)
+    items = [{"content": f"note {number}", "id": f"n{number}", "at": "2026-01-01"} for number in range(25)]
+    visitor.post("/v1/memories/bulk", json={"items": items, "force": True})
+    seen: list[str] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        page = visitor.get("/v1/memories", params={"limit": 9, "cursor": cursor} if cursor else {"limit": 9}).json()
+        seen += [each["id"] for each in page["memories"]]
+        cursor = page["next_cursor"]
+    assert sorted(seen) == sorted(each["id"] for each in items)
+
+
+def test_the_browser_gets_the_link_by_a_file_of_the_user_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: Queue[str] = Queue()
+    monkeypatch.setattr(webbrowser, "get", lambda: SimpleNamespace(name="firefox", open=opened.put))
+    serve._open("http://127.0.0.1:1/enter?token=secret")
+    address = opened.get(timeout=60)
+    file = Path(urlsplit(address).path)
+    assert "secret" not in address
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert 'content="0;url=http://127.0.0.1:1/enter?token=secret"' in file.read_text()
+    monkeypatch.setattr(webbrowser, "get", lambda: SimpleNamespace(name="/usr/bin/w3m", open=opened.put))
+    serve._open("http://127.0.0.1:1/enter?token=secret")
+    assert opened.empty()

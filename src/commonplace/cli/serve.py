@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import webbrowser
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cache
+from html import escape
 from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from tempfile import mkstemp
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -17,6 +21,8 @@ from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Line, Row, Rows, console, emit, local_time, print_json
 from commonplace.settings.paths import LOGS, directory_of
 from commonplace.types import SCOPES
+
+_IN_TERMINAL: Final = frozenset({"elinks", "links", "lynx", "w3m", "www-browser"})
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
@@ -75,9 +81,28 @@ def ui(invocation: Invocation, /, port: int, no_browser: bool) -> None:
             print(link, flush=True)  # noqa: T201 - whole, however narrow the terminal is
             console(stderr=True).print("Open this link in a browser of this machine; stop with Ctrl-C.", style="dim")
         if not no_browser:
-            webbrowser.open(link)
+            _open(link)
 
     _run(invocation, Address("127.0.0.1", port), ready, has_page=True)
+
+
+def _open(link: str) -> None:
+    """Open a link in the user's browser, meanwhile: one that runs in a terminal is left alone.
+
+    The browser gets a file that leads there, which only this user can read: anybody can read the arguments of a
+    process, and the link lets its reader in.
+    """
+    try:
+        browser = webbrowser.get()
+    except webbrowser.Error:
+        return
+    if Path(getattr(browser, "name", "")).name in _IN_TERMINAL:
+        return
+    descriptor, name = mkstemp(prefix="commonplace-", suffix=".html")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(f'<!DOCTYPE html><meta http-equiv="refresh" content="0;url={escape(link)}">\n')
+    atexit.register(Path(name).unlink, missing_ok=True)
+    Thread(target=browser.open, args=(Path(name).as_uri(),), daemon=True).start()
 
 
 def _run(invocation: Invocation, address: Address, told: Callable[[str], None], **options: Any) -> None:

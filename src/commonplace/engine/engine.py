@@ -677,6 +677,7 @@ class Engine:
         min_score: float | None = None,
         min_trust: float = 0.0,
         weak: int | None = None,
+        touch: bool = True,
     ) -> Context:
         """Return what is worth knowing before a task, as one text for a model, fenced and labelled as data.
 
@@ -694,6 +695,7 @@ class Engine:
             kinds, tags, min_score, min_trust: as for `search`; without a task nothing has a score. With a `min_score`,
                 given here or by the strategy, all that reaches it is taken, whatever its confidence.
             weak: how many memories that are weak at most, 0–1000; None is 3. A hook, which nobody asks, takes 0.
+            touch: as for `recall`.
         """
         if not isinstance(task, str):
             raise UsageError(f"task is {task!r:.80}", remedy="give a text")
@@ -704,9 +706,9 @@ class Engine:
             )
         budget = self.settings.context.max_tokens if max_tokens is None else max_tokens
         wishes = wishes_of(agent, self.settings.agents).under(min_score=min_score)
-        return self._context_api.context(_asked(task, budget, wishes, limit, kinds, tags, min_trust), weak)
+        return self._context_api.context(_asked(task, budget, wishes, limit, kinds, tags, min_trust), weak, touch)
 
-    def injection(
+    def injection(  # noqa: PLR0913 - the options of a facade
         self,
         prompt: str = "",
         max_tokens: int | None = None,
@@ -717,6 +719,7 @@ class Engine:
         kinds: Sequence[Kind] | None = None,
         tags: Sequence[str] | None = None,
         min_trust: float = 0.0,
+        touch: bool = True,
     ) -> Context:
         """Return what a client's hook adds to a conversation, which nobody asked for: what is likely, and new to it.
 
@@ -730,12 +733,13 @@ class Engine:
             conversation: any name that the client gives it; "" is one that nothing is known of.
             agent, limit, tags, min_trust: as for `context`.
             kinds: None are memories, and with an agent the artifacts that its strategy finds.
+            touch: as for `recall`.
         """
         usual = min(PROMPT_TOKENS if prompt.strip() else START_TOKENS, self.settings.context.max_tokens)
         budget = usual if max_tokens is None else max_tokens
         wishes = wishes_of(agent, self.settings.agents)
         asked = _asked(prompt[:MAX_QUERY_CHARACTERS], budget, wishes, limit, kinds, tags, min_trust)
-        return self._context_api.injection(asked, conversation)
+        return self._context_api.injection(asked, conversation, touch)
 
     def clear_injected(self, conversation: str) -> None:
         """Let `injection` return everything again for a conversation, as after it was compacted."""

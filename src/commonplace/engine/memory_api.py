@@ -190,7 +190,7 @@ class MemoryApi(Service):
 
         live = {tier: count(Selection(tiers=(tier,), statuses=LIVE)) for tier in TIERS[1:]}
         ultra = len(self._runtime.ultra.all(Selection(statuses=LIVE))) if self._runtime.has_ultra else 0
-        links = len(self._store.links(self._namespace))
+        links = self._store.count_links(self._namespace)
         return MemoryCounts(ultra=ultra, archived=count(Selection(statuses=("archived",))), links=links, **live)
 
 

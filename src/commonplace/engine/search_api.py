@@ -272,13 +272,13 @@ class ContextApi(Service):
         super().__init__(runtime)
         self._search = search
 
-    def context(self, asked: Asked, weak: int | None) -> Context:
+    def context(self, asked: Asked, weak: int | None, touch: bool) -> Context:
         from commonplace.search.context import POSSIBLY_RELATED, context_of, without_old_news
 
         wishes = asked.wishes
         if not asked.task.strip():
             made = self._opening(asked)
-            self._runtime.count_uses(injected_hits(made.hits))
+            self._count(made, touch)
             return made
         if wishes.agent:
             result = self._found_for(asked, asked.kinds)
@@ -293,10 +293,10 @@ class ContextApi(Service):
         made = context_of(
             result, max_tokens=asked.max_tokens, count=count, form=self._form, following=following, weak=taken
         )
-        self._runtime.count_uses(injected_hits(made.hits))
+        self._count(made, touch)
         return made
 
-    def injection(self, asked: Asked, conversation: str) -> Context:
+    def injection(self, asked: Asked, conversation: str, touch: bool) -> Context:
         from commonplace.memory.injections import add_injected, injected
         from commonplace.search.context import context_of, one_line_artifacts
 
@@ -318,7 +318,7 @@ class ContextApi(Service):
             following = self._under_headings(result)
             count = self._runtime.tokens.count_tokens
             made = context_of(result, max_tokens=asked.max_tokens, count=count, form=self._form, following=following)
-        self._runtime.count_uses(injected_hits(made.hits))
+        self._count(made, touch)
         ids = {hit.owner_id for hit in made.hits}
         if conversation and ids and not self._store.is_read_only:
             try:
@@ -332,6 +332,10 @@ class ContextApi(Service):
 
         if not self._store.is_read_only:
             clear_injected(self._store, self._namespace, conversation, self._runtime.now())
+
+    def _count(self, made: Context, touch: bool) -> None:
+        if touch:
+            self._runtime.count_uses(injected_hits(made.hits))
 
     def _find(self, asked: Asked, limit: int, kinds: Sequence[Kind], agent: str | None = None) -> SearchResult:
         return self._search(

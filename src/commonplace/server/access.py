@@ -23,6 +23,7 @@ _REMEDY: Final = "make one with `commonplace token create`"
 _PAGE: Final = "page"
 _LINK: Final = "open the link that `commonplace ui` printed"
 _SAFE: Final = ("GET", "HEAD")
+_EDITING: Final = ("read", "write", "forget")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,11 @@ class Caller:
     namespaces: Collection[str] | None
     namespace: str
 
+    @property
+    def is_visitor(self) -> bool:
+        """Whether a person looks at the page: what is shown there does not count as used."""
+        return self.name == _PAGE
+
     def check(self, scope: str, namespace: str) -> None:
         """Refuse what the caller may not do.
 
@@ -50,7 +56,7 @@ class Caller:
         if self.namespaces is not None and namespace not in self.namespaces:
             message = f"this token does not reach the namespace {namespace!r:.80}"
             raise Problem(403, "forbidden-namespace", message, remedy=f"use one of {', '.join(self.namespaces)}")
-        if scope not in self.scopes and self.name == _PAGE:
+        if scope not in self.scopes and self.is_visitor:
             raise Problem(403, "read-only", "the page is read-only", remedy="switch on Edit")
         if scope not in self.scopes:
             message = f"this token has no scope {scope!r}; it has {', '.join(self.scopes) or 'none'}"
@@ -108,7 +114,7 @@ class Access:
         kind, _, text = request.headers.get("authorization", "").partition(" ")
         if self.page is not None and not text:
             self.check_visitor(request)
-            return Caller(_PAGE, SCOPES if self.page.is_editing else ("read",), None, engine.namespace)
+            return Caller(_PAGE, _EDITING if self.page.is_editing else ("read",), None, engine.namespace)
         if not text and self._is_local and not engine.tokens.has_any():
             return Caller("", SCOPES, None, engine.namespace)
         if kind.lower() != "bearer" or not text:

@@ -319,6 +319,8 @@ def _answer(
     service: Service, operation: Operation, request: Request, body: bytes, caller: Caller, namespace: str
 ) -> Response:
     arguments = _arguments(operation, request, json_object(body))
+    if caller.is_visitor and "touch" in operation.argument_schema["properties"]:
+        arguments["touch"] = False
     if operation.id == "forget_namespace":
         caller.check(operation.scope, arguments["name"])
     if operation.id == "list_namespaces" and caller.namespaces is not None:

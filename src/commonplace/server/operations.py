@@ -327,7 +327,7 @@ def list_memories(  # noqa: PLR0913 - the filters of a list
         "order": order,
     }
     place = Cursor.read(cursor, {**filters, "until": until}) if cursor else Cursor(until, 0)
-    found = engine.list(**filters, until=place.until, limit=limit + 1 + place.skip)[place.skip :]  # type: ignore[arg-type]
+    found = engine.list(**filters, until=place.until, limit=limit + 1, offset=place.skip)  # type: ignore[arg-type]
     page = found[:limit]
     following = place.after([memory.at for memory in page]) if len(found) > limit and order == "newest" else None
     return {

@@ -73,6 +73,9 @@ def run(
         from commonplace.server.app import Service, application
         from commonplace.server.engine_pool import EnginePool
         from commonplace.server.page.session import PageSession
+
+        if has_page:
+            import commonplace.server.page.views  # noqa: F401 - Jinja2 may be missing
     except ImportError as error:
         raise MissingExtraError(
             f"the server needs {error.name}, which is not installed",

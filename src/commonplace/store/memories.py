@@ -230,6 +230,7 @@ PAST_EARLIER = f"""
         CROSS JOIN passage_vectors v ON v.number = p.number
 """
 
+COUNTED_LINKS = f"SELECT count(*) FROM links WHERE namespace = {_SPACE}"
 LINKS = f"""
     SELECT {_LINK.names()} FROM links
     WHERE namespace = {_SPACE} AND (
@@ -610,6 +611,11 @@ class MemoryStore:
             return []
         found = self._read(LINKS, namespace, ids=listed_or_none(ids or ()))
         return sorted(map(_LINK.build, found), key=lambda link: (link.source, link.target, link.type))
+
+    def count_links(self, namespace: str) -> int:
+        """Return how many links there are."""
+        ((count,),) = self._read(COUNTED_LINKS, namespace)
+        return int(count)
 
     def dated(
         self, namespace: str, since: float, until: float, *, as_of: float | None = None
