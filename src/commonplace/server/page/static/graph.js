@@ -200,14 +200,20 @@ async function show(id) {
 }
 
 async function walk(entity) {
-  const known = trail.findIndex((each) => each.uuid === entity.uuid);
-  trail = known < 0 ? [...trail, entity] : trail.slice(0, known + 1);
-  unfolded = new Set();
   stop();
+  const before = unfolded;
+  unfolded = new Set();
+  try {
+    await show(entity.uuid);
+  } catch (error) {
+    unfolded = before;
+    throw error;
+  }
   byId("moment").value = 1000;
-  await show(entity.uuid);
+  follow();
   const centre = graph.entities[0];
-  trail[trail.length - 1] = centre;
+  const known = trail.findIndex((each) => each.uuid === centre.uuid);
+  trail = known < 0 ? [...trail, centre] : trail.slice(0, known + 1);
   history.replaceState(null, "", address("/graph", { entity: centre.name }));
   fill(byId("trail"), trail.map((each, at) => el("li", {}, el("button", { type: "button", class: "plain", dir: "auto", "aria-current": at === trail.length - 1 ? "page" : null, click: () => attempt(() => walk(each)) }, each.name))));
 }
@@ -248,8 +254,7 @@ new MutationObserver(() => drawn?.style(look())).observe(document.documentElemen
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawn?.style(look()));
 
 if (parameters.get("entity")) {
-  byId("start").removeAttribute("aria-busy");
-  attempt(() => walk({ uuid: parameters.get("entity"), name: parameters.get("entity") }));
+  attempt(() => walk({ uuid: parameters.get("entity"), name: parameters.get("entity") })).finally(() => byId("start").removeAttribute("aria-busy"));
 } else {
   section("start", async () => {
     const { items } = await get("/graph/communities", { limit: 8 });

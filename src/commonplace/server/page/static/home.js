@@ -18,13 +18,11 @@ async function today() {
 }
 
 async function waiting() {
-  const [{ issues }, { items: disputes }] = await Promise.all([get("/ledger/issues", { status: "open" }), get("/graph/disputes")]);
-  if (!issues.length && !disputes.length) return nothing("Nothing waits for you.");
+  const { questions } = await get("/questions");
+  if (!questions.length) return nothing("Nothing waits for you.");
   return [
-    el("ul", { class: "list" },
-      disputes.slice(0, 5).map((each) => el("li", {}, el("span", { dir: "auto" }, each.relations.map((one) => one.fact).join(" / ")), " ", quiet("contradiction"))),
-      issues.slice(0, 5).map((each) => el("li", {}, el("span", { dir: "auto" }, each.title), " ", quiet(each.agent)))),
-    el("p", {}, el("a", { href: address("/review") }, `Decide ${disputes.length + issues.length}`)),
+    el("ul", { class: "list" }, questions.slice(0, 5).map((each) => el("li", {}, el("span", { dir: "auto" }, each.sides.map((side) => side.text.slice(0, 140)).join(" / ")), " ", quiet(each.kind)))),
+    el("p", {}, el("a", { href: address("/review") }, `Decide ${questions.length}`)),
   ];
 }
 

@@ -1,12 +1,13 @@
-import { address, attempt, bar, byId, call, curve, day, dialog, difference, doing, el, fill, forget, get, memoryLink, nothing, parameters, part, post, quiet, said, section, tag, tell, time } from "./page.js";
+import { Refused, address, attempt, bar, byId, call, curve, day, dialog, difference, doing, el, forget, get, memoryLink, nothing, parameters, part, post, quiet, said, section, sending, tag, tell, time } from "./page.js";
 
 const id = parameters.get("id") ?? "";
 const path = `/memories/${part(id)}`;
 
-async function load() {
+const load = () => section("memory", async () => {
   const memory = await get(path, { touch: "false" });
   const is = (status) => memory.status === status;
-  fill(byId("memory"),
+  document.title = `${memory.content.slice(0, 40)} · Commonplace`;
+  return [
     el("article", { class: "memory", dir: "auto" }, memory.content),
     el("p", {}, memory.tags.map(tag)),
     el("div", { class: "row" },
@@ -14,9 +15,8 @@ async function load() {
       is("archived") ? null : doing("This is right", async () => { await post(`${path}/review`); await load(); tell("Noted: a review counts as a use."); }),
       is("archived") ? doing("Restore", async () => { await post(`${path}/restore`); await all(); }) : doing("Archive", async () => { await post(`${path}/archive`); await all(); }),
       doing("Forget…", async () => { if (await forget([id])) location.assign(address("/memories")); }, { id: "forget", class: "changes danger" })),
-    facts(memory));
-  document.title = `${memory.content.slice(0, 40)} · Commonplace`;
-}
+    facts(memory)];
+});
 
 function facts(memory) {
   const rows = {
@@ -40,16 +40,25 @@ function facts(memory) {
 
 async function edit(memory) {
   const text = el("textarea", { id: "edit-content", rows: 6, dir: "auto", autofocus: true });
+  const tags = el("textarea", { id: "edit-tags", rows: Math.max(2, memory.tags.length), dir: "auto" });
   text.value = memory.content;
-  const tags = el("input", { id: "edit-tags", value: memory.tags.join(", ") });
-  const given = await dialog("Edit", (close) => el("form", { method: "dialog", submit: (event) => { event.preventDefault(); close({ content: text.value, tags: tags.value }); } },
-    el("label", {}, "Text", text), el("label", {}, "Tags, separated by commas", tags),
-    el("p", { class: "quiet" }, "What you save is the next version; this one stays readable."),
-    el("div", { class: "row" }, el("button", { class: "primary", id: "edit-save" }, "Save"), el("button", { type: "button", click: () => close() }, "Cancel"))));
-  if (!given) return;
-  const changed = { tags: given.tags.split(",").map((each) => each.trim()).filter(Boolean) };
-  if (given.content !== memory.content) changed.content = given.content;
-  const saved = await call("PATCH", path, { body: changed, headers: { "If-Match": `"${memory.version}"` } });
+  tags.value = memory.tags.join("\n");
+  const [shown, tagged] = [text.value, tags.value];
+  let version = memory.version;
+  const saved = await dialog("Edit", sending([el("label", {}, "Text", text), el("label", {}, "Tags, one a line", tags), nothing("What you save is the next version; this one stays readable.")], async () => {
+    const changed = {};
+    if (text.value !== shown) changed.content = text.value;
+    if (tags.value !== tagged) changed.tags = tags.value.split("\n").map((each) => each.trim()).filter(Boolean);
+    try {
+      return await call("PATCH", path, { body: changed, headers: { "If-Match": `"${version}"` } });
+    } catch (error) {
+      if (error.problem?.status !== 412) throw error;
+      const now = await get(path, { touch: "false" });
+      version = now.version;
+      throw new Refused({ detail: `It was changed meanwhile, and now says: ${now.content}`, remedy: "save again to put this in its place" });
+    }
+  }));
+  if (!saved) return;
   await all();
   tell(saved.outcome === "unchanged" ? "Nothing was changed." : `Version ${saved.version} is saved.`);
 }

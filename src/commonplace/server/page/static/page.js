@@ -98,14 +98,19 @@ export function tell(text, isError = false) {
   box.hidden = false;
 }
 
+/** What is wrong, in words. */
+function wrongOf(error) {
+  if (!(error instanceof Refused)) console.error(error);
+  const { detail = String(error), remedy } = error.problem ?? {};
+  return remedy ? `${detail} (${remedy})` : detail;
+}
+
 /** Do something; say what is wrong where it fails. */
 export async function attempt(work) {
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof Refused)) console.error(error);
-    const { detail = String(error), remedy } = error.problem ?? {};
-    tell(remedy ? `${detail} (${remedy})` : detail, true);
+    tell(wrongOf(error), true);
     return undefined;
   }
 }
@@ -176,6 +181,22 @@ export function dialog(title, build) {
     box.showModal();
   });
 }
+
+/** What builds a dialog with a form; it closes when `send` has sent what was written, and until then says what is wrong. */
+export const sending = (fields, send) => (close) => {
+  const wrong = el("p", { class: "error", role: "alert" });
+  const save = el("button", { class: "primary", id: "edit-save" }, "Save");
+  return el("form", { submit: async (event) => {
+    event.preventDefault();
+    save.disabled = true;
+    try {
+      close(await send());
+    } catch (error) {
+      fill(wrong, wrongOf(error));
+    }
+    save.disabled = false;
+  } }, fields, wrong, el("div", { class: "row" }, save, el("button", { type: "button", click: () => close() }, "Cancel")));
+};
 
 /** Show what would be forgotten, and then, if it is confirmed, the receipt. True where it was forgotten. */
 export async function forget(ids) {

@@ -58,7 +58,7 @@ function hitItem(hit, query, greatest, isBelow, floor) {
 
 async function ask() {
   const query = asked();
-  if (!query.query.trim()) return;
+  if (!query.query.trim()) return fill(byId("hits"));
   const mine = ++turn;
   history.replaceState(null, "", address("/recall", { query: query.query, limit: query.limit, method: query.method, as_of: query.as_of, also: query.also?.[0] }));
   const [found, every] = await Promise.all([post("/search", query), post("/search", { ...query, min_score: 0, limit: Math.min(50, query.limit + 10) })]);
@@ -106,5 +106,5 @@ fill(byId("limit-shown"), byId("limit").value);
 attempt(async () => {
   await asOfSlider(byId("as-of"), parameters.get("as_of") ?? "", () => attempt(ask));
   await ask();
-});
+}).finally(() => byId("hits").removeAttribute("aria-busy"));
 byId("query").focus();

@@ -1,75 +1,112 @@
-import { address, attempt, bar, byId, day, doing, el, fill, get, isEditing, nothing, part, post, quiet, section, tag, tell, time } from "./page.js";
+import { address, attempt, byId, day, dialog, doing, el, fill, get, isEditing, nothing, part, post, quiet, section, sending, tag, tell } from "./page.js";
 
+const SHOWN = 20;
+const KEYS = { left: "1", right: "2", both: "b", edit: "e", accept: "y", reject: "n" };
+const WORDS = {
+  contradiction: { left: "This one is right", right: "This one is right", both: "Both are right", edit: "Neither, write it…" },
+  ending: { left: "It still holds", right: "It has ended" },
+  merge: { left: "Keep this one", right: "Keep this one", both: "Keep both", edit: "Write it anew…", accept: "Merge them" },
+  proposal: { accept: "Do it", reject: "Do not" },
+};
 let items = [];
 let current = 0;
+let isBusy = false;
 
-const memory = (id) => get(`/memories/${part(id)}`, { touch: "false" }).catch(() => null);
+/** The answer that a key gives to a question; a further side is named by its id. */
+function meant(item, key) {
+  const answer = Object.keys(KEYS).find((each) => KEYS[each] === key && item.answers.includes(each));
+  return answer ?? (/^[3-9]$/.test(key) && item.answers.includes("left") ? item.sides[key - 1]?.id : undefined);
+}
 
-/** One thing to decide: its title, its sides, and what each key does. */
-async function load() {
-  const [{ items: disputes }, { issues }] = await Promise.all([get("/graph/disputes"), get("/ledger/issues", { status: "open" })]);
-  items = [...disputes.map(dispute), ...issues.map(issue)];
-  current = Math.min(current, Math.max(0, items.length - 1));
+function button(item, key) {
+  const answer = meant(item, key);
+  return answer ? doing(`${WORDS[item.kind][answer] ?? WORDS[item.kind].left} (${key})`, () => decide(item, answer)) : null;
+}
+
+function sideCard(item, side, place) {
+  const isFact = item.kind === "contradiction" || item.kind === "ending";
+  return el("article", { class: "side-card" }, el("p", { dir: "auto" }, side.text.slice(0, 800)),
+    el("p", {}, quiet(el("span", { dir: "auto" }, side.source), side.source ? ", " : "", day(side.at) || "no date", `, trusted ${side.trust.toFixed(2)}`)),
+    button(item, String(place + 1)), " ", side.id && !isFact ? el("a", { href: address("/memory", { id: side.id }) }, "Open") : null);
+}
+
+function seen(item) {
+  return el("button", { type: "button", class: "plain", click: () => attempt(async () => {
+    const fact = await get(`/graph/facts/${part(item.sides[0].id)}`);
+    location.assign(address("/graph", { entity: fact.source_node_uuid }));
+  }) }, "See it in the graph");
+}
+
+function itemOf(item, place) {
+  return el("section", { class: "item", tabindex: -1, focusin: () => mark(place) }, el("h2", { dir: "auto" }, item.question), el("p", {}, tag(item.kind), quiet("since ", day(item.since))),
+    el("div", { class: "sides" }, item.sides.map((side, number) => sideCard(item, side, number))),
+    el("p", {}, ["both", "edit", "accept", "reject"].map((each) => (item.answers.includes(each) ? [button(item, KEYS[each]), " "] : null)), ["contradiction", "ending"].includes(item.kind) ? seen(item) : null));
+}
+
+/** Do what was decided, one thing at a time. */
+async function decide(item, answer) {
+  if (isBusy) return;
+  isBusy = true;
+  try {
+    const work = `/questions/${part(item.id)}/answer`;
+    if (answer === "edit") {
+      const text = el("textarea", { id: "edit-content", rows: 6, dir: "auto", autofocus: true });
+      text.value = item.sides[0].text;
+      if (!await dialog("What is right?", sending([el("label", {}, "Text", text)], () => post(work, { answer, text: text.value })))) return;
+    } else await post(work, { answer });
+    await show();
+    tell("Settled.");
+  } finally {
+    isBusy = false;
+  }
+}
+
+/** The questions beside the current one; where focus was lost with what was there, it goes to the current one. */
+function draw() {
+  const first = current - (current % SHOWN), last = Math.min(first + SHOWN, items.length);
+  const turn = (text, place) => el("button", { type: "button", click: () => move(place) }, text);
   fill(byId("count"), items.length ? `${items.length} to decide` : "");
+  fill(byId("queue"), items.length ? items.slice(first, last).map((item, place) => itemOf(item, first + place)) : nothing("Nothing waits for you."));
+  fill(byId("paging"), items.length > SHOWN ? quiet(`${first + 1}–${last}`) : null, first ? turn("Previous", first - 1) : null, last < items.length ? turn("Next", last) : null);
+  mark(current);
+  if (document.activeElement === document.body) (byId("queue").children[current % SHOWN] ?? byId("main")).focus();
 }
 
-function dispute(each) {
-  const settle = (fact) => done(() => post(`/graph/facts/${part(fact.uuid)}/settle`, { reason: "settled in Review" }), "Settled.");
-  const keys = Object.fromEntries(each.relations.slice(0, 9).map((fact, place) => [String(place + 1), () => settle(fact)]));
-  return {
-    title: `Contradiction: ${each.relations[0]?.source_name ?? ""}`, why: ["These facts cannot all be true. Since ", day(each.since)], keys,
-    sides: async () => each.relations.map((fact, place) => el("article", { class: "side-card" }, el("p", { dir: "auto" }, fact.fact), el("p", {}, quiet(fact.valid_from ? ["from ", day(fact.valid_from)] : "nobody said when", `, trusted ${fact.trust.toFixed(2)}`)),
-      doing(`This one is right (${place + 1})`, () => settle(fact)))),
-    more: el("a", { href: address("/graph", { entity: each.relations[0]?.source_name }) }, "See it in the graph"),
-  };
+async function show() {
+  const { questions } = await get("/questions");
+  items = questions;
+  current = Math.min(current, Math.max(0, items.length - 1));
+  draw();
 }
 
-function issue(each) {
-  const work = `/ledger/issues/${part(each.id)}`;
-  const accept = () => done(() => post(`${work}/process`), "Done. Runs has what undoes it.");
-  const refuse = () => done(() => post(`${work}/close`, { reason: "closed in Review" }), "Closed.");
-  return {
-    title: each.title, why: each.notes.why ?? "", keys: { y: accept, n: refuse },
-    sides: async () => (await Promise.all(each.memory_ids.slice(0, 6).map(memory))).map((one, place) => (one ? el("article", { class: "side-card" }, el("p", { dir: "auto" }, one.content.slice(0, 800)), el("p", {}, quiet(time(one.at), " "), one.tags.map(tag)), bar(one.retention, "Retention"), " ",
-      el("a", { href: address("/memory", { id: one.id }) }, "Open")) : nothing(`${each.memory_ids[place]} is gone.`))),
-    more: [tag(each.agent), tag(each.urgency), " ", doing("Do it (y)", accept), " ", doing("Do not (n)", refuse)],
-  };
-}
-
-async function done(work, text) {
-  await work();
-  tell(text);
-  await show();
-}
-
-async function draw() {
-  if (!items.length) return nothing("Nothing waits for you.");
-  const rows = await Promise.all(items.map(async (item, place) => el("section", { class: place === current ? "item now" : "item", tabindex: place === current ? 0 : -1, "aria-current": place === current ? "true" : null, focusin: () => move(place, false) },
-    el("h2", { dir: "auto" }, item.title), el("p", {}, quiet(el("span", { dir: "auto" }, item.why))), place < current + 20 ? el("div", { class: "sides" }, await item.sides()) : null, el("p", {}, item.more))));
-  return rows;
-}
-
-const show = () => section("queue", async () => { await load(); return draw(); });
-
-function move(place, isKey = true) {
-  if (place < 0 || place >= items.length) return;
+function mark(place) {
   current = place;
-  [...byId("queue").children].forEach((each, at) => {
-    each.classList.toggle("now", at === place);
-    each.tabIndex = at === place ? 0 : -1;
-    if (at === place) each.setAttribute("aria-current", "true");
+  [...byId("queue").querySelectorAll(".item")].forEach((each, at) => {
+    const isNow = at === place % SHOWN;
+    each.classList.toggle("now", isNow);
+    each.tabIndex = isNow ? 0 : -1;
+    if (isNow) each.setAttribute("aria-current", "true");
     else each.removeAttribute("aria-current");
   });
-  if (isKey) byId("queue").children[place].focus();
 }
 
-document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
+function move(place) {
+  if (place < 0 || place >= items.length) return;
+  const isElsewhere = Math.floor(place / SHOWN) !== Math.floor(current / SHOWN);
+  current = place;
+  if (isElsewhere) draw();
+  byId("queue").children[place % SHOWN].focus();
+}
+
+byId("queue").addEventListener("keydown", (event) => {
+  if (event.repeat && !"jk".includes(event.key)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || isBusy) return;
   if (event.key === "j") move(current + 1);
   else if (event.key === "k") move(current - 1);
-  else if (items[current]?.keys[event.key]) {
-    if (isEditing()) attempt(items[current].keys[event.key]);
+  else if (items[current] && meant(items[current], event.key)) {
+    event.preventDefault();
+    if (isEditing()) attempt(() => decide(items[current], meant(items[current], event.key)));
     else tell("Switch on Edit to decide.", true);
   }
 });
-show();
+show().catch((error) => section("queue", () => { throw error; }));
