@@ -219,19 +219,15 @@ class Searcher:
         dated, of_time = self._dated(run)
         found = recall.search(request, phrasings, of_time, clock.stage)
         with clock.stage("signals") as count:
-            candidates = phrasings[0].candidates(found.rows, found.lexical[0], found.statistics[0])
-            if recall.owners is not None:  # what is next to a candidate may be out of scope
-                candidates = candidates.select(within(candidates.owners, recall.owners))
-            kept = within(found.rows.numbers, candidates.numbers)
+            # What is next to a candidate may be out of scope.
+            owners = recall.owners
+            kept = np.ones(len(found.rows), np.bool_) if owners is None else within(found.rows.owners, owners)
             rows = found.rows.select(kept)
             signals = [
-                each.candidates(rows, bm25[kept], statistics)
-                for each, bm25, statistics in zip(phrasings[1:], found.lexical[1:], found.statistics[1:], strict=True)
+                each.with_unspaced_words(each.candidates(rows, bm25[kept], statistics), statistics, recall.terms)
+                for each, bm25, statistics in zip(phrasings, found.lexical, found.statistics, strict=True)
             ]
-            signals = [
-                each.with_unspaced_words(own, statistics, recall.terms)
-                for each, own, statistics in zip(phrasings, [candidates, *signals], found.statistics, strict=True)
-            ]
+            candidates = signals[0]
             count.append(len(candidates))
         with clock.stage("fusion"):
             retained = self._retention(request, candidates)

@@ -53,8 +53,8 @@ class Candidates:
         numbers, owners: int64, shape (n,).
         lexical: BM25, 0 where no term matches; float32, shape (n,), like all that follow.
         dense: cosine of query and passage in the passage's own space, −1–1; 0 where it has no vector yet.
-        crowding: its mean cosine with the `NEAREST` most similar of the `POOL` best by `dense` in its own space, −1–1;
-            0 where the embedder is not in `CROWDING`.
+        crowding: its mean cosine with the `NEAREST` most similar of the `POOL` best by `dense` in its own space, the
+            first `ANSWERING` left out, −1–1; 0 where the embedder is not in `CROWDING`.
         late: late-interaction coverage of the query, where a token counts the less, the farther from the passage's
             beginning it stands, 0–1.
         literal: the share of the query that the passage holds literally, by tokens or by terms, by IDF, 0–1.
@@ -219,6 +219,8 @@ Of documents by the static table it takes as much as it gives."""
 
 NEAREST: Final = 10
 POOL: Final = 100
+ANSWERING: Final = 30
+"""So many of those best by cosine crowd nothing: they may be about the question, as all memories of one subject are."""
 
 
 def crowding(held: TokenRows, dense: NDArray[np.float32], embedders: Sequence[str]) -> NDArray[np.float32]:
@@ -233,7 +235,7 @@ def crowding(held: TokenRows, dense: NDArray[np.float32], embedders: Sequence[st
         here = np.flatnonzero((held.spaces == space) & held.vectors.any(axis=1))
         if embedder not in CROWDING or not len(here):
             continue
-        best = np.argsort(-dense[here], kind="stable")[:POOL]
+        best = np.argsort(-dense[here], kind="stable")[ANSWERING:POOL]
         rows = held.vectors[here].astype(np.float32)
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         cosines = rows @ rows[best].T / np.outer(norms, norms[best])

@@ -165,25 +165,39 @@ def test_a_query_tells_what_made_its_vector() -> None:
 
 def token_rows(vectors: list[list[int]], spaces: list[int]) -> TokenRows:
     """Return passages 1, 2, … without a token that have these vectors."""
-    numbers, none = np.arange(1, len(vectors) + 1), np.zeros(len(vectors), np.int64)
+    count = len(vectors)
+    numbers, none = np.arange(1, count + 1), np.zeros(count, np.int64)
     return TokenRows(
-        numbers, numbers, none, np.empty(0, np.uint16), np.array(vectors, np.int8), np.array(spaces, np.uint8)
+        numbers=numbers,
+        owners=numbers,
+        lengths=none,
+        token_ids=np.empty(0, np.uint16),
+        vectors=np.array(vectors, np.int8),
+        spaces=np.array(spaces, np.uint8),
+        times=none.astype(np.float64),
+        sessions=np.full(count, "", np.object_),
     )
 
 
 def test_it_is_crowded_where_ten_others_are_near_and_strangers_stand_for_what_is_not_there() -> None:
-    alike, apart = [[100, 0]] * 13, [[0, 100], [0, 0]]
-    dense = np.linspace(0.9, 0.1, 15, dtype=np.float32)
-    found = crowding(token_rows([*alike, *apart], [0] * 15), dense, ("minilm", ""))
-    assert found.tolist() == pytest.approx([1.0] * 13 + [0.0, 0.0])
-    few = crowding(token_rows([[100, 0], [100, 0], [0, 100]], [0, 0, 0]), dense[:3], ("minilm", ""))
-    assert few.tolist() == pytest.approx([(1 + 0 + 8 * 0.1) / 10] * 2 + [(0 + 0 + 8 * 0.1) / 10])
+    about, alike, apart = [[0, 0, 100]] * 30, [[100, 0, 0]] * 13, [[0, 100, 0], [0, 0, 0]]
+    dense = np.linspace(0.9, 0.1, 45, dtype=np.float32)
+    found = crowding(token_rows([*about, *alike, *apart], [0] * 45), dense, ("minilm", ""))
+    assert found.tolist() == pytest.approx([0.0] * 30 + [1.0] * 13 + [0.0, 0.0])
+    few = crowding(token_rows([*about, [100, 0, 0], [100, 0, 0]], [0] * 32), dense[:32], ("minilm", ""))
+    assert few.tolist() == pytest.approx([9 * 0.1 / 10] * 30 + [(1 + 9 * 0.1) / 10] * 2)
+
+
+def test_what_is_about_the_question_crowds_nothing() -> None:
+    """Or a subject with many memories would be pushed behind what is near to the question by chance."""
+    rows, dense = token_rows([[100, 0]] * 30 + [[0, 100]] * 20, [0] * 50), np.linspace(0.9, 0.1, 50, dtype=np.float32)
+    assert crowding(rows, dense, ("minilm", ""))[:30].tolist() == pytest.approx([0.0] * 30)
 
 
 def test_crowding_is_of_one_space_and_of_embedders_that_it_was_measured_for() -> None:
-    rows, dense = token_rows([[100, 0]] * 24, [0] * 12 + [1] * 12), np.full(24, 0.5, np.float32)
+    rows, dense = token_rows([[100, 0]] * 90, [0] * 45 + [1] * 45), np.full(90, 0.5, np.float32)
     found = crowding(rows, dense, ("minilm", "static", ""))
-    assert found.tolist() == pytest.approx([1.0] * 12 + [0.0] * 12)
+    assert found.tolist() == pytest.approx([1.0] * 45 + [0.0] * 45)
 
 
 def test_only_the_hundred_nearest_to_the_question_crowd() -> None:
