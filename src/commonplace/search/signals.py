@@ -219,7 +219,7 @@ Of documents by the static table it takes as much as it gives."""
 
 NEAREST: Final = 10
 POOL: Final = 100
-ANSWERING: Final = 30
+ANSWERING: Final = 10
 """So many of those best by cosine crowd nothing: they may be about the question, as all memories of one subject are."""
 
 

@@ -17,7 +17,7 @@ from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.calibration import calibration_of, probabilities, scores
 from commonplace.search.rank import FLOOR
 from commonplace.search.request import prepare
-from commonplace.search.signals import TokenRows, crowding
+from commonplace.search.signals import ANSWERING, TokenRows, crowding
 from commonplace.types import Embedding
 
 NOTES = {
@@ -180,18 +180,21 @@ def token_rows(vectors: list[list[int]], spaces: list[int]) -> TokenRows:
 
 
 def test_it_is_crowded_where_ten_others_are_near_and_strangers_stand_for_what_is_not_there() -> None:
-    about, alike, apart = [[0, 0, 100]] * 30, [[100, 0, 0]] * 13, [[0, 100, 0], [0, 0, 0]]
-    dense = np.linspace(0.9, 0.1, 45, dtype=np.float32)
-    found = crowding(token_rows([*about, *alike, *apart], [0] * 45), dense, ("minilm", ""))
-    assert found.tolist() == pytest.approx([0.0] * 30 + [1.0] * 13 + [0.0, 0.0])
-    few = crowding(token_rows([*about, [100, 0, 0], [100, 0, 0]], [0] * 32), dense[:32], ("minilm", ""))
-    assert few.tolist() == pytest.approx([9 * 0.1 / 10] * 30 + [(1 + 9 * 0.1) / 10] * 2)
+    about, alike, apart = [[0, 0, 100]] * ANSWERING, [[100, 0, 0]] * 13, [[0, 100, 0], [0, 0, 0]]
+    dense = np.linspace(0.9, 0.1, ANSWERING + 15, dtype=np.float32)
+    found = crowding(token_rows([*about, *alike, *apart], [0] * len(dense)), dense, ("minilm", ""))
+    assert found.tolist() == pytest.approx([0.0] * ANSWERING + [1.0] * 13 + [0.0, 0.0])
+    few = crowding(
+        token_rows([*about, [100, 0, 0], [100, 0, 0]], [0] * (ANSWERING + 2)), dense[: ANSWERING + 2], ("minilm", "")
+    )
+    assert few.tolist() == pytest.approx([9 * 0.1 / 10] * ANSWERING + [(1 + 9 * 0.1) / 10] * 2)
 
 
 def test_what_is_about_the_question_crowds_nothing() -> None:
     """Or a subject with many memories would be pushed behind what is near to the question by chance."""
-    rows, dense = token_rows([[100, 0]] * 30 + [[0, 100]] * 20, [0] * 50), np.linspace(0.9, 0.1, 50, dtype=np.float32)
-    assert crowding(rows, dense, ("minilm", ""))[:30].tolist() == pytest.approx([0.0] * 30)
+    rows = token_rows([[100, 0]] * ANSWERING + [[0, 100]] * 20, [0] * (ANSWERING + 20))
+    dense = np.linspace(0.9, 0.1, len(rows), dtype=np.float32)
+    assert crowding(rows, dense, ("minilm", ""))[:ANSWERING].tolist() == pytest.approx([0.0] * ANSWERING)
 
 
 def test_crowding_is_of_one_space_and_of_embedders_that_it_was_measured_for() -> None:
