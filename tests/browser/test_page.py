@@ -29,6 +29,8 @@ PAGES = {
     "/runs": ("#runs p", 1),
     "/context?task=database": ("#context pre", 1),
     "/store": ("#doctor p", 2),
+    "/graph?namespace=hostile&entity=Acme": ("#facts li", 10),
+    "/review?namespace=hostile": (".item", 6),
 }
 """Each page with a part of it and how many of it are there once all is filled."""
 NO_BROWSER = (
@@ -89,6 +91,17 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for number in range(22):
             book.remember(f"Ship {number} left harbour {number * 7}", id=f"ship{number}", force=True)
             book.ledger.create("decay", [f"ship{number}"], "archive")
+    with commonplace.open(store, "wide", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
+        for number in range(45):
+            book.graph.add_triplet("Hub", "RELATED_TO", f"Leaf {number}")
+        book.graph.add_triplet("Hub", "USES", "Leaf 0")
+        book.remember_many([{"content": f"Ship {each}", "id": f"ship{each}"} for each in range(51)], force=True)
+    with commonplace.open(store, "hostile", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
+        for text in HOSTILE[:6]:
+            for place in ("Acme", "Globex"):
+                book.graph.add_triplet(text, "WORKS_FOR", place, fact=f"{text} works at {place}")
+        book.remember(HOSTILE[0], id="script", force=True)
+        book.ledger.create("decay", ["script"], "archive")
     with commonplace.open(store, embedder="hashing", clock=lambda: 1_750_000_000.0) as book:
         book.update("billing", CORRECTED)
         hostile = [
@@ -215,9 +228,17 @@ def test_memories_are_filtered_and_a_filter_can_be_linked_to(page: Page) -> None
     assert page.url.endswith("?categories=decision")
     page.reload()
     expect(page.get_by_role("checkbox", name="decision")).to_be_checked()
+    expect(page.locator("#first")).to_be_hidden()
     page.get_by_role("link", name=CORRECTED).click()
     expect(page.locator("#versions del")).to_contain_text(["Postgres."])
     expect(page.locator("#versions ins").first).to_contain_text("SQLite,")
+
+
+def test_an_order_that_ends_after_a_page_says_so(page: Page) -> None:
+    settled(page, "/memories?namespace=wide")
+    page.get_by_label("Order").select_option("used")
+    expect(page.locator("#first")).to_be_visible()
+    expect(page.locator("#table tbody tr")).to_have_count(50)
 
 
 def test_a_memory_is_corrected_and_forgotten_by_keyboard_alone(
@@ -271,7 +292,17 @@ def test_recall_draws_the_floor_and_says_why(page: Page) -> None:
     page.locator("#hits > li.below summary").first.click()
     expect(page.locator("#hits > li.below details").first).to_contain_text("Words that matched")
     page.get_by_role("button", name="Copy as command").click()
-    expect(page.locator("#message")).to_contain_text("commonplace recall --limit 3 -- 'database for billing'")
+    expect(page.locator("#message")).to_contain_text("commonplace search --limit 3 --kind memory --store '")
+    page.evaluate("void (navigator.clipboard.writeText = () => Promise.reject())")
+    page.get_by_role("button", name="Copy as command").click()
+    expect(page.locator("#message")).to_contain_text("does not let the page copy")
+    page.locator("[name=kinds]").select_option("everything")
+    page.wait_for_url("**kinds=all")
+    settled(page, page.url)
+    expect(page.locator("[name=kinds]")).to_have_value("all")
+    settled(page, "/recall?query=What+is+the+boiling+point+of+tungsten?&limit=50")
+    expect(page.locator("#summary")).to_contain_text("No result above the floor.")
+    expect(page.locator("#floor")).to_contain_text("below it, the best at 0.")
 
 
 def test_the_graph_is_walked_by_clicks_and_through_time(page: Page) -> None:
@@ -302,6 +333,25 @@ def test_the_graph_is_walked_by_clicks_and_through_time(page: Page) -> None:
     expect(page.locator("#trail li")).to_have_text(["Mia"])
 
 
+def test_facts_of_entities_that_are_drawn_as_one_are_all_reached(page: Page) -> None:
+    settled(page, "/graph?entity=Hub&namespace=wide")
+    assert page.evaluate(f"{GRAPH}.edges().map((each) => each.data('label'))") == ["46 facts"]
+    page.evaluate(f"void {GRAPH}.edges().emit('tap')")
+    expect(page.locator("#detail li")).to_have_count(46)
+    expect(page.locator("#lanes")).to_contain_text("and 6 more")
+    page.evaluate(f"void {GRAPH}.nodes('.folded').emit('tap')")
+    assert page.evaluate(f"{GRAPH}.edges().length") == 46
+
+
+def test_a_walk_that_fails_leaves_the_path_as_it_was(page: Page) -> None:
+    settled(page, "/graph?entity=Mia")
+    page.route("**/neighbourhood?*", lambda route: route.abort())
+    page.locator("#facts").get_by_role("button", name="→ Acme").first.click()
+    expect(page.locator("#message")).to_contain_text("The server does not answer.")
+    expect(page.locator("#message")).to_be_in_viewport()
+    expect(page.locator("#trail li")).to_have_text(["Mia"])
+
+
 GRAPH = "document.getElementById('canvas')._cyreg.cy"
 NAMES = "(each) => `${each.source().data('label')} ${each.target().data('label')}`"
 
@@ -318,7 +368,7 @@ def test_a_contradiction_is_settled_and_the_other_fact_is_grey_from_then_on(page
     expect(page.locator("#facts li.disputed")).to_have_count(2)
     page.get_by_role("button", name="Zoe works for Globex").click()
     page.locator("#settle").click()
-    expect(page.locator("#message")).to_contain_text("Settled: 0 ended, 1 taken back.")
+    expect(page.locator("#message")).to_contain_text("Settled: 0 ended, 1 retracted.")
     assert edges(page, "ended") == ["Zoe Acme"]
     assert edges(page, "disputed") == []
 
@@ -443,6 +493,23 @@ def test_a_page_is_saved_as_one_file_that_opens_by_itself(page: Page, tmp_path: 
     assert not re.findall(r"""(?:href|src|action)=["'](?!data:)""", text)
     page.goto(file.as_uri())
     expect(page.locator("article.memory")).to_have_text(CORRECTED)
+
+
+def test_a_saved_graph_is_drawn_and_its_choices_are_kept(page: Page, tmp_path: Path) -> None:
+    settled(page, "/graph?entity=Mia")
+    page.locator("#types").get_by_label("works for").uncheck()
+    page.get_by_label("Steps").select_option("3")
+    expect(page.get_by_label("Steps")).to_have_value("3")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save").click()
+    file = tmp_path / "graph.html"
+    download.value.save_as(file)
+    page.goto(file.as_uri())
+    expect(page.locator("img.canvas")).to_have_count(3)
+    boxes = page.evaluate("[...document.querySelectorAll('img.canvas')].map((each) => each.getBoundingClientRect().y)")
+    assert len(set(boxes)) == 1
+    expect(page.get_by_label("works for")).not_to_be_checked()
+    expect(page.get_by_label("Steps")).to_have_value("3")
 
 
 def test_the_theme_is_switched_and_kept(page: Page) -> None:

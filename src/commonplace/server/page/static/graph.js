@@ -1,7 +1,7 @@
 import cytoscape from "./vendor/cytoscape.esm.min.js";
 import { address, attempt, byId, day, doing, el, fill, get, nothing, parameters, part, post, quiet, section, svgElement, tell } from "./page.js";
 
-const FOLD_ABOVE = 40, FOLD_FROM = 4, STEPS = 60, STEP_MS = 120, LIMIT = 200;
+const FOLD_ABOVE = 40, FOLD_FROM = 4, STEPS = 60, STEP_MS = 120, LIMIT = 200, LANES = 40;
 const TINTS = ["#3b7dd8", "#c2571a", "#2f8f5b", "#9a4fb5", "#b8860b", "#c23b6b", "#3a8f9a", "#6b6bd6"];
 const seconds = (text) => (text ? Date.parse(text) : null);
 let graph = null; // what is shown: the centre, entities and relations of the answer
@@ -65,7 +65,8 @@ function elements() {
     const [source, target] = [each.source_node_uuid, each.target_node_uuid].map((id) => into.get(id) ?? id);
     if (!ends.has(source) || !ends.has(target)) continue;
     const id = into.size && (source.startsWith("more:") || target.startsWith("more:")) ? `${source} ${target}` : each.uuid;
-    edges.set(id, { data: { id, source, target, label: each.relation_type.replaceAll("_", " ").toLowerCase(), fact: each.uuid } });
+    const facts = [...(edges.get(id)?.data.facts ?? []), each.uuid];
+    edges.set(id, { data: { id, source, target, facts, label: facts.length > 1 ? `${facts.length} facts` : each.relation_type.replaceAll("_", " ").toLowerCase() } });
   }
   return [...nodes, ...edges.values()];
 }
@@ -77,8 +78,8 @@ function look() {
     { selector: "node", style: { label: "data(label)", "background-color": "data(tint)", color: colour("ink"), "font-size": 12, "text-valign": "bottom", "text-margin-y": 4, "text-max-width": 110, "text-wrap": "ellipsis", width: 22, height: 22, "text-background-color": colour("card"), "text-background-opacity": 0.85, "text-background-padding": 2 } },
     { selector: "node.centre", style: { width: 36, height: 36, "font-weight": "bold", "border-width": 3, "border-color": colour("ink") } },
     { selector: "node.folded", style: { shape: "round-rectangle", width: 30 } },
-    { selector: "edge", style: { "curve-style": "bezier", "target-arrow-shape": "triangle", "arrow-scale": 0.8, width: 2, "line-color": colour("strong-line"), "target-arrow-color": colour("strong-line"), label: "data(label)", color: colour("soft"), "font-size": 9, "text-rotation": "autorotate", "text-background-color": colour("card"), "text-background-opacity": 0.85 } },
-    { selector: "edge.ended", style: { "line-color": colour("line"), "target-arrow-color": colour("line"), opacity: 0.8 } },
+    { selector: "edge", style: { "curve-style": "bezier", "target-arrow-shape": "triangle", "arrow-scale": 0.8, width: 2, "line-color": colour("soft"), "target-arrow-color": colour("soft"), label: "data(label)", color: colour("soft"), "font-size": 9, "text-rotation": "autorotate", "text-background-color": colour("card"), "text-background-opacity": 0.85 } },
+    { selector: "edge.ended", style: { "line-style": "dotted", "line-color": colour("strong-line"), "target-arrow-color": colour("strong-line") } },
     { selector: "edge.disputed", style: { "line-style": "dashed", "line-color": colour("bad"), "target-arrow-color": colour("bad") } },
     { selector: ".away", style: { display: "none" } },
     { selector: ":selected", style: { "overlay-color": colour("accent"), "overlay-opacity": 0.25 } },
@@ -96,7 +97,7 @@ function draw() {
     if (id.startsWith("more:")) { unfolded.add(id.slice(5)); draw(); follow(); }
     else if (id !== graph.centre) attempt(() => walk(graph.entities.find((each) => each.uuid === id)));
   });
-  drawn.on("tap", "edge", ({ target }) => attempt(() => showFact(graph.relations.find((each) => each.uuid === target.data("fact")))));
+  drawn.on("tap", "edge", ({ target }) => attempt(() => showFacts(graph.relations.filter((each) => target.data("facts").includes(each.uuid)))));
 }
 
 /** Let drawing, list and lanes be as at the chosen time. */
@@ -105,7 +106,8 @@ function follow() {
   const states = new Map(graph.relations.map((each) => [each.uuid, hidden.has(each.relation_type) ? "" : stateOf(each, at)]));
   drawn.batch(() => {
     drawn.edges().forEach((edge) => {
-      const state = states.get(edge.data("fact"));
+      const own = edge.data("facts").map((each) => states.get(each));
+      const state = ["disputed", "open", "ended"].find((each) => own.includes(each));
       edge.toggleClass("away", !state).toggleClass("ended", state === "ended").toggleClass("disputed", state === "disputed");
     });
     drawn.nodes().forEach((node) => { node.toggleClass("away", node.id() !== graph.centre && !node.connectedEdges().some((edge) => !edge.hasClass("away"))); });
@@ -125,7 +127,7 @@ function follow() {
 const place = (at) => (at === Infinity ? 1000 : Math.max(0, Math.min(1000, ((at - span[0]) / (span[1] - span[0])) * 1000))).toFixed(1);
 
 function lanes(entries) {
-  const facts = [...new Map(entries.map((each) => [each.relation.uuid, each.relation])).values()].slice(0, 40);
+  const all = [...new Map(entries.map((each) => [each.relation.uuid, each.relation])).values()], facts = all.slice(0, LANES);
   if (!facts.length) return nothing("Nothing is known of when.");
   const high = facts.length * 22;
   const svg = svgElement("svg", { viewBox: `0 0 1000 ${high}`, class: "lanes", preserveAspectRatio: "none", role: "img", "aria-label": "When each fact was true; the list below says it in words." });
@@ -136,7 +138,7 @@ function lanes(entries) {
   });
   svg.append(svgElement("line", { x1: 1000, x2: 1000, y1: 0, y2: high, class: "at" }));
   return el("div", { class: "lane-box" }, el("ul", {}, facts.map((fact) => el("li", { dir: "auto", title: fact.fact }, other(fact)))), svg,
-    el("p", { class: "quiet ends" }, day(new Date(span[0]).toISOString()), day(new Date(span[1]).toISOString())));
+    el("p", { class: "quiet ends" }, day(new Date(span[0]).toISOString()), day(new Date(span[1]).toISOString())), all.length > LANES ? nothing(`and ${all.length - LANES} more`) : null);
 }
 
 const other = (fact) => `${fact.relation_type.replaceAll("_", " ").toLowerCase()} ${fact.source_node_uuid === graph.centre ? fact.target_name : fact.source_name}`;
@@ -148,6 +150,14 @@ async function showEntity(entity) {
   fill(byId("detail"), el("h2", { dir: "auto" }, view.name), el("p", {}, quiet(view.entity_type), view.aliases.length ? [quiet(", also "), el("span", { dir: "auto" }, view.aliases.join(", "))] : null),
     el("p", { dir: "auto" }, view.summary || "Nothing more is known of it."), graph.is_capped ? nothing("There is more than is shown here.") : null);
 }
+
+/** Show what an edge stands for: a fact, or those of entities that are drawn as one. */
+async function showFacts(facts) {
+  if (facts.length === 1) await showFact(facts[0]);
+  else fill(byId("detail"), el("h2", {}, `${facts.length} facts`), el("ul", { class: "list" }, facts.map((fact) => el("li", {}, choice(fact)))));
+}
+
+const choice = (fact) => el("button", { type: "button", class: "plain", dir: "auto", click: () => attempt(() => showFact(fact)) }, fact.fact || `${fact.source_name} ${other(fact)}`);
 
 async function showFact(fact) {
   const episodes = await Promise.all(fact.episodes.slice(0, 5).map((each) => get(`/graph/episodes/${part(each)}`).catch(() => null)));
@@ -165,13 +175,13 @@ async function showFact(fact) {
 async function settle(fact) {
   const { ended, retracted } = await post(`/graph/facts/${part(fact.uuid)}/settle`, { reason: "settled on the page" });
   await show(graph.centre);
-  tell(`Settled: ${ended.length} ended, ${retracted.length} taken back.`);
+  tell(`Settled: ${ended.length} ended, ${retracted.length} retracted.`);
 }
 
 function factList() {
   if (!graph.relations.length) return nothing("No facts.");
   return el("ul", { class: "list" }, graph.relations.map((fact) => el("li", { dataset: { id: fact.uuid } },
-    el("button", { type: "button", class: "plain", dir: "auto", click: () => attempt(() => showFact(fact)) }, fact.fact || `${fact.source_name} ${other(fact)}`), " ",
+    choice(fact), " ",
     quiet(fact.valid_from ? day(fact.valid_from) : "", fact.valid_to ? [" – ", day(fact.valid_to)] : ""), " ",
     [[fact.source_node_uuid, fact.source_name], [fact.target_node_uuid, fact.target_name]].filter(([id]) => id !== graph.centre).map(([id, name]) =>
       [el("button", { type: "button", class: "plain", click: () => attempt(() => walk({ uuid: id, name })) }, `→ ${name}`), " "]))));

@@ -1,11 +1,14 @@
-import { address, asOfSlider, attempt, bar, byId, doing, el, get, memoryList, nothing, post, quiet, section, time } from "./page.js";
+import { address, asOfSlider, attempt, bar, byId, doing, el, get, memoryList, meta, nothing, post, quiet, section, time } from "./page.js";
 
 const TODAY = new Date();
 TODAY.setHours(0, 0, 0, 0);
+const TOMORROW = new Date(TODAY);
+TOMORROW.setDate(TODAY.getDate() + 1);
+const until = TOMORROW.toISOString(); // a memory may tell of what is to come, which is not new
 
 async function today() {
   const [{ memories }, { items: runs }] = await Promise.all([
-    get("/memories", { since: TODAY.toISOString(), limit: 8 }),
+    get("/memories", { since: TODAY.toISOString(), until, limit: 8 }),
     get("/consolidation/runs", { limit: 20 }),
   ]);
   const recent = runs.filter((run) => new Date(run.at) >= TODAY);
@@ -27,7 +30,7 @@ async function waiting() {
 }
 
 const lists = {
-  newest: async () => memoryList((await get("/memories", { limit: 8 })).memories, (memory) => time(memory.at)),
+  newest: async () => memoryList((await get("/memories", { until, limit: 8 })).memories, (memory) => time(memory.at)),
   used: async () => memoryList((await get("/memories", { order: "used", limit: 8 })).memories.filter((each) => each.use_count), (memory) => memory.use_count === 1 ? "once" : `${memory.use_count} times`),
   fading: async () => {
     const { memories } = await get("/memories", { order: "idle", tiers: ["short", "medium"], limit: 8 });
@@ -45,6 +48,5 @@ section("today", today);
 section("waiting", waiting);
 for (const [id, work] of Object.entries(lists)) section(id, work);
 attempt(() => asOfSlider(byId("as-of")));
-const namespace = document.querySelector("meta[name=namespace]").content;
-if (namespace) byId("question").append(el("input", { type: "hidden", name: "namespace", value: namespace }));
+if (meta("namespace")) byId("question").append(el("input", { type: "hidden", name: "namespace", value: meta("namespace") }));
 byId("query").focus();

@@ -63,8 +63,9 @@ function row(memory) {
 async function table() {
   const order = byId("order").value;
   const page = await get("/memories", { ...wanted(), order, limit: PAGE, cursor: cursors.at(-1) });
-  fill(byId("table").tBodies[0], page.memories.map(row), page.memories.length ? null : el("tr", {}, el("td", { colspan: 6, class: "quiet" }, "No memory is like that.")));
+  fill(byId("table").tBodies[0], page.memories.map(row), page.memories.length ? null : el("tr", {}, el("td", { colspan: 6, class: "quiet" }, "No memories match these filters.")));
   byId("table").removeAttribute("aria-busy");
+  byId("first").hidden = order === "newest" || page.memories.length < PAGE;
   byId("paging").hidden = !page.next_cursor && cursors.length < 2;
   byId("next").disabled = !page.next_cursor;
   byId("next").onclick = () => turn([...cursors, page.next_cursor]);

@@ -29,7 +29,7 @@ function facts(memory) {
     Session: memory.session && said(memory.session),
     Used: memory.use_count ? [memory.use_count === 1 ? "once, " : `${memory.use_count} times, last `, time(memory.last_used)] : "never",
     Reviewed: memory.review_count ? `${memory.review_count} times` : "",
-    "Tells of": time(memory.at),
+    Date: time(memory.at),
     Stored: time(memory.created_at),
     "Made from": memory.derived_from.length ? memory.derived_from.map((each) => el("a", { href: address("/memory", { id: each }) }, each)) : "",
     Note: memory.vault_path,

@@ -1,7 +1,7 @@
 // What every page does: requests, elements, messages, dialogs, the switches of the header.
 // Nothing here or elsewhere makes markup from text: elements are built, and text is put into them.
 
-const meta = (name) => document.querySelector(`meta[name="${name}"]`)?.content ?? "";
+export const meta = (name) => document.querySelector(`meta[name="${name}"]`)?.content ?? "";
 export const parameters = new URLSearchParams(location.search);
 export const byId = (id) => document.getElementById(id);
 export const isEditing = () => document.body.dataset.editing === "on";

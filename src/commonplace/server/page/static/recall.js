@@ -1,4 +1,4 @@
-import { address, asOfSlider, attempt, bar, byId, el, fill, parameters, post, quiet, tag, tell, time, nothing } from "./page.js";
+import { address, asOfSlider, attempt, bar, byId, el, fill, get, meta, parameters, post, quiet, tag, tell, time, nothing } from "./page.js";
 
 const SIGNALS = ["lexical", "dense", "late", "coverage", "words", "neighbours"];
 const form = byId("form");
@@ -8,7 +8,7 @@ function asked() {
   const values = Object.fromEntries(new FormData(form));
   const query = { query: values.query, limit: Number(values.limit) };
   if (values.method) query.method = values.method;
-  if (values.kinds) query.kinds = [values.kinds];
+  if (values.kinds !== "all") query.kinds = [values.kinds];
   if (values.as_of) query.as_of = values.as_of;
   if (values.also) query.also = [values.also];
   return query;
@@ -32,7 +32,7 @@ function explained(receipt, isBelow, floor) {
   const list = (words) => (words.length ? words.join(", ") : "none");
   const weighty = receipt.signals.filter((each) => each.weight || each.evidence);
   return [
-    el("p", {}, `Rank ${receipt.rank}, score ${receipt.score.toFixed(3)}.`, floor === null ? null : receipt.score < floor ? ` Not shown by default: that is below the floor, ${floor.toFixed(2)}.` : isBelow ? ` Above the floor, ${floor.toFixed(2)}, but beyond the limit.` : ` The floor is ${floor.toFixed(2)}.`),
+    el("p", {}, `Rank ${receipt.rank}, score ${receipt.score.toFixed(3)}.`, floor === null ? " Not shown by default: that is below the floor." : receipt.score < floor ? ` Not shown by default: that is below the floor, ${floor.toFixed(2)}.` : isBelow ? ` Above the floor, ${floor.toFixed(2)}, but beyond the limit.` : ` The floor is ${floor.toFixed(2)}.`),
     el("p", {}, "Words that matched: ", el("b", { dir: "auto" }, list(receipt.matched_terms)), "; missing: ", el("b", { dir: "auto" }, list(receipt.missing_terms)), "."),
     el("table", {}, el("thead", {}, el("tr", {}, ["Signal", "Value", "Weight", "Evidence"].map((each, place) => el("th", { scope: "col", class: place ? "number" : null }, each)))),
       el("tbody", {}, weighty.map((each) => el("tr", {}, el("td", {}, each.name.replaceAll("_", " ")), [each.value, each.weight, each.evidence].map((value) => el("td", { class: "number" }, value.toFixed(2))))))),
@@ -45,7 +45,7 @@ function hitItem(hit, query, greatest, isBelow, floor) {
   const why = el("details", { toggle: () => {
     if (!why.open || body.childNodes.length) return;
     attempt(async () => {
-      const receipt = await post("/why", { ...query, hit_id: hit.id, min_score: 0, limit: 50 });
+      const receipt = await post("/why", { ...query, hit_id: hit.id, min_score: 0, limit: query.limit + 10 });
       fill(body, explained(receipt, isBelow, floor));
     });
   } }, el("summary", {}, "Why?"), body);
@@ -60,8 +60,8 @@ async function ask() {
   const query = asked();
   if (!query.query.trim()) return fill(byId("hits"));
   const mine = ++turn;
-  history.replaceState(null, "", address("/recall", { query: query.query, limit: query.limit, method: query.method, as_of: query.as_of, also: query.also?.[0] }));
-  const [found, every] = await Promise.all([post("/search", query), post("/search", { ...query, min_score: 0, limit: Math.min(50, query.limit + 10) })]);
+  history.replaceState(null, "", address("/recall", { query: query.query, limit: query.limit, method: query.method, as_of: query.as_of, also: query.also?.[0], kinds: form.elements.kinds.value }));
+  const [found, every] = await Promise.all([post("/search", query), post("/search", { ...query, min_score: 0, limit: query.limit + 10 })]);
   if (mine !== turn) return;
   const above = new Set(found.hits.map((each) => each.id));
   const below = every.hits.filter((each) => !above.has(each.id)).slice(0, 10);
@@ -70,29 +70,36 @@ async function ask() {
   for (const name of SIGNALS) greatest[name] = Math.max(...all.map((each) => each.signals[name] ?? 0), 0);
   const floor = found.hits.length ? (await post("/why", { ...query, hit_id: found.hits[0].id })).min_score : null;
   if (mine !== turn) return;
-  const line = el("li", { class: "floor", id: "floor" }, floor === null ? "The floor" : `The floor, ${floor.toFixed(2)}`, below.length ? ` · ${below.length} of those below it or beyond the limit:` : " · nothing is below it");
+  const line = el("li", { class: "floor", id: "floor" }, floor === null ? "The floor" : `The floor, ${floor.toFixed(2)}`,
+    found.held_back ? ` · ${found.held_back} below it, the best at ${found.best_held_back.toFixed(2)}` : " · nothing is below it", below.length ? ` · the next ${below.length}, below it or beyond the limit:` : "");
   fill(byId("hits"), found.hits.map((each) => hitItem(each, query, greatest, false, floor)), all.length ? line : null, below.map((each) => hitItem(each, query, greatest, true, floor)));
-  fill(byId("summary"), found.hits.length ? `${found.hits.length} found in ${found.latency_ms} ms (${found.method})` : nothing("Nothing near enough was found."),
+  fill(byId("summary"), found.hits.length ? `${found.hits.length} found in ${found.latency_ms} ms (${found.method})` : nothing("No result above the floor."),
     found.corrected_query ? [" · read as ", el("b", { dir: "auto" }, found.corrected_query)] : null, found.notices.map((each) => ` · ${each}`));
   byId("copy").disabled = false;
 }
 
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
-function command() {
+async function command() {
   const query = asked();
-  const words = ["commonplace", query.kinds ? "recall" : "search", "--limit", String(query.limit)];
-  if (query.method && !query.kinds) words.push("--method", query.method);
+  const words = ["commonplace", "search", "--limit", String(query.limit)];
+  for (const each of query.kinds ?? []) words.push("--kind", each);
+  if (query.method) words.push("--method", query.method);
   if (query.as_of) words.push("--as-of", quoted(query.as_of));
   for (const each of query.also ?? []) words.push("--also", quoted(each));
-  const namespace = document.querySelector("meta[name=namespace]").content;
-  if (namespace) words.push("--namespace", quoted(namespace));
+  if (meta("namespace")) words.push("--namespace", quoted(meta("namespace")));
+  words.push("--store", quoted((await get("/index")).store));
   return [...words, "--", quoted(query.query)].join(" ");
 }
 
 byId("copy").addEventListener("click", () => attempt(async () => {
-  await navigator.clipboard.writeText(command()).catch(() => {});
-  tell(`Copied: ${command()}`);
+  const text = await command();
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    return tell(`The browser does not let the page copy. The command: ${text}`);
+  }
+  tell(`Copied: ${text}`);
 }));
 form.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -101,7 +108,7 @@ form.addEventListener("submit", (event) => {
 byId("limit").addEventListener("input", () => fill(byId("limit-shown"), byId("limit").value));
 form.addEventListener("change", (event) => event.target.id !== "as-of-slider" && attempt(ask));
 
-for (const name of ["query", "limit", "method", "also"]) if (parameters.get(name)) form.elements[name].value = parameters.get(name);
+for (const name of ["query", "limit", "method", "also", "kinds"]) if (parameters.get(name)) form.elements[name].value = parameters.get(name);
 fill(byId("limit-shown"), byId("limit").value);
 attempt(async () => {
   await asOfSlider(byId("as-of"), parameters.get("as_of") ?? "", () => attempt(ask));

@@ -5,18 +5,25 @@ const POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 export async function save() {
   const copy = document.documentElement.cloneNode(true);
   const style = await (await fetch("/static/page.css")).text();
-  copy.querySelectorAll("script, link, dialog, meta[name=csrf], .tools, .skip, .changes").forEach((each) => each.remove());
-  const drawn = document.querySelectorAll("canvas");
-  copy.querySelectorAll("canvas").forEach((each, number) => {
-    const image = document.createElement("img");
-    image.src = drawn[number].toDataURL();
-    image.className = "canvas";
-    each.replaceWith(image);
+  const shown = [...document.querySelectorAll("canvas, input, textarea, option")];
+  copy.querySelectorAll("canvas, input, textarea, option").forEach((each, number) => {
+    const from = shown[number];
+    if (each.matches("canvas")) {
+      const image = document.createElement("img");
+      image.src = from.toDataURL();
+      image.className = "canvas";
+      image.style.cssText = from.style.cssText;
+      each.replaceWith(image);
+    } else if (each.matches("option")) each.toggleAttribute("selected", from.selected);
+    else if (each.matches("textarea")) each.textContent = from.value;
+    else {
+      each.setAttribute("value", from.value);
+      each.toggleAttribute("checked", from.checked);
+    }
   });
+  copy.querySelectorAll("script, link, dialog, meta[name=csrf], .tools, .skip, .changes").forEach((each) => each.remove());
   copy.querySelectorAll("a[href], form").forEach((each) => ["href", "action"].forEach((name) => each.removeAttribute(name)));
-  copy.querySelectorAll("input, textarea").forEach((each) => each.setAttribute("disabled", ""));
-  const shown = document.querySelectorAll("input");
-  copy.querySelectorAll("input").forEach((each, number) => each.setAttribute("value", shown[number].value));
+  copy.querySelectorAll("input, textarea, select").forEach((each) => each.setAttribute("disabled", ""));
   const policy = document.createElement("meta");
   policy.httpEquiv = "Content-Security-Policy";
   policy.content = POLICY;

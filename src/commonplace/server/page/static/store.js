@@ -1,4 +1,4 @@
-import { address, byId, call, counts, el, fill, get, nothing, quiet, receiptOf, section, time } from "./page.js";
+import { byId, call, counts, el, get, nothing, quiet, receiptOf, section, time } from "./page.js";
 
 const UNITS = ["B", "kB", "MB", "GB"];
 
