@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, ViewportSize, expect, sync_playwright
 from scripts.fetch_browser import found
 from tests.hostile import HOSTILE
 from tests.serving import serving
@@ -96,6 +96,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
             book.graph.add_triplet("Hub", "RELATED_TO", f"Leaf {number}")
         book.graph.add_triplet("Hub", "USES", "Leaf 0")
         book.remember_many([{"content": f"Ship {each}", "id": f"ship{each}"} for each in range(51)], force=True)
+        book.remember("The treaty ends", at="2035-01-01")
     with commonplace.open(store, "hostile", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
         for text in HOSTILE[:6]:
             for place in ("Acme", "Globex"):
@@ -158,7 +159,7 @@ def settled(page: Page, path: str) -> None:
     expect(page.locator("[aria-busy=true]")).to_have_count(0)
 
 
-SMALL = {"viewport": {"width": 375, "height": 700}}
+SMALL: dict[str, ViewportSize] = {"viewport": {"width": 375, "height": 700}}
 DARK = {"viewport": {"width": 1200, "height": 800}, "color_scheme": "dark"}
 
 
@@ -208,6 +209,16 @@ CONTRAST = """() => {
   }
   return found;
 }"""
+
+
+def test_what_is_to_come_is_not_the_newest(page: Page) -> None:
+    settled(page, "/?namespace=wide")
+    expect(page.locator("#newest li")).to_have_count(8)
+    expect(page.locator("#newest")).not_to_contain_text("treaty")
+    page.set_viewport_size(SMALL["viewport"])
+    settled(page, "/memories?namespace=wide")
+    label = page.locator("td[data-label=Uses]").first.evaluate("(cell) => getComputedStyle(cell, '::before').content")
+    assert "Uses" in label
 
 
 def test_home_shows_the_newest_and_leads_to_an_answer_of_an_earlier_time(page: Page) -> None:
@@ -464,11 +475,12 @@ def test_what_another_has_changed_meanwhile_is_said_and_nothing_written_is_lost(
 ) -> None:
     session.is_editing = True
     tags = ["blue, not green", "roof"]
-    server.post("/v1/memories", json={"content": "The shed is blue", "id": "shed", "tags": tags})
-    settled(page, "/memory?id=shed")
+    own = {"namespace": "shed"}
+    server.post("/v1/memories", json={"content": "The shed is blue", "id": "shed", "tags": tags}, params=own)
+    settled(page, "/memory?id=shed&namespace=shed")
     page.locator("#change").click()
     expect(page.get_by_label("Tags")).to_have_value("\n".join(tags))
-    server.patch("/v1/memories/shed", json={"content": "The shed is red"})
+    server.patch("/v1/memories/shed", json={"content": "The shed is red"}, params=own)
     page.get_by_label("Text", exact=True).fill("The shed is green")
     page.locator("#edit-save").click()
     dialog = page.get_by_role("dialog")
@@ -477,7 +489,7 @@ def test_what_another_has_changed_meanwhile_is_said_and_nothing_written_is_lost(
     page.locator("#edit-save").click()
     expect(page.locator("article.memory")).to_have_text("The shed is green")
     expect(dialog).to_be_hidden()
-    found = server.get("/v1/memories/shed").json()
+    found = server.get("/v1/memories/shed", params=own).json()
     assert (found["version"], sorted(found["tags"])) == (3, tags)
 
 
