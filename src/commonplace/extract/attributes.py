@@ -14,28 +14,19 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.extract.entities import THE_USER
-from commonplace.extract.modality import doubtful_places
-from commonplace.extract.model import BESIDE, SENSITIVE, UNMARKED
+from commonplace.extract.modality import doubtful_places, is_sensitive
+from commonplace.extract.model import BESIDE, SENSITIVE, UNMARKED, UNSURE
 from commonplace.extract.names import kind_of_noun
 from commonplace.extract.phrases import Line, Phrase, phrase_of
 from commonplace.extract.relations import Statement
-from commonplace.extract.words import DETERMINERS, KIN, NEGATIONS, PREPOSITIONS, ROLES, VAGUE
+from commonplace.extract.words import DEMONYMS, DETERMINERS, KIN, NEGATIONS, PREPOSITIONS, ROLES, VAGUE
 from commonplace.text.words import entries
 
 _CHANGE: Final = re.compile(
-    r"\b(?:now|nowadays|these days|from (?:now|\w+|next \w+) on(?:wards?)?|as of|no longer|any ?more|instead of|new"
-    r"|since|only|just|finally|recently|became|switched|changed|replaced|renamed|upgraded)\b",
+    r"\b(?:now(?! and (?:then|again)\b)|nowadays|these days|from (?:now|\w+|next \w+) on(?:wards?)?|as of|no longer"
+    r"|any ?more|instead of|finally|became|switched|changed|replaced|renamed|upgraded)\b|^(?:\S+ )?new\b",
     re.IGNORECASE,
 )
-_SENSITIVE: Final = re.compile(
-    r"\b(?:dos(?:e|es|age)|\d+ ?(?:mg|mcg|µg|ml|iu)|tablets?|pills?|medications?|medicines?|insulin|inhaler|prescri\w+"
-    r"|diagnos\w+|allerg\w+|vaccin\w+|blood|pregnan\w+|therap\w+|rent|salar(?:y|ies)|wages?|bonus|mortgage|loans?"
-    r"|debts?|price|costs?|budgets?|banks?|accounts?|iban|pension|tax(?:es)?|euros?|dollars?|pounds?|eur|usd|gbp|chf"
-    r"|access|admin(?:istrator)?s?|permissions?|password|passwords|pin|keys?|unlock|log in|credentials?|door code)\b"
-    r"|[$€£¥]",
-    re.IGNORECASE,
-)
-"""Health, doses, money and access."""
 _END: Final = re.compile(
     r"\b(?:no longer|not any longer|stopped|quit)\b(?: \w+ing\b)?|\b(?:any ?more|any longer)\b", re.I
 )
@@ -51,7 +42,7 @@ _LABEL: Final = re.compile(r"[ \t>*-]*[^\W\d_][\w .'’()-]{0,40}?[ \t]*:[ \t]+"
 _STOPS: Final = frozenset(
     "now nowadays these since for from because so too also as well with after last this again anymore instead near "
     "every each where while until before at in on by when if that which who not and or but any once during "
-    "about".split()
+    "about today tomorrow tonight yesterday starting ago".split()
 )
 _NOT_A_NOUN: Final = frozenset(
     "them those these us you it this that one ones other others some all two three here there i we he she they a an "
@@ -79,7 +70,14 @@ _ARTICLE: Final = re.compile(r"(?:an?|the|my|our|his|her|their|its) +", re.IGNOR
 _VALUE: Final = re.compile(r"^[`$€£]|\d|[^\W\d_a-zß-öø-ÿ]")
 _COPULA: Final = re.compile(r"\b(?:(?:is|are)|(?<=\bit)'s)(?: now| currently)?(?= )(?! (?:called|named)\b)(?: at)?")
 _OWNED: Final = re.compile(r"(?:(?P<by>[Mm]y)|(?P<who>[A-Z][\w-]*(?: [A-Z][\w-]*)?)['’]s?) +(?P<what>.+)")
-_FRESH: Final = re.compile(r"\b(?:new|current|latest|old|next) +", re.IGNORECASE)
+_FRESH: Final = re.compile(r"\b(?:new|current|latest|next) +", re.IGNORECASE)
+_OTHER: Final = re.compile(r"\b(?:old|former|previous|ex|late|first|second|other|another|spare|backup)\b[ -]", re.I)
+"""What is not the one that has one value at a time."""
+_MANY: Final = (KIN - frozenset("mother father mum mom dad wife husband spouse partner".split())) | frozenset(
+    "friend friends colleague coworker neighbour neighbor roommate flatmate teammate classmate cat dog pet horse kid "
+    "child client customer hobby".split()
+)
+"""What people have many of."""
 _BOUGHT: Final = re.compile(
     r"\b(?:replaced|changed|upgraded|swapped|got a new|bought a new) ((?:my |our |the )?[a-z]\w+)", re.I
 )
@@ -89,9 +87,9 @@ _ROLE: Final = re.compile(
 )
 _MORE_ROLES: Final = ROLES | frozenset("landlord dentist tutor supervisor host chef plumber electrician".split())
 _GONE: Final = re.compile(
-    r"^(?P<x>.{2,60}?) (?:(?:is|are|was|were|has been|have been|got|'s)(?: now| finally)? "
+    r"^(?P<x>.{2,60}?) (?:(?:is|are|has been|have been|'s)(?: now| finally)? "
     r"(?:shut down|gone|retired|decommissioned|switched off|turned off|history|discontinued|no more)"
-    r"|shut down for good)\b",
+    r"|shut down for good)\b(?!['-])",
     re.IGNORECASE,
 )
 _TAIL: Final = re.compile(r" (?:version|server|subscription|account|instance|cluster)s?$", re.IGNORECASE)
@@ -101,12 +99,26 @@ _DROPPED: Final = re.compile(
     re.IGNORECASE,
 )
 _FROM_TO: Final = re.compile(
-    r"\b(?:switched|moved|migrated|changed|went|upgraded)(?: [\w ]{1,30}?)?? from (?P<x>.+?) to (?P<y>.+)"
+    r"\b(?:switched|moved|migrated|changed|went|upgraded)(?: (?P<what>[\w ]{1,30}?))?? from (?P<x>.+?) to (?P<y>.+)"
     r"|\breplaced (?P<x2>.+?) (?:with|by) (?P<y2>.+)"
     r"|\b(?:uses?|using|on|with) (?P<y3>[\w.-]+(?: [\w.-]+)?) instead of (?P<x3>.+)",
     re.IGNORECASE,
 )
 _FOR_A_WHILE: Final = re.compile(r"\b(?:temporarily|back|returned|for (?:a|an|the|\w+) \w+)\b", re.IGNORECASE)
+_PASSING: Final = re.compile(
+    _FOR_A_WHILE.pattern + r"|\b(?:again|until|tonight|every|each|daily|weekends?|\w+days)\b", re.IGNORECASE
+)
+_OPEN: Final = re.compile(
+    r"\b(?:offers?|deciding|interview\w*|gig|dreams?|fiction|imagin\w+|plan(?:s|ned|ning)?|articles?|story|stories|why"
+    r"|how|who|nobody|no one|nowhere|trial|joke|joking|kidding|almost|nearly|now and (?:then|again)"
+    r"|(?:little|big|older|elder|younger|eldest|youngest|twin|half)[ -](?:sister|brother|son|daughter|child))\b",
+    re.IGNORECASE,
+)
+"""What leaves open whether something is so, and of whom."""
+_NO_MATTER: Final = frozenset("now already finally since from in on as of , . ! good".split())
+_WHY: Final = frozenset("with because since after near".split())
+_CLUBS: Final = frozenset("premium plus pro prime club gym beta waitlist program programme newsletter rotary".split())
+_NO_STAFF: Final = frozenset("subscriber member guest visitor fan speaker volunteer student customer user".split())
 _MAX_SENTENCE: Final = 300
 _MAX_WORDS: Final = 5
 _SURE: Final = 0.7
@@ -159,18 +171,25 @@ class Ended:
 class Attributes:
     """Reads one sentence, clause by clause."""
 
-    def __init__(self, line: Line, speaker: str) -> None:
+    def __init__(self, line: Line, speaker: str, *, is_spoken: bool = False) -> None:
+        """Take over a sentence.
+
+        Args:
+            is_spoken: it begins with who speaks: `Mira: I moved to Oslo`.
+        """
         self._line = line
         self._owner = speaker or THE_USER
         tokens = line.tokens
         self._tokens = tokens
         self._begin = tokens.start[0]
-        label = _LABEL.match(tokens.text, self._begin, tokens.end[-1])
-        if label is not None:
-            self._begin = label.end()
+        self._is_sure = True
+        while (label := _LABEL.match(tokens.text, self._begin, tokens.end[-1])) is not None:
+            self._is_sure = self._is_sure and (is_spoken or _LEAD.match(label[0]) is not None)
+            self._begin, is_spoken = label.end(), False
         self._text = tokens.text[self._begin : tokens.end[-1]].replace("’", "'").rstrip(" .!\n")
-        self._is_change = _CHANGE.search(self._text) is not None
-        self._is_sensitive = _SENSITIVE.search(self._text) is not None
+        self._is_sure = self._is_sure and _OPEN.search(self._text) is None
+        self._is_change = False
+        self._is_sensitive = is_sensitive(self._text)
         self._subject: tuple[int, str] | None = None
         self._thing: tuple[int, str] | None = None
 
@@ -179,8 +198,11 @@ class Attributes:
         if not 3 < len(self._text) <= _MAX_SENTENCE or "\n\n" in self._text:
             return
         doubtful = doubtful_places(self._tokens)
-        for start, said in self._clauses():
+        for begin, start, said in self._clauses():
             text = said
+            self._is_change = _CHANGE.search(self._text[begin : start + len(said)]) is not None or (
+                _CHANGE.match(said) is not None
+            )
             place = self._place(start)
             last = self._place(start + len(text))
             words = self._tokens.lower[place : last + 1]
@@ -198,16 +220,18 @@ class Attributes:
                 self._thing = start + bought.start(1), bought[1]
             yield from self._of_clause(start, text, is_end=is_end)
 
-    def _clauses(self) -> Iterator[tuple[int, str]]:
+    def _clauses(self) -> Iterator[tuple[int, int, str]]:
+        """Yield where each begins, where it begins behind `from now on` and the like, and its words."""
         begin = 0
         for match in [*_CLAUSE.finditer(self._text), None]:
             end = len(self._text) if match is None else match.start()
+            first = begin
             lead = _LEAD.match(self._text, begin, end)
             while lead is not None:
                 begin = lead.end()
                 lead = _LEAD.match(self._text, begin, end)
             if end - begin > 3:
-                yield begin, self._text[begin:end]
+                yield first, begin, self._text[begin:end]
             begin = end if match is None else match.end()
 
     def _of_clause(self, start: int, text: str, *, is_end: bool) -> Iterator[Statement]:
@@ -257,7 +281,7 @@ class Attributes:
             subject = self._person(subject, before, match)
         if subject is None or value is None or not _fits(row, subject, value):
             return None
-        return self._statement(
+        found = self._statement(
             subject,
             value,
             row.relation,
@@ -267,12 +291,35 @@ class Attributes:
             is_soft="~" in row.flags,
             is_end=is_end,
         )
+        is_plain = self._is_plain(row, match[0], value, start + len(text))
+        return found if is_plain else replace(found, doubt=UNSURE)
+
+    def _is_plain(self, row: _Row, said: str, value: Phrase, stop: int) -> bool:
+        """Tell whether somebody surely lives or works where a clause says: nothing behind it tells otherwise."""
+        is_unknown = row.aspect == "home" and value.type != "place"
+        last = value.name.lower().rsplit(" ", 1)[-1]
+        is_club = last in _CLUBS or (value.type != "organization" and " " in value.name)
+        if "!" in row.flags and (is_unknown or (said.lower() == "joined" and is_club)):
+            return False
+        tail = self._tail(value.end, stop)
+        if row.aspect == "employer" and tail[:1] == ["as"]:
+            return _NO_STAFF.isdisjoint(tail)
+        return row.aspect not in ("home", "employer") or not tail or tail[0] in _WHY
+
+    def _tail(self, end: int, stop: int) -> list[str]:
+        """Return the words from a character of the text up to the end of a clause, without dates and small words."""
+        tokens = self._tokens
+        places = range(bisect_left(tokens.start, end), bisect_left(tokens.start, self._begin + stop))
+        words = [tokens.lower[place] for place in places if place not in self._line.dated]
+        return words if words[:1] == ["as"] else [word for word in words if word not in _NO_MATTER or word in _WHY]
 
     def _person(self, subject: Phrase | None, before: tuple[int, str], match: re.Match[str]) -> Phrase | None:
         """Return whom a clause is about: `we` who live somewhere are the speaker and theirs, as is a `New job`."""
-        if match[0].lower().startswith(("new ", "next ")):
+        if match[0].lower().startswith("new "):
             is_own = before[1].strip().lower() in ("", "my", "a", "i have a", "got a")
-            return self._speaker(before[0]) if is_own else None
+            return self._speaker(before[0]) if is_own and self._is_sure else None
+        if subject is not None and subject.anaphor == "we" and match[0].lower().startswith("joined"):
+            return None
         if subject is None or subject.anaphor in ("we", "i"):
             return None if subject is None else self._speaker(subject.start)
         # Where somebody with a name lives and works, relations.txt tells; of `drives` it tells nothing.
@@ -289,7 +336,7 @@ class Attributes:
         said = said.strip()
         rest = text[match.end() :]
         value = self._value(start + match.end(), rest, "on" if match[0].endswith(" at") else "value")
-        if value is None or not said:
+        if value is None or not said or value.name.lower() in DEMONYMS or _OTHER.search(said):
             return None
         is_defined = re.match(r" an? ", rest) is not None
         owned = _OWNED.fullmatch(_FRESH.sub("", said))
@@ -298,23 +345,27 @@ class Attributes:
             if not _is_noun_phrase(what):
                 return None
             source = self._speaker(place) if owned["by"] else self._subject_of(place, owned["who"])
-            aspect = what
+            aspect, is_soft = what, not _MANY.isdisjoint(what.split()[-1:])
         else:
             if is_defined or (said.split()[0].lower() not in ("the", "our") and not (said[0].isupper() and start == 0)):
                 return None
             bare = _ARTICLE.sub("", _FRESH.sub("", said), count=1)
             if not _is_noun_phrase(bare.lower()) or _VALUE.search(bare[1:]):
                 return None
-            source, aspect = self._subject_of(place, said), _aspect_of(value.name)
+            source, aspect, is_soft = self._subject_of(place, said), _aspect_of(value.name), False
         if source is None or source.anaphor not in ("", "i", "we"):
             return None
         relation = "PREFERS" if aspect.startswith(("favourite", "favorite")) else "RELATED_TO"
-        return self._statement(source, value, relation, aspect, start + match.start(), is_end=is_end)
+        at = start + match.start()
+        found = self._statement(source, value, relation, aspect, at, is_end=is_end)
+        return replace(found, doubt=BESIDE) if is_soft and not is_end else found
 
     def _gone(self, start: int, text: str) -> Iterator[Ended]:
-        """Read `AWS is shut down`, `we left Netlify`, `from vim to Helix`, `Mattermost instead of Slack`."""
-        verb = self._place(start)
-        doubt = SENSITIVE if self._is_sensitive else ""
+        """Read `AWS is shut down`, `we left Netlify`, and what takes the place of something."""
+        verb, stop = self._place(start), start + len(text)
+        if _PASSING.search(self._text):
+            return
+        is_first = not self._text[:start].strip(" ,").lower().startswith(("in ", "on ", "at ", "for ", "during "))
         match = _GONE.match(text)
         if match is not None:
             name = _TAIL.sub("", match["x"])
@@ -324,15 +375,21 @@ class Attributes:
                 and phrase.name[0].isalpha()
                 and self._tokens.at(phrase.first - 1) not in ("at", "in", "of")
             ):
-                yield Ended(phrase, None, verb, None, doubt)
+                is_sure = is_first and not self._tail(self._begin + start + match.end(), stop)
+                yield Ended(phrase, None, verb, None, self._doubt(is_sure=is_sure))
             return
         match = _DROPPED.match(text)
         if match is not None:
             self._subject = start, text.split(maxsplit=1)[0]
             phrase = self._value(start + match.start("x"), match["x"], "name")
-            if phrase is not None and phrase.type != "place":
+            if phrase is not None and phrase.type not in ("place", "person"):
+                doubt = self._doubt(is_sure=is_first and not self._tail(phrase.end, stop))
                 yield Ended(phrase, None, verb, self._speaker(start), doubt)
             return
+        yield from self._exchanged(start, text, is_first=is_first)
+
+    def _exchanged(self, start: int, text: str, *, is_first: bool) -> Iterator[Ended]:
+        """Read `from vim to Helix`, `replaced vim with Helix`, `Mattermost instead of Slack`."""
         match = _FROM_TO.search(text)
         if match is None or not _NOT.isdisjoint(text.lower().split()):
             return
@@ -341,14 +398,14 @@ class Attributes:
                 old = self._value(start + match.start(x), match[x], "name" if x == "x2" else "")
                 new = self._value(start + match.start(y), match[y], "")
                 subject = self._subject_of(start, text[: match.start()], has_rest=True)
-                named = old is not None and new is not None and (old.name[0] + new.name[0]).isalpha()
-                if (
-                    old is not None
-                    and new is not None
-                    and named
-                    and {old.type, new.type}.isdisjoint({"place", "person"})
-                ):
-                    yield Ended(old, new, verb, subject, doubt)
+                if old is None or new is None or subject is None or not (old.name[0] + new.name[0]).isalpha():
+                    continue
+                if {old.type, new.type}.isdisjoint({"place", "person"}):
+                    is_whole = match["what"] is None and not self._tail(max(old.end, new.end), start + len(text))
+                    yield Ended(old, new, self._place(start), subject, self._doubt(is_sure=is_first and is_whole))
+
+    def _doubt(self, *, is_sure: bool) -> str:
+        return SENSITIVE if self._is_sensitive else "" if is_sure and self._is_sure else UNSURE
 
     def _statement(
         self,
@@ -362,8 +419,8 @@ class Attributes:
         is_soft: bool = False,
         is_end: bool = False,
     ) -> Statement:
-        is_change = is_event or self._is_change
-        doubt = SENSITIVE if self._is_sensitive else "" if is_change else BESIDE if is_soft else UNMARKED
+        is_change = (is_event or self._is_change) and self._is_sure
+        doubt = "" if is_change else BESIDE if is_soft else UNMARKED if self._is_sure else UNSURE
         place = self._place(verb)
         types = {"LIVES_IN": "place", "WORKS_FOR": "organization"}
         return Statement(
@@ -420,9 +477,12 @@ class Attributes:
         at += max(said.find(plain), 0)
         if has_rest:
             self._subject = (at, plain)
-        if words[-1] in ("i", "we") or plain.lower() in ("everything", "all of it", "it all"):
-            return self._anaphor(at, "i" if words[-1] == "i" else "we")
-        if not _is_noun_phrase(_ARTICLE.sub("", plain.lower(), count=1)) or _MARKUP.search(plain):
+        if words[-1] in ("i", "we"):
+            return self._anaphor(at + len(plain) - len(words[-1]), words[-1])
+        if plain.lower() in ("everything", "all of it", "it all"):
+            return self._anaphor(at, "we")
+        is_clear = _is_noun_phrase(_ARTICLE.sub("", plain.lower(), count=1)) and not _MARKUP.search(plain)
+        if not is_clear or _OTHER.search(plain) or self._place(at) in self._line.dated:
             return None
         article = _ARTICLE.match(plain)
         bare = _FRESH.sub("", plain[article.end() :] if article else plain)
@@ -433,11 +493,23 @@ class Attributes:
         is_anything = phrase.mention is None and phrase.name.lower() in VAGUE
         return None if is_anything or (article and words[0] not in ("the", "our")) else phrase
 
+    def _undated(self, at: int, words: list[str], kind: str) -> list[str]:
+        """Return the words of a value that stand before a date; `Office 2019` is a name."""
+        if kind == "on":
+            return words
+        named = max((one.end for one in self._line.mentions if one.start == self._begin + at), default=0)
+        begin = at
+        for count, word in enumerate(words):
+            if count and self._begin + begin >= named and self._place(begin) in self._line.dated:
+                return words[:count]
+            begin += len(word) + 1
+        return words
+
     def _value(self, at: int, said: str, kind: str) -> Phrase | None:
         """Return the words of a value, up to what no longer belongs to it."""
         rest = said.lstrip()
         at += len(said) - len(rest)
-        only = re.match(r"(?:only |even |at |a new |an |a |the |my |our )+", rest, re.IGNORECASE)
+        only = re.match(r"(?!A\b(?: now)?$)(?:only |even |at |a new |an |a |the |my |our )+", rest, re.I)
         if only is not None:
             at, rest = at + only.end(), rest[only.end() :]
         words: list[str] = []
@@ -453,12 +525,17 @@ class Attributes:
             words.append(word)
             if word[-1] in ",;":
                 break
+        words = self._undated(at, words, kind)
         name = " ".join(words).rstrip(".,;:!")
-        if not name or name.lower() in DETERMINERS | VAGUE or not any(char.isalnum() for char in name):
+        if (
+            not name
+            or (name != "A" and name.lower() in DETERMINERS | VAGUE)
+            or not any(char.isalnum() for char in name)
+        ):
             return None
         if kind == "on" and not _DAY.match(name):
             return None
-        if _MARKUP.search(name) or _NUMBER.fullmatch(name) or name.lower() in _NOT_A_NOUN:
+        if _MARKUP.search(name) or _NUMBER.fullmatch(name) or (name != "A" and name.lower() in _NOT_A_NOUN):
             return None
         if (kind == "name" and not _VALUE.search(name)) or (kind == "value" and not _VALUE.search(words[0])):
             return None
@@ -469,6 +546,10 @@ class Attributes:
 
 def _fits(row: _Row, subject: Phrase, value: Phrase) -> bool:
     """Tell whether what a row says can be said of these: people have a home and no place, nobody uses a place."""
+    if row.aspect == "home" and "!" in row.flags and value.type not in ("place", "concept"):
+        return False
+    if row.aspect == "employer" and value.type in ("person", "place"):
+        return False
     if row.aspect == "place":
         return subject.type != "person" and not subject.anaphor and value.name[0].isalpha()
     return row.relation != "USES" or value.type not in ("place", "person")

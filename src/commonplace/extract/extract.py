@@ -25,7 +25,7 @@ from commonplace.extract.modality import (
     is_reported,
     quotations,
 )
-from commonplace.extract.model import Cancellation, Claim, Departure, Extraction
+from commonplace.extract.model import UNSURE, Cancellation, Claim, Departure, Extraction
 from commonplace.extract.names import Mention, find_names
 from commonplace.extract.phrases import ANAPHORS, SPEAKERS, Line, Phrase, phrase_of, read_before, read_behind
 from commonplace.extract.relations import UP_TO, Settler, Statement
@@ -472,10 +472,15 @@ def _joined(claims: list[Claim], new: Claim, *, is_own: bool, is_team: bool) -> 
     """Return the claims of a sentence with one of its attributes, without what says the same with less."""
     same = [each for each in claims if (each.source, each.target) == (new.source, new.target)]
     if any(each.type in (*HOMES, *JOBS) or each.is_end for each in same) or (not new.aspect and same):
-        return claims
+        is_unsure = new.doubt == UNSURE
+        return [replace(each, doubt=each.doubt or UNSURE) if is_unsure and each in same else each for each in claims]
     if new.type in (*HOMES, *JOBS):
+        dropped = [each for each in claims if is_own and each.target == new.target and each.type in HOMES]
+        if dropped and new.valid_from is new.valid_to is None and not new.is_former:
+            when = dropped[0]
+            new = replace(new, valid_from=when.valid_from, valid_to=when.valid_to, is_former=when.is_former)
         # `We moved to Oslo`: who lives somewhere are people, not a team that is located there.
-        others = [each for each in claims if not (is_own and each.target == new.target and each.type in HOMES)]
+        others = [each for each in claims if each not in dropped]
         taken = any((each.source, each.type) == (new.source, new.type) for each in others)
         return others if taken else [*others, new]
     # Whoever leads a team that has no name of its own is its lead, and no more is known of where they work.
@@ -584,7 +589,7 @@ class _Reader:
             mentions = [mention for mention in mentions if mention.first not in dated]
         line = Line(tokens, mentions, dated)
         may_state = not TRIGGERS.isdisjoint(tokens.lower)
-        self._hear(line)
+        is_spoken = self._hear(line)
         self._entities.begin(mentions, read_behind(line, 0, is_subject=True)[0] if may_state else [])
         if is_question(tokens):
             return
@@ -598,17 +603,17 @@ class _Reader:
             claim = settler.settle(statement, is_reported=is_quoted or is_reported(tokens, statement.verb))
             if claim is not None:
                 self._claims.append(claim)
-        self._read_attributes(line, settler, first)
+        self._read_attributes(line, settler, first, is_spoken=is_spoken)
 
-    def _read_attributes(self, line: Line, settler: Settler, first: int) -> None:
+    def _read_attributes(self, line: Line, settler: Settler, first: int, *, is_spoken: bool) -> None:
         """Note what everyday sentences say of what has one value at a time, and what is gone."""
         tokens = line.tokens
         span = (tokens.start[0], tokens.end[-1])
-        for each in Attributes(line, self._entities.speaker).statements():
+        for each in Attributes(line, self._entities.speaker, is_spoken=is_spoken).statements():
             is_passed_on = is_inside(self._quotations, tokens.start[each.verb]) or is_reported(tokens, each.verb)
             if isinstance(each, Ended):
                 if not is_passed_on:
-                    self._depart(each, span)
+                    self._depart(each, span, settler, first)
                 continue
             if is_inside(self._quotations, tokens.start[each.verb]) and each.source.anaphor:
                 continue
@@ -618,14 +623,21 @@ class _Reader:
                     self._claims[first:], claim, is_own=each.source.anaphor == "i", is_team=each.source.mention is None
                 )
 
-    def _depart(self, ended: Ended, span: tuple[int, int]) -> None:
+    def _depart(self, ended: Ended, span: tuple[int, int], settler: Settler, first: int) -> None:
         target, successor, source = (
             None if phrase is None else self._entities.place_of(phrase)
             for phrase in (ended.gone, ended.successor, ended.subject)
         )
         if target is not None and len(self._departures) < _MAX_RETRACTED:
             said = " ".join(self._text[slice(*span)].split())
-            self._departures.append(Departure(target, said, span, successor, source, ended.doubt))
+            subject = ended.subject
+            is_own = subject is None or subject.anaphor in ("i", "we")
+            self._claims[first:] = [
+                replace(each, doubt=each.doubt or ended.doubt) if each.is_end and each.target == target else each
+                for each in self._claims[first:]
+            ]
+            at = settler.ended_at(ended.gone.start if subject is None else subject.start, ended.verb)
+            self._departures.append(Departure(target, said, span, successor, source, ended.doubt, is_own, at))
 
     def _take_back(self, line: Line) -> None:
         """Note what a sentence says never to have come about."""
@@ -643,14 +655,17 @@ class _Reader:
             said = " ".join(self._text[slice(*span)].split())
             self._cancellations.append(Cancellation(called.relations, said, span, source, target, kept, sure))
 
-    def _hear(self, line: Line) -> None:
-        """Note who speaks from here on: `Mira: I moved to Oslo`."""
+    def _hear(self, line: Line) -> bool:
+        """Note who speaks from here on, and tell whether the line says it: `Mira: I moved to Oslo`."""
         tokens = line.tokens
         named = line.starting.get(0)
         if named is not None and named.type == "person" and tokens.at(named.last) == ":":
             self._entities.speaker = named.name
         elif tokens.at(1) == ":" and tokens.at(0) in _LABELS:
             self._entities.speaker = _LABELS[tokens.at(0)]
+        else:
+            return False
+        return True
 
     def _statements(self, line: Line, *, may_state: bool) -> Iterator[Statement]:
         if len(line.mentions) > 1:

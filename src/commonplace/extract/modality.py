@@ -90,6 +90,23 @@ def has_condition_behind(tokens: Tokens, first: int, last: int) -> bool:
     return False
 
 
+_SENSITIVE: Final = re.compile(
+    r"\b(?:dos(?:e|es|age)|\d+ ?(?:mg|mcg|µg|ml|iu)|tablets?|pills?|medications?|medicines?|insulin|inhaler|prescri\w+"
+    r"|diagnos\w+|allerg\w+|vaccin\w+|blood|pregnan\w+|therap\w+|rent|salar(?:y|ies)|wages?|bonus|mortgage|loans?"
+    r"|debts?|price|costs?|budgets?|banks?|accounts?|iban|pension|tax(?:es)?|euros?|dollars?|pounds?|eur|usd|gbp|chf"
+    r"|access|admin(?:istrator)?s?|permissions?|password|passwords|pin|keys?|unlock|log in|credentials?"
+    r"|cholesterol|hba1c|glucose|weight|bmi|dentist|gp|doctor|physician|surgeon|psychiatrist|cpap|pacemaker|ozempic"
+    r"|contraceptive|brokers?|insur\w+|allowance|revolut|paypal|credit|invest\w+|passcode|combination|alarm"
+    r"|(?:door|gate|entry|alarm|wi-?fi|pass) ?codes?|wi-?fi)\b|[$€£¥]",
+    re.IGNORECASE,
+)
+
+
+def is_sensitive(text: str) -> bool:
+    """Tell whether a text speaks of health, doses, money or access."""
+    return _SENSITIVE.search(text) is not None
+
+
 HEARSAY: Final = 0.45
 """No surer is what somebody else has said, however plain their words are: it may be recorded, and ends nothing."""
 

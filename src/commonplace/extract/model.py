@@ -10,8 +10,9 @@ from commonplace.dates import Mention
 
 UNMARKED: Final = "nothing says that it has changed"
 SENSITIVE: Final = "health, doses, money and access are for a person to settle"
+UNSURE: Final = "the words leave open whether it has changed, and for whom"
 BESIDE: Final = "it may hold beside others"
-"""Why a newer value ends no older one: with the first two both are disputed, with the third both stand."""
+"""Why a newer value ends no older one: with the last both stand, with the others both are disputed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ class Departure:
         target: the place of what is gone in `Extraction.entities`.
         successor: the place of what takes its place, None where the text does not tell.
         source: the place of whoever left it, None where it is gone for all.
-        fact, span, doubt: as those of a `Claim`.
+        is_own: whoever says it left it, so that it is gone for their things too.
+        fact, span, doubt, valid_to: as those of a `Claim`.
     """
 
     target: int
@@ -81,6 +83,8 @@ class Departure:
     successor: int | None = None
     source: int | None = None
     doubt: str = ""
+    is_own: bool = False
+    valid_to: float | None = None
 
     def moved(self, places: Mapping[int, int]) -> Departure:
         """Return it with the places that its entities have gone to."""

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 from commonplace.dates import Mention
 from commonplace.dates import Mention as Date
 from commonplace.extract.entities import TEAM, THE_USER, Entities
-from commonplace.extract.modality import BOUNDARIES, HEARSAY
-from commonplace.extract.model import Claim
+from commonplace.extract.modality import BOUNDARIES, HEARSAY, is_sensitive
+from commonplace.extract.model import SENSITIVE, Claim
 from commonplace.extract.phrases import SPEAKERS, USER, Line, Phrase
 from commonplace.extract.verbs import FORMS, VerbGroup
 from commonplace.text.words import entries
@@ -263,6 +263,8 @@ def _first_word(date: Mention) -> str:
     return date.text.split(maxsplit=1)[0].lower()
 
 
+_TOUCHY: Final = frozenset({"USES", "RELATED_TO", "PREFERS"})
+"""What is said by these may be of health, money or access; where somebody lives and works is not."""
 _MAX_FACT_LENGTH: Final = 320
 _WEAK: Final = 0.7
 """A name under this confidence may turn out to be what a fact needs."""
@@ -389,8 +391,19 @@ class Settler:
             round(min(sure, HEARSAY) if is_unsure else sure, 2),
             is_former,
             statement.aspect,
-            statement.doubt,
+            SENSITIVE if self._is_sensitive(statement) else statement.doubt,
         )
+
+    def ended_at(self, subject: int, verb: int) -> float | None:
+        """Return when something is said to have been left, None where no date tells it."""
+        tokens = self.line.tokens
+        date = nearest(self._dates, subject, tokens.start[verb], tokens.end[-1])
+        return validity(date, at=self._at, is_event=True, is_end=True, is_past=False).until
+
+    def _is_sensitive(self, statement: Statement) -> bool:
+        tokens = self.line.tokens
+        said = tokens.text[tokens.start[0] : tokens.end[-1]]
+        return statement.relation in _TOUCHY and is_sensitive(f"{said} {statement.aspect} {statement.target.name}")
 
     def _is_anybody(self, phrase: Phrase) -> bool:
         """Tell whether a phrase means somebody or some organization that its words do not tell from others."""

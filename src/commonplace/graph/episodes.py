@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.extract.model import Cancellation, Claim, Departure, Extraction, Found
+from commonplace.extract.model import SENSITIVE, UNSURE, Cancellation, Claim, Departure, Extraction, Found
 from commonplace.graph.entities import Entities, all_merged, roots
 from commonplace.graph.extraction import understand
 from commonplace.graph.fact_keys import Changed, FactKeys, TakenBack, facts_of
@@ -313,9 +313,14 @@ class _Adding:
         """Take in that something is left or no more: what still holds of it ends, and its successor takes its place."""
         target = entities[gone.target]
         source = None if gone.source is None else entities[gone.source]
-        held = self._graph.relations_of([target.id], GraphFilter(), limit=_LOOKED_AT).get(target.id, [])
+        if target.type == "person":
+            return
+        held = self._graph.relations_of([target.id], GraphFilter(types=_LEFT), limit=None).get(target.id, [])
         for each in held:
-            if each.target != target.id or not self._may_leave(each, source):
+            if each.target != target.id or each.valid_to is not None:
+                continue
+            doubt = self._doubt_of(gone, each, source)
+            if doubt is None:
                 continue
             fact = fact_of(each)
             evidence = Assertion(
@@ -326,27 +331,40 @@ class _Adding:
                 text=gone.fact,
                 at=self._episode.created_at,
                 told=self._episode.reference_time,
+                valid_to=gone.valid_to,
                 trust=self._episode.trust,
                 group=self._episode.group,
                 episode=self._episode.id,
                 start=gone.span[0],
                 end=gone.span[1],
                 aspect=fact.aspect,
-                doubt=gone.doubt,
+                doubt=SENSITIVE if fact.doubt == SENSITIVE else doubt,
             )
             self._slots.say(evidence, each.type, self.changed)
-            if gone.successor is not None and entities[gone.successor].id not in (each.source, each.target):
-                new = replace(evidence, home=self._ground.new_id(), target=entities[gone.successor].id, saying="said")
-                self._slots.say(new, each.type, self.changed)
+            if gone.successor is None or entities[gone.successor].id in (each.source, each.target) or doubt == UNSURE:
+                continue
+            new = replace(
+                evidence,
+                home=self._ground.new_id(),
+                target=entities[gone.successor].id,
+                saying="said",
+                valid_from=gone.valid_to,
+                valid_to=None,
+            )
+            self._slots.say(new, each.type, self.changed)
 
-    def _may_leave(self, fact: Relation, source: Entity | None) -> bool:
-        """Tell whether a fact is meant where somebody left what it names: their own, or that of a thing of theirs."""
-        if fact.type in _NOT_LEFT or fact.valid_to is not None:
-            return False
-        if source is not None and fact.source == source.id:
-            return True
+    def _doubt_of(self, gone: Departure, fact: Relation, source: Entity | None) -> str | None:
+        """Return why a fact may go on although what it names was left, "" where it has ended, None if it is not meant.
+
+        Who speaks leaves a thing for themselves and for what they call theirs; anybody else for themselves alone.
+        """
+        is_theirs = source is not None and fact.source == source.id
+        if is_theirs or not gone.is_own:
+            return gone.doubt if is_theirs else None
         of = self._graph.entities([fact.source]).get(fact.source)
-        return of is not None and of.type not in ("person", "place") and fact.type in _LEFT
+        if of is None or of.type in ("person", "place") or (of.type in _NAMED and not of.name.islower()):
+            return None
+        return gone.doubt if _OURS.search(fact.fact) else gone.doubt or UNSURE
 
     def cancel(self, called_off: Cancellation, entities: Sequence[Entity]) -> None:
         """Take in that something never came about: of what is known, the fact that is most likely meant."""
@@ -379,10 +397,11 @@ class _Adding:
         return Mention(self._episode.id, "entity", entity.id, start, end, name)
 
 
-_NOT_LEFT: Final = frozenset({"LIVES_IN", "LOCATED_IN", "WORKS_FOR", "CONTRADICTS", "OCCURRED_AFTER", "SIMILAR_TO"})
-"""What ends by a move or a leave of its own, or never."""
-_LEFT: Final = frozenset({"USES", "RELATED_TO", "DEPENDS_ON"})
-_LOOKED_AT: Final = 50
+_LEFT: Final = ("RELATED_TO", "USES")
+"""What ends where what it names is left."""
+_NAMED: Final = ("organization", "tool")
+"""What of these has a name of its own is somebody else's."""
+_OURS: Final = re.compile(r"\b(?:our|my|we|i|the team)\b", re.IGNORECASE)
 
 
 MAX_ENTITIES: Final = 1_000

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal
 
-from commonplace.extract.model import BESIDE
+from commonplace.extract.model import BESIDE, SENSITIVE
 from commonplace.graph.kinds import is_added, topic_of
 from commonplace.types.graph import Happening, Relation
 
@@ -230,7 +230,7 @@ def _doubt(older: Standing, newer: Standing, began: float) -> str:
         return "the source of the newer one is trusted less"
     if newer.confidence < MIN_CONFIDENCE:
         return "the newer one is hardly said"
-    return newer.doubt
+    return SENSITIVE if older.doubt == SENSITIVE else newer.doubt
 
 
 OWN: Final = "_"

@@ -17,7 +17,7 @@ from itertools import islice
 from math import inf
 from typing import Final
 
-from commonplace.extract.model import SENSITIVE
+from commonplace.extract.model import SENSITIVE, UNSURE
 from commonplace.graph.facts import (
     MIN_CONFIDENCE,
     Assertion,
@@ -443,7 +443,8 @@ class FactResolver:
         fact.trust = max(fact.trust, evidence.trust)
         fact.confidence = max(fact.confidence, evidence.confidence)
         fact.is_denied = False
-        fact.doubt = fact.doubt and evidence.doubt
+        is_sensitive = SENSITIVE in (fact.doubt, evidence.doubt)
+        fact.doubt = SENSITIVE if is_sensitive else fact.doubt and evidence.doubt
         fact.order = max(fact.order, evidence.order)
         if evidence.valid_to is None:
             fact.told = _latest(fact.told, evidence.told)
@@ -521,8 +522,10 @@ class FactResolver:
             doubt = "the source that says it has ended is trusted less"
         elif evidence.confidence < MIN_CONFIDENCE:
             doubt = "that it has ended is hardly said"
-        elif evidence.doubt == SENSITIVE:
+        elif evidence.doubt in (SENSITIVE, UNSURE):
             doubt = evidence.doubt
+        elif fact.doubt == SENSITIVE and evidence.episode:
+            doubt = fact.doubt
         if doubt:
             self._doubt(fact, doubt, evidence, is_own=is_own)
         else:
