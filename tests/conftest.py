@@ -63,9 +63,10 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_variable_of_the_tests() -> Iterator[None]:
-    """Take away what tells the tests of a server: to the program it would be a setting that there is not."""
+    """Take away what tells the tests of a server and a browser: the program would refuse these as unknown settings."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("COMMONPLACE_TEST_POSTGRES", raising=False)
+        for name in ("COMMONPLACE_TEST_POSTGRES", "COMMONPLACE_TEST_BROWSER"):
+            patch.delenv(name, raising=False)
         yield
 
 
