@@ -11,14 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Final
 
 from commonplace.dates.time import iso, moment_of
 from commonplace.errors import NotFoundError
 from commonplace.graph.communities import communities
 from commonplace.graph.entities import known_by
-from commonplace.graph.fact_keys import FactKey, facts_of
 from commonplace.graph.facts import fact_of
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.graph.service import find_entity, find_relation
@@ -361,7 +360,9 @@ class GraphReader:
         """Return facts that answer a query; see `Graph.search_edges`."""
         found = GraphFinder(self._ground, self._search).relations(query, limit, wanted)
         stored = self._graph.relations(found.ids)
-        ranked = _current_first([stored[id_] for id_ in found.ids if id_ in stored])
+        ranked = [stored[id_] for id_ in found.ids if id_ in stored]
+        if wanted.times.as_of is None and wanted.times.valid_at is None:
+            ranked = _current_first(ranked, self._ground.kinds.is_single)
         views = self._with_overtaken(ranked, wanted.times, found.scores)
         return FoundRelations(query, views, found.is_degraded, found.notices)
 
@@ -541,20 +542,23 @@ class GraphReader:
         if times.as_of is not None or times.valid_at is not None:
             return views
         old: dict[str, Relation] = {}
+        read: dict[tuple[str, str], dict[str, list[Relation]]] = {}
         for each in relations:
             aspect = "" if self._ground.kinds.is_single(each.type) else fact_of(each).aspect
             begun, is_one = each.valid_from, aspect or self._ground.kinds.is_single(each.type)
             if not is_one or begun is None or each.valid_to is not None or each.is_retracted:
                 continue
-            known = facts_of(graph, FactKey(each.source, each.type, aspect=aspect))
-            past = [one for one in known if one.valid_to is not None and one.valid_to <= begun]
-            past = [one for one in past if not one.is_retracted and one.target != each.target]
+            if (each.source, each.type) not in read:
+                read[each.source, each.type] = _ended(graph.facts(each.source, each.type))
+            ended = read[each.source, each.type]
+            known = ended.get(aspect, []) if aspect else chain.from_iterable(ended.values())
+            past = [one for one in known if (one.valid_to or 0.0) <= begun and one.target != each.target]
             if past:
                 old[each.id] = max(past, key=lambda one: (one.valid_to or 0.0, one.id))
         shown = dict(zip(old, seeing.relations(old.values()), strict=True))
         return tuple(
-            replace(each, attributes={**each.attributes, "overtook": _told(shown[each.uuid])})
-            if each.uuid in shown
+            replace(each, attributes={**each.attributes, "overtook": _seen_before(shown[each.uuid])})
+            if each.uuid in shown and "overtook" not in each.attributes
             else each
             for each in views
         )
@@ -587,7 +591,16 @@ def _history(graph: GraphReading, kind: Subject, id_: str) -> History:
     return History(id_, kind, tuple(entries))
 
 
-def _told(fact: RelationView) -> dict[str, str]:
+def _ended(relations: Iterable[Relation]) -> dict[str, list[Relation]]:
+    """Return those that have ended, by their aspects."""
+    found: dict[str, list[Relation]] = {}
+    for each in relations:
+        if each.valid_to is not None and not each.is_retracted:
+            found.setdefault(fact_of(each).aspect, []).append(each)
+    return found
+
+
+def _seen_before(fact: RelationView) -> dict[str, str]:
     """Return of an ended fact what is told beside the one that holds now."""
     return {
         "uuid": fact.uuid,
@@ -598,11 +611,13 @@ def _told(fact: RelationView) -> dict[str, str]:
     }
 
 
-def _current_first(relations: list[Relation]) -> list[Relation]:
-    """Return facts in their order, but of those of one source and type the ones that hold before those that ended."""
+def _current_first(relations: list[Relation], is_single: Callable[[str], bool]) -> list[Relation]:
+    """Return facts in their order, but of what has one value at a time the one that holds before those that ended."""
     places: dict[tuple[str, str, str], list[int]] = {}
     for place, each in enumerate(relations):
-        places.setdefault((each.source, each.type, fact_of(each).aspect), []).append(place)
+        aspect, is_one = fact_of(each).aspect, is_single(each.type)
+        if aspect or is_one:
+            places.setdefault((each.source, each.type, "" if is_one else aspect), []).append(place)
     ordered = list(relations)
     for some in places.values():
         for place, old in zip(some, sorted(some, key=lambda at: relations[at].expired_at is not None), strict=True):

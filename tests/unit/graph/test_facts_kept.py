@@ -119,3 +119,27 @@ def test_a_fact_holds_on_where_the_words_do_not_surely_end_it(book: Engine, firs
 @pytest.mark.parametrize(("first", "then", "old"), DISPUTED, ids=[then for _, then, _ in DISPUTED])
 def test_health_money_and_access_are_disputed_and_never_ended(book: Engine, first: str, then: str, old: str) -> None:
     assert told(book, first, then, old) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "since"),
+    [
+        ("We moved to Seattle two weeks ago.", "Seattle", "2026-01-24"),
+        ("We moved to Seattle yesterday.", "Seattle", "2026-02-09"),
+        ("New job at Globex two weeks ago.", "Globex", "2026-01-24"),
+        ("New job at Globex, starting Monday.", "Globex", "2026-02-16"),
+    ],
+)
+def test_a_date_is_no_part_of_a_value_and_tells_since_when(book: Engine, text: str, value: str, since: str) -> None:
+    book.graph.add_episode("We live in Boston. I work at Initech.", reference_time="2026-01-10")
+    added = book.graph.add_episode(text, reference_time="2026-02-10")
+    assert [(each.target_name, str(each.valid_from)[:10]) for each in added.relations] == [(value, since)]
+    assert [str(each.valid_to)[:10] for each in added.ended] == [since]
+
+
+def test_what_has_many_values_stays_best_first(book: Engine) -> None:
+    """Only of what has one value at a time the one that holds goes before those that ended."""
+    book.graph.add_episode("I use Slack. I use Zoom.", reference_time="2026-01-10")
+    book.graph.add_episode("I stopped using Slack.", reference_time="2026-02-10")
+    found = book.graph.search_edges("I use Slack", 5, include_past=True)
+    assert found[0].target_name == "Slack"
