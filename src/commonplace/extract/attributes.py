@@ -116,6 +116,8 @@ _OPEN: Final = re.compile(
 )
 """What leaves open whether something is so, and of whom."""
 _NO_MATTER: Final = frozenset("now already finally since from in on as of , . ! good".split())
+_TODAY: Final = re.compile(_FOR_A_WHILE.pattern + r"|\b(?:today|tonight|tomorrow|this \w+)\b", re.IGNORECASE)
+_LASTING: Final = frozenset("these days nowadays onwards instead too also next week with because".split())
 _WHY: Final = frozenset("with because since after near".split())
 _CLUBS: Final = frozenset("premium plus pro prime club gym beta waitlist program programme newsletter rotary".split())
 _NO_STAFF: Final = frozenset("subscriber member guest visitor fan speaker volunteer student customer user".split())
@@ -292,7 +294,7 @@ class Attributes:
             is_end=is_end,
         )
         is_plain = self._is_plain(row, match[0], value, start + len(text))
-        return found if is_plain else replace(found, doubt=UNSURE)
+        return found if is_plain or found.doubt else replace(found, doubt=BESIDE if "~" in row.flags else UNSURE)
 
     def _is_plain(self, row: _Row, said: str, value: Phrase, stop: int) -> bool:
         """Tell whether somebody surely lives or works where a clause says: nothing behind it tells otherwise."""
@@ -301,10 +303,17 @@ class Attributes:
         is_club = last in _CLUBS or (value.type != "organization" and " " in value.name)
         if "!" in row.flags and (is_unknown or (said.lower() == "joined" and is_club)):
             return False
+        if row.aspect not in ("home", "employer"):
+            return "<" in row.flags or self._is_lasting(value, stop)
         tail = self._tail(value.end, stop)
         if row.aspect == "employer" and tail[:1] == ["as"]:
             return _NO_STAFF.isdisjoint(tail)
-        return row.aspect not in ("home", "employer") or not tail or tail[0] in _WHY
+        return not tail or tail[0] in _WHY
+
+    def _is_lasting(self, value: Phrase, stop: int) -> bool:
+        """Tell whether a change is said for good: `is at 10:15 now`, not `for a week`, `today`, `in one case`."""
+        said = self._tokens.text[value.end : self._begin + stop]
+        return _TODAY.search(said) is None and _LASTING.issuperset(self._tail(value.end, stop))
 
     def _tail(self, end: int, stop: int) -> list[str]:
         """Return the words from a character of the text up to the end of a clause, without dates and small words."""
@@ -358,7 +367,9 @@ class Attributes:
         relation = "PREFERS" if aspect.startswith(("favourite", "favorite")) else "RELATED_TO"
         at = start + match.start()
         found = self._statement(source, value, relation, aspect, at, is_end=is_end)
-        return replace(found, doubt=BESIDE) if is_soft and not is_end else found
+        is_lasting = found.doubt or self._is_lasting(value, start + len(text))
+        doubt = BESIDE if is_soft and not is_end else found.doubt if is_lasting else UNSURE
+        return replace(found, doubt=doubt)
 
     def _gone(self, start: int, text: str) -> Iterator[Ended]:
         """Read `AWS is shut down`, `we left Netlify`, and what takes the place of something."""

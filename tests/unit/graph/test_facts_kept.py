@@ -76,6 +76,10 @@ KEPT = [
     ("My brother is Tom.", "My brother is Max now.", "Tom"),
     ("My boss is Hanna.", "My boss is Canadian now.", "Hanna"),
     ("My sister lives in Porto.", "My little sister lives in Lisbon now.", "Porto"),
+    ("The standup is at 9:30.", "The standup has been moved to 10:15 today.", "9:30"),
+    ("The standup is at 9:30.", "The standup is at 10:15 now for one week.", "9:30"),
+    ("I drive a Volvo.", "I drive a Skoda now while the Volvo is repaired.", "Volvo"),
+    ("Our CI runs on Jenkins.", "We migrated CI to GitHub Actions in one repo.", "Jenkins"),
     ("Our standup is at 9:30.", "Tomorrow the standup has been moved to 10:15.", "9:30"),
 ]
 DISPUTED = [
