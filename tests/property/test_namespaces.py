@@ -185,6 +185,7 @@ def graphing(book: Engine, values: Values) -> Any:
         lambda: graph.entity(named),
         lambda: graph.relation("their fact"),
         lambda: graph.episode("said"),
+        lambda: graph.facts_of_memory(values.id),
         lambda: graph.neighbourhood(named),
         lambda: graph.show(named, include_past=values.one(True, False)),
         lambda: graph.path("Mira", named),
@@ -269,8 +270,14 @@ def consolidating(book: Engine, values: Values) -> Any:
 
 CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "archive": lambda book, values: book.archive(values.id),
+    "answer": lambda book, values: book.answer(
+        values.one("their issue", "their fact", "no issue"), values.one("right", "reject"), reason="asked"
+    ),
     "answers": answering,
     "consolidate": consolidating,
+    "consolidation_changes": lambda book, values: [
+        len(book.consolidation_changes(run.run)) for run in book.consolidation_runs()
+    ],
     "consolidation_runs": lambda book, values: [(each.agents, each.applied) for each in book.consolidation_runs()],
     "consolidation_status": lambda book, values: book.consolidation_status(values.one(None, "merge")).agents,
     "context": lambda book, values: book.context(
@@ -303,6 +310,8 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "list": lambda book, values: book.list(statuses=(), **values.filters),
     "log_retrieval": lambda book, values: book.log_retrieval(book.search(values.words, min_score=0.0)),
     "log_use": lambda book, values: book.log_use(values.id),
+    "memory_facets": lambda book, values: book.memory_facets(statuses=(), **values.filters),
+    "memory_fading": lambda book, values: book.memory_fading(values.id),
     "memory_counts": lambda book, values: book.memory_counts(),
     "neighbourhood": lambda book, values: book.neighbourhood(values.id),
     "memory_at": lambda book, values: [book.memory_at(page, line) for page in book.pages() for line in range(1, 40)],
@@ -310,6 +319,7 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "places": lambda book, values: book.places(IDS),
     "process_issue": lambda book, values: book.process_issue(values.one("their issue", "no issue"), rate_limit=0),
     "read": reading,
+    "questions": lambda book, values: sorted(each.kind for each in book.questions()),
     "raise_tier": lambda book, values: book.raise_tier(values.id),
     "recall": lambda book, values: book.recall(values.words, 100, min_score=0.0, **values.filters),
     "receipts": lambda book, values: book.receipts(),
