@@ -210,7 +210,7 @@ def cosines(held: TokenRows, queries: NDArray[np.float32]) -> NDArray[np.float32
     return result
 
 
-CROWDING: Final[Mapping[str, float]] = {"minilm": 0.4}
+CROWDING: Final[Mapping[str, float]] = {"minilm": 0.3}
 """What a candidate's crowding takes from its cosine, by embedder.
 
 Short sentences that say little are near to everything ("hubs"), so a question in other words than its answer's has many
