@@ -78,7 +78,7 @@ def test_without_the_link_there_is_no_page(client: httpx.Client, path: str) -> N
 def test_without_the_link_nothing_is_answered_though_the_store_has_no_token(client: httpx.Client) -> None:
     """Any program or user of this machine can reach the port."""
     for verb, path in (("GET", "/v1/memories"), ("POST", "/v1/recall"), ("POST", "/mcp"), ("POST", "/page/edit")):
-        problem(client.request(verb, path, json={"query": "x"} if verb == "POST" else None), 401, "no-token")
+        assert problem(client.request(verb, path, json={"query": "x"} if verb == "POST" else None), 401, "no-token")
 
 
 def test_another_page_s_cookie_opens_nothing(visitor: httpx.Client, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_what_is_more_than_a_look_carries_the_page_s_own_token(visitor: httpx.Cl
 def test_a_foreign_origin_is_refused_with_the_cookie_too(visitor: httpx.Client) -> None:
     for origin in ("http://evil.example", "null"):
         response = visitor.post("/v1/recall", json={"query": "x"}, headers={"Origin": origin})
-        problem(response, 403, "foreign-origin")
+        assert problem(response, 403, "foreign-origin")
 
 
 @pytest.mark.parametrize("path", [*PAGES, "/static/page.js", "/v1/memories", "/nothing"])
@@ -235,7 +235,7 @@ def test_what_an_agent_asks_beside_the_page_counts_as_used(client: httpx.Client,
 
 def test_a_namespace_is_not_dropped_from_the_page(visitor: httpx.Client) -> None:
     switch(visitor, True)
-    problem(visitor.delete("/v1/namespaces/default"), 403, "read-only")
+    assert problem(visitor.delete("/v1/namespaces/default"), 403, "read-only")
 
 
 def test_a_bulk_of_one_moment_is_read_to_its_end(visitor: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
