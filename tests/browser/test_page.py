@@ -229,6 +229,7 @@ def test_home_shows_the_newest_and_leads_to_an_answer_of_an_earlier_time(page: P
     page.get_by_role("button", name="Recall").click()
     page.wait_for_url("**/recall?*as_of=2023-*")
     expect(page.locator("#hits .text").first).to_have_text(BILLING)
+    assert CORRECTED not in page.locator("#hits").inner_text()
 
 
 def test_memories_are_filtered_and_a_filter_can_be_linked_to(page: Page) -> None:
@@ -250,6 +251,7 @@ def test_an_order_that_ends_after_a_page_says_so(page: Page) -> None:
     page.get_by_label("Order").select_option("used")
     expect(page.locator("#first")).to_be_visible()
     expect(page.locator("#table tbody tr")).to_have_count(50)
+    assert page.locator("#first").inner_text().startswith("The first 50")
 
 
 def test_a_memory_is_corrected_and_forgotten_by_keyboard_alone(
@@ -314,6 +316,7 @@ def test_recall_draws_the_floor_and_says_why(page: Page) -> None:
     settled(page, "/recall?query=What+is+the+boiling+point+of+tungsten?&limit=50")
     expect(page.locator("#summary")).to_contain_text("No result above the floor.")
     expect(page.locator("#floor")).to_contain_text("below it, the best at 0.")
+    assert page.locator("#hits > li.below").count() > 0
 
 
 def test_the_graph_is_walked_by_clicks_and_through_time(page: Page) -> None:
@@ -361,6 +364,7 @@ def test_a_walk_that_fails_leaves_the_path_as_it_was(page: Page) -> None:
     expect(page.locator("#message")).to_contain_text("The server does not answer.")
     expect(page.locator("#message")).to_be_in_viewport()
     expect(page.locator("#trail li")).to_have_text(["Mia"])
+    assert "entity=Mia" in page.url
 
 
 GRAPH = "document.getElementById('canvas')._cyreg.cy"
@@ -438,6 +442,7 @@ def test_what_waits_beyond_the_first_page_is_seen_before_it_is_decided(page: Pag
     expect(page.locator(".item").first).to_be_focused()
     expect(page.locator(".item .side-card")).to_have_count(2)
     expect(page.locator("#paging")).to_contain_text("21–22")
+    assert len(set(page.locator(".item .side-card").all_inner_texts())) == 2
 
 
 def test_a_run_is_rehearsed_done_and_undone(page: Page, server: httpx.Client) -> None:
@@ -468,6 +473,7 @@ def test_context_and_store_show_what_agents_read_and_how_the_store_is(page: Page
     expect(page.locator("#doctor")).to_contain_text("No problem.")
     page.get_by_label("Find").fill("half_life")
     expect(page.locator("#settings tbody tr:visible")).to_have_count(4)
+    assert all("half_life" in row for row in page.locator("#settings tbody tr:visible").all_inner_texts())
 
 
 def test_what_another_has_changed_meanwhile_is_said_and_nothing_written_is_lost(

@@ -203,18 +203,19 @@ class MemoryStore(ReferenceMemories):
         with self._open():
             return {entry.number: entry for entry in _index_entries(namespace, self._state.space(namespace), numbers)}
 
-    def neighbours(self, namespace: str, numbers: Sequence[int], *, of_both: bool = False) -> list[tuple[int, int]]:
-        """Return (number, neighbour's number) for passages whose owners stand next to each other in a session."""
+    def neighbours(self, namespace: str, numbers: Sequence[int]) -> list[tuple[int, int]]:
+        """Return (number, neighbour's number) for passages next to each other in a session, and for their neighbours."""
         with self._open():
             space = self._state.space(namespace)
-            pairs = {
-                (number, neighbour)
-                for number, row, _ in space.passages(numbers)
-                for beside in _beside(row, space)
-                for neighbour in beside.numbers
-            }
-        others = {neighbour for _, neighbour in pairs}.difference(map(int, numbers))
-        return sorted(pairs.union(self.neighbours(namespace, sorted(others)) if of_both and others else ()))
+
+            def beside(some: Iterable[int]) -> set[tuple[int, int]]:
+                rows = ((number, row) for number, row, _ in space.passages(sorted(some)))
+                return {
+                    (number, other) for number, row in rows for near in _beside(row, space) for other in near.numbers
+                }
+
+            near = beside(map(int, numbers))
+            return sorted(near | beside({other for _, other in near}))
 
     def places(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
         """Return session and position of the owners of one kind that exist in this namespace, by id."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import NotFoundError, UsageError
@@ -67,7 +68,12 @@ class Question(View):
 
 def questions(engine: Engine) -> list[Question]:
     """Return what waits: contradictions first, then proposals, each oldest first."""
-    return [*_contradictions(engine), *_proposals(engine)][:MAX_QUESTIONS]
+    return list(islice(_all(engine), MAX_QUESTIONS))
+
+
+def _all(engine: Engine) -> Iterator[Question]:
+    yield from _contradictions(engine)
+    yield from _proposals(engine)
 
 
 def _contradictions(engine: Engine) -> Iterator[Question]:
@@ -133,7 +139,7 @@ def _memory(engine: Engine, id_: str) -> Side | None:
 
 def answer(engine: Engine, id_: str, given: str, *, reason: str, text: str, by_agent: bool) -> dict[str, Any]:
     """Do what a person, or an agent that may, answers to a question; return what was done."""
-    found = next((each for each in questions(engine) if each.id == id_), None)
+    found = next((each for each in _all(engine) if each.id == id_), None)
     if found is None:
         raise NotFoundError(f"no question {id_!r:.80} waits", remedy="see `commonplace review`")
     sides = {each.id: place for place, each in enumerate(found.sides) if each.id}

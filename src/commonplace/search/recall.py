@@ -338,7 +338,7 @@ class _LocalState:
         """
         beside: defaultdict[int, set[int]] = defaultdict(set)
         asked, near = numbers.tolist(), set()
-        pairs = self._store.neighbours(self._scope.namespace, asked, of_both=True)
+        pairs = self._store.neighbours(self._scope.namespace, asked)
         known = set(asked) if pairs else ()
         for number, neighbour in pairs:
             beside[number].add(neighbour)

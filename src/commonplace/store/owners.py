@@ -209,17 +209,11 @@ def _hop(name: str, numbers: str) -> str:
     )"""
 
 
-_FIRST_HOP = f"WITH {_hop('near', each('numbers'))}"
 _OTHERS = f"(SELECT DISTINCT neighbour AS value FROM near WHERE neighbour NOT IN {among_numbers('numbers')})"
 NEIGHBOURS = f"""
-    {_FIRST_HOP}
-    SELECT number, neighbour FROM near ORDER BY 1, 2
-"""
-NEIGHBOURS_OF_BOTH = f"""
-    {_FIRST_HOP}, {_hop("far", _OTHERS)}
+    WITH {_hop("near", each("numbers"))}, {_hop("far", _OTHERS)}
     SELECT number, neighbour FROM near UNION SELECT number, neighbour FROM far ORDER BY 1, 2
 """
-"""Most namespaces hold no conversation, and asking so costs a hundredth of looking at every passage."""
 
 MATCHING = f"""
     SELECT o.number

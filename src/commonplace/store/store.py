@@ -338,19 +338,16 @@ class Store(MemoryStore, ReembeddingStore):
         """Return what the index needs of the passages that exist in this namespace, by number."""
         return {row[0]: queries.build_entry(row) for row in self._of_numbers(queries.ENTRIES, namespace, numbers)}
 
-    def neighbours(self, namespace: str, numbers: Sequence[int], *, of_both: bool = False) -> list[tuple[int, int]]:
-        """Return (number, neighbour's number) for passages whose owners stand next to each other in a session.
+    def neighbours(self, namespace: str, numbers: Sequence[int]) -> list[tuple[int, int]]:
+        """Return (number, neighbour's number) for passages next to each other in a session, and for their neighbours.
 
         Neighbours are the owners with the nearest lower and the nearest higher position in the same session.
         Sorted; passages outside a session have none.
-
-        Args:
-            of_both: those of the neighbours, too.
         """
+        # Most namespaces hold no conversation, which is known for each state of them.
         if not self._connections.known(("session", namespace), lambda: True):
             return []
-        sql = queries.NEIGHBOURS_OF_BOTH if of_both else queries.NEIGHBOURS
-        return self._of_numbers(sql, namespace, numbers)
+        return self._of_numbers(queries.NEIGHBOURS, namespace, numbers)
 
     def places(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
         """Return session and position of the owners of one kind that exist in this namespace, by id."""

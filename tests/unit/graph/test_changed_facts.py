@@ -65,14 +65,6 @@ def test_the_older_fact_becomes_what_the_words_say(book: Engine, pair: dict[str,
     assert became(book, pair) == pair["expected"]
 
 
-@pytest.mark.parametrize(
-    "pair", [each for each in PAIRS if each["expected"] != "overtaken"], ids=lambda each: each["then"]
-)
-def test_no_fact_ends_that_was_not_said_to(book: Engine, pair: dict[str, Any]) -> None:
-    tell(book, pair["first"], pair["then"], then="2026-06-10")
-    assert became(book, pair) not in ("overtaken", "some overtaken", "the newer one ended")
-
-
 def test_the_current_fact_tells_what_held_before_it_and_when(book: Engine) -> None:
     tell(book, "user: We live in Boston.", "user: We moved to Seattle last week.")
     [now] = book.graph.search_edges("where do we live", 1)
