@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
@@ -204,7 +204,7 @@ class MemoryStore(ReferenceMemories):
             return {entry.number: entry for entry in _index_entries(namespace, self._state.space(namespace), numbers)}
 
     def neighbours(self, namespace: str, numbers: Sequence[int]) -> list[tuple[int, int]]:
-        """Return (number, neighbour's number) for passages next to each other in a session, and for their neighbours."""
+        """Return (number, neighbour's number) of neighbours in a session, and of theirs."""
         with self._open():
             space = self._state.space(namespace)
 
