@@ -25,9 +25,7 @@ finally:
 """
 LIGHT = {
     f"commonplace.{name}"
-    for name in (
-        "errors text text.budget formats formats.escaping formats.jsonrpc formats.plain formats.strict_json".split()
-    )
+    for name in ("errors text text.budget formats formats.escaping formats.jsonrpc formats.json_values".split())
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.serving import serving
 
 import commonplace
-from commonplace.formats.plain import plain
+from commonplace.formats.json_values import plain
 from commonplace.server.app import Limits
 from commonplace.server.statuses import TYPE_PREFIX
 

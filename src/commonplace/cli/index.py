@@ -33,7 +33,7 @@ from commonplace.cli.output import (
 from commonplace.cli.watch import watch as keep_watching
 from commonplace.errors import RemovalError
 from commonplace.formats.escaping import harmless_json
-from commonplace.formats.plain import plain
+from commonplace.formats.json_values import plain
 from commonplace.formats.yaml import FAULT
 from commonplace.settings import Overrides, Settings, paths, save_overrides
 from commonplace.types import EmbeddedKind, IndexReport

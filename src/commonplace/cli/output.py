@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.escaping import harmless, harmless_json, harmless_line
-from commonplace.formats.plain import plain
+from commonplace.formats.json_values import plain
 
 if TYPE_CHECKING:
     from rich.console import Console

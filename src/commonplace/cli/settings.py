@@ -12,7 +12,7 @@ from commonplace.cli.app import Group, command
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Line, Rows, emit
 from commonplace.formats.escaping import harmless_line
-from commonplace.formats.plain import plain
+from commonplace.formats.json_values import plain
 
 if TYPE_CHECKING:
     from commonplace.settings import Settings

@@ -18,8 +18,9 @@ from commonplace.consolidation.promote import LTMPromoter
 from commonplace.consolidation.relations import RelationshipDiscovery
 from commonplace.consolidation.results import Result
 from commonplace.consolidation.runtime import Book, ConfidenceConfig, ConsolidationRuntime
-from commonplace.dates.time import iso, moment_of
+from commonplace.dates.time import moment_of
 from commonplace.errors import NotFoundError, UsageError
+from commonplace.formats.json_values import View
 from commonplace.ledger import rate_limit as window
 from commonplace.ledger.ledger import process_is_gone, tend, told
 from commonplace.types import Note
@@ -31,7 +32,7 @@ KEPT: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class ConsolidationRun:
+class ConsolidationRun(View):
     """A run, and what can be undone of it.
 
     Attributes:
@@ -53,10 +54,6 @@ class ConsolidationRun:
     standing: int
     proposed: int | None = None
     errors: int | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {**asdict(self), "at": iso(self.at), "agents": list(self.agents)}
 
 
 def remember(runtime: ConsolidationRuntime, report: RunReport, begun_at: float, agents: Sequence[str]) -> None:
@@ -106,7 +103,7 @@ def latest(runtime: ConsolidationRuntime, limit: int) -> list[ConsolidationRun]:
 
 
 @dataclass(frozen=True, slots=True)
-class ConsolidationChange:
+class ConsolidationChange(View):
     """A change that a run made.
 
     Attributes:
@@ -123,11 +120,6 @@ class ConsolidationChange:
     at: datetime
     memory_ids: tuple[str, ...]
     undone_at: datetime | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        undone = None if self.undone_at is None else iso(self.undone_at)
-        return {**asdict(self), "at": iso(self.at), "memory_ids": list(self.memory_ids), "undone_at": undone}
 
 
 def changes(runtime: ConsolidationRuntime, run: str) -> list[ConsolidationChange]:

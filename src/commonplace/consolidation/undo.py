@@ -19,6 +19,7 @@ from commonplace.consolidation.executor import packed, unpacked
 from commonplace.consolidation.runner import is_run
 from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.errors import NotFoundError, UsageError
+from commonplace.formats.json_values import View
 from commonplace.ledger.rules import ERASE
 from commonplace.store.memories import MemoryChange
 from commonplace.text.similarity import signature
@@ -27,7 +28,7 @@ from commonplace.types.ledger import IssueEvent, Reversal
 
 
 @dataclass(frozen=True, slots=True)
-class Undone:
+class Undone(View):
     """What was undone.
 
     Attributes:
@@ -39,10 +40,6 @@ class Undone:
     issues: tuple[str, ...]
     memory_ids: tuple[str, ...]
     notices: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {"issues": list(self.issues), "memory_ids": list(self.memory_ids), "notices": list(self.notices)}
 
 
 @dataclass(slots=True)

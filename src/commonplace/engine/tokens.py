@@ -15,6 +15,7 @@ from commonplace.dates.time import Moment, iso, moment_in_words, moment_of
 from commonplace.engine.open import check_namespace
 from commonplace.engine.runtime import Runtime
 from commonplace.errors import NotFoundError, UsageError
+from commonplace.formats.json_values import View
 from commonplace.memory.validate import labels
 from commonplace.types import SCOPES, Note
 
@@ -25,7 +26,7 @@ _SECRET_BYTES, _ID_BYTES = 32, 6
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class Token(View):
     """A token, without its secret.
 
     Attributes:
@@ -39,16 +40,6 @@ class Token:
     scopes: tuple[str, ...]
     created_at: datetime
     expires_at: datetime | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {
-            "id": self.id,
-            "namespaces": list(self.namespaces),
-            "scopes": list(self.scopes),
-            "created_at": iso(self.created_at),
-            "expires_at": None if self.expires_at is None else iso(self.expires_at),
-        }
 
 
 @dataclass(frozen=True, slots=True)

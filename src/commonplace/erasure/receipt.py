@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from commonplace.dates.time import iso
+from commonplace.formats.json_values import View
 from commonplace.types import Note
 
 RECEIPT = "receipt"
@@ -31,7 +32,7 @@ STORE_SPACE = ""
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetReceipt:
+class ForgetReceipt(View):
     """What a forgetting did, and how sure it is that nothing is left.
 
     Attributes:
@@ -68,15 +69,7 @@ class ForgetReceipt:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; its time is ISO 8601."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-        return {
-            **plain,
-            "at": iso(self.at),
-            "counts": dict(self.counts),
-            "checked": [list(pair) for pair in self.checked],
-            "found": [list(pair) for pair in self.found],
-        }
+        return View.to_dict(self) | {"at": iso(self.at)}
 
     def note(self) -> Note:
         """Return the note that keeps it."""

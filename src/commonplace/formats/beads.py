@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from commonplace.dates.time import EARLIEST, LATEST, iso, parse
 from commonplace.errors import UsageError
-from commonplace.formats import strict_json
+from commonplace.formats.json_values import read_json
 from commonplace.types.ledger import AGENTS, Issue
 
 AGENT_LABEL: Final = "consolidation:"
@@ -86,7 +86,7 @@ def read(lines: Iterable[str], clean: Callable[[Any], Any] = lambda value: value
 def parsed(text: str, where: str) -> Any:
     """Return what a JSON text holds."""
     try:
-        return strict_json.loads(text)
+        return read_json(text)
     except (ValueError, RecursionError) as error:
         raise _wrong(where, f"it is not JSON: {error}") from error
 

@@ -27,8 +27,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
 from commonplace.errors import UsageError
-from commonplace.formats import strict_json
 from commonplace.formats.escaping import HIDDEN, harmless_json
+from commonplace.formats.json_values import read_json
 
 BAD_REQUEST: Final = "BAD_REQUEST"
 BAD_JSON: Final = "BAD_JSON"
@@ -192,7 +192,7 @@ def write_string(text: str) -> str:
 def read_object(text: str, key: str) -> dict[str, Any]:
     """Return a JSON object."""
     try:
-        found = strict_json.loads(text, object_pairs_hook=_members)
+        found = read_json(text, object_pairs_hook=_members)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise CspError(

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeAlias
 
 from commonplace.errors import CommonplaceError
-from commonplace.formats import strict_json
 from commonplace.formats.escaping import visible_json
+from commonplace.formats.json_values import read_json
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -70,7 +70,7 @@ def decode(line: bytes) -> Any:
         ProtocolError: the line is not UTF-8 or not JSON, or the id of a request holds a lone surrogate.
     """
     try:
-        value = strict_json.loads(line.decode("utf-8"))
+        value = read_json(line.decode("utf-8"))
         return _well_formed(value) if b"\\u" in line else value
     except UnicodeDecodeError as error:
         raise ProtocolError(PARSE_ERROR, f"byte {error.start + 1} of the line is not UTF-8") from error

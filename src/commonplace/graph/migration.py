@@ -30,12 +30,13 @@ from commonplace.formats.graphiti import (
     read_relation,
     relation_json,
 )
+from commonplace.formats.json_values import View
 from commonplace.graph.entities import Entities
 from commonplace.graph.facts import EVIDENCE, Assertion, fact_of, first_said, happening, relation_of
 from commonplace.graph.names import KEY, MAX_NAME_CHARACTERS, cleaned, normal
 from commonplace.graph.redact import refuse_many_names
 from commonplace.graph.runtime import GraphRuntime, Texts, names_text
-from commonplace.graph.views import Seeing, View
+from commonplace.graph.views import Seeing
 from commonplace.redaction import redact
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types.graph import Alias, Episode, GraphFilter, Happening, Mention, Relation
@@ -70,10 +71,6 @@ class Migration(View):
     known: int = 0
     is_dry_run: bool = False
     notices: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return View.to_dict(self) | {"path": None if self.path is None else str(self.path)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any, Final
 
 from commonplace.errors import UsageError
+from commonplace.formats.json_values import View
 from commonplace.formats.yaml import DEEPEST, LONG_NUMBER, is_long_number
 from commonplace.redaction import cleaned_json, find_secrets, redact
 from commonplace.text.characters import storable, storable_json
@@ -174,7 +175,7 @@ _INT64 = 2**63
 
 
 @dataclass(frozen=True, slots=True)
-class AgentContext:
+class AgentContext(View):
     """What is kept of an agent under its name.
 
     Attributes:
@@ -200,10 +201,6 @@ class AgentContext:
         if not isinstance(metadata, Mapping):
             raise UsageError(f"the metadata of the context is {metadata!r:.80}", remedy="give a map")
         return cls(checked_name(name), cursor, {**values, **metadata})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {"name": self.name, "last_cursor": self.last_cursor, "metadata": dict(self.metadata)}
 
 
 def record_of(context: AgentContext, now: float) -> ContextRecord:

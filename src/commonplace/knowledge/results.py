@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from commonplace.formats.fence import Recalled, fence
+from commonplace.formats.json_values import View
 from commonplace.types import Confidence
 
 
@@ -166,7 +167,7 @@ class AgentStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class KnowledgeStatus:
+class KnowledgeStatus(View):
     """What a service holds and what it uses.
 
     Attributes:
@@ -181,7 +182,3 @@ class KnowledgeStatus:
     embedder: str = ""
     reranker: str = ""
     notices: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {**asdict(self), "agents": [asdict(each) for each in self.agents], "notices": list(self.notices)}

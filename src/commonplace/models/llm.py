@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any, Final
 
 from commonplace.errors import ProviderError, UsageError
-from commonplace.formats.strict_json import DECODER
+from commonplace.formats.json_values import DECODER
 from commonplace.models.client import Budget, JsonClient, Limits, Usage, Waiting, limits_of
 from commonplace.models.contract import Generated, Generator, Message
 from commonplace.models.providers import Named, Place, access, named

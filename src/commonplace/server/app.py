@@ -34,8 +34,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from commonplace.dates.time import iso
 from commonplace.errors import CommonplaceError
-from commonplace.formats import strict_json
-from commonplace.formats.plain import plain
+from commonplace.formats.json_values import plain, read_json
 from commonplace.logs import LineFile
 from commonplace.mcp.schema import Schema, integers, problems
 from commonplace.memory.answers import Answer
@@ -415,7 +414,7 @@ def json_object(body: bytes) -> dict[str, Any]:
     if not body.strip():
         return {}
     try:
-        value = strict_json.loads(body)
+        value = read_json(body)
     except (ValueError, RecursionError) as error:
         raise Problem(400, "invalid-json", f"the body is no JSON: {error}", remedy="send one JSON object") from error
     if not isinstance(value, dict):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import CommonplaceError, ProviderError
-from commonplace.formats import strict_json
+from commonplace.formats.json_values import read_json
 from commonplace.formats.yaml import fault_of
 from commonplace.models.contract import Generated, Message, Reranker
 from commonplace.models.llm import json_of
@@ -132,7 +132,7 @@ def output_of(task: Task, text: str) -> object:
             raise _broken(task, f"the answer {what}") from None
     fenced = _FENCED.fullmatch(text.strip())
     try:
-        return strict_json.loads(fenced[1] if fenced else text)
+        return read_json(fenced[1] if fenced else text)
     except (ValueError, RecursionError):
         return text
 

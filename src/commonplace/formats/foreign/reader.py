@@ -17,7 +17,7 @@ from typing import Final, Literal
 from commonplace.dates.time import EARLIEST, LATEST, parse
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.files import read_file
-from commonplace.formats import strict_json
+from commonplace.formats.json_values import read_json
 from commonplace.formats.yaml import DEEPEST
 from commonplace.text.characters import storable
 from commonplace.types import FileProblem, Origin, Status, Tier
@@ -274,7 +274,7 @@ def read_text(path: Path, *, follow: bool = True, name: str = "") -> str:
 def load_json(text: str) -> tuple[object, str]:
     """Return the value of a JSON text and "", or None and why it cannot be read. Never raises."""
     try:
-        value = strict_json.loads(text)
+        value = read_json(text)
         return (None, _TOO_DEEP) if _is_deep(value) else (value, "")
     except json.JSONDecodeError as error:
         return None, f"not JSON: {error.msg} in line {error.lineno}, column {error.colno}"

@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 import commonplace
-from commonplace.formats.plain import plain
+from commonplace.formats.json_values import plain
 from commonplace.server.app import Service, json_object
 from commonplace.server.page.session import ENTRANCE, PageSession
 from commonplace.server.problems import Problem
