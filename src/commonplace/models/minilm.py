@@ -17,12 +17,9 @@ The directory holds `minilm.json` (schema, stamp, sizes of the network, size and
 
 from __future__ import annotations
 
-import ctypes
-import importlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +28,7 @@ from numpy.typing import NDArray
 
 from commonplace.models.contract import TokenizedText
 from commonplace.models.files import SHIPPED, ModelFiles, shared
+from commonplace.ranking.arrays import ONE_BLAS_THREAD
 from commonplace.types import Embedding
 
 Floats = NDArray[np.float32]
@@ -146,7 +144,7 @@ class MinilmEmbedder:
         """
         vectors = np.zeros((len(texts), self._network.width), np.float32)
         scratch = np.empty((self._network.width, self._network.width), np.float32)
-        with _ONE_BLAS_THREAD:
+        with ONE_BLAS_THREAD:
             for place, text in enumerate(texts):
                 for window in _windows(text.token_ids, self._network.tokens - 2):
                     vectors[place] += self._states(window, scratch).sum(0)
@@ -270,44 +268,6 @@ def gelu(rows: Floats) -> None:
         inner += 1
         x *= inner
         x *= np.float32(0.5)
-
-
-class _OneBlasThread:
-    """Holds NumPy's OpenBLAS to one thread while anything is embedded.
-
-    On products as small as these a second thread costs many times what it gives, most of all where others wait for the
-    processor too. Any other library of linear algebra is left as it is.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._users = self._before = 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._users += 1
-            if self._users == 1 and (blas := _openblas()):
-                self._before = blas[0]()
-                blas[1](1)
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._users -= 1
-            if self._users == 0 and (blas := _openblas()):
-                blas[1](self._before)
-
-
-_ONE_BLAS_THREAD: Final = _OneBlasThread()
-
-
-@cache
-def _openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
-    """Return the functions that tell and set the number of threads of the OpenBLAS in NumPy's own wheels."""
-    try:
-        library = ctypes.CDLL(importlib.import_module("numpy._core._multiarray_umath").__file__)
-        return library.scipy_openblas_get_num_threads64_, library.scipy_openblas_set_num_threads64_
-    except (ImportError, OSError, AttributeError):
-        return None
 
 
 def _model_files(directory: Path) -> ModelFiles[tuple[Embedding, Network]]:

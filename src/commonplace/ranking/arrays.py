@@ -1,4 +1,6 @@
-"""Set operations on sorted arrays, and int8 quantisation. NumPy's own load `numpy.ma`: 15 ms and 1.3 MB.
+"""Set operations on sorted arrays, int8 quantisation, and linear algebra on one thread.
+
+NumPy's own set operations load `numpy.ma`: 15 ms and 1.3 MB.
 
 Symmetric linear quantisation, a scale for each row: q = round(v / max|v| · 127). The scale is dropped: cosine does
 not see it.
@@ -6,7 +8,11 @@ not see it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+import importlib
+import threading
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -58,3 +64,41 @@ def restore(rows: Sequence[bytes]) -> NDArray[np.float32]:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     units: NDArray[np.float32] = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return units
+
+
+class _OneBlasThread:
+    """Holds NumPy's OpenBLAS to one thread while anything is embedded or searched.
+
+    On products as small as these a second thread costs many times what it gives, most of all where others wait for the
+    processor too. Any other library of linear algebra is left as it is.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = self._before = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._users += 1
+            if self._users == 1 and (blas := _openblas()):
+                self._before = blas[0]()
+                blas[1](1)
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0 and (blas := _openblas()):
+                blas[1](self._before)
+
+
+ONE_BLAS_THREAD: Final = _OneBlasThread()
+
+
+@cache
+def _openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
+    """Return the functions that tell and set the number of threads of the OpenBLAS in NumPy's own wheels."""
+    try:
+        library = ctypes.CDLL(importlib.import_module("numpy._core._multiarray_umath").__file__)
+        return library.scipy_openblas_get_num_threads64_, library.scipy_openblas_set_num_threads64_
+    except (ImportError, OSError, AttributeError):
+        return None

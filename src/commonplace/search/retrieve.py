@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from commonplace.models.cache import AgingCache, Bounds
 from commonplace.models.contract import Embedder
 from commonplace.models.static import StaticEmbedder
-from commonplace.ranking.arrays import distinct, within
+from commonplace.ranking.arrays import ONE_BLAS_THREAD, distinct, within
 from commonplace.ranking.calibration import is_fitted
 from commonplace.retention import age, retention
 from commonplace.search.hits import select
@@ -124,7 +124,7 @@ class Searcher:
             IndexFaultError: the current generation of the index is damaged or not of this store's history.
         """
         clock = _Clock()
-        with self._recall.reading(request) as recall:
+        with ONE_BLAS_THREAD, self._recall.reading(request) as recall:
             self._drop_unless(request.namespace, recall.state)
             run = _Run(request, _asked_times(request), recall, clock)
             ranking = self._pool(run)

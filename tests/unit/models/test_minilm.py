@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.stubs import tiny_minilm
+from tests.unit.blas import two_threads
 
 from commonplace.errors import ModelError
 from commonplace.models import minilm
@@ -207,21 +208,10 @@ def test_the_shipped_model_gives_a_text_the_same_bits_in_any_batch(shipped: Mini
 
 def test_the_hosts_threads_are_given_back_after_use(shipped: MinilmEmbedder) -> None:
     """The application may use NumPy for its own work, on all its processors."""
-    blas = minilm._openblas()
-    if blas is None:
-        return  # another library of linear algebra, which is left alone
-    tell, set_to = blas
-    before = tell()
-    set_to(2)
-    try:
-        expected = tell()
-        with minilm._ONE_BLAS_THREAD, minilm._ONE_BLAS_THREAD:
-            assert tell() == 1
-        assert tell() == expected
+    with two_threads() as count:
+        before = count()
         shipped.embed(tokenized(["rice"]))
-        assert tell() == expected
-    finally:
-        set_to(before)
+        assert count() == before
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

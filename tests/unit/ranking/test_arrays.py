@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from tests.unit.blas import two_threads
 
-from commonplace.ranking.arrays import quantise, restore
+from commonplace.ranking.arrays import ONE_BLAS_THREAD, quantise, restore
 
 
 def test_the_largest_component_of_each_row_becomes_127() -> None:
@@ -32,3 +33,13 @@ def test_direction_survives_the_round_trip() -> None:
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     restored = restore([row.tobytes() for row in quantise(vectors)])
     assert float((vectors * restored).sum(axis=1).min()) > 0.9998
+
+
+def test_linear_algebra_has_one_thread_inside_and_what_it_had_outside() -> None:
+    with two_threads() as count:
+        before = count()
+        with ONE_BLAS_THREAD:
+            with ONE_BLAS_THREAD:
+                assert count() == 1
+            assert count() == 1
+        assert count() == before

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from tests.contract.stores import BACKENDS
+from tests.unit.blas import two_threads
 from tests.unit.search.notebook import NAMESPACE, Notebook, model, notebook
 
 from commonplace.errors import UsageError
 from commonplace.ingest.passages import Destination, PassageMaker
+from commonplace.search import retrieve
 from commonplace.search.request import Request
 from commonplace.store.graph_rules import text_owner, texts_of
 from commonplace.types import Filter, Hit, NewPassage
@@ -98,3 +100,13 @@ def test_kinds_of_a_graph_and_of_users_do_not_mix(book: Notebook) -> None:
         search(book, "Anna", kinds=("memory",))
     with pytest.raises(UsageError, match=r"kind 'relation' is unknown; use one of artifact, memory, knowledge"):
         book.search("Anna", wanted=Filter(kinds=("relation",)))
+
+
+def test_a_search_computes_on_one_thread(book: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a second thread of so small products takes longer than they do."""
+    seen, select = [], retrieve.select
+    with two_threads() as count:
+        monkeypatch.setattr(retrieve, "select", lambda *given: (seen.append(count()), select(*given))[1])
+        before = count()
+        assert search(book, "where did Anna move to")
+        assert (seen[0], count()) == (1, before)
