@@ -453,16 +453,14 @@ class GraphReader:
     def communities(self, limit: int, times: Times) -> tuple[Community, ...]:
         """Return entities that hang together; see `Graph.communities`."""
         graph = self._graph
-        # What each fact weighs is left out: to read half a million of them would cost more than it tells.
-        edges = {id_: (source, target) for id_, source, target in graph.pairs(times.filter())}
-        ids = dict.fromkeys(end for ends in edges.values() for end in ends)
-        found = communities(ids, [(*ends, 1.0) for ends in edges.values()])
-        group_of = {id_: place for place, group in enumerate(found.groups) for id_ in group}
-        inside = Counter(group_of[source] for source, target in edges.values() if group_of[source] == group_of[target])
-        degrees = Counter(end for ends in edges.values() for end in ends)
+        edges = [(source, target) for _, source, target in graph.pairs(times.filter())]
+        degrees = Counter(end for ends in edges for end in ends)
+        found = communities(degrees, edges)
+        group_of = {id_: place for place, group in enumerate(found) for id_ in group}
+        inside = Counter(group_of[source] for source, target in edges if group_of[source] == group_of[target])
         seeing = Seeing(graph, times)
         views = []
-        for place, group in enumerate(found.groups[:limit]):
+        for place, group in enumerate(found[:limit]):
             if len(group) < _MIN_MEMBERS:
                 break
             first = sorted(group, key=lambda id_: (-degrees[id_], id_))[:MAX_MEMBERS]
