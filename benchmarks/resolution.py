@@ -22,13 +22,12 @@ from commonplace.benchmarks.harness import describe
 from commonplace.errors import UsageError
 from commonplace.graph.entities import Entities
 from commonplace.graph.kinds import Kinds
-from commonplace.graph.names import is_known_type
 from commonplace.graph.runtime import GraphRuntime, Texts
 from commonplace.ingest.passages import Destination
 from commonplace.models.contract import TokenizedText
 from commonplace.store.store import Store
 from commonplace.types import Progress
-from commonplace.types.graph import Episode
+from commonplace.types.graph import ENTITY_TYPES, Episode
 
 if TYPE_CHECKING:
     from commonplace.models.static import StaticEmbedder
@@ -115,7 +114,7 @@ def read_names(path: Path) -> Iterator[Thing]:
         texts = (thing.among, thing.type, *thing.names)
         if not thing.names or not all(isinstance(each, str) and each.strip() for each in texts):
             raise _unfit(path, number)
-        if not is_known_type(thing.type):
+        if thing.type not in ENTITY_TYPES:
             raise UsageError(f"{path}:{number} has the type {thing.type!r:.40}", remedy="use one of ours")
         yield thing
 

@@ -23,7 +23,7 @@ from commonplace.errors import UsageError
 from commonplace.extract.words import CITIES, CONCEPT_ACRONYMS, COUNTRIES, ORGANIZATION_HEADS, REGIONS, STATES, TOOLS
 from commonplace.text.tokens import analyse
 from commonplace.text.words import entries
-from commonplace.types.graph import ENTITY_TYPES, Entity
+from commonplace.types.graph import Entity
 
 MAX_NAME_CHARACTERS: Final = 200
 
@@ -33,8 +33,13 @@ KEY: Final = "\x1f"
 _ARTICLES: Final = re.compile(r"^(?:the\s+(?=\S)|an?\s+(?=\S\S))")
 """`A B` is no article and a letter, but two letters."""
 _TITLES: Final = re.compile(r"^(?:dr|mr|mrs|ms|miss|prof|professor|sir)\b\.?\s+(?=\S)")
-_LEGAL: Final = re.compile(r"[\s,]+(?:inc|ltd|llc|gmbh|ag|corp|corporation|plc|co|sarl|bv|limited)\.?$")
-_KIND_WORDS: Final = re.compile(r"\s+(?:project|library|framework|database|language|tool|platform)$")
+_LEGAL: Final = re.compile(r"[\s,]+(?:inc|ltd|llc|gmbh|ag|corp|corporation|plc|co|sarl|bv|limited)\.?$", re.IGNORECASE)
+_KIND_WORDS: Final = re.compile(
+    r"\s+(?:project|library|framework|database|language|tool|platform|pub|bar)$", re.IGNORECASE
+)
+_POSSESSIVE: Final = re.compile(r"(?<=\w)['’]s?$")
+_PLAIN_PLURAL: Final = re.compile(r"[a-z]{4,}s|(?:[A-Z]{2,8})s")
+_NO_PLURAL: Final = ("ss", "us", "is", "as", "os", "ics", "ews", "ies", "ous")
 _MARKS: Final = re.compile("[\u0300-\u036f]")
 _APOSTROPHES: Final = re.compile("['‘’ʼ`´]")
 _KEPT: Final = re.compile(r"(?<=\w)\.(?=\w)|[/+#&]")
@@ -168,14 +173,22 @@ def parts(name: str) -> tuple[str, ...]:
 
 
 def loose(name: str) -> str:
-    """Return a looser form of the name of a thing: without a company's form, a word like `project`, or dots.
+    """Return a looser form of the name of a thing: without a company's form, a word like `project`, dots or a plural.
 
     Well-known names of the same thing have the same one.
     """
-    text = " ".join(unicodedata.normalize("NFKC", cleaned(name)).casefold().split())
-    form = normal(_KIND_WORDS.sub("", _LEGAL.sub("", text)))
+    text = " ".join(unicodedata.normalize("NFKC", cleaned(name)).split())
+    bare = _POSSESSIVE.sub("", _KIND_WORDS.sub("", _LEGAL.sub("", text)))
+    form = normal(singular(bare) or bare)
     form = _SAME.get(form, form)
     return form if _VERSIONED.search(form) or "/" in form else _SAME.get(form.replace(".", ""), form.replace(".", ""))
+
+
+def singular(name: str) -> str:
+    """Return the singular of one plain word or acronym, `modules`, `MOBAs`; "" for all else, and what may be none."""
+    if not _PLAIN_PLURAL.fullmatch(name) or name.endswith(_NO_PLURAL) or name.lower() in TOOLS:
+        return ""
+    return name[:-1]
 
 
 def stems(name: str) -> str:
@@ -185,16 +198,6 @@ def stems(name: str) -> str:
         return ""
     written = [_SHORT.get(word, word) for word in words if word not in ("the", "a", "an")]
     return " ".join(analyse(" ".join(written)))
-
-
-def is_path(name: str) -> bool:
-    """Tell whether a name has directories."""
-    return "/" in name.replace("\\", "/").removeprefix("./")
-
-
-def basename(name: str) -> str:
-    """Return the last part of a path in normal form."""
-    return normal(name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1])
 
 
 def has_extension(name: str) -> bool:
@@ -241,16 +244,8 @@ _WORD: Final = re.compile(r"[^\W_]+")
 _MIN_LENGTH, _MAX_LENGTH = 3, 8
 _OF_ORGANIZATIONS: Final = 2
 """So short an acronym tells something only of organizations, whose kind of name it is."""
-_POSSESSIVE: Final = re.compile(r"(?<=\w)['’]s?$")
-_PLAIN_PLURAL: Final = re.compile(r"[a-z]{4,}s|(?:[A-Z]{2,8})s")
-_NO_PLURAL: Final = ("ss", "us", "is", "as", "os", "ics", "ews", "ies", "ous")
-_HOUSES: Final = frozenset({"place", "organization"})
-_VENUES: Final = frozenset(
-    {"pub", "bar", "tavern", "cafe", "café", "restaurant", "diner", "bistro", "bakery", "hotel", "inn"}
-)
 _TEAMS: Final = frozenset({"organization", "concept"})
 _TEAM: Final = re.compile(r"(?:[Tt]he )?[A-Z]\w+s")
-_ALIKE: Final = frozenset({"pub", "bar", "tavern"})
 
 
 def stored_keys(name: str, type_: str) -> tuple[str, ...]:
@@ -260,56 +255,19 @@ def stored_keys(name: str, type_: str) -> tuple[str, ...]:
         found += [f"{KEY}acro:{each}" for each in initials(name)]
     if type_ in _TEAMS and team(name):
         found.append(f"{KEY}team:{team(name)}")
-    if type_ in _HOUSES and _venue(name)[1]:
-        found.append(f"{KEY}venue:{normal(_venue(name)[0])}")
     return tuple(dict.fromkeys(found))
 
 
 def more_keys(name: str, type_: str) -> tuple[str, ...]:
-    """Return what else to look up for other forms of a name: nicknames, acronyms, plurals."""
-    found = list(also_written(name, type_))
+    """Return what else to look up for other forms of a name: nicknames, acronyms, the last word of a team's."""
     if type_ == "person":
-        return (*found, *(f"{KEY}part:{each}" for each in nicknames(name)))
-    if type_ != "file":
-        found += [f"{KEY}acro:{each}" for each in (acronym(name),) if each]
-    if type_ in _HOUSES:
-        stem = normal(_venue(name)[0])
-        found += [stem, f"{KEY}venue:{stem}"]
+        own = parts(name)
+        return tuple(f"{KEY}part:{each}" for each in sorted(related(own[0]))) if own else ()
+    found = [f"{KEY}acro:{acronym(name)}"] if type_ != "file" and acronym(name) else []
     if type_ in _TEAMS:
         found += [f"{KEY}team:{normal(name)}"] if _TEAM.fullmatch(cleaned(name)) else []
         found += [each for each in (team(name),) if each]
     return tuple(found)
-
-
-def also_written(name: str, type_: str) -> tuple[str, ...]:
-    """Return normal forms under which the same thing may stand, its own left out."""
-    found: list[str] = []
-    base = _POSSESSIVE.sub("", cleaned(name))
-    if type_ not in ("person", "file"):
-        found += [normal(each) for each in (singular(name), plural(name)) if each]
-    if base != cleaned(name):
-        found.append(normal(base))
-    return tuple(each for each in dict.fromkeys(found) if each and each != normal(name))
-
-
-def nicknames(name: str) -> tuple[str, ...]:
-    """Return in normal form the given names that somebody of this name may also go by."""
-    own = parts(name)
-    return tuple(sorted(related(own[0]))) if own else ()
-
-
-def singular(name: str) -> str:
-    """Return the singular of one plain word or acronym, `modules`, `MOBAs`; "" for all else, and what may be none."""
-    word = cleaned(name)
-    if not _PLAIN_PLURAL.fullmatch(word) or word.endswith(_NO_PLURAL) or word.lower() in TOOLS:
-        return ""
-    return word[:-1]
-
-
-def plural(name: str) -> str:
-    """Return the plural of one plain word or acronym, "" for all else."""
-    word = f"{cleaned(name)}s"
-    return word if singular(word) else ""
 
 
 def acronym(name: str) -> str:
@@ -336,13 +294,6 @@ def initials(name: str) -> tuple[str, ...]:
     return tuple(each for each in dict.fromkeys(made) if _OF_ORGANIZATIONS <= len(each) <= _MAX_LENGTH)
 
 
-def is_acronym_of(short: str, name: str, type_: str) -> bool:
-    """Tell whether one name is written as the acronym of another."""
-    letters = acronym(short)
-    fewest = _OF_ORGANIZATIONS if type_ == "organization" else _MIN_LENGTH
-    return len(letters) >= fewest and letters in initials(name)
-
-
 def team(name: str) -> str:
     """Return the last word of a team's name in normal form, `wolves` of the Minnesota Wolves; "" for all else."""
     words = cleaned(name).removeprefix("The ").removeprefix("the ").split()
@@ -350,31 +301,6 @@ def team(name: str) -> str:
         return ""
     place, last = " ".join(words[:-1]).lower(), words[-1].lower()
     return normal(last) if place in _PLACES and last not in ORGANIZATION_HEADS else ""
-
-
-def are_forms(one: str, other: str, type_: str) -> bool:
-    """Tell whether two names of things of one type are such forms of each other."""
-    first, second = normal(one), normal(other)
-    if type_ == "person":
-        return False
-    if second in also_written(one, type_) or first in also_written(other, type_):
-        return True
-    if type_ in _TEAMS and (team(one) == second or team(other) == first):
-        return True
-    return is_acronym_of(one, other, type_) or (type_ in _HOUSES and _is_one_house(one, other))
-
-
-def _is_one_house(one: str, other: str) -> bool:
-    """Tell whether two names of houses differ only in that one of them says what it is: a pub is a bar, no hotel."""
-    (first, venue), (second, kind) = _venue(one), _venue(other)
-    is_alike = not (venue and kind) or {venue, kind} <= _ALIKE
-    return bool(venue or kind) and is_alike and normal(first) == normal(second)
-
-
-def _venue(name: str) -> tuple[str, str]:
-    """Part `pub` from the name of one: `McGee's`, `pub`."""
-    stem, _, last = cleaned(name).rpartition(" ")
-    return (stem, last.lower()) if stem and last.lower() in _VENUES else (cleaned(name), "")
 
 
 MIN_SIMILARITY: Final = 0.75
@@ -451,11 +377,6 @@ def better_name(known: str, found: str, type_: str) -> str:
     return known
 
 
-def is_known_type(type_: str, more: Sequence[str] = ()) -> bool:
-    """Tell whether a type of entities is one of ours or of the user's own."""
-    return type_ in ENTITY_TYPES or type_ in more
-
-
 def _is_near(name: str, type_: str, known: Known, similarity: Similarity) -> bool:
     kind = known.entity.type if type_ == "concept" else type_
     names = known.names
@@ -472,11 +393,20 @@ def _is_form_of(name: str, other: str, type_: str, similarity: Similarity) -> bo
         return _is_part(first, second) or _is_part(second, first)
     if type_ == "file":
         return _is_end(name, other) or _is_end(other, name)
-    if loose(name) == loose(other) or are_forms(name, other, type_):
+    if loose(name) == loose(other) or _is_team(name, other, type_) or _is_acronym(name, other, type_):
         return True
     if type_ == "place" or has_extension(name) != has_extension(other):
         return False
     return bool(stems(name)) and stems(name) == stems(other) and similarity(name, other) >= MIN_SIMILARITY
+
+
+def _is_acronym(short: str, name: str, type_: str) -> bool:
+    fewest = _OF_ORGANIZATIONS if type_ == "organization" else _MIN_LENGTH
+    return len(acronym(short)) >= fewest and acronym(short) in initials(name)
+
+
+def _is_team(one: str, other: str, type_: str) -> bool:
+    return type_ in _TEAMS and (team(one) == normal(other) or team(other) == normal(one))
 
 
 def _is_part(fewer: Sequence[str], more: Sequence[str]) -> bool:
@@ -497,48 +427,21 @@ def _is_given(part: str, whole: str) -> bool:
 
 def _is_end(name: str, path: str) -> bool:
     """Tell whether a path ends with a name, by whole parts."""
-    return is_path(path) and normal(path).endswith(f"/{normal(name)}") and basename(name) == basename(path)
+    return normal(path).endswith(f"/{normal(name)}")
 
 
-_CITIES: Final = """
-argentina: buenos aires; australia: sydney, melbourne, brisbane, perth, canberra; austria: vienna, salzburg, graz, linz;
-belgium: brussels, antwerp, ghent; brazil: são paulo, rio de janeiro; canada: toronto, montreal, vancouver, ottawa;
-chile: santiago; china: beijing, shanghai, shenzhen, guangzhou, hong kong; colombia: bogota, medellin;
-czech republic: prague, brno; denmark: copenhagen, aarhus; egypt: cairo, alexandria; finland: helsinki;
-france: paris, lyon, marseille, bordeaux, toulouse, nice, lille, nantes, strasbourg;
-germany: berlin, munich, hamburg, cologne, frankfurt, stuttgart, düsseldorf, leipzig, dresden, bonn, bremen, hanover,
-nuremberg, heidelberg, karlsruhe, münchen, köln; greece: athens, thessaloniki; hungary: budapest;
-india: mumbai, delhi, new delhi, bangalore, bengaluru, chennai, hyderabad, pune, kolkata; indonesia: jakarta;
-ireland: dublin, cork, galway; israel: tel aviv, jerusalem, haifa;
-italy: rome, milan, naples, turin, florence, venice, bologna, genoa, palermo; japan: tokyo, osaka, kyoto, nagoya,
-sapporo; kenya: nairobi; mexico: mexico city, guadalajara, monterrey; netherlands: amsterdam, rotterdam, the hague,
-utrecht, eindhoven; new zealand: auckland, wellington; nigeria: lagos, abuja; norway: oslo, bergen; poland: warsaw,
-krakow, gdansk, wroclaw; portugal: lisbon, porto; romania: bucharest; russia: moscow, saint petersburg;
-south africa: cape town, johannesburg, durban, pretoria; south korea: seoul, busan; spain: madrid, barcelona, valencia,
-seville, bilbao, malaga; sweden: stockholm, gothenburg, malmö; switzerland: zurich, geneva, basel, bern, lausanne;
-taiwan: taipei; thailand: bangkok; turkey: istanbul, ankara, izmir; ukraine: kyiv, kiev, lviv, odessa;
-united kingdom: london, manchester, birmingham, edinburgh, glasgow, bristol, leeds, liverpool, oxford, belfast, cardiff,
-england, scotland, wales, northern ireland;
-united states: new york, new york city, los angeles, chicago, houston, phoenix, philadelphia, san antonio, san diego,
-dallas, austin, san francisco, seattle, denver, boston, detroit, nashville, portland, las vegas, baltimore, miami,
-atlanta, oakland, minneapolis, pittsburgh, san jose, palo alto, new orleans; vietnam: hanoi
-"""
 _CONTINENTS: Final = frozenset(
     map(loose, ("africa", "asia", "europe", "north america", "south america", "america", "antarctica", "oceania"))
 )
 _WIDE: Final = frozenset(map(loose, COUNTRIES)) | _CONTINENTS
 
 
-def _countries() -> dict[str, str]:
-    """Return the country of each city, in the forms that are compared."""
-    found = {}
-    for line in _CITIES.replace("\n", " ").split(";"):
-        country, _, cities = line.partition(":")
-        found.update({loose(city.strip()): loose(country.strip()) for city in cities.split(",")})
-    return found
-
-
-_COUNTRY_OF: Final = _countries()
+_COUNTRY_OF: Final = {
+    loose(city): loose(country)
+    for country, _, cities in (line.partition(":") for line in entries(Path(__file__).with_name("cities.txt")))
+    for city in cities.split(",")
+}
+"""The country of each city, in the forms that are compared."""
 _STATES: Final = frozenset(map(loose, STATES))
 
 
