@@ -19,7 +19,7 @@ from commonplace.extract.model import BESIDE, SENSITIVE, UNMARKED, UNSURE
 from commonplace.extract.names import kind_of_noun
 from commonplace.extract.phrases import Line, Phrase, phrase_of
 from commonplace.extract.relations import Statement
-from commonplace.extract.words import DEMONYMS, DETERMINERS, KIN, NEGATIONS, PREPOSITIONS, ROLES, VAGUE
+from commonplace.extract.words import DEMONYMS, DETERMINERS, KIN, NEGATIONS, PREPOSITIONS, ROLES, VAGUE, WORDS
 from commonplace.text.words import entries
 
 _CHANGE: Final = re.compile(
@@ -39,15 +39,8 @@ _LEAD: Final = re.compile(
     re.IGNORECASE,
 )
 _LABEL: Final = re.compile(r"[ \t>*-]*[^\W\d_][\w .'’()-]{0,40}?[ \t]*:[ \t]+")
-_STOPS: Final = frozenset(
-    "now nowadays these since for from because so too also as well with after last this again anymore instead near "
-    "every each where while until before at in on by when if that which who not and or but any once during "
-    "about today tomorrow tonight yesterday starting ago".split()
-)
-_NOT_A_NOUN: Final = frozenset(
-    "them those these us you it this that one ones other others some all two three here there i we he she they a an "
-    "only just to what who if yours mine ours".split()
-)
+_STOPS: Final = WORDS["STOPS"]
+_NOT_A_NOUN: Final = WORDS["NOT_A_NOUN"]
 _NUMBER: Final = re.compile(r"[+(\d][\d ()/.-]{4,}")
 """Of a telephone, an account or a card: it stays in the memory that says it, and names nothing."""
 _ONLY: Final = re.compile(r"^(?:only|even|both) ", re.IGNORECASE)

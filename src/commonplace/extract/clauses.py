@@ -28,7 +28,7 @@ from commonplace.extract.relations import (
     way_back,
 )
 from commonplace.extract.verbs import FORMS, VerbGroup, read_group
-from commonplace.extract.words import ADVERBS, DETERMINERS, NEGATIONS, ROLES
+from commonplace.extract.words import ADVERBS, DETERMINERS, NEGATIONS, ROLES, WORDS
 
 _FURTHEST: Final = 16
 _STOPS: Final = frozenset(". ; , : ( because so and but which who".split())
@@ -195,9 +195,7 @@ _FORMER: Final = frozenset("former ex".split())
 _MAX_TITLE_LENGTH: Final = 8
 _MAX_VERBS: Final = 64
 """What has more verbs is no sentence."""
-_NOUNS: Final = frozenset(
-    "query call wrap block run cause trigger result host power report import move change switch like look work".split()
-)
+_NOUNS: Final = WORDS["NOUNS"]
 _AGENTLESS: Final = frozenset("choose pick select use adopt".split())
 
 

@@ -12,6 +12,7 @@ from commonplace.dates import Mention as Date
 from commonplace.dates import Prefer
 from commonplace.dates import mentions as find_dates
 from commonplace.errors import UsageError
+from commonplace.extract import words as lists
 from commonplace.extract.attributes import Attributes, Ended
 from commonplace.extract.clauses import TRIGGERS, Clauses
 from commonplace.extract.decisions import written_down
@@ -31,22 +32,6 @@ from commonplace.extract.phrases import ANAPHORS, SPEAKERS, Line, Phrase, phrase
 from commonplace.extract.relations import UP_TO, Settler, Statement
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.verbs import FORMS, VerbGroup, read_group
-from commonplace.extract.words import (
-    BE,
-    COUNTRIES,
-    DO,
-    HAVE,
-    MODALS,
-    NEGATIONS,
-    PLACE_FRONTS,
-    PLACE_HEADS,
-    POSTAL,
-    PUBLIC_ROLES,
-    ROLES,
-    STATES,
-    STOPS,
-    TITLES,
-)
 from commonplace.text.sentences import Stretch, stretches
 
 _FURTHEST: Final = 9
@@ -55,10 +40,7 @@ _FORMER: Final = frozenset("former ex ex- late onetime retired past".split())
 _SMALL: Final = frozenset("the a an of for and to at with from 's , &".split())
 _ARTICLES: Final = frozenset({"the", "a", "an"})
 _FIRMS: Final = frozenset("company firm group agency maker manufacturer bank startup chain subsidiary".split())
-_FIRM_ROLES: Final = frozenset(
-    "spokesman spokeswoman spokesperson ceo cto cfo coo president chairman chairwoman executive employee engineer "
-    "developer designer manager cofounder co-founder".split()
-)
+_FIRM_ROLES: Final = lists.WORDS["FIRM_ROLES"]
 """Who only a firm or the like has; a leader or a judge may be anybody's."""
 _AWAY: Final = frozenset("sen senator rep representative congressman congresswoman ambassador envoy".split())
 """Who holds one of these for a place is mostly elsewhere."""
@@ -69,10 +51,7 @@ _GUESSED: Final = frozenset({"person", "place"})
 _SURE: Final = 0.65
 _FIRM: Final = 0.85
 _LIKELY_FIRM: Final = 0.5
-_DIRECTIONS: Final = frozenset(
-    "north south east west northern southern eastern western central northeastern northwestern southeastern "
-    "southwestern northeast northwest southeast southwest upstate suburban downtown nearby".split()
-)
+_DIRECTIONS: Final = lists.WORDS["DIRECTIONS"]
 """Before a place they only tell which part of it: `Haifa in northern Israel`."""
 Demand = tuple[str, bool, float]
 """A relation, whether it goes from the second name to the first, how sure it is."""
@@ -117,7 +96,7 @@ def _is_backed(line: Line, source: Mention, target: Mention, relation: str) -> b
     if relation == "WORKS_FOR" and guessed == [source] and source.type == "person" and " " in source.name:
         first, last = min(source.last, target.last), max(source.first, target.first)
         beside = line.tokens.lower[first:last] + line.tokens.lower[target.last : target.last + 3]
-        return target.confidence >= (_LIKELY_FIRM if ROLES.intersection(beside) else _FIRM)
+        return target.confidence >= (_LIKELY_FIRM if lists.ROLES.intersection(beside) else _FIRM)
     if relation == "LOCATED_IN" and guessed == [target]:
         return source.confidence >= _FIRM and source.last < target.first and line.tokens.at(source.last) == "in"
     return False
@@ -194,19 +173,19 @@ def _is_address(line: Line, left: Mention, right: Mention) -> bool:
     region = line.starting.get(right.last + 1)
     has_state = tokens.at(right.last) == "," and region is not None and _is_region(region)
     words = left.name.lower().split()
-    return has_state and len(words) > 1 and (words[-1] in PLACE_HEADS or words[0] in PLACE_FRONTS)
+    return has_state and len(words) > 1 and (words[-1] in lists.PLACE_HEADS or words[0] in lists.PLACE_FRONTS)
 
 
 def _is_region(mention: Mention) -> bool:
     name = mention.name.lower().rstrip(".")
-    return name in STATES or name in COUNTRIES or mention.name in POSTAL
+    return name in lists.STATES or name in lists.COUNTRIES or mention.name in lists.POSTAL
 
 
 def _in_row(line: Line, left: Mention, right: Mention) -> bool:
     """Tell whether two places are items of a list: `France, Germany and Italy`."""
-    if left.name.lower() in COUNTRIES or (_is_region(left) and right.name.lower() in STATES):
+    if left.name.lower() in lists.COUNTRIES or (_is_region(left) and right.name.lower() in lists.STATES):
         return True
-    is_state = right.name.lower().rstrip(".") in STATES
+    is_state = right.name.lower().rstrip(".") in lists.STATES
     return not is_state and line.tokens.at(right.last) in ("and", "or", "&")
 
 
@@ -217,11 +196,11 @@ def _seated(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand
             return "LOCATED_IN", False, 0.8
         if _is_told(gap) and _FIRMS.intersection(line.tokens.lower[right.last : right.last + 3]):
             return "LOCATED_IN", False, 0.8
-        if gap == [","] and line.tokens.at(right.last) == "," and line.tokens.at(right.last + 1) in STATES:
+        if gap == [","] and line.tokens.at(right.last) == "," and line.tokens.at(right.last + 1) in lists.STATES:
             return "LOCATED_IN", False, 0.8
         return None
     is_based = line.tokens.lower[left.first].endswith(("-based", "-headquartered"))
-    if gap in ([], ["'s"]) or (is_based and not any(word in STOPS for word in gap) and "," not in gap):
+    if gap in ([], ["'s"]) or (is_based and not any(word in lists.STOPS for word in gap) and "," not in gap):
         return "LOCATED_IN", True, 0.85
     return None
 
@@ -240,14 +219,14 @@ def _serves(line: Line, right: Mention, gap: list[str]) -> Demand | None:
     if gap[:1] == [","] and _has_role_at(words):
         return (relation, False, sure) if right.type != "place" or _DWELLERS.intersection(words) else None
     is_beside = gap == [","] or _is_told(gap) or (gap[:1] == [","] and _SAYING_WHO.issuperset(words))
-    is_theirs = ROLES.intersection(behind_right) and not (STOPS - {"'s"}).intersection(behind_right[:1])
+    is_theirs = lists.ROLES.intersection(behind_right) and not (lists.STOPS - {"'s"}).intersection(behind_right[:1])
     return (relation, False, sure) if is_beside and is_theirs and right.type == "organization" else None
 
 
 def _has_role_at(words: list[str]) -> bool:
     """Tell whether words say what somebody is for what follows: `the new head of design at`."""
-    roles = [place for place, word in enumerate(words) if word in ROLES]
-    if not roles or not (STOPS - _SMALL).isdisjoint(words):
+    roles = [place for place, word in enumerate(words) if word in lists.ROLES]
+    if not roles or not (lists.STOPS - _SMALL).isdisjoint(words):
         return False
     behind = [word for word in words[roles[-1] + 1 :] if word not in _ARTICLES | {"state", "local"}]
     return behind[:1] != [] and behind[0] in _AT
@@ -258,23 +237,23 @@ def _is_title_of(line: Line, left: Mention) -> bool:
     tokens, place = line.tokens, left.first
     while tokens.at(place - 1) in _ARTICLES:
         place -= 1
-    return tokens.at(place - 1) in _AT and tokens.at(place - 2) in ROLES
+    return tokens.at(place - 1) in _AT and tokens.at(place - 2) in lists.ROLES
 
 
 def _served(left: Mention, gap: list[str], *, is_title: bool) -> Demand | None:
     """Read `Acme spokesman Tom`, `Acme's CEO, Tom`, `U.S. Judge Abramson`, `Oslo native Mira`."""
     words = [word for word in gap if word not in (",", "'s")]
-    while len(words) > 1 and words[-1] in TITLES:
+    while len(words) > 1 and words[-1] in lists.TITLES:
         words.pop()
-    if not words or any(word in STOPS or not word[0].isalpha() for word in words):
+    if not words or any(word in lists.STOPS or not word[0].isalpha() for word in words):
         return None
     if gap[0] == "," or gap.count(",") > 1:
         return None
     if left.type == "organization":
-        return ("WORKS_FOR", True, 0.85) if words[-1] in ROLES or words[-1].endswith("man") else None
+        return ("WORKS_FOR", True, 0.85) if words[-1] in lists.ROLES or words[-1].endswith("man") else None
     if words[-1] in _DWELLERS:
         return "LIVES_IN", True, 0.85
-    if words[-1] not in _AWAY and (words[-1] in PUBLIC_ROLES or (is_title and _is_region(left))):
+    if words[-1] not in _AWAY and (words[-1] in lists.PUBLIC_ROLES or (is_title and _is_region(left))):
         return "LIVES_IN", True, 0.7
     return None
 
@@ -299,8 +278,8 @@ _BEFORE: Final = 4
 _MOVES: Final = frozenset({"move", "relocate"})
 _STAYING: Final = frozenset("stay stays stayed staying remain remains remained remaining".split())
 _OWNERS: Final = {"my": "i", "our": "we", "his": "he", "her": "she", "their": "they", "its": "it"}
-_HELPERS: Final = BE | HAVE | {"got", "also", "then", "now", "just", "finally", "actually", "suddenly"}
-_POSSIBLE: Final = MODALS | {"will", "'ll", "be"}
+_HELPERS: Final = lists.BE | lists.HAVE | {"got", "also", "then", "now", "just", "finally", "actually", "suddenly"}
+_POSSIBLE: Final = lists.MODALS | {"will", "'ll", "be"}
 """Before `cancelled` these tell what is not so yet: `will be`, `is to be`."""
 _LEFT_OPEN: Final = "he"
 """Whose move it is nobody says: the person's that was spoken of last."""
@@ -329,7 +308,11 @@ class Called:
 def cancelled(line: Line, entities: Entities) -> Iterator[Called]:
     """Yield what a sentence says to be called off; what may be, will be or is not, is none."""
     tokens = line.tokens
-    if _NOUNS.isdisjoint(tokens.lower) and NEGATIONS.isdisjoint(tokens.lower) and _STAYING.isdisjoint(tokens.lower):
+    if (
+        _NOUNS.isdisjoint(tokens.lower)
+        and lists.NEGATIONS.isdisjoint(tokens.lower)
+        and _STAYING.isdisjoint(tokens.lower)
+    ):
         return
     doubtful = doubtful_places(tokens)
     for place, lower in enumerate(tokens.lower):
@@ -371,12 +354,12 @@ def _ending_behind(tokens: Tokens, noun: int) -> int | None:
             return None
         before = tokens.lower[max(place - _BEFORE, noun + 1) : place]
         is_off = lower in _CANCELLED or (lower in _OFF and tokens.at(place + 1) == "off")
-        if is_off and before and before[-1] in _HELPERS and (_POSSIBLE | NEGATIONS).isdisjoint(before):
+        if is_off and before and before[-1] in _HELPERS and (_POSSIBLE | lists.NEGATIONS).isdisjoint(before):
             return place
         if lower in _FELL and tokens.at(place + 1) == "through":
             return place
         goes = lower in _HAPPENING or (lower in ("go", "come") and tokens.at(place + 1) in ("through", "off", "ahead"))
-        if goes and not NEGATIONS.isdisjoint(before) and _POSSIBLE.isdisjoint(before):
+        if goes and not lists.NEGATIONS.isdisjoint(before) and _POSSIBLE.isdisjoint(before):
             return place
     return None
 
@@ -387,7 +370,7 @@ def _ending_before(tokens: Tokens, noun: int) -> int | None:
         lower = tokens.lower[place]
         if lower in _CANCELLED or (lower in _OFF and tokens.at(place + 1) == "off"):
             before = {*tokens.lower[max(place - _BEFORE, 0) : place]}
-            return None if before & (_POSSIBLE | NEGATIONS | DO) else place
+            return None if before & (_POSSIBLE | lists.NEGATIONS | lists.DO) else place
     return None
 
 
@@ -459,7 +442,10 @@ def _stayed(line: Line, verb: int) -> Called | None:
     first = verb
     while tokens.at(first - 1) in _HELPERS | {"decided", "to", "chose"}:
         first -= 1
-    if not NEGATIONS.isdisjoint(tokens.lower[first:verb]) or tokens.at(first - 1) in NEGATIONS | MODALS:
+    if (
+        not lists.NEGATIONS.isdisjoint(tokens.lower[first:verb])
+        or tokens.at(first - 1) in lists.NEGATIONS | lists.MODALS
+    ):
         return None
     source = next(iter(read_before(line, first)[0]), None)
     if source is None:

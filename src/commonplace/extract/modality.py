@@ -7,20 +7,9 @@ from bisect import bisect_left, bisect_right
 from typing import Final
 
 from commonplace.extract.tokens import Tokens
-from commonplace.extract.words import NEGATIONS
+from commonplace.extract.words import NEGATIONS, WORDS
 
-DOUBTS: Final = frozenset(
-    """
-assumed ensure ensures ensuring wrong mistaken
-if unless whether suppose supposing assume assumes assuming imagine hypothetically provided lest wish wishes wished hope
-hopes hoped hoping maybe perhaps possibly probably presumably allegedly reportedly apparently supposedly rumor rumors
-rumour rumours rumoured rumored hear heard hearsay claim claims claimed alleges alleged think thinks thought believe
-believes believed guess guesses doubt doubts doubted wonder wonders wondered might could would should may ought let lets
-propose proposes proposed suggest suggests suggested consider considers considered considering evaluate evaluates
-evaluating deny denies denied denying pretend pretends want wants wanted expect expects expected dream dreamed dreamt
-theoretically potentially hopefully ideally likely unlikely false myth suspect suspects suspected otherwise example e.g
-""".split()
-)
+DOUBTS: Final = WORDS["DOUBTS"]
 """Before a verb in its sentence they take away that it is so."""
 
 BOUNDARIES: Final = frozenset({";", "but", "because", "—", "–", "however"})
@@ -121,30 +110,15 @@ _CLOSING: Final = "”»"
 _STRAIGHT: Final = '"'
 _OPENED_BEHIND: Final = frozenset(" \t\n([{—–-*_,:")
 
-_REPORTS: Final = frozenset(
-    """
-said says say saying told tells reported reports reportedly announced announces according claims claimed alleges alleged
-insists insisted rumour rumor gossip tweeted recounts recounted testified
-""".split()
-)
+_REPORTS: Final = WORDS["REPORTS"]
 _LABEL: Final = re.compile(r"[ \t>*-]*([^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]*")
-_REPORTS_WITH_THAT: Final = frozenset(
-    """
-writes wrote written mentions mentioned states stated argues argued explains explained notes noted adds added confirms
-confirmed swears swore remembers remembered recalls recalled posted warns warned informs informed informed texted hears
-""".split()
-)
+_REPORTS_WITH_THAT: Final = WORDS["REPORTS_WITH_THAT"]
 """These report only where `that` follows: `Mira wrote auth.ts` is no report."""
 _REPORTS_OF_ALL: Final = _REPORTS | _REPORTS_WITH_THAT
 _TO_THEM: Final = frozenset("me us him her them you everyone everybody someone".split())
 _OWN: Final = frozenset({"i", "we"})
 _HELPERS: Final = frozenset("have had has 've already just also once did".split())
-_STORIES: Final = frozenset(
-    """
-novel story film movie book fiction tale play series game dream legend fable saga comic song poem script screenplay
-thriller sitcom musical opera fanfic
-""".split()
-)
+_STORIES: Final = WORDS["STORIES"]
 _HINTS: Final = _REPORTS_OF_ALL | _STORIES
 _INTO_STORY: Final = frozenset({"in"})
 _FURTHEST: Final = 6

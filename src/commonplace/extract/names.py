@@ -7,44 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from commonplace.extract import words as lists
 from commonplace.extract.tokens import Tokens
-from commonplace.extract.words import (
-    ADVERBS,
-    AMBIGUOUS_FIRST_NAMES,
-    BREAKERS,
-    CALENDAR,
-    CITIES,
-    CLASS_NOUNS,
-    CONCEPT_ACRONYMS,
-    COUNTRIES,
-    DEMONYMS,
-    FILE_ENDINGS,
-    FIRST_NAMES,
-    INTO_PLACE,
-    KIN,
-    KINDS,
-    OPENERS,
-    ORGANIZATION_FOR,
-    ORGANIZATION_HEADS,
-    ORGANIZATION_OF,
-    ORGANIZATIONS,
-    PARTICLES,
-    PLACE_FRONTS,
-    PLACE_HEADS,
-    PLAIN_TOOLS,
-    POSTAL,
-    REGIONS,
-    ROLES,
-    STATES,
-    SUFFIXES,
-    SURNAMES,
-    TITLED_NOUNS,
-    TITLES,
-    TOOL_NAMES,
-    TOOLS,
-)
 
-_PLACES: Final = COUNTRIES | STATES | CITIES | REGIONS
+_PLACES: Final = lists.COUNTRIES | lists.STATES | lists.CITIES | lists.REGIONS
 _INITIAL: Final = re.compile(r"[^\W\d_](?:\.[^\W\d_])*\.?")
 _SHORT: Final = 5
 
@@ -75,20 +41,20 @@ def kind_of_name(words: Sequence[str], written: str, *, is_start: bool = False, 
         before: the word before it.
     """
     whole = " ".join(words)
-    if whole in TOOL_NAMES:
+    if whole in lists.TOOL_NAMES:
         return Kind("tool", 0.95)
     if len(words) == 1:
         return _kind_of_word(whole, written, is_start=is_start, before=before)
     if whole in _PLACES:
-        return Kind("place", 0.95, is_region=whole in COUNTRIES or whole in STATES)
-    if whole in ORGANIZATIONS:
+        return Kind("place", 0.95, is_region=whole in lists.COUNTRIES or whole in lists.STATES)
+    if whole in lists.ORGANIZATIONS:
         return Kind("organization", 0.95)
     return _kind_of_words(words, is_start=is_start)
 
 
 def kind_of_noun(head: str) -> str:
     """Return the type of what a common noun names, `concept` where nothing better is known."""
-    found = KINDS.get(head) or (KINDS.get(head[:-1]) if head.endswith("s") else None)
+    found = lists.KINDS.get(head) or (lists.KINDS.get(head[:-1]) if head.endswith("s") else None)
     return found or "concept"
 
 
@@ -96,15 +62,15 @@ def _kind_of_word(word: str, written: str, *, is_start: bool, before: str) -> Ki
     """Return what one capitalised word is."""
     if len(word) == 1 or written[:1].isdigit():
         return NOTHING
-    is_place = word in _PLACES and (word not in _PLAIN_PLACES or written.isupper() or before in INTO_PLACE)
-    is_in = before in INTO_PLACE or before == "of"
-    if word in FIRST_NAMES and not (is_place and (is_in or before in ("", ","))):
-        is_plain = word in AMBIGUOUS_FIRST_NAMES and is_start
+    is_place = word in _PLACES and (word not in _PLAIN_PLACES or written.isupper() or before in lists.INTO_PLACE)
+    is_in = before in lists.INTO_PLACE or before == "of"
+    if word in lists.FIRST_NAMES and not (is_place and (is_in or before in ("", ","))):
+        is_plain = word in lists.AMBIGUOUS_FIRST_NAMES and is_start
         return Kind("person", 0.5 if is_plain else 0.8, is_weak=is_plain)
     if is_place:
-        return Kind("place", 0.9, is_region=word in COUNTRIES or word in STATES)
-    if word in TOOLS:
-        return Kind("tool", 0.9, is_weak=is_start and word in PLAIN_TOOLS)
+        return Kind("place", 0.9, is_region=word in lists.COUNTRIES or word in lists.STATES)
+    if word in lists.TOOLS:
+        return Kind("tool", 0.9, is_weak=is_start and word in lists.PLAIN_TOOLS)
     return _listed(word) or _unlisted(word, written, is_start=is_start)
 
 
@@ -114,11 +80,11 @@ def _listed(word: str) -> Kind | None:
 
 
 def _unlisted(word: str, written: str, *, is_start: bool) -> Kind:
-    if written in POSTAL:
+    if written in lists.POSTAL:
         return Kind("place", 0.6, is_weak=True, is_region=True)
     if written.isupper() and len(written) <= _SHORT and written.isalpha():
         return Kind("organization", 0.5)
-    if word in ORGANIZATION_HEADS:
+    if word in lists.ORGANIZATION_HEADS:
         return Kind("organization", 0.5, is_weak=True)
     return Kind("concept", 0.4, is_weak=is_start)
 
@@ -128,17 +94,17 @@ def _kind_of_words(words: Sequence[str], *, is_start: bool) -> Kind:
     found = next((kind for holds, kind in _RULES if holds(words)), None)
     if found is None:
         return Kind("concept", 0.4, is_weak=is_start)
-    if found.type == "person" and is_start and words[0] in AMBIGUOUS_FIRST_NAMES:
+    if found.type == "person" and is_start and words[0] in lists.AMBIGUOUS_FIRST_NAMES:
         return Kind("person", 0.7)
     return found
 
 
 _PLAIN_PLACES: Final = frozenset("us nice split".split())
 _LISTS: Final[tuple[tuple[frozenset[str], Kind], ...]] = (
-    (CONCEPT_ACRONYMS - ROLES, Kind("concept", 0.6)),
-    (ORGANIZATIONS, Kind("organization", 0.9)),
-    (SURNAMES, Kind("person", 0.7)),
-    (DEMONYMS | ROLES | TITLES | SUFFIXES, NOTHING),
+    (lists.CONCEPT_ACRONYMS - lists.ROLES, Kind("concept", 0.6)),
+    (lists.ORGANIZATIONS, Kind("organization", 0.9)),
+    (lists.SURNAMES, Kind("person", 0.7)),
+    (lists.DEMONYMS | lists.ROLES | lists.TITLES | lists.SUFFIXES, NOTHING),
 )
 
 _NOT_BEHIND_NAME: Final = frozenset("court church post marshall guard labs bank".split())
@@ -160,49 +126,55 @@ _NOUN_ENDS: Final = (
 
 
 def _looks_like_person(words: Sequence[str]) -> bool:
-    names = [word for word in words if word not in PARTICLES]
+    names = [word for word in words if word not in lists.PARTICLES]
     return 0 < len(names) <= 3 and all(map(_is_surname, names))
 
 
 def _is_surname(word: str) -> bool:
     """Tell whether a capitalised word may be a person's name: it looks like no common noun."""
-    if any(word in words for words in (KINDS, DEMONYMS, CONCEPT_ACRONYMS, TOOLS, _PLACES, TITLED_NOUNS)):
+    if any(
+        word in words
+        for words in (lists.KINDS, lists.DEMONYMS, lists.CONCEPT_ACRONYMS, lists.TOOLS, _PLACES, lists.TITLED_NOUNS)
+    ):
         return False
     return word.replace("-", "").replace("'", "").isalpha() and not word.endswith(_NOUN_ENDS) and len(word) > 1
 
 
 Rule = tuple[Callable[[Sequence[str]], bool], Kind]
 _RULES: Final[tuple[Rule, ...]] = (
-    (lambda words: words[-1] in DEMONYMS, NOTHING),
+    (lambda words: words[-1] in lists.DEMONYMS, NOTHING),
     (
-        lambda words: words[-1] in SUFFIXES and len(words) > 2 and (words[0] in FIRST_NAMES or words[-1][0] != "i"),
+        lambda words: (
+            words[-1] in lists.SUFFIXES and len(words) > 2 and (words[0] in lists.FIRST_NAMES or words[-1][0] != "i")
+        ),
         Kind("person", 0.9),
     ),
     (
         lambda words: (
-            words[-1] in ORGANIZATION_HEADS and not (words[0] in FIRST_NAMES and words[-1] in _NOT_BEHIND_NAME)
+            words[-1] in lists.ORGANIZATION_HEADS
+            and not (words[0] in lists.FIRST_NAMES and words[-1] in _NOT_BEHIND_NAME)
         ),
         Kind("organization", 0.9),
     ),
     (
-        lambda words: ("of" in words or "for" in words) and not ORGANIZATION_OF.isdisjoint(words[:-2]),
+        lambda words: ("of" in words or "for" in words) and not lists.ORGANIZATION_OF.isdisjoint(words[:-2]),
         Kind("organization", 0.9),
     ),
     (lambda words: "&" in words, Kind("organization", 0.8)),
     (
-        lambda words: words[-1] in PLACE_HEADS and (words[0] not in FIRST_NAMES or words[-1] == "county"),
+        lambda words: words[-1] in lists.PLACE_HEADS and (words[0] not in lists.FIRST_NAMES or words[-1] == "county"),
         Kind("place", 0.85),
     ),
-    (lambda words: words[0] in FIRST_NAMES, Kind("person", 0.9)),
-    (lambda words: words[-1] in PLACE_HEADS, Kind("place", 0.7)),
+    (lambda words: words[0] in lists.FIRST_NAMES, Kind("person", 0.9)),
+    (lambda words: words[-1] in lists.PLACE_HEADS, Kind("place", 0.7)),
     (lambda words: any(_INITIAL.fullmatch(word) for word in words[:-1]), Kind("person", 0.85)),
-    (lambda words: words[0] in PLACE_FRONTS, Kind("place", 0.75)),
-    (lambda words: words[0] in ORGANIZATIONS or words[-1] in ORGANIZATIONS, Kind("organization", 0.6)),
+    (lambda words: words[0] in lists.PLACE_FRONTS, Kind("place", 0.75)),
+    (lambda words: words[0] in lists.ORGANIZATIONS or words[-1] in lists.ORGANIZATIONS, Kind("organization", 0.6)),
     (lambda words: words[0] == "project", Kind("project", 0.8)),
-    (lambda words: KINDS.get(words[-1]) == "project", Kind("project", 0.6)),
-    (lambda words: KINDS.get(words[-1]) == "event", Kind("event", 0.6)),
-    (lambda words: words[0] in TOOLS or words[-1] in TOOLS, Kind("tool", 0.6)),
-    (lambda words: words[0] in DEMONYMS, Kind("concept", 0.4)),
+    (lambda words: lists.KINDS.get(words[-1]) == "project", Kind("project", 0.6)),
+    (lambda words: lists.KINDS.get(words[-1]) == "event", Kind("event", 0.6)),
+    (lambda words: words[0] in lists.TOOLS or words[-1] in lists.TOOLS, Kind("tool", 0.6)),
+    (lambda words: words[0] in lists.DEMONYMS, Kind("concept", 0.4)),
     (_looks_like_person, Kind("person", 0.6)),
 )
 
@@ -214,9 +186,7 @@ _SURNAMES_TOO: Final = frozenset("long winter winters summer summers".split())
 """Words of no name that are surnames too; days and months are not, since `Tom Monday` is Tom, on Monday."""
 _BODIES: Final = frozenset("university college ministry department institute party".split())
 _JOINTS: Final = frozenset("of for on the and de &".split())
-_BEFORE_TITLE: Final = frozenset(
-    "district circuit assistant deputy vice associate general executive chief senior acting former roman".split()
-)
+_BEFORE_TITLE: Final = lists.WORDS["BEFORE_TITLE"]
 
 
 def run_end(tokens: Tokens, first: int) -> int:
@@ -227,14 +197,14 @@ def run_end(tokens: Tokens, first: int) -> int:
         if tokens.word[last][0].isupper():
             last += 1
         elif _is_capitalised(tokens, last + 1) and (
-            lower in PARTICLES or lower == "&" or (lower in _APOSTROPHES and tokens.word[last - 1] == "O")
+            lower in lists.PARTICLES or lower == "&" or (lower in _APOSTROPHES and tokens.word[last - 1] == "O")
         ):
             last += 2
         elif lower in ("of", "for", "on") and tokens.lower[last - 1] in (
-            ORGANIZATION_OF if lower == "of" else ORGANIZATION_FOR
+            lists.ORGANIZATION_OF if lower == "of" else lists.ORGANIZATION_FOR
         ):
             inner = last + 2 if tokens.at(last + 1) == "the" else last + 1
-            if not _is_capitalised(tokens, inner) or tokens.lower[inner] in BREAKERS:
+            if not _is_capitalised(tokens, inner) or tokens.lower[inner] in lists.BREAKERS:
                 break
             if inner > last + 1 and tokens.any_of(_BODIES, inner, inner + 3):
                 break  # `Queens College of the City University`: two names
@@ -257,7 +227,7 @@ def _ends_organisation(tokens: Tokens, first: int, joint: int) -> bool:
     for ahead in range(joint + 1, min(joint + 4, tokens.count)):
         if not tokens.word[ahead][0].isupper():
             return False
-        if tokens.lower[ahead] in ORGANIZATION_HEADS:
+        if tokens.lower[ahead] in lists.ORGANIZATION_HEADS:
             return True
     return False
 
@@ -270,7 +240,7 @@ def names_in_run(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, i
     begin = first
     for place in range(first, last + 1):
         lower = tokens.lower[place] if place < last else ""
-        is_call = place == 0 and lower in OPENERS and tokens.at(1) in FIRST_NAMES
+        is_call = place == 0 and lower in lists.OPENERS and tokens.at(1) in lists.FIRST_NAMES
         if place < last and not is_call and (_is_part(lower) or (place > begin and lower in _JOINTS)):
             continue
         if place < last and (_follows_given_name(tokens, begin, place) or _begins_firm(tokens, place, last)):
@@ -285,26 +255,28 @@ def _follows_given_name(tokens: Tokens, begin: int, place: int) -> bool:
     """Tell whether a word that is in few names is one behind a given name: `Dan Rather`, `Ralph K. Winter`."""
     lower = tokens.lower[place]
     given = begin + 1 if place == begin + 2 and tokens.lower[begin + 1][-1] == "." else begin
-    is_behind = place == given + 1 and tokens.lower[begin] in FIRST_NAMES
-    return is_behind and tokens.word[place].istitle() and (lower in ADVERBS or lower in _SURNAMES_TOO)
+    is_behind = place == given + 1 and tokens.lower[begin] in lists.FIRST_NAMES
+    return is_behind and tokens.word[place].istitle() and (lower in lists.ADVERBS or lower in _SURNAMES_TOO)
 
 
 def _begins_firm(tokens: Tokens, place: int, last: int) -> bool:
     """Tell whether what may be a day begins the name of a firm: `Sun Hung Kai Properties`."""
     if tokens.lower[place] not in ("sun", "sat", "may", "march", "april") or last - place < 2:
         return False
-    return tokens.lower[last - 1] in ORGANIZATION_HEADS and tokens.word[place + 1][0].isalpha()
+    return tokens.lower[last - 1] in lists.ORGANIZATION_HEADS and tokens.word[place + 1][0].isalpha()
 
 
 def _is_part(lower: str) -> bool:
     """Tell whether a word may be in a name: numbers of documents, `PM1602093194`, are not."""
     is_number = len(lower) > _SHORT and sum(char.isdigit() for char in lower) * 2 > len(lower)
-    return lower not in BREAKERS and lower not in CALENDAR and not is_number
+    return lower not in lists.BREAKERS and lower not in lists.CALENDAR and not is_number
 
 
 def _parts(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int]]:
     """Part a place from the capitals behind it, `Tokyo YOMIURI SHIMBUN`, and `U.S.` from what is called by it."""
-    is_office = last - first > 2 and any(tokens.lower[place] in ORGANIZATION_HEADS for place in range(first + 2, last))
+    is_office = last - first > 2 and any(
+        tokens.lower[place] in lists.ORGANIZATION_HEADS for place in range(first + 2, last)
+    )
     for cut in range(first + 1, last):
         word, before = tokens.word[cut], tokens.word[cut - 1]
         is_country = cut == first + 1 and tokens.lower[first] in ("u.s", "u.k") and not is_office
@@ -319,7 +291,9 @@ def _by_title(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int,
     """Yield what stands before a title, and the person behind it."""
     lower = tokens.lower
     titles = [place for place in range(first, last) if _is_title(tokens, place, last)]
-    ends_organisation = lower[last - 1] in ORGANIZATION_HEADS and last - first > 1 and lower[last - 1] not in TITLES
+    ends_organisation = (
+        lower[last - 1] in lists.ORGANIZATION_HEADS and last - first > 1 and lower[last - 1] not in lists.TITLES
+    )
     if not titles or ends_organisation:
         yield first, last, False
         return
@@ -334,12 +308,12 @@ def _by_title(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int,
 
 def _is_title(tokens: Tokens, place: int, last: int) -> bool:
     lower = tokens.lower[place]
-    if _is_shouted(tokens.word[place]) and lower not in ROLES:
+    if _is_shouted(tokens.word[place]) and lower not in lists.ROLES:
         return False
     behind = tokens.lower[place + 1 : last]
-    if all(word in SUFFIXES or word in ORGANIZATION_HEADS or word in PLACE_HEADS for word in behind):
+    if all(word in lists.SUFFIXES or word in lists.ORGANIZATION_HEADS or word in lists.PLACE_HEADS for word in behind):
         return False
-    return lower in TITLES or lower in ROLES
+    return lower in lists.TITLES or lower in lists.ROLES
 
 
 def _is_shouted(word: str) -> bool:
@@ -354,9 +328,7 @@ def is_shouted(tokens: Tokens, first: int, last: int) -> bool:
 
 
 _MAX_WORD_LENGTH: Final = 200
-_FOLDERS: Final = frozenset(
-    "src lib tests test docs app apps packages scripts cmd internal pkg bin etc usr var home tmp".split()
-)
+_FOLDERS: Final = lists.WORDS["FOLDERS"]
 _FILES: Final = frozenset("dockerfile makefile readme .env .gitignore".split())
 _IDENTIFIER: Final = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->)\w+)*(?:\(\))?")
 _LETTER: Final = re.compile(r"[^\W\d_]")
@@ -374,13 +346,13 @@ def kind_by_looks(word: str, *, quoted: bool) -> Kind | None:
     if (
         len(word) > _MAX_WORD_LENGTH
         or not _LETTER.search(word)
-        or (word.isalpha() and word.islower() and not quoted and lower not in TOOLS)
+        or (word.isalpha() and word.islower() and not quoted and lower not in lists.TOOLS)
     ):
         return None
     if lower.startswith(("http://", "https://")):
         return Kind("file", 0.9)
-    if lower in TOOLS:
-        return Kind("tool", 0.95) if quoted or lower not in PLAIN_TOOLS else None
+    if lower in lists.TOOLS:
+        return Kind("tool", 0.95) if quoted or lower not in lists.PLAIN_TOOLS else None
     if " " in word:
         return Kind("concept", 0.5, is_weak=True)
     if _is_file(lower, quoted=quoted):
@@ -390,7 +362,7 @@ def kind_by_looks(word: str, *, quoted: bool) -> Kind | None:
 
 def _is_file(lower: str, *, quoted: bool) -> bool:
     stem, dot, ending = lower.rpartition(".")
-    if not dot or ending not in FILE_ENDINGS:
+    if not dot or ending not in lists.FILE_ENDINGS:
         return lower in _FILES
     return bool(stem or quoted) and not stem.isdigit() and len(stem) + len(ending) > 2
 
@@ -415,23 +387,16 @@ def _identifier(word: str, *, quoted: bool) -> Kind | None:
 
 
 _BASED: Final = re.compile(r"([^\W\d_][\w.]*)-(?:based|born|headquartered)", re.IGNORECASE)
-_TOOL_OR_VERB: Final = TOOLS & BREAKERS
+_TOOL_OR_VERB: Final = lists.TOOLS & lists.BREAKERS
 """`Go` is a language in the middle of a sentence."""
-_NO_ROLES: Final = FIRST_NAMES | PLACE_FRONTS | frozenset({"royal"})
-_TOOL_FIRSTS: Final = frozenset(name.split()[0] for name in TOOL_NAMES)
+_NO_ROLES: Final = lists.FIRST_NAMES | lists.PLACE_FRONTS | frozenset({"royal"})
+_TOOL_FIRSTS: Final = frozenset(name.split()[0] for name in lists.TOOL_NAMES)
 _MAX_WORDS: Final = 4
 _LISTED, _TITLED, _CERTAIN, _LIKELY = 0.9, 0.9, 0.8, 0.65
-_SPEAKING: Final = frozenset(
-    """
-said says told added asked replied wrote argued insisted explained recalled testified shot killed pleaded married died
-thinks believes resigned apologized smiled laughed lives lived joined prefers likes loves hates
-""".split()
-)
-_DONE_TO_PEOPLE: Final = frozenset(
-    "born convicted sentenced assassinated shot arrested elected appointed hired fired murdered serving married".split()
-)
+_SPEAKING: Final = lists.WORDS["SPEAKING"]
+_DONE_TO_PEOPLE: Final = lists.WORDS["DONE_TO_PEOPLE"]
 _KINDS_OF_NAMED: Final = {
-    noun: kind for noun, kind in KINDS.items() if noun in CLASS_NOUNS and kind in ("project", "tool")
+    noun: kind for noun, kind in lists.KINDS.items() if noun in lists.CLASS_NOUNS and kind in ("project", "tool")
 }
 """What a name is by the noun behind it: `the Orion project`. The Orion team is not Orion."""
 
@@ -465,7 +430,7 @@ def find_names(tokens: Tokens, own: Mapping[str, str], *, is_prose: bool = True)
     place = 0
     while place < tokens.count:
         word = tokens.word[place]
-        if word[0] == "[" or (word[0].islower() and word.isalpha() and word not in TOOLS and not own):
+        if word[0] == "[" or (word[0].islower() and word.isalpha() and word not in lists.TOOLS and not own):
             place += 1
             continue
         named = (_own(tokens, place, own) if own else None) or _written_as_code(tokens, place, is_prose=is_prose)
@@ -501,7 +466,7 @@ def _written_as_code(tokens: Tokens, place: int, *, is_prose: bool) -> Mention |
     """Find an address, a path, an identifier, something in backticks, `Berlin-based`, a tool known by its name."""
     if tokens.lower[place] in _TOOL_FIRSTS:
         for last in range(min(place + _MAX_WORDS, tokens.count), place + 1, -1):
-            if " ".join(tokens.lower[place:last]) in TOOL_NAMES:
+            if " ".join(tokens.lower[place:last]) in lists.TOOL_NAMES:
                 return _mention(tokens, place, last, Kind("tool", 0.95))
     word = tokens.word[place]
     if word[0] == "`" and len(word) > 2:
@@ -531,13 +496,13 @@ def _untitled(tokens: Tokens, first: int, last: int) -> list[Mention]:
     if is_start and last - first > 1:
         rest = kind_of_name(tokens.lower[first + 1 : last], tokens.word[first + 1])
         whole = kind_of_name(tokens.lower[first:last], tokens.word[first])
-        is_part = tokens.lower[first] in FIRST_NAMES or tokens.lower[first] in PLACE_FRONTS
+        is_part = tokens.lower[first] in lists.FIRST_NAMES or tokens.lower[first] in lists.PLACE_FRONTS
         if rest.confidence >= _LISTED > whole.confidence and rest.type != "person" and not is_part:
             first += 1
             is_start = False
     if last - first > 2 and tokens.lower[first] not in _NO_ROLES and _is_person(tokens.lower[first + 1 : last]):
         # What stands before a first name says who that is: `Linguist Phillip Lieberman`.
-        first += int(tokens.lower[first + 1] not in AMBIGUOUS_FIRST_NAMES)
+        first += int(tokens.lower[first + 1] not in lists.AMBIGUOUS_FIRST_NAMES)
     kind = kind_of_name(tokens.lower[first:last], tokens.word[first], is_start=is_start, before=tokens.at(first - 1))
     is_town = tokens.at(last) == "," and _is_region_at(tokens, last + 1)
     if last - first > 1 and kind.confidence < _LIKELY and is_shouted(tokens, first, last) and not is_town:
@@ -549,7 +514,7 @@ def _untitled(tokens: Tokens, first: int, last: int) -> list[Mention]:
 
 def _is_person(words: Sequence[str]) -> bool:
     """Tell whether words are a full name by a list."""
-    return words[0] in FIRST_NAMES and kind_of_name(words, words[0]).type == "person"
+    return words[0] in lists.FIRST_NAMES and kind_of_name(words, words[0]).type == "person"
 
 
 def _by_neighbours(tokens: Tokens, first: int, last: int, kind: Kind) -> Kind:
@@ -562,7 +527,9 @@ def _by_neighbours(tokens: Tokens, first: int, last: int, kind: Kind) -> Kind:
     if kind.type in ("concept", "person") and before != "the" and _does_as_people_do(tokens, first, last):
         return Kind("person", max(kind.confidence, _LIKELY))
     is_said = behind in _KINDS_OF_NAMED or before == "project"
-    if is_said and not CONCEPT_ACRONYMS.issuperset(tokens.lower[first:last]):  # the API service is no project "API"
+    if is_said and not lists.CONCEPT_ACRONYMS.issuperset(
+        tokens.lower[first:last]
+    ):  # the API service is no project "API"
         return Kind(_KINDS_OF_NAMED.get(behind, "project"), _LIKELY)
     is_plain = last - first < 3 and tokens.word[first].isalpha() and not tokens.lower[last - 1].endswith("y")
     if kind.type == "concept" and before == "in" and is_plain:
@@ -585,8 +552,8 @@ def _does_as_people_do(tokens: Tokens, first: int, last: int) -> bool:
     before, behind, next_ = tokens.at(first - 1), tokens.at(last), tokens.at(last + 1)
     if behind in _SPEAKING or behind == "who" or (behind in ("was", "is") and next_ in _DONE_TO_PEOPLE):
         return True
-    if (before in ROLES or before in KIN) and tokens.word[first - 1].islower():
+    if (before in lists.ROLES or before in lists.KIN) and tokens.word[first - 1].islower():
         return True
     if behind != ",":
         return False
-    return next_ == "who" or (next_ in ("a", "an", "the", "former") and tokens.any_of(ROLES, last + 2, last + 5))
+    return next_ == "who" or (next_ in ("a", "an", "the", "former") and tokens.any_of(lists.ROLES, last + 2, last + 5))

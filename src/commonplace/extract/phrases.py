@@ -6,30 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from commonplace.extract import words as lists
 from commonplace.extract.names import Mention, kind_of_noun
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.verbs import FORMS
-from commonplace.extract.words import (
-    CLASS_NOUNS,
-    CONJUNCTIONS,
-    DETERMINERS,
-    NOUNS_IN_ING,
-    NOUNS_IN_LY,
-    PREPOSITIONS,
-    SAYING,
-    STOPS,
-    VAGUE,
-    VERBS,
-)
 
 SPEAKERS: Final = frozenset("i me we us".split())
 USER: Final = "user"
 PERSONAL: Final = frozenset("he she him her".split())
 POINTING: Final = frozenset("it they them this that these those".split())
 ANAPHORS: Final = SPEAKERS | PERSONAL | POINTING
-_FRESH: Final = frozenset(
-    "following new old own current existing latest same previous former legacy entire whole main".split()
-)
+_FRESH: Final = lists.WORDS["FRESH"]
 _NONE: Final = frozenset("no any every each another neither either none what which whatever more fewer".split())
 _OPENING: Final = frozenset(["both", "either", "only", "just", "also", '"', "“", "*", "_", "["])
 _CLOSING: Final = frozenset(['"', "”", "*", "_", "]"])
@@ -94,10 +81,10 @@ class Line:
         """Tell whether a word is in no noun phrase."""
         lower = self.tokens.lower[place]
         return (
-            lower in STOPS
+            lower in lists.STOPS
             or place in self.dated
             or not (lower[0].isalnum() or lower[0] == "`")
-            or (lower.endswith("ly") and len(lower) > 4 and lower not in NOUNS_IN_LY)
+            or (lower.endswith("ly") and len(lower) > 4 and lower not in lists.NOUNS_IN_LY)
         )
 
 
@@ -169,11 +156,11 @@ def _one_behind(line: Line, place: int) -> tuple[Phrase, int] | None:
     while tokens.at(place) in _OPENING:
         place += 1
     lower = tokens.at(place)
-    if lower in ANAPHORS and not (lower in DETERMINERS and _is_noun(line, place + 1)):
+    if lower in ANAPHORS and not (lower in lists.DETERMINERS and _is_noun(line, place + 1)):
         return _anaphor(line, place), place + 1
     if lower in _NONE or not lower:
         return None
-    is_definite = lower in DETERMINERS
+    is_definite = lower in lists.DETERMINERS
     first = place + 1 if is_definite else place
     while tokens.at(first) in _FRESH and first not in line.starting:
         first += 1
@@ -218,7 +205,9 @@ def _ends_phrase(line: Line, place: int, *, after_name: bool) -> bool:
         return after_name and word.endswith("ed") and len(word) > 4
     if any(form.shape in ("s", "ed", "ing") for form in forms):
         return True
-    return place + 1 < line.tokens.count and (line.tokens.lower[place + 1] in DETERMINERS or place + 1 in line.starting)
+    return place + 1 < line.tokens.count and (
+        line.tokens.lower[place + 1] in lists.DETERMINERS or place + 1 in line.starting
+    )
 
 
 def _anaphor(line: Line, place: int) -> Phrase:
@@ -249,7 +238,7 @@ def _phrase(line: Line, first: int, last: int, mention: Mention | None, *, is_de
     if (
         tokens.word[last - 1][0] == "`"
         or _is_doing(tokens.lower[first])
-        or head in VAGUE
+        or head in lists.VAGUE
         or not any(char.isalpha() for char in head)
         or (head.isascii() and len(head) < 2)
     ):
@@ -274,12 +263,12 @@ def _phrase(line: Line, first: int, last: int, mention: Mention | None, *, is_de
 
 def _is_doing(word: str) -> bool:
     """Tell whether a phrase begins with something done rather than with a thing: `becoming healthier`."""
-    return word.endswith("ing") and len(word) > 5 and word not in NOUNS_IN_ING
+    return word.endswith("ing") and len(word) > 5 and word not in lists.NOUNS_IN_ING
 
 
 def _says_only_what(word: str, type_: str) -> bool:
     """Tell whether a word behind a name belongs to no other name: `the auth.ts file`, `Postgres 15`."""
-    return word in CLASS_NOUNS or word[0].isdigit() or word == type_
+    return word in lists.CLASS_NOUNS or word[0].isdigit() or word == type_
 
 
 def _joined(line: Line, head: Phrase, tail: Phrase) -> Phrase:
@@ -320,7 +309,7 @@ def _may_head_list(line: Line, phrase: Phrase, start: int) -> bool:
     before = line.tokens.at(start - 1)
     if phrase.anaphor in ("it", "them", "him", "us", "me"):
         return False
-    return before in ("", ",", "and", "both", ":", "(", '"', "“") or before in CONJUNCTIONS
+    return before in ("", ",", "and", "both", ":", "(", '"', "“") or before in lists.CONJUNCTIONS
 
 
 def _one_before(line: Line, end: int) -> tuple[Phrase, int] | None:
@@ -335,7 +324,7 @@ def _one_before(line: Line, end: int) -> tuple[Phrase, int] | None:
     if tokens.lower[end - 1] in ANAPHORS and end not in line.ending:
         return _anaphor(line, end - 1), end - 1
     mention, first = _extent_before(line, end)
-    is_definite = tokens.at(first - 1) in DETERMINERS
+    is_definite = tokens.at(first - 1) in lists.DETERMINERS
     start = first - 1 if is_definite else first
     phrase = _phrase(line, first, end, mention, is_definite=is_definite)
     if phrase is None or tokens.at(start - 1) in _NONE:
@@ -366,9 +355,9 @@ def _extent_before(line: Line, end: int) -> tuple[Mention | None, int]:
 def _with_head(line: Line, phrase: Phrase, start: int) -> tuple[Phrase, int] | None:
     """Go on to the noun that a phrase with a preposition belongs to: `the owner of billing`, `the tests in auth.ts`."""
     before = line.tokens.at(start - 1)
-    if before in VERBS and before not in SAYING:
+    if before in lists.VERBS and before not in lists.SAYING:
         return _modified(line, start)
-    if before not in PREPOSITIONS or before == "because":
+    if before not in lists.PREPOSITIONS or before == "because":
         return phrase, start
     head = _one_before(line, start - 1)
     if head is None or head[0].anaphor:

@@ -15,6 +15,7 @@ from commonplace.extract.modality import BOUNDARIES, HEARSAY, is_sensitive
 from commonplace.extract.model import SENSITIVE, Claim
 from commonplace.extract.phrases import SPEAKERS, USER, Line, Phrase
 from commonplace.extract.verbs import FORMS, VerbGroup
+from commonplace.extract.words import WORDS
 from commonplace.text.words import entries
 
 MOVES: Final = {
@@ -102,29 +103,17 @@ MIN_MOVE_DURATION: Final = 27 * 86_400.0
 """Who left a place on a day has set out; who left it in a month or a year has moved away."""
 
 _FURTHEST: Final = 24
-_WHILES: Final = frozenset(
-    """
-day days night nights week weeks weekend while holiday holidays vacation visit trip summer winter spring autumn season
-semester term sabbatical internship
-""".split()
-)
+_WHILES: Final = WORDS["WHILES"]
 _SPANS: Final = _WHILES | frozenset("month months year years decade decades".split())
 _CLOCKS: Final = frozenset("noon midnight dawn dusk sunrise sunset daybreak lunchtime".split())
 _HOURS: Final = frozenset("one two three four five six seven eight nine ten eleven twelve half quarter".split())
 _PARTS_OF_DAY: Final = frozenset("morning afternoon evening night tonight today early late".split())
 _VEHICLES: Final = frozenset("train car bus plane boat ferry bike taxi ship coach tram air foot bicycle".split())
-_ERRANDS: Final = frozenset(
-    """
-airport station office day night evening weekend holiday holidays vacation trip visit conference meeting lunch dinner
-breakfast work home school appointment flight wedding funeral concert party festival beach mountains break coffee tour
-""".split()
-)
+_ERRANDS: Final = WORDS["ERRANDS"]
 _FOR_GOOD: Final = frozenset("good forever ever".split())
 _MOVING_AWAY: Final = MOVING | {"relocate", "settle"}
 _BACK: Final = frozenset({"back", "returned"})
-_ON_THE_WAY: Final = frozenset(
-    "then later soon eventually now again has have had is was are were came come went gone moved she he they".split()
-)
+_ON_THE_WAY: Final = WORDS["ON_THE_WAY"]
 _JOINTS: Final = frozenset({"and", "but", ",", "–", "—"})
 _BACK_AND_FORTH: Final = 16
 
