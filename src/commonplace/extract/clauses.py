@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
@@ -21,16 +22,31 @@ from commonplace.extract.relations import (
     Rule,
     Statement,
     fitting_type,
-    is_for_a_while,
-    is_for_good,
-    is_passing,
-    is_setting_out,
-    way_back,
 )
 from commonplace.extract.verbs import FORMS, VerbGroup, read_group
 from commonplace.extract.words import ADVERBS, DETERMINERS, NEGATIONS, ROLES, WORDS
 
 _FURTHEST: Final = 16
+_CUT: Final = re.compile(r"[,;—–]|\b(?:and|but|because|however)\b")
+_WHILES: Final = (
+    r"days?|nights?|weeks?|weekends?|while|holidays?|vacation|visit|trip|summer|winter|spring|autumn|season|semester|term"
+    r"|sabbatical|internship"
+)
+_WHILE: Final = re.compile(rf"\b(?:temporarily|for (?:\w+ ){{0,2}}(?:{_WHILES}))\b")
+_SPAN: Final = re.compile(rf"\b(?:temporarily|for (?:\w+ ){{0,2}}(?:{_WHILES}|months?|years?|decades?))\b")
+"""How long something goes on or has gone on; of what goes on, years are not long either."""
+_SETTING_OUT: Final = re.compile(
+    r"\b(?:(?:at|around|about) (?!the\b)[\da-z]|for (?!good\b|ever\b)[a-z]|on foot|early|late|morning|afternoon|evening"
+    r"|tonight|today|by (?:train|car|bus|plane|boat|ferry|bike|taxi|ship|coach|tram|air)\b)"
+)
+"""Nobody says of a move or a new job when in the day it was, how or for what errand."""
+_FOR_GOOD: Final = re.compile(r"\bfor (?:good|ever)\b|\b(?:permanently|forever)\b")
+_BACK: Final = re.compile(
+    r"(?:,| and| but| [–—])(?: (?:then|later|soon|eventually|now|again|ha[sd]|have|is|was|came|come|went|moved|s?he"
+    r"|they))* (?:back|returned)\b"
+)
+"""Who went there and came back has not moved; `moved back to` says itself where they are."""
+_MOVING_AWAY: Final = MOVING | {"relocate", "settle"}
 _STOPS: Final = frozenset(". ; , : ( because so and but which who".split())
 _PLACE: Final = frozenset({"place"})
 _PERSON: Final = frozenset({"person"})
@@ -44,11 +60,8 @@ def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase
     """Yield where something has come to be, and where it no longer is."""
     left, reached, thing = _ends(line, group)
     is_move = group.form.lemma not in _OF_TOOLS
-    back = way_back(line, reached[0].last) if reached else None
-    if back is not None:
-        # Who went there and came back lives where they came back to; `moved back` says that itself.
-        left, reached = [], _home(line, back)
-        group = replace(group, verb=back)
+    if _BACK.search(line.tokens.text, line.tokens.start[group.verb], line.tokens.end[-1]):
+        return
     for source in [thing] if thing is not None else subject:
         relations = []
         for target in reached:
@@ -136,14 +149,6 @@ def _ends(line: Line, group: VerbGroup) -> tuple[list[Phrase], list[Phrase], Phr
         else:
             place += 1
     return left, reached, thing
-
-
-def _home(line: Line, back: int) -> list[Phrase]:
-    """Return where somebody has come back to, unless the verb before `back` is read by itself."""
-    forms = FORMS.get(line.tokens.at(back - 1), ())
-    if line.tokens.at(back + 1) != "to" or any(form.lemma in MOVING for form in forms):
-        return []
-    return read_behind(line, back + 2)[0][:1]
 
 
 def replaced(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[Statement]:
@@ -234,9 +239,11 @@ class Clauses:
         fact = self._as_fact(self._denied(group), end)
         if fact is None or has_condition_behind(self.tokens, behind, min(end + _FURTHEST_OBJECT, self.tokens.count)):
             return
-        has_span = is_for_a_while(self.line, group)
-        is_brief = has_span and is_passing(group)
-        is_gone = group.form.lemma == "leave" and is_setting_out(self.line, group, end)
+        said = _CUT.split(self.tokens.text[self.tokens.start[group.first] : self.tokens.end[end - 1]], maxsplit=1)[0]
+        is_move = group.form.lemma in _MOVING_AWAY
+        has_span = (_SPAN if group.is_perfect or is_move else _WHILE).search(said) is not None
+        is_brief = has_span and (is_move or not group.is_perfect)
+        is_gone = group.form.lemma == "leave" and _SETTING_OUT.search(said) is not None
         is_bygone = self._is_bygone(group)
         for statement in self._stated(fact, subject, behind):
             if statement.relation in _STATES and (is_brief or is_gone):
@@ -248,13 +255,8 @@ class Clauses:
                 end=last,
                 is_former=statement.is_former or is_former,
                 is_ever=statement.is_ever and not has_span,
-                is_departure=self._is_departure(statement, group, end),
+                is_departure=_is_departure(statement, group, said),
             )
-
-    def _is_departure(self, statement: Statement, group: VerbGroup, end: int) -> bool:
-        """Tell whether somebody is said to have left a place, which they may be back in tomorrow."""
-        is_away = group.form.lemma == "leave" and statement.relation == "LIVES_IN" and statement.is_end
-        return is_away and not is_for_good(self.line, group, end)
 
     def _is_bygone(self, group: VerbGroup) -> bool:
         """Tell whether something is said to have happened before something else has, or nobody knows when."""
@@ -500,6 +502,12 @@ class Clauses:
             if lower == "anymore" or (lower == "any" and tokens.at(place + 1) in ("more", "longer")):
                 return replace(group, is_end=True, is_negative=False)
         return None
+
+
+def _is_departure(statement: Statement, group: VerbGroup, said: str) -> bool:
+    """Tell whether somebody is said to have left a place, which they may be back in tomorrow."""
+    is_away = group.form.lemma == "leave" and statement.relation == "LIVES_IN" and statement.is_end
+    return is_away and _FOR_GOOD.search(said) is None
 
 
 def _is_state(rule: Rule, group: VerbGroup) -> bool:

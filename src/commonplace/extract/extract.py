@@ -39,9 +39,6 @@ _AT: Final = frozenset("of at for with from".split())
 _FORMER: Final = frozenset("former ex ex- late onetime retired past".split())
 _SMALL: Final = frozenset("the a an of for and to at with from 's , &".split())
 _ARTICLES: Final = frozenset({"the", "a", "an"})
-_FIRMS: Final = frozenset("company firm group agency maker manufacturer bank startup chain subsidiary".split())
-_FIRM_ROLES: Final = lists.WORDS["FIRM_ROLES"]
-"""Who only a firm or the like has; a leader or a judge may be anybody's."""
 _AWAY: Final = frozenset("sen senator rep representative congressman congresswoman ambassador envoy".split())
 """Who holds one of these for a place is mostly elsewhere."""
 _SAYING_WHO: Final = frozenset("a an the another former then now retired".split())
@@ -116,39 +113,6 @@ def _said(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand |
         if gap == [","] and left.type == "organization" and _is_title_of(line, left):
             return "WORKS_FOR", True, 0.8
         return _served(left, gap, is_title=line.tokens.word[right.first - 1][0].isupper())
-    return _unknown(line, left, right, gap)
-
-
-def _unknown(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
-    """Take an unknown name for a firm's where somebody is its spokesman or the like: `Zblork spokesman Tom Baker`."""
-    tokens = line.tokens
-    is_named = left.name[0].isupper() and tokens.word[left.first][0] != "`"
-    if (left.type, right.type) == ("person", "concept") and right.name[0].isupper() and not right.is_weak:
-        return _of_unknown(line, right, gap)
-    if (left.type, right.type) == ("concept", "person") and is_named and gap in (["native"], ["resident"]):
-        return "LIVES_IN", True, 0.85
-    if (left.type, right.type) == ("concept", "person") and is_named and gap and gap[-1] in _FIRM_ROLES:
-        return _served(replace(left, type="organization"), gap, is_title=False)
-    return None
-
-
-def _of_unknown(line: Line, right: Mention, gap: list[str]) -> Demand | None:
-    """Read `Tom, 8, of Zblork`, `Tom, a Zblork native`, `Tom, president of Zblork Plastics`."""
-    tokens = line.tokens
-    goes_on = right.last < tokens.count and (
-        tokens.lower[right.last] in ("of", "for") or tokens.word[right.last][0].isupper()
-    )
-    if goes_on:
-        return None  # the name is longer than what is understood of it
-    is_aged = len(gap) == 4 and gap[0] == gap[2] == "," and gap[1].isdigit() and gap[3] == "of"
-    if is_aged or (_is_told(gap) and line.tokens.at(right.last) in ("native", "resident")):
-        return "LIVES_IN", False, 0.8
-    behind = line.tokens.lower[right.last : right.last + 4]
-    if gap == [","] and behind[:1] in (["'s"], ["’s"]) and _FIRM_ROLES.intersection(behind):
-        return "WORKS_FOR", False, 0.8
-    words = [word for word in gap[1:] if word not in _ARTICLES]
-    if gap[:1] == [","] and words[-1:] in (["of"], ["at"], ["for"]) and _FIRM_ROLES.intersection(words):
-        return ("WORKS_FOR", False, 0.8) if _has_role_at(words) else None
     return None
 
 
@@ -157,23 +121,12 @@ def _inside(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand
     if gap == [","]:
         is_owner = line.tokens.at(right.last) in ("'s", "’s")
         is_inside = _is_region(right) and not is_owner and not _in_row(line, left, right)
-        if is_inside:
-            return "LOCATED_IN", False, 0.9
-        return ("LOCATED_IN", False, 0.8) if _is_address(line, left, right) else None
+        return ("LOCATED_IN", False, 0.9) if is_inside else None
     if gap in (["in"], ["section", "of"], [",", "in"], ["province", "of"], ["suburb", "of"]):
         return "LOCATED_IN", False, 0.8
     if gap == ["'s"] and not _is_region(right):
         return "LOCATED_IN", True, 0.7
     return None
-
-
-def _is_address(line: Line, left: Mention, right: Mention) -> bool:
-    """Read `Fort Hamilton, Brooklyn, N.Y.`: a site, its city, the state."""
-    tokens = line.tokens
-    region = line.starting.get(right.last + 1)
-    has_state = tokens.at(right.last) == "," and region is not None and _is_region(region)
-    words = left.name.lower().split()
-    return has_state and len(words) > 1 and (words[-1] in lists.PLACE_HEADS or words[0] in lists.PLACE_FRONTS)
 
 
 def _is_region(mention: Mention) -> bool:
@@ -193,8 +146,6 @@ def _seated(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand
     """Read `Acme of Berlin`, `Acme in Berlin`, `Berlin's Acme`, `Berlin-based Acme`."""
     if left.type == "organization":
         if gap in (["in"], ["of"], [",", "in"], ["at"]):
-            return "LOCATED_IN", False, 0.8
-        if _is_told(gap) and _FIRMS.intersection(line.tokens.lower[right.last : right.last + 3]):
             return "LOCATED_IN", False, 0.8
         if gap == [","] and line.tokens.at(right.last) == "," and line.tokens.at(right.last + 1) in lists.STATES:
             return "LOCATED_IN", False, 0.8

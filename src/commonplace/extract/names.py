@@ -107,7 +107,6 @@ _LISTS: Final[tuple[tuple[frozenset[str], Kind], ...]] = (
     (lists.DEMONYMS | lists.ROLES | lists.TITLES | lists.SUFFIXES, NOTHING),
 )
 
-_NOT_BEHIND_NAME: Final = frozenset("court church post marshall guard labs bank".split())
 _NOUN_ENDS: Final = (
     "ing",
     "tion",
@@ -149,13 +148,7 @@ _RULES: Final[tuple[Rule, ...]] = (
         ),
         Kind("person", 0.9),
     ),
-    (
-        lambda words: (
-            words[-1] in lists.ORGANIZATION_HEADS
-            and not (words[0] in lists.FIRST_NAMES and words[-1] in _NOT_BEHIND_NAME)
-        ),
-        Kind("organization", 0.9),
-    ),
+    (lambda words: words[-1] in lists.ORGANIZATION_HEADS, Kind("organization", 0.9)),
     (
         lambda words: ("of" in words or "for" in words) and not lists.ORGANIZATION_OF.isdisjoint(words[:-2]),
         Kind("organization", 0.9),
@@ -182,11 +175,7 @@ _RULES: Final[tuple[Rule, ...]] = (
 _MAX_RUN_LENGTH: Final = 10
 _STATIONS: Final = frozenset({"radio", "television", "tv"})
 _APOSTROPHES: Final = frozenset({"'", "’"})
-_SURNAMES_TOO: Final = frozenset("long winter winters summer summers".split())
-"""Words of no name that are surnames too; days and months are not, since `Tom Monday` is Tom, on Monday."""
-_BODIES: Final = frozenset("university college ministry department institute party".split())
 _JOINTS: Final = frozenset("of for on the and de &".split())
-_BEFORE_TITLE: Final = lists.WORDS["BEFORE_TITLE"]
 
 
 def run_end(tokens: Tokens, first: int) -> int:
@@ -206,8 +195,6 @@ def run_end(tokens: Tokens, first: int) -> int:
             inner = last + 2 if tokens.at(last + 1) == "the" else last + 1
             if not _is_capitalised(tokens, inner) or tokens.lower[inner] in lists.BREAKERS:
                 break
-            if inner > last + 1 and tokens.any_of(_BODIES, inner, inner + 3):
-                break  # `Queens College of the City University`: two names
             last = inner + 1
         elif lower == "and" and _ends_organisation(tokens, first, last):
             last += 2
@@ -240,30 +227,12 @@ def names_in_run(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, i
     begin = first
     for place in range(first, last + 1):
         lower = tokens.lower[place] if place < last else ""
-        is_call = place == 0 and lower in lists.OPENERS and tokens.at(1) in lists.FIRST_NAMES
-        if place < last and not is_call and (_is_part(lower) or (place > begin and lower in _JOINTS)):
-            continue
-        if place < last and (_follows_given_name(tokens, begin, place) or _begins_firm(tokens, place, last)):
+        if place < last and (_is_part(lower) or (place > begin and lower in _JOINTS)):
             continue
         if place > begin:
             for start, end in _parts(tokens, begin, place):
                 yield from _by_title(tokens, start, end)
         begin = place + 1
-
-
-def _follows_given_name(tokens: Tokens, begin: int, place: int) -> bool:
-    """Tell whether a word that is in few names is one behind a given name: `Dan Rather`, `Ralph K. Winter`."""
-    lower = tokens.lower[place]
-    given = begin + 1 if place == begin + 2 and tokens.lower[begin + 1][-1] == "." else begin
-    is_behind = place == given + 1 and tokens.lower[begin] in lists.FIRST_NAMES
-    return is_behind and tokens.word[place].istitle() and (lower in lists.ADVERBS or lower in _SURNAMES_TOO)
-
-
-def _begins_firm(tokens: Tokens, place: int, last: int) -> bool:
-    """Tell whether what may be a day begins the name of a firm: `Sun Hung Kai Properties`."""
-    if tokens.lower[place] not in ("sun", "sat", "may", "march", "april") or last - place < 2:
-        return False
-    return tokens.lower[last - 1] in lists.ORGANIZATION_HEADS and tokens.word[place + 1][0].isalpha()
 
 
 def _is_part(lower: str) -> bool:
@@ -297,11 +266,8 @@ def _by_title(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, int,
     if not titles or ends_organisation:
         yield first, last, False
         return
-    begin = titles[0]
-    while begin > first and lower[begin - 1] in _BEFORE_TITLE:
-        begin -= 1
-    if begin > first:
-        yield first, begin, False
+    if titles[0] > first:
+        yield first, titles[0], False
     if titles[-1] + 1 < last:
         yield titles[-1] + 1, last, True
 

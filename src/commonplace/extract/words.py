@@ -70,8 +70,6 @@ BREAKERS: Final = (
     - frozenset("may will us past down like let down said kept back".split())
 ) | WORDS["BREAKERS"]
 """No name has one of these inside, however it is written."""
-OPENERS: Final = WORDS["OPENERS"]
-"""Words of some names, `Ha Long Bay`, that call to somebody at the beginning of a sentence: `Ha Sam, that is funny`."""
 CALENDAR: Final = WORDS["CALENDAR"]
 NOUNS_IN_LY: Final = WORDS["NOUNS_IN_LY"]
 """Words in -ly that are no adverbs in a name: `the nightly job`."""

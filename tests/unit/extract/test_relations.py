@@ -171,7 +171,6 @@ PEOPLE = [
     ("Berlin-based Acme hired Mira.", ["Acme LOCATED_IN Berlin", "Mira WORKS_FOR Acme"]),
     ("Acme is headquartered in Zürich, Switzerland.", ["Zürich LOCATED_IN Switzerland", "Acme LOCATED_IN Zürich"]),
     ("Acme relocated to Vienna in 2022.", ["Acme LOCATED_IN Vienna since 2022-01-01"]),
-    ("Zblork spokesman Tom Baker lives in Oslo.", ["Tom Baker WORKS_FOR Zblork", "Tom Baker LIVES_IN Oslo"]),
     ("Ngozi works at Zblork.", ["Ngozi WORKS_FOR Zblork"]),
     ("The frontend team owns src/web.", ["frontend team RELATED_TO src/web"]),
     ("Pavel Novak works with Ines Duarte.", ["Pavel Novak RELATED_TO Ines Duarte"]),
