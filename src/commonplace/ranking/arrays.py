@@ -9,7 +9,7 @@ not see it.
 from __future__ import annotations
 
 import ctypes
-import importlib
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -98,7 +98,7 @@ ONE_BLAS_THREAD: Final = _OneBlasThread()
 def _openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
     """Return the functions that tell and set the number of threads of the OpenBLAS in NumPy's own wheels."""
     try:
-        library = ctypes.CDLL(importlib.import_module("numpy._core._multiarray_umath").__file__)
+        library = ctypes.CDLL(sys.modules["numpy._core._multiarray_umath"].__file__)
         return library.scipy_openblas_get_num_threads64_, library.scipy_openblas_set_num_threads64_
-    except (ImportError, OSError, AttributeError):
+    except (KeyError, OSError, AttributeError):
         return None
