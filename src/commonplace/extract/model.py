@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -86,6 +86,11 @@ class Departure:
     is_own: bool = False
     valid_to: float | None = None
 
+    @property
+    def ends(self) -> set[int]:
+        """The places of the entities that it names."""
+        return {end for end in (self.target, self.successor, self.source) if end is not None}
+
     def moved(self, places: Mapping[int, int]) -> Departure:
         """Return it with the places that its entities have gone to."""
         successor, source = (None if end is None else places.get(end) for end in (self.successor, self.source))
@@ -111,6 +116,11 @@ class Cancellation:
     kept: int | None = None
     confidence: float = 1.0
 
+    @property
+    def ends(self) -> set[int]:
+        """The places of the entities that it names."""
+        return {end for end in (self.source, self.target, self.kept) if end is not None}
+
     def moved(self, places: Mapping[int, int]) -> Cancellation:
         """Return it with the places that its entities have gone to."""
         source, target, kept = (
@@ -135,3 +145,26 @@ class Extraction:
     dates: tuple[Mention, ...] = ()
     cancellations: tuple[Cancellation, ...] = ()
     departures: tuple[Departure, ...] = ()
+
+    @property
+    def stated(self) -> set[int]:
+        """The places of the entities that something is said of."""
+        ends = {end for each in self.claims for end in (each.source, each.target)}
+        ends.update(end for each in self.cancellations for end in each.ends)
+        return ends.union(end for each in self.departures for end in each.ends)
+
+    def only(self, kept: Iterable[int]) -> Extraction:
+        """Return it with the entities of some places alone, and what is said of them alone."""
+        places = {old: new for new, old in enumerate(sorted(kept))}
+        return replace(
+            self,
+            entities=tuple(self.entities[place] for place in places),
+            claims=tuple(
+                replace(each, source=places[each.source], target=places[each.target])
+                for each in self.claims
+                if {each.source, each.target} <= places.keys()
+            ),
+            # Of whom nobody can tell any more, it would be taken for anybody's.
+            cancellations=tuple(each.moved(places) for each in self.cancellations if each.ends <= places.keys()),
+            departures=tuple(each.moved(places) for each in self.departures if each.target in places),
+        )

@@ -427,24 +427,14 @@ def bounded(extraction: Extraction) -> Bounded:
         return Bounded(extraction)
     kept, ends = _first(claims)
     often = sorted(range(len(entities)), key=lambda place: (place not in ends, -len(entities[place].spans), place))
-    places = {old: new for new, old in enumerate(sorted(often[:MAX_ENTITIES]))}
-    moved = tuple(replace(each, source=places[each.source], target=places[each.target]) for each in kept)
+    places = often[:MAX_ENTITIES]
     notices = [
         f"the graph took {most:,} of the {found:,} {what} in it: give it in parts to have them all"
         for what, most, found in (("facts", len(kept), len(claims)), ("entities", len(places), len(entities)))
         if most < found
     ]
-    chosen = tuple(entities[place] for place in places)
-    # Of whom nobody can tell any more, it would be taken for anybody's.
-    left = [each for each in extraction.cancellations[:MAX_FACTS] if _ends(each) <= places.keys()]
-    called_off = tuple(each.moved(places) for each in left)
-    gone = tuple(each.moved(places) for each in extraction.departures if each.target in places)
-    kept_of = replace(extraction, entities=chosen, claims=moved, cancellations=called_off, departures=gone)
-    return Bounded(kept_of, tuple(notices))
-
-
-def _ends(called_off: Cancellation) -> set[int]:
-    return {each for each in (called_off.source, called_off.target, called_off.kept) if each is not None}
+    first = replace(extraction, claims=tuple(kept), cancellations=extraction.cancellations[:MAX_FACTS])
+    return Bounded(first.only(places), tuple(notices))
 
 
 def _first(claims: tuple[Claim, ...]) -> tuple[list[Claim], set[int]]:

@@ -17,6 +17,8 @@ from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension,
 from commonplace.types.graph import EpisodeSource
 
 _SPEAKER: Final = re.compile(r"^[ \t>*-]*(?P<speaker>[^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]+(?=\S)", re.MULTILINE)
+_ASSISTANTS: Final = frozenset({"assistant", "agent", "ai", "bot"})
+"""Who names scores of things to choose from: of what they name, what nothing is stated of is left out."""
 _HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NAMES: Final = ("name", "title", "full_name", "fullname", "label", "id")
 _MAX_DEPTH: Final = 8
@@ -88,6 +90,8 @@ def _messages(content: str, at: float, speaker: str) -> Extraction:
     for by, begin, end, is_quoted in parts:
         if content[begin:end].strip():
             said = extract(content[begin:end], at=at, speaker=by)
+            if by.lower() in _ASSISTANTS:
+                said = said.only(said.stated)
             together.add(as_hearsay(said) if is_quoted else said, begin)
     return together.extraction()
 

@@ -1,4 +1,4 @@
-"""What an episode in JSON says where an object of it is itself a fact."""
+"""What an episode in JSON says where an object of it is itself a fact, and what one of several speakers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from commonplace.errors import UsageError
+from commonplace.extract.model import Extraction
 from commonplace.graph.extraction import understand
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.text import statement
@@ -82,3 +83,17 @@ def test_a_statement_is_read_as_the_fact_that_it_was_made_of() -> None:
 def test_a_statement_of_nothing_is_refused(given: tuple[Any, Any, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         statement(*given, called=("ENTITY1", "ENTITY2", "CONTEXT"))
+
+
+def test_of_what_an_assistant_names_only_that_counts_which_it_states_a_fact_about() -> None:
+    """It lists restaurants, artists and tips by the dozen, and nobody has anything to do with them."""
+    said = "Anna Weber works for Globex. Try Osteria Francescana, Cafe Sol or the Alte Oper in Frankfurt."
+    named = {by: [each.name for each in told(f"{by}: {said}").entities] for by in ("Assistant", "user")}
+    assert named["Assistant"] == ["Anna Weber", "Globex"]
+    assert {"Anna Weber", "Globex", "Osteria Francescana", "Cafe Sol"} < set(named["user"])
+    [works] = told(f"user: Is Cafe Sol good?\nassistant: {said}").claims
+    assert (works.source, works.target) == (1, 2)
+
+
+def told(content: str) -> Extraction:
+    return understand(content, "message", 1.7e9, Kinds())
