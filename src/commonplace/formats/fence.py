@@ -28,7 +28,7 @@ _QUOTE_MARKS: Final = " \t>"
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class FenceItem:
     """One recalled text, what it can be found by, and a line that says where it comes from and how sure it is."""
 
     reference: str
@@ -54,7 +54,7 @@ class _Block:
     rest: str = ""
 
 
-def fence(items: Iterable[Recalled]) -> str:
+def fence(items: Iterable[FenceItem]) -> str:
     """Return a block of recalled texts, which no text in it can end or imitate; nothing for no items.
 
     What nobody sees in a text is written out in it, see `escaping`.

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import UsageError
-from commonplace.formats.fence import CLOSING, OPENING, Recalled, fence
+from commonplace.formats.fence import CLOSING, OPENING, FenceItem, fence
 from commonplace.graph.names import checked, normal
 
 if TYPE_CHECKING:
@@ -46,13 +46,15 @@ def describe(
     return fence(items), tuple(kept_entities), tuple(kept_facts)
 
 
-def entity_item(entity: EntityView) -> Recalled:
+def entity_item(entity: EntityView) -> FenceItem:
     """Return what stands in the text of an entity."""
     names = f" (also {', '.join(entity.aliases[:_MAX_NAMES])})" if entity.aliases else ""
-    return Recalled(f"entity:{entity.uuid}", f"{entity.name}{names}", f"{entity.entity_type}, trust {entity.trust:.2f}")
+    return FenceItem(
+        f"entity:{entity.uuid}", f"{entity.name}{names}", f"{entity.entity_type}, trust {entity.trust:.2f}"
+    )
 
 
-def fact_item(fact: RelationView) -> Recalled:
+def fact_item(fact: RelationView) -> FenceItem:
     """Return what stands in the text of a fact: its sentence, when it holds, whether it is disputed."""
     ends = f"{fact.source_name} {fact.relation_type} {fact.target_name}"
     parts = [ends, when(fact), f"trust {fact.trust:.2f}"]
@@ -62,7 +64,7 @@ def fact_item(fact: RelationView) -> Recalled:
         parts.insert(0, "disputed")
     if fact.retracted:
         parts.insert(0, "retracted")
-    return Recalled(f"fact:{fact.uuid}", fact.fact, ", ".join(parts))
+    return FenceItem(f"fact:{fact.uuid}", fact.fact, ", ".join(parts))
 
 
 def when(known: RelationView | EntityView) -> str:
@@ -91,7 +93,7 @@ def _day(at: datetime | None) -> str:
     return "" if at is None else at.date().isoformat()
 
 
-def _cost(item: Recalled, count: CountTokens) -> int:
+def _cost(item: FenceItem, count: CountTokens) -> int:
     return count(fence([item]).removeprefix(OPENING).removesuffix(CLOSING))
 
 

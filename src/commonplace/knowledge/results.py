@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from commonplace.formats.fence import Recalled, fence
+from commonplace.formats.fence import FenceItem, fence
 from commonplace.formats.json_values import View
 from commonplace.types import Confidence
 
@@ -116,7 +116,7 @@ class Retrieval:
     def to_text(self) -> str:
         """Return the texts for a model to read: fenced and labelled as data, "" where there are none."""
         return fence(
-            Recalled(hit.id, hit.content, ", ".join(filter(None, (*_said(hit), hit.confidence)))) for hit in self.hits
+            FenceItem(hit.id, hit.content, ", ".join(filter(None, (*_said(hit), hit.confidence)))) for hit in self.hits
         )
 
 

@@ -75,7 +75,7 @@ def graph(engine: Engine, given: Arguments) -> ToolResult:
 
 def _waiting(engine: Engine, given: Arguments) -> ToolResult:
     """Tell what waits for a person; an agent settles by `memory_link` what neither a user nor the untrusted said."""
-    from commonplace.formats.fence import Recalled, fence
+    from commonplace.formats.fence import FenceItem, fence
 
     waiting = engine.questions()
 
@@ -86,7 +86,7 @@ def _waiting(engine: Engine, given: Arguments) -> ToolResult:
         ]
         facts = {each.id for each in waiting[:size] if each.kind in ("contradiction", "ending")}
         items = [
-            Recalled(side.id or each.id, engine.snippet(side.text, "", SNIPPET_CHARACTERS), f"{each.kind} {each.id}")
+            FenceItem(side.id or each.id, engine.snippet(side.text, "", SNIPPET_CHARACTERS), f"{each.kind} {each.id}")
             for each, side in sides
         ]
         how = f'Ask the user, then memory_link: source question, target answer, type "{SETTLES}".'
@@ -149,7 +149,7 @@ def _answers(engine: Engine, given: Arguments) -> _Known:
 
 def _rendered(engine: Engine, known: _Known, shown: Iterable[Any], query: str) -> tuple[dict[str, Any], str]:
     """Return both forms of an answer."""
-    from commonplace.formats.fence import Recalled, fence
+    from commonplace.formats.fence import FenceItem, fence
     from commonplace.graph.text import entity_item, fact_item
 
     chosen = {id(each) for each in shown}
@@ -169,7 +169,7 @@ def _rendered(engine: Engine, known: _Known, shown: Iterable[Any], query: str) -
         "links": links,
     }
     items = [*map(fact_item, facts), *map(entity_item, entities)]
-    items += [Recalled(each["id"], each["snippet"], "memory") for each in memories]
+    items += [FenceItem(each["id"], each["snippet"], "memory") for each in memories]
     lines = [f"{each['source']} —{each['type']}→ {each['target']}" for each in links]
     return structured, "\n".join(filter(None, [fence(items), *lines]))
 
@@ -300,7 +300,7 @@ def _as_stored(arguments: Arguments) -> Arguments:
 
 
 def _search(engine: Engine, given: Arguments) -> ToolResult:
-    from commonplace.formats.fence import Recalled, fence
+    from commonplace.formats.fence import FenceItem, fence
 
     found = engine.search(
         given["query"],
@@ -323,7 +323,7 @@ def _search(engine: Engine, given: Arguments) -> ToolResult:
 
     def rendered(size: int) -> str:
         return fence(
-            Recalled(f"{each['path']}:{each['startLine']}-{each['endLine']}", each["snippet"], label)
+            FenceItem(f"{each['path']}:{each['startLine']}-{each['endLine']}", each["snippet"], label)
             for each, label in zip(results[:size], labels, strict=False)
         )
 
@@ -391,7 +391,7 @@ def _label(hit: Hit) -> str:
 
 
 def _get(engine: Engine, given: Arguments) -> ToolResult:
-    from commonplace.formats.fence import Recalled, fence
+    from commonplace.formats.fence import FenceItem, fence
 
     first = given.get("from", 1)
     excerpt = engine.read(given["path"], first, given.get("lines", schemas.DEFAULT_LINES), touch=True)
@@ -410,7 +410,7 @@ def _get(engine: Engine, given: Arguments) -> ToolResult:
     if is_cut:
         structured["cut"] = True
     after = first + size
-    told = fence([Recalled(f"{excerpt.path}:{first}-{after - 1}", text, f"of {excerpt.total_lines} lines")])
+    told = fence([FenceItem(f"{excerpt.path}:{first}-{after - 1}", text, f"of {excerpt.total_lines} lines")])
     if is_cut:
         told += f"\nLine {first} was cut at the token limit."
     if after <= excerpt.total_lines:

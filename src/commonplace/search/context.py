@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from commonplace.formats.escaping import visible
-from commonplace.formats.fence import CLOSING, OPENING, Recalled, fence
+from commonplace.formats.fence import CLOSING, OPENING, FenceItem, fence
 from commonplace.search.hits import without_secrets
 from commonplace.search.result import SearchResult, hit_json, label, reference
 from commonplace.text.languages import PROSE, language_of
@@ -462,21 +462,21 @@ def _fenced(chosen: Sequence[_Chosen], form: Form, spans: Spans) -> str:
     return fence([_item(group, form, spans) for group in groups.values()])
 
 
-def _item(group: Sequence[_Chosen], form: Form, spans: Spans) -> Recalled:
+def _item(group: Sequence[_Chosen], form: Form, spans: Spans) -> FenceItem:
     """Return what is chosen of one owner, best first, as one text in reading order."""
     read = sorted(group, key=lambda each: (each.hit.lines or (0, 0), spans.get(each.hit.id, (0, 0))))
     pieces = [Piece(each.text, each.hit.lines, spans.get(each.hit.id), each.is_cut) for each in read]
     names = list(dict.fromkeys(reference(each.hit) for each in read))
     path = group[0].hit.path
     others = (name.removeprefix(path).removeprefix(":") if path else name for name in names[1:])
-    return Recalled(
+    return FenceItem(
         ", ".join((names[0], *others)), together(pieces), _described(group[0].hit, [each.hit for each in read], form)
     )
 
 
 def _cost(hit: Hit, text: str, count: CountTokens, form: Form) -> int:
     """Return the tokens of one passage, at most: as if nothing else stood with it."""
-    item = fence([Recalled(reference(hit), text, _described(hit, [hit], form))])
+    item = fence([FenceItem(reference(hit), text, _described(hit, [hit], form))])
     return count(item.removeprefix(OPENING).removesuffix(CLOSING)) + count(f"{GAP}, , , @{reference(hit)}")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from commonplace.dates.time import iso
 from commonplace.formats.escaping import harmless
-from commonplace.formats.fence import Recalled, fence
+from commonplace.formats.fence import FenceItem, fence
 from commonplace.search.time import AskedTime
 from commonplace.text.markdown import front_matter_end, plain_heading
 from commonplace.types import Confidence, Filter, Hit, Method, Stage
@@ -116,7 +116,7 @@ class SearchResult:
 
     def to_text(self) -> str:
         """Return the hits as text for a model to read: fenced and labelled as data, "" where there is none."""
-        return fence(Recalled(reference(hit), hit.text, label(hit)) for hit in self.hits)
+        return fence(FenceItem(reference(hit), hit.text, label(hit)) for hit in self.hits)
 
 
 def merged(found: Sequence[Sequence[Hit]]) -> tuple[Hit, ...]:

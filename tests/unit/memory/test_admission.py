@@ -7,7 +7,7 @@ from tests.unit.clock import START, Clock
 
 from commonplace.engine import Engine
 from commonplace.errors import AdmissionError, UsageError
-from commonplace.formats.fence import Recalled, fence
+from commonplace.formats.fence import FenceItem, fence
 from commonplace.types import Document
 
 DEPLOY = "The deploy to the staging cluster takes eleven minutes when the image cache is cold and four when it is warm."
@@ -108,7 +108,7 @@ def test_text_of_an_indexed_document_is_recognised_by_its_name(book: Engine) -> 
 
 def test_recalled_blocks_are_cut_out_and_nothing_but_recalled_is_refused(book: Engine) -> None:
     """An agent that stores its transcript would else remember its memories, again and again."""
-    block = fence([Recalled("memory 1", "The office is in Madrid", "2026-03-01")])
+    block = fence([FenceItem("memory 1", "The office is in Madrid", "2026-03-01")])
     kept = book.remember(f"I looked it up.\n\n{block}\n\nAda agreed to move.")
     assert "Madrid" not in kept.content
     assert "Ada agreed to move." in kept.content
