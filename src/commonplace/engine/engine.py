@@ -357,8 +357,7 @@ class Engine:
         Args:
             reinforce: also raise its strength by 0.1, up to 2.
         """
-        reject_invalid_id(id)
-        with self._runtime.writing():
+        with self._runtime.writing(id):
             return self._memory_api.touch(id, reinforce=reinforce)
 
     def review(self, id: str) -> Memory:  # noqa: A002
@@ -366,8 +365,7 @@ class Engine:
 
         Three reviews are a reason to promote it, as `consolidate` does.
         """
-        reject_invalid_id(id)
-        with self._runtime.writing():
+        with self._runtime.writing(id):
             return self._runtime.memory.touch([id], is_review=True)[0]
 
     def questions(self) -> list[Question]:
@@ -404,14 +402,12 @@ class Engine:
 
     def archive(self, id: str) -> Memory:  # noqa: A002
         """Take a memory out of finding; `restore_memory` brings it back, `gc` deletes it after 30 days."""
-        reject_invalid_id(id)
-        with self._runtime.writing():
+        with self._runtime.writing(id):
             return self._runtime.memory.archive([id])[0]
 
     def restore_memory(self, id: str) -> Memory:  # noqa: A002
         """Let an archived memory be found again, as a new version with the same words."""
-        reject_invalid_id(id)
-        with self._runtime.writing():
+        with self._runtime.writing(id):
             return self._runtime.memory.restore(id)
 
     def raise_tier(self, id: str, tier: str | None = None) -> Memory:  # noqa: A002 - the name of the field
@@ -457,18 +453,14 @@ class Engine:
         Args:
             strength: 0–1.
         """
-        reject_invalid_id(source)
-        reject_invalid_id(target)
-        with self._runtime.writing():
+        with self._runtime.writing(source, target):
             return self._runtime.memory.link(source, target, type, strength)
 
     def unlink(self, source: str, target: str, type: str | None = None) -> int:  # noqa: A002
         """Delete the links from one memory to another, of one type or of all; return how many there were."""
-        reject_invalid_id(source)
-        reject_invalid_id(target)
         if type is not None:
             short_text("type", type)
-        with self._runtime.writing():
+        with self._runtime.writing(source, target):
             return self._runtime.memory.unlink(source, target, type)
 
     def links(self, id: str | None = None) -> list[Link]:  # noqa: A002

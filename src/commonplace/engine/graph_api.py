@@ -189,8 +189,7 @@ class Graph:
 
         What other episodes say stays; facts that had ended, or were disputed, only because of it, hold again.
         """
-        reject_invalid_id(uuid)
-        with self._writing() as service:
+        with self._writing(uuid) as service:
             return service.delete_episode(uuid)
 
     def merge(self, keep: str, other: str, *, reason: str = "") -> views.Merging:
@@ -202,10 +201,8 @@ class Graph:
         Raises:
             UsageError: both are one.
         """
-        reject_invalid_id(keep)
-        reject_invalid_id(other)
         told = redact(short_text("reason", reason)).text
-        with self._writing() as service:
+        with self._writing(keep, other) as service:
             return service.merge(keep, other, told)
 
     def split(self, entity: str, *, names: Sequence[str] = (), reason: str = "") -> views.Splitting:
@@ -220,10 +217,9 @@ class Graph:
         Raises:
             UsageError: nothing was merged into it and no names are given, or it has not these names, or no others.
         """
-        reject_invalid_id(entity)
         chosen = labels("names", names)
         told = redact(short_text("reason", reason)).text
-        with self._writing() as service:
+        with self._writing(entity) as service:
             return service.split(entity, chosen, told)
 
     def settle(self, relation_uuid: str, *, reason: str = "", verdict: str = "right") -> views.Settlement:
@@ -238,9 +234,8 @@ class Graph:
         Raises:
             UsageError: it is not disputed, or is a dispute about several facts, which the error names.
         """
-        reject_invalid_id(relation_uuid)
         told = redact(short_text("reason", reason)).text
-        with self._writing() as service:
+        with self._writing(relation_uuid) as service:
             return service.settle(relation_uuid, told, one_of("verdict", verdict, VERDICTS))
 
     def search_entities(
@@ -348,29 +343,23 @@ class Graph:
 
     def entity(self, name: str, *, as_of: Moment | None = None) -> views.EntityView:
         """Return an entity by its id or one of its names."""
-        reject_invalid_id(name)
-        times = self._times(as_of)
-        self._before()
-        return self._reader.entity(name, times)
+        with self._reading(name, as_of=as_of) as (reader, times):
+            return reader.entity(name, times)
 
     def relation(self, uuid: str, *, as_of: Moment | None = None) -> views.RelationView:
         """Return a fact by its id."""
-        reject_invalid_id(uuid)
-        times = self._times(as_of)
-        self._before()
-        return self._reader.relation(uuid, times)
+        with self._reading(uuid, as_of=as_of) as (reader, times):
+            return reader.relation(uuid, times)
 
     def episode(self, uuid: str) -> views.EpisodeView:
         """Return an episode by its id."""
-        reject_invalid_id(uuid)
-        self._before()
-        return self._reader.episode(uuid)
+        with self._reading(uuid) as (reader, _):
+            return reader.episode(uuid)
 
     def facts_of_memory(self, id: str) -> list[views.RelationView]:  # noqa: A002 - the name of the field
         """Return the facts that were found in a memory, in any version of it, in the order of the text."""
-        reject_invalid_id(id)
-        self._before()
-        return self._reader.facts_of_memory(id)
+        with self._reading(id) as (reader, _):
+            return reader.facts_of_memory(id)
 
     def neighbourhood(
         self,
@@ -390,11 +379,9 @@ class Graph:
             limit: how many entities at most, 1–500. Of a hub the newest 100 facts are followed.
             as_of, valid_at, include_past: as for `search_edges`.
         """
-        reject_invalid_id(entity)
         int_in("depth", depth, 1, MAX_DEPTH)
         int_in("limit", limit, 1, MAX_NEIGHBOURS)
-        times = self._times(as_of, valid_at, boolean("include_past", include_past))
-        with self._reading() as reader:
+        with self._reading(entity, as_of=as_of, valid_at=valid_at, include_past=include_past) as (reader, times):
             return reader.neighbourhood(entity, depth, limit, times)
 
     def path(
@@ -413,25 +400,19 @@ class Graph:
             max_depth: how many facts it may have, 1–12.
             as_of, valid_at: as for `search_edges`.
         """
-        reject_invalid_id(source)
-        reject_invalid_id(target)
         int_in("max_depth", max_depth, 1, MAX_PATH)
-        times = self._times(as_of, valid_at)
-        with self._reading() as reader:
+        with self._reading(source, target, as_of=as_of, valid_at=valid_at) as (reader, times):
             return reader.path(source, target, max_depth, times)
 
     def timeline(self, entity: str, *, limit: int = 1_000, as_of: Moment | None = None) -> views.Timeline:
         """Return what began and ended for an entity, oldest first, past facts too."""
-        reject_invalid_id(entity)
         int_in("limit", limit, 1, MAX_LISTED)
-        times = self._times(as_of, None, True)
-        with self._reading() as reader:
+        with self._reading(entity, as_of=as_of, include_past=True) as (reader, times):
             return reader.timeline(entity, limit, times)
 
     def history(self, uuid: str) -> views.History:
         """Return what happened to an entity or a fact in our knowledge: when it came, ended, was disputed, and why."""
-        reject_invalid_id(uuid)
-        with self._reading() as reader:
+        with self._reading(uuid) as (reader, _):
             return reader.history(uuid)
 
     def episodes(
@@ -439,20 +420,19 @@ class Graph:
     ) -> list[views.EpisodeView]:
         """Return episodes, the newest first by the time they tell of."""
         int_in("limit", limit, 1, MAX_LISTED)
-        groups, times = _groups(group_ids), self._times(as_of)
-        with self._reading() as reader:
+        groups = _groups(group_ids)
+        with self._reading(as_of=as_of) as (reader, times):
             return list(reader.episodes(limit, groups, times))
 
     def communities(self, limit: int = 20, *, as_of: Moment | None = None) -> list[views.Community]:
         """Return entities that hang together more closely than with others, the largest community first."""
         int_in("limit", limit, 1, MAX_FACTS)
-        times = self._times(as_of)
-        with self._reading() as reader:
+        with self._reading(as_of=as_of) as (reader, times):
             return list(reader.communities(limit, times))
 
     def disputes(self) -> list[views.Dispute]:
         """Return the facts that cannot all be true, oldest dispute first; `settle` ends one."""
-        with self._reading() as reader:
+        with self._reading() as (reader, _):
             return list(reader.disputes())
 
     def counts(self) -> GraphCounts:
@@ -462,7 +442,7 @@ class Graph:
 
     def stats(self) -> views.GraphStats:
         """Return what the graph holds, by type."""
-        with self._reading() as reader:
+        with self._reading() as (reader, _):
             return reader.stats()
 
     def show(
@@ -579,15 +559,26 @@ class Graph:
         self._runtime.after()
 
     @contextmanager
-    def _reading(self) -> Iterator[GraphReader]:
-        """Give what reads from one state of the store, with what happens before a call."""
+    def _reading(
+        self,
+        *ids: str,
+        as_of: Moment | None = None,
+        valid_at: Moment | None = None,
+        include_past: bool = False,
+    ) -> Iterator[tuple[GraphReader, views.Times]]:
+        """Give what reads from one state of the store, and of which time, with what happens before a call."""
+        for each in ids:
+            reject_invalid_id(each)
+        times = self._times(as_of, valid_at, boolean("include_past", include_past))
         self._before()
         with self._store.snapshot():
-            yield self._reader
+            yield self._reader, times
 
     @contextmanager
-    def _writing(self) -> Iterator[GraphService]:
-        """Give what writes, with what happens around a call that does not fail."""
+    def _writing(self, *ids: str) -> Iterator[GraphService]:
+        """Give what writes to what some ids name, with what happens around a call that does not fail."""
+        for each in ids:
+            reject_invalid_id(each)
         self._before()
         yield self._service
         self._after()

@@ -22,6 +22,7 @@ from commonplace.journal.sync import JournalSync
 from commonplace.memory.admission import Recogniser
 from commonplace.memory.service import MemoryService
 from commonplace.memory.usage import Use, UseCounter, write_uses
+from commonplace.memory.validate import reject_invalid_id
 from commonplace.memory.view import Memory, RetentionPolicy, seen
 from commonplace.models.cache import Bounds
 from commonplace.models.client import Budget
@@ -243,8 +244,10 @@ class Runtime:
             self.journal.written()
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Surround a call that writes with `before` and, where it does not fail, `after`."""
+    def writing(self, *ids: str) -> Iterator[None]:
+        """Surround a call that writes to what some ids name with `before` and, where it does not fail, `after`."""
+        for each in ids:
+            reject_invalid_id(each)
         self.before()
         yield
         self.after()
