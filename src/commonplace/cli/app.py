@@ -92,26 +92,27 @@ def invocation_of(context: click.Context) -> Invocation:
     return root.obj
 
 
+def shared_option(attribute: str, *names: str, help: str, **kwargs: Any) -> click.Option:  # noqa: A002 - click's name
+    """Return an option that stands before or after a command's name, kept in the invocation; the later one wins."""
+
+    def keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+        if isinstance(value, str):
+            options.non_empty(context, parameter, value)
+        if value is not None and value is not False:
+            setattr(invocation_of(context), attribute, value)
+
+    return click.Option(names, expose_value=False, callback=keep, help=help, **kwargs)
+
+
 def shared_options() -> list[click.Parameter]:
-    """Return the options that every command takes, before or after its name; the later one wins."""
-
-    def keep(attribute: str) -> Callable[[click.Context, click.Parameter, Any], None]:
-        def callback(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-            if isinstance(value, str):
-                options.non_empty(context, parameter, value)
-            if value:
-                setattr(invocation_of(context), attribute, value)
-
-        return callback
-
-    def option(attribute: str, *names: str, help: str, **kwargs: Any) -> click.Option:  # noqa: A002 - click's name
-        return click.Option(names, expose_value=False, callback=keep(attribute), help=help, **kwargs)
-
+    """Return the options that every command takes."""
     return [
-        option("store", "--store", metavar="DIRECTORY", help="Use this store, not the nearest one upward from here."),
-        option("namespace", "--namespace", metavar="NAME", help="Use this namespace of the store."),
-        option("as_json", "--json", is_flag=True, help="Print JSON instead of text."),
-        option("is_verbose", "--verbose", "-v", is_flag=True, help="Log to standard error; show tracebacks."),
+        shared_option(
+            "store", "--store", metavar="DIRECTORY", help="Use this store, not the nearest one upward from here."
+        ),
+        shared_option("namespace", "--namespace", metavar="NAME", help="Use this namespace of the store."),
+        shared_option("as_json", "--json", is_flag=True, help="Print JSON instead of text."),
+        shared_option("is_verbose", "--verbose", "-v", is_flag=True, help="Log to standard error; show tracebacks."),
         # Who is parsed here runs in this process in any case.
         click.Option(
             ["--no-server"], is_flag=True, expose_value=False, help="Ask no running server; do it in this process."
@@ -119,8 +120,23 @@ def shared_options() -> list[click.Parameter]:
     ]
 
 
-class Command(click.Command):
-    """A command that also takes the shared options. The last line of its docstring may be `Example: …`.
+class _Shared(click.Command):
+    """It also takes the shared options. The last line of its docstring may be `Example: …`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params = [*self.params, *shared_options()]
+        self.help, _, self.example = inspect.cleandoc(self.help or "").partition("\n\nExample: ")
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        """Write the example, unwrapped."""
+        if self.example:
+            with formatter.section("Example"):
+                formatter.write(f"{'':>{formatter.current_indent}}{self.example}\n")
+
+
+class Command(_Shared):
+    """A command.
 
     Args:
         makes_store: it makes a store in a directory that `--store` names and that has none.
@@ -128,13 +144,7 @@ class Command(click.Command):
 
     def __init__(self, *args: Any, makes_store: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params = [*self.params, *shared_options()]
         self._makes_store = makes_store
-        self.help, self.example = _split_example(self.help)
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
-        """Write the example, unwrapped."""
-        _write_example(self.example, formatter)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; an error names its options, not the parameters of the library that they are passed as."""
@@ -146,37 +156,16 @@ class Command(click.Command):
             raise
 
 
-def _split_example(text: str | None) -> tuple[str, str]:
-    """Return a docstring without its last line `Example: …`, and that example."""
-    text, _, example = inspect.cleandoc(text or "").partition("\n\nExample: ")
-    return text, example
-
-
-def _write_example(example: str, formatter: click.HelpFormatter) -> None:
-    if example:
-        with formatter.section("Example"):
-            formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
-
-
 def _shown_name(parameter: click.Parameter, context: click.Context) -> str:
     if isinstance(parameter, click.Option):
         return max(parameter.opts, key=len)
     return parameter.make_metavar(context).strip("[].")
 
 
-class Group(click.Group):
-    """A group that also takes the shared options, as do its commands."""
+class Group(_Shared, click.Group):
+    """A group of commands."""
 
     command_class = Command
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.params = [*self.params, *shared_options()]
-        self.help, self.example = _split_example(self.help)
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
-        """Write the example, unwrapped."""
-        _write_example(self.example, formatter)
 
 
 def command(group: click.Group | None = None, name: str | None = None, **kwargs: Any) -> Callable[[Any], Command]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +10,19 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import FAILURE, HELP_OPTIONS, SUCCESS, Command, Group, Program, ask, command, report
+from commonplace.cli.app import (
+    FAILURE,
+    HELP_OPTIONS,
+    SUCCESS,
+    Command,
+    Group,
+    Program,
+    ask,
+    command,
+    invocation_of,
+    report,
+    shared_option,
+)
 from commonplace.cli.invocation import Invocation, guard_output
 from commonplace.cli.output import (
     INDENT,
@@ -59,41 +70,21 @@ _DECAY_ACTIONS: Final = {
 }
 
 
-@dataclass(slots=True)
-class _Choices:
-    """The options that stand before or after the name of a command; the later one wins."""
-
-    dry_run: bool = False
-    rate_limit: int | None = None
-
-
-def _choices() -> _Choices:
-    root = click.get_current_context().find_root()
-    return root.meta.setdefault("commonplace.consolidate", _Choices())  # type: ignore[no-any-return]
-
-
-def _keep(_: click.Context, parameter: click.Parameter, value: Any) -> None:
-    if value is not None and value is not False:
-        setattr(_choices(), str(parameter.name), value)
-
-
 def _shared(heeded: Collection[str]) -> list[click.Parameter]:
     # What a command does not heed may still stand before or after its name, as the contract has it; its help is silent.
     return [
-        click.Option(
-            ["--dry-run"],
+        shared_option(
+            "dry_run",
+            "--dry-run",
             is_flag=True,
-            expose_value=False,
-            callback=_keep,
             hidden="dry_run" not in heeded,
             help="Show a diff of every change; change nothing.",
         ),
-        click.Option(
-            ["--rate-limit"],
+        shared_option(
+            "rate_limit",
+            "--rate-limit",
             type=click.IntRange(0, 1_000_000),
             metavar="N",
-            expose_value=False,
-            callback=_keep,
             hidden="rate_limit" not in heeded,
             help="Maximum operations a minute; 0 is unlimited. [default: 100]",
         ),
@@ -298,9 +289,8 @@ def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden
     """
     if is_all == bool(agents):
         raise click.UsageError(f"Name agents ({', '.join(AGENTS)}), or give --all.")
-    chosen = _choices()
     with progress_bars(invocation) as progress, invocation.open(progress=progress) as engine:
-        done = engine.consolidate(agents or None, chosen.dry_run, rate_limit=chosen.rate_limit, golden=golden)
+        done = engine.consolidate(agents or None, invocation.dry_run, rate_limit=invocation.rate_limit, golden=golden)
         texts = {} if invocation.as_json else _texts(engine, done)
     emit(invocation, done, lambda done: _run(done, texts), has_notices=True)
     return FAILURE if done.errors or done.lost else SUCCESS
@@ -322,12 +312,10 @@ def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
     from commonplace.locks import FileLock
     from commonplace.settings.paths import WATCH_LOCK
 
-    chosen = _choices()
-
     def once() -> None:
         try:
             with invocation.open() as engine:
-                done = engine.consolidate(None, chosen.dry_run, rate_limit=chosen.rate_limit, golden=golden)
+                done = engine.consolidate(None, invocation.dry_run, rate_limit=invocation.rate_limit, golden=golden)
         except CommonplaceError as error:
             report(error, invocation)
         else:
@@ -354,7 +342,7 @@ def status(engine: Engine, /, agent: str | None) -> ConsolidationStatus:
 
     Example: commonplace consolidate status decay
     """
-    return engine.consolidation_status(agent, rate_limit=_choices().rate_limit)
+    return engine.consolidation_status(agent, rate_limit=invocation_of(click.get_current_context()).rate_limit)
 
 
 @ask(consolidate, lambda found: _runs(found["runs"]), heeds=())
@@ -379,17 +367,16 @@ def process(invocation: Invocation, /, issue: str) -> int:
     from commonplace.consolidation.base import failure_of
     from commonplace.consolidation.runner import RunOptions, RunReport
 
-    chosen = _choices()
     with invocation.open() as engine:
         agent = engine.ledger.get(issue).agent
         try:
-            done = engine.process_issue(issue, chosen.dry_run, rate_limit=chosen.rate_limit)
+            done = engine.process_issue(issue, invocation.dry_run, rate_limit=invocation.rate_limit)
         except CommonplaceError as error:
             if not invocation.as_json:
                 report(error, invocation)
                 return FAILURE
             failure = failure_of(agent, issue, error)
-            done = RunReport(RunOptions().run, chosen.dry_run, {}, (failure,))
+            done = RunReport(RunOptions().run, invocation.dry_run, {}, (failure,))
             say(f"error: {failure.error}", err=True)
         texts = {} if invocation.as_json else _texts(engine, done)
     emit(invocation, done, lambda done: _run(done, texts), has_notices=True)
@@ -419,7 +406,7 @@ def unmerge(engine: Engine, /, memory: str) -> Undone:
 
 
 def _refuse_dry_run() -> None:
-    if _choices().dry_run:
+    if invocation_of(click.get_current_context()).dry_run:
         raise click.UsageError("There is no preview of this; `commonplace ledger history` shows what was changed.")
 
 

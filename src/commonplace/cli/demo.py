@@ -17,7 +17,7 @@ from commonplace.cli import options
 from commonplace.cli.app import command
 from commonplace.cli.input import read_text
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import Line, Rows, counted, emit, notify, progress_bars
+from commonplace.cli.output import Line, Rows, counted, emit, notify, progress_bars, styled
 from commonplace.cli.search import hit_rows
 from commonplace.errors import UsageError
 from commonplace.formats.escaping import harmless_line
@@ -105,10 +105,8 @@ def _next(store: str) -> Rows:
 
 
 def _answer(result: SearchResult, roots: Sequence[Path]) -> Rows:
-    from rich.text import Text
-
     yield ""
-    yield Text.assemble((f"? {harmless_line(result.query)}", "bold"), (f"   {result.latency_ms}ms", "dim"))
+    yield styled((f"? {harmless_line(result.query)}", "bold"), (f"   {result.latency_ms}ms", "dim"))
     if not result.hits:
         yield "   Nothing relevant found."
     for rank, hit in enumerate(result.hits, 1):

@@ -21,6 +21,7 @@ from commonplace.cli.output import (
     console,
     counted,
     emit,
+    holdings,
     joined,
     local_time,
     more,
@@ -28,6 +29,7 @@ from commonplace.cli.output import (
     say,
     size_text,
     some,
+    styled,
     tally,
 )
 from commonplace.errors import NotFoundError
@@ -39,16 +41,7 @@ if TYPE_CHECKING:
     from commonplace.engine import Engine
     from commonplace.erasure.receipt import ForgetReceipt
 
-_OWNERS: Final = (
-    ("memories", "memory", "memories"),
-    ("owners", "artifact or document", "artifacts or documents"),
-    ("knowledge", "item of knowledge", "items of knowledge"),
-    ("contexts", "context of an agent", "contexts of agents"),
-    ("in_process", "memory of this process", "memories of this process"),
-    ("episodes", "episode", ""),
-    ("entities", "entity", "entities"),
-    ("relations", "fact", ""),
-)
+_OWNERS: Final = "memories owners knowledge contexts in_process episodes entities relations".split()
 _PARTS: Final = (
     ("versions", "version", ""),
     ("passages", "passage", ""),
@@ -213,13 +206,9 @@ def _is_empty(receipt: ForgetReceipt, *, whole: bool) -> bool:
     return not whole and not any(receipt.counts.values())
 
 
-def _tally(counts: Mapping[str, int], nouns: Sequence[tuple[str, str, str]]) -> str:
-    return tally((counts.get(name, 0), noun, plural) for name, noun, plural in nouns)
-
-
 def _what(receipt: ForgetReceipt, *, whole: bool = False) -> str:
     """Return what went as one phrase: how many of which sort, and how many of them only because of the others."""
-    gone = _tally(receipt.counts, _OWNERS) or "nothing"
+    gone = holdings(receipt.counts, _OWNERS) or "nothing"
     if derived := receipt.counts.get("derived", 0):
         gone += f", {derived:,} of them as copies of the others"
     return f"namespace {receipt.namespace!r} with {gone}" if whole else gone
@@ -230,29 +219,27 @@ def _gone(verb: str, receipt: ForgetReceipt, texts: Mapping[str, str], *, whole:
         yield "Nothing to forget: nothing was archived that long ago."
         return
     yield Line(f"{verb} {_what(receipt, whole=whole)}", "bold")
-    if parts := _tally(receipt.counts, _PARTS):
+    if parts := tally((receipt.counts.get(name, 0), noun, plural) for name, noun, plural in _PARTS):
         yield Line(f"with {parts}", "dim", 1)
     yield from _ids(receipt.ids, texts)
 
 
 def _ids(ids: Sequence[str], texts: Mapping[str, str]) -> Iterator[Text | Line]:
     """Yield ids in a column, each with the beginning of its text beside it or, where there is no room, below it."""
-    from rich.text import Text
-
     width = console().width
     shown = [harmless_line(id_) for id_ in ids[:MAX_LISTED]]
     column = max(map(len, shown), default=0) + 2
     room = width - len(INDENT) - column
     for id_, name in zip(ids, shown, strict=False):
-        text = Text(" ".join(harmless_line(" ".join(texts.get(id_, "").split())).split()), style="dim")
-        line = Text.assemble(INDENT, (name, "cyan"))
+        text = styled(" ".join(harmless_line(" ".join(texts.get(id_, "").split())).split()), style="dim")
+        line = styled(INDENT, (name, "cyan"))
         if text and room >= _MIN_TEXT:
             text.truncate(room, overflow="ellipsis")
             line.append(" " * (column - len(name))).append_text(text)
         yield line
         if text and room < _MIN_TEXT:
             text.truncate(width - 2 * len(INDENT), overflow="ellipsis")
-            yield Text(2 * INDENT) + text
+            yield styled(2 * INDENT) + text
     yield from more(len(ids))
 
 

@@ -23,13 +23,13 @@ from commonplace.cli.output import (
     Rows,
     counted,
     emit,
+    holdings,
     joined,
     local_time,
     more,
     notify,
     print_json,
     say,
-    tally,
     write_whole,
 )
 from commonplace.graph.text import overtaken, when
@@ -80,7 +80,7 @@ def _names(*entities: views.EntityView) -> Rows:
 
 
 def _holdings(entities: int, facts: int, *, episodes: int = 0) -> str:
-    return tally([(episodes, "episode", ""), (entities, "entity", "entities"), (facts, "fact", "")])
+    return holdings({"episodes": episodes, "entities": entities, "relations": facts})
 
 
 def _entities(found: views.FoundEntities) -> Rows:

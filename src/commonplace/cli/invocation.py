@@ -105,6 +105,7 @@ class Invocation:
         makes_store: the command makes a store where `store` names a directory without one; others refuse that.
         directory: from which a store is looked for; None is the working directory.
         caller: the process that a server runs the command for; None is this one.
+        dry_run, rate_limit: of consolidation.
     """
 
     store: str | None = None
@@ -115,6 +116,8 @@ class Invocation:
     makes_store: bool = False
     directory: Path | None = None
     caller: Caller | None = None
+    dry_run: bool = False
+    rate_limit: int | None = None
     log_handlers: list[logging.Handler] = field(default_factory=list)
 
     def settings(self, overrides: Overrides | None = None, **flags: object) -> Settings:

@@ -110,15 +110,13 @@ class Line(NamedTuple):
     before: str = ""
 
     def print(self, target: Console) -> None:
-        from rich.text import Text
-
         if not self.level and not self.before:
             text = self.text.removeprefix("\n")
             target.print("\n" * (len(self.text) - len(text)) + harmless_line(text), style=self.style)
             return
         indent = INDENT * (self.level or 1)
         for number, line in enumerate(broken(self.text, target.width - len(indent))):
-            target.print(Text.assemble(indent if number or self.level else self.before, (line, self.style)))
+            target.print(styled(indent if number or self.level else self.before, (line, self.style)))
 
 
 class Row(NamedTuple):
@@ -130,11 +128,9 @@ class Row(NamedTuple):
     before: str = ""
 
     def print(self, target: Console) -> None:
-        from rich.text import Text
-
-        known = [Text(harmless_line(part), "dim") for part in self.known if part]
-        pieces = [Text.assemble(self.before, (harmless_line(self.name), "cyan")), *known]
-        for line in packed(pieces, Text(" · ", "dim"), target.width):
+        known = [styled(harmless_line(part), style="dim") for part in self.known if part]
+        pieces = [styled(self.before, (harmless_line(self.name), "cyan")), *known]
+        for line in packed(pieces, styled(" · ", style="dim"), target.width):
             target.print(line)
         Beginning(self.text).print(target)
 
@@ -145,13 +141,11 @@ class Beginning(NamedTuple):
     text: str
 
     def print(self, target: Console) -> None:
-        from rich.text import Text
-
         # Without its blank lines, and without wrapping what is not shown.
         start = "\n".join(line for line in harmless(self.text[:_MAX_WRAPPED]).splitlines() if line.strip())
-        lines = wrapped(Text(start), columns(target.width)) if start else []
+        lines = wrapped(styled(start), columns(target.width)) if start else []
         for line in lines[:MAX_LINES]:
-            target.print(Text(INDENT) + line)
+            target.print(styled(INDENT) + line)
         if len(lines) > MAX_LINES:
             target.print(f"{INDENT}…", style="dim")
 
@@ -163,10 +157,8 @@ class Paragraphs(NamedTuple):
     level: int = 0
 
     def print(self, target: Console) -> None:
-        from rich.text import Text
-
-        for part in wrapped(Text(harmless(self.text)), columns(target.width)):
-            target.print(Text(INDENT * self.level) + part)
+        for part in wrapped(styled(harmless(self.text)), columns(target.width)):
+            target.print(styled(INDENT * self.level) + part)
 
 
 class Fields(NamedTuple):
@@ -175,11 +167,9 @@ class Fields(NamedTuple):
     values: Mapping[str, str]
 
     def print(self, target: Console) -> None:
-        from rich.text import Text
-
         for name, value in self.values.items():
             for number, shown in enumerate(broken(value, target.width - _FIELD_WIDTH - 2) if value else ()):
-                target.print(Text.assemble((f"{'' if number else name:>{_FIELD_WIDTH}}  ", "dim"), shown))
+                target.print(styled((f"{'' if number else name:>{_FIELD_WIDTH}}  ", "dim"), shown))
 
 
 class Parts(NamedTuple):
@@ -189,11 +179,9 @@ class Parts(NamedTuple):
     level: int = 1
 
     def print(self, target: Console) -> None:
-        from rich.text import Text
-
-        indent = Text(INDENT * self.level)
-        first, *rest = (Text(harmless_line(part), style) for part, style in self.parts)
-        for line in packed([indent + first, *rest], Text(" · ", "dim"), target.width, indent):
+        indent = styled(INDENT * self.level)
+        first, *rest = (styled(harmless_line(part), style=style) for part, style in self.parts)
+        for line in packed([indent + first, *rest], styled(" · ", style="dim"), target.width, indent):
             target.print(line)
 
 
@@ -228,15 +216,20 @@ def print_rows(rows: Rows) -> None:
             target.print(row)
 
 
-def packed(pieces: Sequence[Text], between: Text, width: int, indent: Text | str = INDENT) -> Iterator[Text]:
-    """Yield lines of pieces, one after the other on as few lines as they fit on; none is ever broken."""
+def styled(*parts: str | tuple[str, str] | Text, style: str = "") -> Text:
+    """Return one text of plain and styled parts; rich is loaded here, when there is something to print."""
     from rich.text import Text
 
+    return Text.assemble(*parts, style=style)
+
+
+def packed(pieces: Sequence[Text], between: Text, width: int, indent: Text | str = INDENT) -> Iterator[Text]:
+    """Yield lines of pieces, one after the other on as few lines as they fit on; none is ever broken."""
     line, *rest = pieces
     for piece in rest:
         if line.cell_len + between.cell_len + piece.cell_len > width:
             yield line
-            line = Text.assemble(indent, piece)
+            line = styled(indent, piece)
         else:
             line = line + between + piece
     yield line
@@ -257,9 +250,7 @@ def more(count: int, *, level: int = 1) -> Iterator[Line]:
 
 def broken(sentence: str, width: int) -> list[str]:
     """Return a sentence as lines that fit, as far as its words do."""
-    from rich.text import Text
-
-    return [line.plain for line in wrapped(Text(harmless_line(sentence)), max(_MIN_SENTENCE, width))]
+    return [line.plain for line in wrapped(styled(harmless_line(sentence)), max(_MIN_SENTENCE, width))]
 
 
 def columns(width: int) -> int:
@@ -385,6 +376,27 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 def tally(counts: Iterable[tuple[int, str, str]]) -> str:
     """Return `2 memories, 1 link and 3 passages` of (number, singular, plural or ""), without what is none."""
     return joined([counted(number, noun, plural) for number, noun, plural in counts if number])
+
+
+_NOUNS: Final[Mapping[str, tuple[str, str]]] = {
+    "memories": ("memory", "memories"),
+    "links": ("link", ""),
+    "owners": ("artifact or document", "artifacts or documents"),
+    "knowledge": ("item of knowledge", "items of knowledge"),
+    "contexts": ("context of an agent", "contexts of agents"),
+    "in_process": ("memory of this process", "memories of this process"),
+    "episodes": ("episode", ""),
+    "entities": ("entity", "entities"),
+    "relations": ("fact", ""),
+    "issues": ("issue", ""),
+}
+"""What a store holds, in the order in which it is told."""
+STORED: Final = tuple(name for name in _NOUNS if name != "in_process")
+
+
+def holdings(counts: Mapping[str, int], names: Iterable[str] = STORED) -> str:
+    """Return `2 memories and 1 fact` of the counts under some names; "" for none of all."""
+    return tally((counts.get(name, 0), *_NOUNS[name]) for name in names)
 
 
 def memory_texts(engine: Engine, ids: Iterable[str]) -> dict[str, str]:

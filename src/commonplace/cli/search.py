@@ -32,6 +32,7 @@ from commonplace.cli.output import (
     progress_bars,
     say,
     some,
+    styled,
     wrapped,
 )
 from commonplace.errors import CommonplaceError, NotFoundError, UsageError
@@ -84,8 +85,6 @@ def _show(
 
 def _results(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: bool) -> Rows:
     """Yield header, numbered hits with snippets, total latency and references."""
-    from rich.text import Text
-
     from commonplace.search.result import reference
 
     yield Line(f'{_TITLES[result.method]} retrieval for: "{result.query}"', "bold")
@@ -105,8 +104,8 @@ def _results(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: b
     names = list(dict.fromkeys(f"@{harmless_line(reference(hit))}" for hit in result.hits))
     if names:
         named = [*names[:_MAX_REFERENCES], *["…"][: len(names) - _MAX_REFERENCES]]
-        pieces = [Text(f"{name}{',' * (number < len(named))}") for number, name in enumerate(named, 1)]
-        yield from packed([Text("References: ") + pieces[0], *pieces[1:]], Text(" "), _room())
+        pieces = [styled(f"{name}{',' * (number < len(named))}") for number, name in enumerate(named, 1)]
+        yield from packed([styled("References: ") + pieces[0], *pieces[1:]], styled(" "), _room())
 
 
 def _recalled(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: bool) -> Rows:
@@ -145,21 +144,19 @@ def held_back(result: SearchResult) -> str:
 
 def _brief(result: SearchResult) -> Rows:
     """Yield one line a hit: rank, place, score and the words about it that match, as far as the terminal has room."""
-    from rich.text import Text
-
     from commonplace.search.result import excerpt
 
     room = _room()
     for rank, hit in enumerate(result.hits, 1):
         head = _head(rank, hit)
-        line = Text(" ").join(head if hit.path else head[:2])
+        line = styled(" ").join(head if hit.path else head[:2])
         if line.cell_len > room:
-            line = Text(" ").join(head[:2])
+            line = styled(" ").join(head[:2])
         left = min(room - line.cell_len - 2, _BRIEF_CHARACTERS)
         if left >= _MIN_BRIEF:
-            shown = Text(excerpt(hit, result.query, limit=left).text, "dim")
+            shown = styled(excerpt(hit, result.query, limit=left).text, style="dim")
             shown.truncate(left)
-            line = Text.assemble(line, ": ", shown)
+            line = styled(line, ": ", shown)
         yield line
 
 
@@ -188,30 +185,26 @@ def _ms(stages: dict[str, Stage], *names: str) -> str:
 
 def hit_rows(rank: int, hit: Hit, query: str) -> Rows:
     """Yield one numbered hit with the part of its text that matches, the matching words emphasised."""
-    from rich.text import Text
-
     from commonplace.search.result import copies_named
 
-    yield from packed(_head(rank, hit), Text(" "), _room())
+    yield from packed(_head(rank, hit), styled(" "), _room())
     if hit.superseded_by:
         yield Line(_older(hit), "dim", 1)
     if hit.copies:
-        names = [Text(f"{harmless_line(name)},", "dim") for name in copies_named(hit)]
+        names = [styled(f"{harmless_line(name)},", style="dim") for name in copies_named(hit)]
         names[-1].right_crop(1)
-        yield from packed([Text(f"{INDENT}the same in ", "dim") + names[0], *names[1:]], Text(" "), _room())
+        yield from packed([styled(f"{INDENT}the same in ", style="dim") + names[0], *names[1:]], styled(" "), _room())
     yield from _snippet(hit, query)
 
 
 def _head(rank: int, hit: Hit) -> list[Text]:
     """Return the head of a hit in pieces: rank and place, score, and its symbol or heading."""
-    from rich.text import Text
-
     from commonplace.search.result import location
 
     name = harmless_line(hit.heading if hit.path else hit.kind)
     name = f"{name[: _MAX_HEADING - 1]}…" if len(name) > _MAX_HEADING else name
-    head = [Text.assemble(f"{rank}. ", (harmless_line(location(hit)), "cyan")), Text(f"({_rating(hit)})")]
-    return [*head, Text(name, "bold")] if name else head
+    head = [styled(f"{rank}. ", (harmless_line(location(hit)), "cyan")), styled(f"({_rating(hit)})")]
+    return [*head, styled(name, style="bold")] if name else head
 
 
 def _rating(hit: Hit) -> str:
@@ -232,30 +225,26 @@ def _room() -> int:
 
 def _snippet(hit: Hit, query: str) -> Rows:
     """Yield the part of a hit that matches: its lines as they are, cut where they are code and wrapped where not."""
-    from rich.text import Text
-
     from commonplace.search.result import excerpt, is_code
 
     chosen = excerpt(hit, query)
-    styled = Text(chosen.text, style="dim")
+    marked = styled(chosen.text, style="dim")
     for start, end in chosen.emphasis:
-        styled.stylize("bold not dim", start, end)
+        marked.stylize("bold not dim", start, end)
     width = columns(_room())
-    for line in styled.split("\n"):
+    for line in marked.split("\n"):
         if is_code(hit):
             line.truncate(width, overflow="ellipsis")
         for part in [line] if is_code(hit) else _hanging(line, width):
-            yield Text(INDENT) + part
+            yield styled(INDENT) + part
 
 
 def _hanging(line: Text, width: int) -> list[Text]:
     """Return a line of text as lines of that width, the further ones below its first word."""
-    from rich.text import Text
-
     found = _HANGING.match(line.plain)
     margin = found.end() if found and found.end() <= width // 3 else 0
-    first, *rest = wrapped(line[margin:], width - margin) or [Text()]
-    return [line[:margin] + first, *(Text(" " * margin) + part for part in rest)]
+    first, *rest = wrapped(line[margin:], width - margin) or [styled()]
+    return [line[:margin] + first, *(styled(" " * margin) + part for part in rest)]
 
 
 def _grounds(rank: int, receipts: Sequence[Receipt], result: SearchResult) -> Rows:
@@ -270,25 +259,21 @@ def _grounds(rank: int, receipts: Sequence[Receipt], result: SearchResult) -> Ro
 
 
 def _reason(subject: str, reason: str, style: str, indent: str = "") -> Rows:
-    from rich.text import Text
-
     whole = subject.replace(" ", "\xa0")  # no line ends inside a path
     for line in broken(f"{whole} {reason}", console().width - len(indent)):
-        yield Text(f"{indent}{line}".replace("\xa0", " "), style)
+        yield styled(f"{indent}{line}".replace("\xa0", " "), style=style)
 
 
 def _receipt(receipt: Receipt, rank: int, result: SearchResult) -> Rows:
     """Yield why a hit was found: a sentence, the passage, what each signal added, the words, and what was left out."""
-    from rich.text import Text
-
     from commonplace.search.result import location
 
     hit = result.hits[rank - 1]
     yield from _reason(harmless_line(location(hit)), receipt.explain(rank, result.hits), "bold")
     likely = "" if receipt.probability is None else f", probability {receipt.probability:.2f}"
     yield Line(f"{INDENT}score {receipt.score:.2f}{likely}", "dim")
-    for line in wrapped(Text(harmless(hit.text), style="dim"), columns(_room()))[:MAX_LINES]:
-        yield Text(INDENT) + line
+    for line in wrapped(styled(harmless(hit.text), style="dim"), columns(_room()))[:MAX_LINES]:
+        yield styled(INDENT) + line
     yield ""
     if receipt.reranked_by:
         yield f"{INDENT}re-ranked by {receipt.reranked_by}; it was candidate {receipt.first_rank} before"

@@ -10,7 +10,7 @@ import click
 
 from commonplace.cli.app import Group, command
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import Line, Rows, emit
+from commonplace.cli.output import Line, Rows, emit, styled
 from commonplace.formats.escaping import harmless_line
 from commonplace.formats.json_values import plain
 
@@ -68,8 +68,6 @@ def path(invocation: Invocation) -> None:
 
 
 def _settings(loaded: Settings) -> Rows:
-    from rich.text import Text
-
     section = ""
     for key in loaded.all_keys():
         if key.section != section:
@@ -80,13 +78,9 @@ def _settings(loaded: Settings) -> Rows:
         value = loaded.value(key)
         shown = '"auto"' if value is None else json.dumps(plain(value), ensure_ascii=False)
         style = "" if origin == "default" else "cyan"
-        yield Text.assemble((f"{key.name} = {shown}", style), (f"  # {harmless_line(origin)}", "dim"))
+        yield styled((f"{key.name} = {shown}", style), (f"  # {harmless_line(origin)}", "dim"))
 
 
 def _files(found: Mapping[str, Mapping[str, Any]]) -> Rows:
-    from rich.text import Text
-
     for name, file in found.items():
-        yield Text.assemble(
-            f"{name}: {harmless_line(file['path'])}", ("" if file["exists"] else "  (not there)", "dim")
-        )
+        yield styled(f"{name}: {harmless_line(file['path'])}", ("" if file["exists"] else "  (not there)", "dim"))

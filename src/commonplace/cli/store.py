@@ -18,17 +18,18 @@ from commonplace.cli.forget import forget_namespace, gc
 from commonplace.cli.health import health
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import (
+    STORED,
     Line,
     Rows,
     counted,
     emit,
+    holdings,
     local_time,
     notify,
     progress_bars,
     say,
     size_text,
     some,
-    tally,
 )
 from commonplace.errors import CommonplaceError, NotFoundError
 from commonplace.formats.escaping import harmless_line
@@ -45,17 +46,6 @@ if TYPE_CHECKING:
     from commonplace.settings import Settings
 
 _MAX_SHOWN, _MAX_CHARACTERS = 3, 80
-_SORTS: Final = (
-    ("memories", "memory", "memories"),
-    ("links", "link", ""),
-    ("owners", "artifact or document", "artifacts or documents"),
-    ("knowledge", "item of knowledge", "items of knowledge"),
-    ("contexts", "context of an agent", "contexts of agents"),
-    ("episodes", "episode", ""),
-    ("entities", "entity", "entities"),
-    ("relations", "fact", ""),
-    ("issues", "issue", ""),
-)
 _OUTCOMES: Final[Mapping[str, str]] = {
     "added": "",
     "unchanged": "Already here",
@@ -142,10 +132,6 @@ def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool)
         return move_hidden_memories(here, loaded, progress)
 
 
-def _tally(counts: Mapping[str, int]) -> str:
-    return tally((counts[name], noun, plural) for name, noun, plural in _SORTS)
-
-
 def _backup(report: BackupReport) -> Rows:
     yield Line(f"Backed up to {report.path} ({size_text(report.size)})", "bold")
     pages = f" and {counted(report.files, 'Markdown page')}" if report.files else ""
@@ -163,15 +149,15 @@ def _restore(report: RestoreReport, source: Path) -> Rows:
 
 
 def _export(report: ExportReport) -> Rows:
-    yield Line(f"Exported {_tally(asdict(report)) or 'nothing'} to {report.path}", "bold")
+    yield Line(f"Exported {holdings(asdict(report)) or 'nothing'} to {report.path}", "bold")
     versions = f"{counted(report.versions, 'version')} of the memories, " if report.versions > report.memories else ""
     yield Line(f"{versions}{counted(report.lines + 1, 'line')}, {size_text(report.size)}", "dim", 1)
     yield Line(f"sha256 {report.sha256}", "dim", 1)
 
 
 def _import(report: ImportReport, source: Path) -> Rows:
-    sorts = {sort: getattr(report, sort) for sort, *_ in _SORTS}
-    outcomes = {name: _tally({sort: getattr(counts, name) for sort, counts in sorts.items()}) for name in _OUTCOMES}
+    sorts = {sort: getattr(report, sort) for sort in STORED}
+    outcomes = {name: holdings({sort: getattr(counts, name) for sort, counts in sorts.items()}) for name in _OUTCOMES}
     done = "Would import" if report.is_dry_run else "Imported"
     yield Line(f"{done} {outcomes['added'] or 'nothing new'} from {source} ({report.format})", "bold")
     for name, words in _OUTCOMES.items():
