@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
-from pathlib import Path
+from os import PathLike
 from typing import Any, Final, NoReturn
 
 
@@ -35,7 +35,7 @@ def plain(value: Any) -> Any:
         from commonplace.dates.time import iso
 
         return iso(value)
-    return str(value) if isinstance(value, Path) else value
+    return str(value) if isinstance(value, PathLike) else value
 
 
 def _fields(value: Any) -> dict[str, Any]:
