@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import uvicorn
 
 import commonplace
@@ -18,6 +19,7 @@ from commonplace.server.app import Limits, Service, application
 from commonplace.server.engine_pool import EnginePool
 from commonplace.server.page.session import PageSession
 from commonplace.server.run import LOOPBACK
+from commonplace.store.schema import TABLES
 
 
 class _Server(uvicorn.Server):
@@ -32,9 +34,34 @@ class _Server(uvicorn.Server):
         self.listens.set()
 
 
+DATABASES = ("sqlite", "postgres")
+
+
+@contextmanager
+def new_store(database: str, directory: Path) -> Iterator[Path | str]:
+    """Yield the address of a store that is not there yet, in one of `DATABASES`."""
+    if database == "sqlite":
+        yield directory / "store"
+        return
+    from tests import postgres  # others need neither a driver nor a server
+
+    dsn = postgres.new_database(is_empty=True)
+    yield postgres.url_of(dsn)
+    postgres.drop(dsn)
+
+
+def everything_in(store: Path | str) -> str:
+    """Return all that a store holds: the bytes of its files as Latin-1, or the rows of its tables."""
+    if isinstance(store, Path):
+        return "".join(path.read_bytes().decode("latin-1") for path in store.rglob("*") if path.is_file())
+    with psycopg.connect(store) as db:
+        rows = [db.execute(f"SELECT t::text FROM {table.name} t").fetchall() for table in TABLES]  # type: ignore[call-overload]
+    return str(rows)
+
+
 @contextmanager
 def serving(
-    store: Path,
+    store: Path | str,
     *,
     is_local: bool = True,
     limits: Limits | None = None,

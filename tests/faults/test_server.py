@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from tests.serving import serving
+from tests.serving import DATABASES, new_store, serving
 
 import commonplace
 from commonplace.server import run
@@ -28,7 +28,7 @@ PROGRAM = [sys.executable, "-m", "commonplace", "serve", "--json"]
 
 
 @contextmanager
-def started(store: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def started(store: Path | str, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Yield the process of a server, and its address."""
     process = subprocess.Popen([*PROGRAM, "--store", str(store), *options], stdout=subprocess.PIPE, text=True)
     try:
@@ -40,7 +40,13 @@ def started(store: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str],
         process.stdout.close()
 
 
-def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
+@pytest.fixture(params=DATABASES)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path | str]:
+    with new_store(request.param, tmp_path) as place:
+        yield place
+
+
+def test_what_was_acknowledged_is_there_after_a_kill(store: Path | str) -> None:
     kept: list[str] = []
     enough = threading.Event()
 
@@ -56,13 +62,13 @@ def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
                 if len(kept) >= 40:
                     enough.set()
 
-    with started(tmp_path / "store", "--port", "0") as (process, url), ThreadPoolExecutor(4) as pool:
+    with started(store, "--port", "0") as (process, url), ThreadPoolExecutor(4) as pool:
         writers = [pool.submit(write, url, writer) for writer in range(4)]
         assert enough.wait(120)
         process.send_signal(signal.SIGKILL)
         for each in writers:
             each.result(60)
-    with commonplace.open(tmp_path / "store") as book:
+    with commonplace.open(store) as book:
         there = {memory.id for memory in book.list(limit=10_000)}
         assert set(kept) <= there
         assert len(there) <= len(kept) + 4
@@ -110,8 +116,8 @@ def test_an_address_that_is_taken_is_named(tmp_path: Path, kind: str) -> None:
         assert "cannot be listened on" in second.stderr + second.stdout
 
 
-def test_two_hundred_clients_are_all_answered(tmp_path: Path) -> None:
-    with serving(tmp_path / "store") as http:
+def test_two_hundred_clients_are_all_answered(store: Path | str) -> None:
+    with serving(store) as http:
         url = str(http.base_url)
         together = threading.Barrier(200)
 

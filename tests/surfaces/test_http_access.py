@@ -11,7 +11,7 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.serving import serving
+from tests.serving import DATABASES, new_store, serving
 from tests.surfaces.test_http import problem
 
 import commonplace
@@ -24,17 +24,17 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("http") / "store"
-    with commonplace.open(place, "two", embedder="hashing") as book:
-        book.remember(SECRET, id="theirs")
-        book.graph.add_episode("Quartz depends on Basalt", uuid="episode-of-two")
-    return place
+@pytest.fixture(scope="module", params=DATABASES)
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path | str]:
+    with new_store(request.param, tmp_path_factory.mktemp("http")) as place:
+        with commonplace.open(place, "two", embedder="hashing") as book:
+            book.remember(SECRET, id="theirs")
+            book.graph.add_episode("Quartz depends on Basalt", uuid="episode-of-two")
+        yield place
 
 
 @pytest.fixture(scope="module")
-def tokens(store: Path) -> dict[str, str]:
+def tokens(store: Path | str) -> dict[str, str]:
     with commonplace.open(store) as book:
         made = {
             "one": book.tokens.create(["one"], ["read", "write"]).secret,
@@ -48,7 +48,7 @@ def tokens(store: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def client(store: Path, tokens: dict[str, str]) -> Iterator[httpx.Client]:
+def client(store: Path | str, tokens: dict[str, str]) -> Iterator[httpx.Client]:
     with serving(store) as client:
         yield client
 
@@ -82,7 +82,7 @@ def test_an_expired_token_is_refused(client: httpx.Client, tokens: dict[str, str
     assert "2001-09-09" in problem(response, 401, "expired-token")["detail"]
 
 
-def test_a_revoked_token_is_refused_at_once(store: Path, client: httpx.Client) -> None:
+def test_a_revoked_token_is_refused_at_once(store: Path | str, client: httpx.Client) -> None:
     with commonplace.open(store) as book:
         made = book.tokens.create(["one"])
         ask = lambda: client.post("/v1/recall", json={"query": "x"}, headers=bearer(made.secret))  # noqa: E731
@@ -185,7 +185,7 @@ def test_a_store_without_tokens_is_open_to_this_machine_alone(tmp_path: Path) ->
         problem(client.post("/v1/recall", json={"query": "x"}), 401, "no-token")
 
 
-def test_a_token_may_send_so_many_requests_a_minute(store: Path, tokens: dict[str, str]) -> None:
+def test_a_token_may_send_so_many_requests_a_minute(store: Path | str, tokens: dict[str, str]) -> None:
     with serving(store, per_minute=3) as client:
         ask = lambda name: client.get("/v1/memories", headers=bearer(tokens[name]))  # noqa: E731
         answers = [ask("one") for _ in range(7)]  # a minute may begin meanwhile
