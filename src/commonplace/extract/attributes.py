@@ -22,94 +22,22 @@ from commonplace.extract.relations import Statement
 from commonplace.extract.words import DEMONYMS, DETERMINERS, KIN, NEGATIONS, PREPOSITIONS, ROLES, VAGUE, WORDS
 from commonplace.text.words import entries
 
-_CHANGE: Final = re.compile(
-    r"\b(?:now(?! and (?:then|again)\b)|nowadays|these days|from (?:now|\w+|next \w+) on(?:wards?)?|as of|no longer"
-    r"|any ?more|instead of|finally|became|switched|changed|replaced|renamed|upgraded)\b|^(?:\S+ )?new\b",
-    re.IGNORECASE,
-)
-_END: Final = re.compile(
-    r"\b(?:no longer|not any longer|stopped|quit)\b(?: \w+ing\b)?|\b(?:any ?more|any longer)\b", re.I
-)
 _NOT: Final = NEGATIONS | {"without", "will", "'ll", "would", "used", "than", "who", "which", "was", "were", "had"}
 _NOT_AN_END: Final = frozenset({"almost", "nearly", "hardly", "barely", "never"})
-_CLAUSE: Final = re.compile(r"\s*(?:[,;:—–()]\s+|\s[-–—]\s)(?:and |but |so )?|\s+(?:and|but|so)\s+", re.IGNORECASE)
-_LEAD: Final = re.compile(
-    r"(?:(?:from|as of|since|starting) [\w ]{2,20}? (?:on|onwards?)|now|nowadays|these days|finally|actually|so|and"
-    r"|but|well|btw|fyi|(?:it )?turns out|update|news|by the way)\b[,:]? +",
-    re.IGNORECASE,
-)
 _LABEL: Final = re.compile(r"[ \t>*-]*[^\W\d_][\w .'’()-]{0,40}?[ \t]*:[ \t]+")
 _STOPS: Final = WORDS["STOPS"]
 _NOT_A_NOUN: Final = WORDS["NOT_A_NOUN"]
+_CONDITIONS: Final = WORDS["CONDITIONS"]
+"""How somebody or something is for the moment: `on fire`, `happy`."""
 _NUMBER: Final = re.compile(r"[+(\d][\d ()/.-]{4,}")
 """Of a telephone, an account or a card: it stays in the memory that says it, and names nothing."""
-_ONLY: Final = re.compile(r"^(?:only|even|both) ", re.IGNORECASE)
 _MARKUP: Final = re.compile(r"[*\"“”|<>#_]")
-_SUBJECT_TAIL: Final = re.compile(
-    r"(?: (?:now|also|still|currently|already|mostly|usually|only|just|finally|recently|today|yesterday|tomorrow)"
-    r"|'ve|'m| have| has| been)+$"
-)
-_MONTH: Final = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?"
-    r"|nov(?:ember)?|dec(?:ember)?)"
-)
-_DAY: Final = re.compile(
-    r"(?:next |every )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?(?: (?:night|evening|morning|afternoon)s?)?"
-    r"|\d{1,2}[:.]\d\d ?(?:am|pm|h)?|\d{1,2} ?(?:am|pm|h|o'clock)|noon|midnight|\d{1,2}(?:st|nd|rd|th)"
-    rf"|(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?)?{_MONTH}(?: \d{{1,2}}(?:st|nd|rd|th)?)?)$",
-    re.IGNORECASE,
-)
-_ARTICLE: Final = re.compile(r"(?:an?|the|my|our|his|her|their|its) +", re.IGNORECASE)
 _VALUE: Final = re.compile(r"^[`$€£]|\d|[^\W\d_a-zß-öø-ÿ]")
-_COPULA: Final = re.compile(r"\b(?:(?:is|are)|(?<=\bit)'s)(?: now| currently)?(?= )(?! (?:called|named)\b)(?: at)?")
 _OWNED: Final = re.compile(r"(?:(?P<by>[Mm]y)|(?P<who>[A-Z][\w-]*(?: [A-Z][\w-]*)?)['’]s?) +(?P<what>.+)")
-_FRESH: Final = re.compile(r"\b(?:new|current|latest|next) +", re.IGNORECASE)
-_OTHER: Final = re.compile(r"\b(?:old|former|previous|ex|late|first|second|other|another|spare|backup)\b[ -]", re.I)
-"""What is not the one that has one value at a time."""
-_MANY: Final = (KIN - frozenset("mother father mum mom dad wife husband spouse partner".split())) | frozenset(
-    "friend friends colleague coworker neighbour neighbor roommate flatmate teammate classmate cat dog pet horse kid "
-    "child client customer hobby".split()
-)
+_MANY: Final = (KIN - WORDS["ONE_OF_A_KIND"]) | WORDS["MANY"]
 """What people have many of."""
-_BOUGHT: Final = re.compile(
-    r"\b(?:replaced|changed|upgraded|swapped|got a new|bought a new) ((?:my |our |the )?[a-z]\w+)", re.I
-)
-_ROLE: Final = re.compile(
-    r"\b(?:is|became|has become)(?: now)? (?:the|our)(?: new)? (?P<role>[a-z][\w-]*(?: [a-z][\w-]*){0,2}?)"
-    r"(?: (?:of|for) (?P<of>(?:the |our )?[\w-]+(?: [\w-]+){0,2}?))?(?= from | since | now|[.!]*$)"
-)
 _MORE_ROLES: Final = ROLES | frozenset("landlord dentist tutor supervisor host chef plumber electrician".split())
-_GONE: Final = re.compile(
-    r"^(?P<x>.{2,60}?) (?:(?:is|are|has been|have been|'s)(?: now| finally)? "
-    r"(?:shut down|gone|retired|decommissioned|switched off|turned off|history|discontinued|no more)"
-    r"|shut down for good)\b(?!['-])",
-    re.IGNORECASE,
-)
-_TAIL: Final = re.compile(r" (?:version|server|subscription|account|instance|cluster)s?$", re.IGNORECASE)
-_DROPPED: Final = re.compile(
-    r"^(?:i|we)(?: have|'ve|’ve)?(?: just| finally)? (?:left|quit|sold|dropped|ditched|got rid of|gave up|stopped using"
-    r"|abandoned|cancelled|canceled) (?P<x>.+)",
-    re.IGNORECASE,
-)
-_FROM_TO: Final = re.compile(
-    r"\b(?:switched|moved|migrated|changed|went|upgraded)(?: (?P<what>[\w ]{1,30}?))?? from (?P<x>.+?) to (?P<y>.+)"
-    r"|\breplaced (?P<x2>.+?) (?:with|by) (?P<y2>.+)"
-    r"|\b(?:uses?|using|on|with) (?P<y3>[\w.-]+(?: [\w.-]+)?) instead of (?P<x3>.+)",
-    re.IGNORECASE,
-)
-_FOR_A_WHILE: Final = re.compile(r"\b(?:temporarily|back|returned|for (?:a|an|the|\w+) \w+)\b", re.IGNORECASE)
-_PASSING: Final = re.compile(
-    _FOR_A_WHILE.pattern + r"|\b(?:again|until|tonight|every|each|daily|weekends?|\w+days)\b", re.IGNORECASE
-)
-_OPEN: Final = re.compile(
-    r"\b(?:offers?|deciding|interview\w*|gig|dreams?|fiction|imagin\w+|plan(?:s|ned|ning)?|articles?|story|stories|why"
-    r"|how|who|nobody|no one|nowhere|trial|joke|joking|kidding|almost|nearly|now and (?:then|again)"
-    r"|(?:little|big|older|elder|younger|eldest|youngest|twin|half)[ -](?:sister|brother|son|daughter|child))\b",
-    re.IGNORECASE,
-)
-"""What leaves open whether something is so, and of whom."""
 _NO_MATTER: Final = frozenset("now already finally since from in on as of , . ! good".split())
-_TODAY: Final = re.compile(_FOR_A_WHILE.pattern + r"|\b(?:today|tonight|tomorrow|this \w+)\b", re.IGNORECASE)
 _LASTING: Final = frozenset("these days nowadays onwards instead too also next week with because".split())
 _WHY: Final = frozenset("with because since after near".split())
 _CLUBS: Final = frozenset("premium plus pro prime club gym beta waitlist program programme newsletter rotary".split())
@@ -128,39 +56,32 @@ class _Row:
     pattern: re.Pattern[str]
 
 
-def _rows() -> list[_Row]:
+def _read() -> tuple[dict[str, re.Pattern[str]], list[_Row]]:
+    """Return what attributes.txt holds: patterns by name, and the rows of the table."""
+    ways: dict[str, list[str]] = {}
     rows: list[_Row] = []
-    relation = aspect = ""
+    head = ""
     for line in entries(Path(__file__).with_name("attributes.txt")):
         if not line.startswith(" "):
-            relation, _, aspect = line.partition(" ")
-            continue
-        marks, _, pattern = line.strip().partition("  ")
-        flags = frozenset([*marks.split()[0], *marks.split()[1:]])
-        rows.append(
-            _Row(
-                relation,
-                aspect,
-                flags,
-                re.compile(rf"(?:^|(?<=\s)|(?=['’]))(?:{pattern.strip()})(?= |$)", re.IGNORECASE),
-            )
-        )
-    return rows
+            head = line
+        elif head.startswith("@"):
+            ways.setdefault(head[1:], []).append(line.strip("\n")[4:])
+        else:
+            relation, _, aspect = head.partition(" ")
+            marks, _, way = line.strip().partition("  ")
+            pattern = re.compile(rf"(?:^|(?<=\s)|(?=['’]))(?:{way.strip()})(?= |$)", re.IGNORECASE)
+            rows.append(_Row(relation, aspect, frozenset([*marks.split()[0], *marks.split()[1:]]), pattern))
+    return {name: re.compile("|".join(some), re.IGNORECASE) for name, some in ways.items()}, rows
 
 
-_ROWS: Final = _rows()
+_SAID, _ROWS = _read()
 _PLAIN: Final = frozenset(row.pattern.pattern for row in _ROWS if row.relation == "RELATED_TO")
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """Something that is used, owned or done no longer, whoever it was said of; `successor` takes its place."""
-
-    gone: Phrase
-    successor: Phrase | None
-    verb: int
-    subject: Phrase | None = None
-    doubt: str = ""
+GONE: Final = "GONE"
+"""What is said of something that is used, owned or done no longer."""
+NOBODY: Final = "nobody"
+"""Stands for whoever it was used by."""
 
 
 class Attributes:
@@ -179,38 +100,38 @@ class Attributes:
         self._begin = tokens.start[0]
         self._is_sure = True
         while (label := _LABEL.match(tokens.text, self._begin, tokens.end[-1])) is not None:
-            self._is_sure = self._is_sure and (is_spoken or _LEAD.match(label[0]) is not None)
+            self._is_sure = self._is_sure and (is_spoken or _SAID["lead"].match(label[0]) is not None)
             self._begin, is_spoken = label.end(), False
         self._text = tokens.text[self._begin : tokens.end[-1]].replace("’", "'").rstrip(" .!\n")
-        self._is_sure = self._is_sure and _OPEN.search(self._text) is None
+        self._is_sure = self._is_sure and _SAID["open"].search(self._text) is None
         self._is_change = False
         self._is_sensitive = is_sensitive(self._text)
         self._subject: tuple[int, str] | None = None
         self._thing: tuple[int, str] | None = None
 
-    def statements(self) -> Iterator[Statement | Ended]:
+    def statements(self) -> Iterator[Statement]:
         """Yield what it says, in order."""
         if not 3 < len(self._text) <= _MAX_SENTENCE or "\n\n" in self._text:
             return
         doubtful = doubtful_places(self._tokens)
         for begin, start, said in self._clauses():
             text = said
-            self._is_change = _CHANGE.search(self._text[begin : start + len(said)]) is not None or (
-                _CHANGE.match(said) is not None
+            self._is_change = _SAID["change"].search(self._text[begin : start + len(said)]) is not None or (
+                _SAID["change"].match(said) is not None
             )
             place = self._place(start)
             last = self._place(start + len(text))
             words = self._tokens.lower[place : last + 1]
-            is_end = _END.search(text) is not None and _NOT_AN_END.isdisjoint(words)
+            is_end = _SAID["end"].search(text) is not None and _NOT_AN_END.isdisjoint(words)
             if (doubtful[place : last + 1] and doubtful[min(last, self._tokens.count) - 1]) or "?" in text:
                 continue
             gone = list(self._gone(start, text))
             yield from gone
             if is_end:
-                text = _END.sub(lambda found: " " * len(found[0]), said)
+                text = _SAID["end"].sub(lambda found: " " * len(found[0]), said)
             elif not _NOT.isdisjoint(words):
                 continue
-            bought = _BOUGHT.search(text)
+            bought = _SAID["bought"].search(text)
             if bought is not None:
                 self._thing = start + bought.start(1), bought[1]
             yield from self._of_clause(start, text, is_end=is_end)
@@ -218,19 +139,19 @@ class Attributes:
     def _clauses(self) -> Iterator[tuple[int, int, str]]:
         """Yield where each begins, where it begins behind `from now on` and the like, and its words."""
         begin = 0
-        for match in [*_CLAUSE.finditer(self._text), None]:
+        for match in [*_SAID["clause"].finditer(self._text), None]:
             end = len(self._text) if match is None else match.start()
             first = begin
-            lead = _LEAD.match(self._text, begin, end)
+            lead = _SAID["lead"].match(self._text, begin, end)
             while lead is not None:
                 begin = lead.end()
-                lead = _LEAD.match(self._text, begin, end)
+                lead = _SAID["lead"].match(self._text, begin, end)
             if end - begin > 3:
                 yield first, begin, self._text[begin:end]
             begin = end if match is None else match.end()
 
     def _of_clause(self, start: int, text: str, *, is_end: bool) -> Iterator[Statement]:
-        role = _ROLE.search(text)
+        role = _SAID["role"].search(text)
         if role is not None and role["role"].rsplit(" ", 1)[-1] in _MORE_ROLES:
             holder = self._value(start, text[: role.start()], "name")
             of = role["of"] or ""
@@ -240,13 +161,13 @@ class Attributes:
             return
         for row in _ROWS:
             match = row.pattern.search(text)
-            if match is None or (row.aspect in ("home", "place") and _FOR_A_WHILE.search(text)):
+            if match is None or (row.aspect in ("home", "place") and _SAID["for a while"].search(text)):
                 continue
             found = self._by_row(row, start, text, match, is_end=is_end)
             if found is not None:
                 yield found
                 return
-        match = _COPULA.search(text)
+        match = _SAID["is"].search(text)
         if match is not None:
             found = self._is(start, text, match, is_end=is_end)
             if found is not None:
@@ -306,7 +227,7 @@ class Attributes:
     def _is_lasting(self, value: Phrase, stop: int) -> bool:
         """Tell whether a change is said for good: `is at 10:15 now`, not `for a week`, `today`, `in one case`."""
         said = self._tokens.text[value.end : self._begin + stop]
-        return _TODAY.search(said) is None and _LASTING.issuperset(self._tail(value.end, stop))
+        return _SAID["today"].search(said) is None and _LASTING.issuperset(self._tail(value.end, stop))
 
     def _tail(self, end: int, stop: int) -> list[str]:
         """Return the words from a character of the text up to the end of a clause, without dates and small words."""
@@ -338,10 +259,10 @@ class Attributes:
         said = said.strip()
         rest = text[match.end() :]
         value = self._value(start + match.end(), rest, "on" if match[0].endswith(" at") else "value")
-        if value is None or not said or value.name.lower() in DEMONYMS or _OTHER.search(said):
+        if value is None or not said or value.name.lower() in DEMONYMS | _CONDITIONS or _SAID["other"].search(said):
             return None
         is_defined = re.match(r" an? ", rest) is not None
-        owned = _OWNED.fullmatch(_FRESH.sub("", said))
+        owned = _OWNED.fullmatch(_SAID["new"].sub("", said))
         if owned is not None:
             what = owned["what"].lower()
             if not _is_noun_phrase(what):
@@ -351,7 +272,7 @@ class Attributes:
         else:
             if is_defined or (said.split()[0].lower() not in ("the", "our") and not (said[0].isupper() and start == 0)):
                 return None
-            bare = _ARTICLE.sub("", _FRESH.sub("", said), count=1)
+            bare = _SAID["article"].sub("", _SAID["new"].sub("", said), count=1)
             if not _is_noun_phrase(bare.lower()) or _VALUE.search(bare[1:]):
                 return None
             source, aspect, is_soft = self._subject_of(place, said), _aspect_of(value.name), False
@@ -364,15 +285,15 @@ class Attributes:
         doubt = BESIDE if is_soft and not is_end else found.doubt if is_lasting else UNSURE
         return replace(found, doubt=doubt)
 
-    def _gone(self, start: int, text: str) -> Iterator[Ended]:
+    def _gone(self, start: int, text: str) -> Iterator[Statement]:
         """Read `AWS is shut down`, `we left Netlify`, and what takes the place of something."""
         verb, stop = self._place(start), start + len(text)
-        if _PASSING.search(self._text):
+        if _SAID["passing"].search(self._text):
             return
         is_first = not self._text[:start].strip(" ,").lower().startswith(("in ", "on ", "at ", "for ", "during "))
-        match = _GONE.match(text)
+        match = _SAID["gone"].match(text)
         if match is not None:
-            name = _TAIL.sub("", match["x"])
+            name = _SAID["tail"].sub("", match["x"])
             phrase = self._value(start, name, "name")
             if (
                 phrase is not None
@@ -380,21 +301,21 @@ class Attributes:
                 and self._tokens.at(phrase.first - 1) not in ("at", "in", "of")
             ):
                 is_sure = is_first and not self._tail(self._begin + start + match.end(), stop)
-                yield Ended(phrase, None, verb, None, self._doubt(is_sure=is_sure))
+                yield self._ended(self._anaphor(start, NOBODY), phrase, verb, is_sure=is_sure)
             return
-        match = _DROPPED.match(text)
+        match = _SAID["dropped"].match(text)
         if match is not None:
             self._subject = start, text.split(maxsplit=1)[0]
             phrase = self._value(start + match.start("x"), match["x"], "name")
             if phrase is not None and phrase.type not in ("place", "person"):
-                doubt = self._doubt(is_sure=is_first and not self._tail(phrase.end, stop))
-                yield Ended(phrase, None, verb, self._speaker(start), doubt)
+                is_sure = is_first and not self._tail(phrase.end, stop)
+                yield self._ended(self._speaker(start), phrase, verb, is_sure=is_sure)
             return
         yield from self._exchanged(start, text, is_first=is_first)
 
-    def _exchanged(self, start: int, text: str, *, is_first: bool) -> Iterator[Ended]:
+    def _exchanged(self, start: int, text: str, *, is_first: bool) -> Iterator[Statement]:
         """Read `from vim to Helix`, `replaced vim with Helix`, `Mattermost instead of Slack`."""
-        match = _FROM_TO.search(text)
+        match = _SAID["exchanged"].search(text)
         if match is None or not _NOT.isdisjoint(text.lower().split()):
             return
         for x, y in (("x", "y"), ("x2", "y2"), ("x3", "y3")):
@@ -406,10 +327,13 @@ class Attributes:
                     continue
                 if {old.type, new.type}.isdisjoint({"place", "person"}):
                     is_whole = match["what"] is None and not self._tail(max(old.end, new.end), start + len(text))
-                    yield Ended(old, new, self._place(start), subject, self._doubt(is_sure=is_first and is_whole))
+                    yield self._ended(subject, old, self._place(start), new, is_sure=is_first and is_whole)
 
-    def _doubt(self, *, is_sure: bool) -> str:
-        return SENSITIVE if self._is_sensitive else "" if is_sure and self._is_sure else UNSURE
+    def _ended(
+        self, source: Phrase, gone: Phrase, verb: int, successor: Phrase | None = None, *, is_sure: bool
+    ) -> Statement:
+        doubt = SENSITIVE if self._is_sensitive else "" if is_sure and self._is_sure else UNSURE
+        return Statement(source, gone, GONE, verb, self._tokens.count, doubt=doubt, successor=successor)
 
     def _statement(
         self,
@@ -472,7 +396,7 @@ class Attributes:
 
     def _subject_of(self, at: int, said: str, *, has_rest: bool = False) -> Phrase | None:
         """Return what a clause is about; without a subject of its own, that of the clause before."""
-        plain = _SUBJECT_TAIL.sub("", _ONLY.sub("", said.strip(' "“')))
+        plain = _SAID["subject tail"].sub("", _SAID["only"].sub("", said.strip(' "“')))
         if not plain and has_rest and self._subject is not None:
             at, plain = self._subject
         words = plain.lower().split()
@@ -485,11 +409,11 @@ class Attributes:
             return self._anaphor(at + len(plain) - len(words[-1]), words[-1])
         if plain.lower() in ("everything", "all of it", "it all"):
             return self._anaphor(at, "we")
-        is_clear = _is_noun_phrase(_ARTICLE.sub("", plain.lower(), count=1)) and not _MARKUP.search(plain)
-        if not is_clear or _OTHER.search(plain) or self._place(at) in self._line.dated:
+        is_clear = _is_noun_phrase(_SAID["article"].sub("", plain.lower(), count=1)) and not _MARKUP.search(plain)
+        if not is_clear or _SAID["other"].search(plain) or self._place(at) in self._line.dated:
             return None
-        article = _ARTICLE.match(plain)
-        bare = _FRESH.sub("", plain[article.end() :] if article else plain)
+        article = _SAID["article"].match(plain)
+        bare = _SAID["new"].sub("", plain[article.end() :] if article else plain)
         if article and words[0] == "my":
             found = self._phrase(at, plain)
             return replace(found, name=f"{self._owner}'s {bare}", end=found.start, confidence=_SURE)
@@ -537,13 +461,13 @@ class Attributes:
             or not any(char.isalnum() for char in name)
         ):
             return None
-        if kind == "on" and not _DAY.match(name):
+        if kind == "on" and not _SAID["day"].match(name):
             return None
         if _MARKUP.search(name) or _NUMBER.fullmatch(name) or (name != "A" and name.lower() in _NOT_A_NOUN):
             return None
         if (kind == "name" and not _VALUE.search(name)) or (kind == "value" and not _VALUE.search(words[0])):
             return None
-        if kind == "name" and _DAY.match(name):
+        if kind == "name" and _SAID["day"].match(name):
             return None
         return self._phrase(at, name)
 
@@ -555,13 +479,14 @@ def _fits(row: _Row, subject: Phrase, value: Phrase) -> bool:
     if row.aspect == "employer" and value.type in ("person", "place"):
         return False
     if row.aspect == "place":
-        return subject.type != "person" and not subject.anaphor and value.name[0].isalpha()
+        is_thing = subject.type != "person" and not subject.anaphor
+        return is_thing and value.name[0].isalpha() and value.name.lower() not in _CONDITIONS
     return row.relation != "USES" or value.type not in ("place", "person")
 
 
 def _aspect_of(value: str) -> str:
     """Return what a value says of a thing: when it is, how much of which unit, or what it is."""
-    if _DAY.match(value):
+    if _SAID["day"].match(value):
         return "when"
     return " ".join(("is", *value.split()[1:])) if value[0].isdigit() else "is"
 

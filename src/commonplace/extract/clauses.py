@@ -43,9 +43,9 @@ _SETTING_OUT: Final = re.compile(
 _FOR_GOOD: Final = re.compile(r"\bfor (?:good|ever)\b|\b(?:permanently|forever)\b")
 _BACK: Final = re.compile(
     r"(?:,| and| but| [–—])(?: (?:then|later|soon|eventually|now|again|ha[sd]|have|is|was|came|come|went|moved|s?he"
-    r"|they))* (?:back|returned)\b"
+    r"|they))* (?:back|returned)\b|\bfor (?:one|this|that|a single) \w"
 )
-"""Who went there and came back has not moved; `moved back to` says itself where they are."""
+"""Who came back has not moved, nor who did it for one call; `moved back to` says itself where they are."""
 _MOVING_AWAY: Final = MOVING | {"relocate", "settle"}
 _STOPS: Final = frozenset(". ; , : ( because so and but which who".split())
 _PLACE: Final = frozenset({"place"})

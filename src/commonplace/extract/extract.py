@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
@@ -13,7 +15,7 @@ from commonplace.dates import Prefer
 from commonplace.dates import mentions as find_dates
 from commonplace.errors import UsageError
 from commonplace.extract import words as lists
-from commonplace.extract.attributes import Attributes, Ended
+from commonplace.extract.attributes import GONE, NOBODY, Attributes
 from commonplace.extract.clauses import TRIGGERS, Clauses
 from commonplace.extract.decisions import written_down
 from commonplace.extract.entities import Entities
@@ -31,7 +33,7 @@ from commonplace.extract.names import Mention, find_names
 from commonplace.extract.phrases import ANAPHORS, SPEAKERS, Line, Phrase, phrase_of, read_before, read_behind
 from commonplace.extract.relations import UP_TO, Settler, Statement
 from commonplace.extract.tokens import Tokens
-from commonplace.extract.verbs import FORMS, VerbGroup, read_group
+from commonplace.extract.verbs import FORMS, read_group
 from commonplace.text.sentences import Stretch, stretches
 
 _FURTHEST: Final = 9
@@ -218,111 +220,70 @@ HOMES: Final = ("LIVES_IN", "LOCATED_IN")
 JOBS: Final = ("WORKS_FOR",)
 TOOLS: Final = ("USES",)
 
-_NOUNS: Final = frozenset({"move", "relocation", "migration", "switch"})
 _OF_TOOLS: Final = frozenset({"migration", "switch"})
-_CANCELLED: Final = frozenset("cancelled canceled abandoned scrapped dropped aborted".split())
-_OFF: Final = frozenset({"called"})
-_FELL: Final = frozenset({"fell", "falls", "fallen"})
-_HAPPENING: Final = frozenset({"happen", "happened", "materialize", "materialise", "materialized"})
-_FURTHEST_VERB: Final = 12
-_BEFORE: Final = 4
+_OFF: Final = r"(?:cancell?ed|abandoned|scrapped|dropped|aborted|called off)"
+_MOVES_CALLED_OFF: Final = (
+    re.compile(
+        r"\b(?P<noun>move|relocation|migration|switch)\b[^,;]*? (?:f[ea]lls? through|(?:did not|didn['’]t|never) "
+        r"(?:happen(?:ed)?|materiali[sz]ed?|(?:go|come) (?:through|off|ahead))|(?:was|were|is|got|ha[sd] been)"
+        rf"(?: (?:also|then|now|just|finally|actually|suddenly))? {_OFF})\b"
+    ),
+    re.compile(rf"\b{_OFF} (?:[\w'’]+ ){{1,3}}(?P<noun>move|relocation|migration|switch)\b"),
+)
 _MOVES: Final = frozenset({"move", "relocate"})
 _STAYING: Final = frozenset("stay stays stayed staying remain remains remained remaining".split())
 _OWNERS: Final = {"my": "i", "our": "we", "his": "he", "her": "she", "their": "they", "its": "it"}
-_HELPERS: Final = lists.BE | lists.HAVE | {"got", "also", "then", "now", "just", "finally", "actually", "suddenly"}
-_POSSIBLE: Final = lists.MODALS | {"will", "'ll", "be"}
-"""Before `cancelled` these tell what is not so yet: `will be`, `is to be`."""
+_HELPERS: Final = lists.BE | lists.HAVE | {"decided", "to", "chose"}
+_DENIED: Final = lists.MODALS | lists.NEGATIONS | lists.DO | lists.FUTURE
+_BEFORE: Final = 4
+_FURTHEST_VERB: Final = 12
 _LEFT_OPEN: Final = "he"
 """Whose move it is nobody says: the person's that was spoken of last."""
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
-    """A move or a new job that is called off.
-
-    Attributes:
-        source: whose, None where the sentence does not tell.
-        target: where to, None where the sentence does not tell.
-        kept: where they stay instead.
-        verb: the place of the word that says so.
-        is_sure: it is said to have been planned or begun, and not only not to be so.
-    """
+class _Called:
+    """A move or a new job that is called off: see `Cancellation`; `verb` is the place of the word that says so."""
 
     source: Phrase | None
     target: Phrase | None
-    kept: Phrase | None
-    relations: tuple[str, ...]
     verb: int
+    relations: tuple[str, ...] = HOMES
+    kept: Phrase | None = None
     is_sure: bool = True
 
 
-def cancelled(line: Line, entities: Entities) -> Iterator[Called]:
-    """Yield what a sentence says to be called off; what may be, will be or is not, is none."""
+def _called_off(line: Line, entities: Entities) -> _Called | None:
+    """Return what a sentence says to be called off; what may be, will be or is not, is none."""
     tokens = line.tokens
-    if (
-        _NOUNS.isdisjoint(tokens.lower)
-        and lists.NEGATIONS.isdisjoint(tokens.lower)
-        and _STAYING.isdisjoint(tokens.lower)
-    ):
-        return
+    found = (each.search(tokens.text, tokens.start[0], tokens.end[-1]) for each in _MOVES_CALLED_OFF)
+    match = next(filter(None, found), None)
+    if match is None and lists.NEGATIONS.isdisjoint(tokens.lower) and not line.is_after_all:
+        return None
     doubtful = doubtful_places(tokens)
-    for place, lower in enumerate(tokens.lower):
-        if doubtful[place] or has_condition_behind(tokens, place, tokens.count):
-            continue
-        if lower in _NOUNS and (found := _of_noun(line, entities, place)) is not None:
-            yield found
-            return
-        found = _of_verb(line, place) if lower in FORMS or lower in _STAYING else None
-        if found is not None:
-            yield found
-            return
-
-
-def _of_noun(line: Line, entities: Entities, noun: int) -> Called | None:
-    """Read `Mira's move to Oslo was cancelled`, `she called off the move`."""
-    tokens = line.tokens
-    verb = _ending_behind(tokens, noun)
-    if verb is None:
-        verb = _ending_before(tokens, noun)
-        if verb is None:
+    if match is not None:
+        noun, verb = (bisect_left(tokens.start, at) for at in (match.start("noun"), match.start()))
+        is_denied = verb < noun and not _DENIED.isdisjoint(tokens.lower[max(verb - _BEFORE, 0) : verb])
+        if is_denied or doubtful[verb] or has_condition_behind(tokens, verb, tokens.count):
             return None
-        source = _owner(line, noun) or next(iter(read_before(line, verb)[0]), None)
-    else:
-        source = _owner(line, noun)
-    if source is None and tokens.lower[noun] not in _OF_TOOLS and entities.type_of(_pronoun(line, noun, _LEFT_OPEN)):
+        return _of_noun(line, entities, noun, verb)
+    for place, lower in enumerate(tokens.lower):
+        called = _of_verb(line, place) if lower in FORMS or lower in _STAYING else None
+        if called is not None and not doubtful[place] and not has_condition_behind(tokens, place, tokens.count):
+            return called
+    return None
+
+
+def _of_noun(line: Line, entities: Entities, noun: int, verb: int) -> _Called:
+    """Read `Mira's move to Oslo was cancelled`, `she called off the move`."""
+    word = line.tokens.lower[noun]
+    source = _owner(line, noun) or (next(iter(read_before(line, verb)[0]), None) if verb < noun else None)
+    if source is None and word not in _OF_TOOLS and entities.type_of(_pronoun(line, noun, _LEFT_OPEN)):
         source = _pronoun(line, noun, _LEFT_OPEN)
     target = _reached(line, noun + 1)
-    is_tool = tokens.lower[noun] in _OF_TOOLS or (target is not None and target.type == "tool")
+    is_tool = word in _OF_TOOLS or (target is not None and target.type == "tool")
     # What had been used before is a fact beside it, which nothing here reopens: so such a switch is only doubted.
-    return Called(source, target, None, TOOLS if is_tool else HOMES, verb, is_sure=not is_tool)
-
-
-def _ending_behind(tokens: Tokens, noun: int) -> int | None:
-    """Return the place of `cancelled` in `the move … was cancelled`, None where it is not, or only may be."""
-    for place in range(noun + 1, min(noun + _FURTHEST_VERB, tokens.count)):
-        lower = tokens.lower[place]
-        if lower in (";", "because", "but", "if"):
-            return None
-        before = tokens.lower[max(place - _BEFORE, noun + 1) : place]
-        is_off = lower in _CANCELLED or (lower in _OFF and tokens.at(place + 1) == "off")
-        if is_off and before and before[-1] in _HELPERS and (_POSSIBLE | lists.NEGATIONS).isdisjoint(before):
-            return place
-        if lower in _FELL and tokens.at(place + 1) == "through":
-            return place
-        goes = lower in _HAPPENING or (lower in ("go", "come") and tokens.at(place + 1) in ("through", "off", "ahead"))
-        if goes and not lists.NEGATIONS.isdisjoint(before) and _POSSIBLE.isdisjoint(before):
-            return place
-    return None
-
-
-def _ending_before(tokens: Tokens, noun: int) -> int | None:
-    """Return the place of `cancelled` in `she has cancelled her move`."""
-    for place in range(noun - 1, max(noun - _BEFORE - 2, -1), -1):
-        lower = tokens.lower[place]
-        if lower in _CANCELLED or (lower in _OFF and tokens.at(place + 1) == "off"):
-            before = {*tokens.lower[max(place - _BEFORE, 0) : place]}
-            return None if before & (_POSSIBLE | lists.NEGATIONS | lists.DO) else place
-    return None
+    return _Called(source, target, verb, TOOLS if is_tool else HOMES, is_sure=not is_tool)
 
 
 def _owner(line: Line, noun: int) -> Phrase | None:
@@ -356,53 +317,32 @@ def _reached(line: Line, place: int) -> Phrase | None:
     return None
 
 
-def _of_verb(line: Line, verb: int) -> Called | None:
-    """Read `she did not move to Oslo after all`, `she decided not to move`, `she stayed in Rome after all`."""
+def _of_verb(line: Line, verb: int) -> _Called | None:
+    """Read `she did not move to Oslo after all`, `she decided not to move`, `she stayed in Rome after all`.
+
+    Where nothing says that it had been planned, only what is named counts.
+    """
     tokens = line.tokens
     if tokens.lower[verb] in _STAYING:
-        return _stayed(line, verb) if line.is_after_all else None
+        first = verb
+        while tokens.at(first - 1) in _HELPERS:
+            first -= 1
+        subject = read_before(line, first)[0]
+        kept = read_behind(line, verb + 2)[0] if tokens.at(verb + 1) in ("in", "at") and line.is_after_all else []
+        return _Called(subject[0], None, verb, kept=kept[0]) if subject and kept else None
     group = read_group(tokens, verb)
     if group is None or not group.is_negative or group.is_modal or group.is_end:
         return None
+    is_job, is_sure = group.form.lemma == "join", line.is_after_all or group.is_decided
     subject = read_before(line, group.first)[0]
-    if len(subject) != 1:
+    if len(subject) != 1 or not (is_job or group.form.lemma in _MOVES):
         return None
-    is_sure = line.is_after_all or group.is_decided
-    return _not_done(line, group, subject[0], is_sure=is_sure)
-
-
-def _not_done(line: Line, group: VerbGroup, source: Phrase, *, is_sure: bool) -> Called | None:
-    """Return what somebody did not do; where nothing says that it had been planned, only what is named counts."""
-    relations: tuple[str, ...] = HOMES
-    if group.form.lemma in _MOVES:
-        target = _reached(line, group.verb + 1)
-    elif group.form.lemma == "join":
-        target = next((one for one in read_behind(line, group.verb + 1)[0] if one.mention is not None), None)
-        relations = JOBS
-        if target is None:
-            return None
-    else:
+    named = [each for each in read_behind(line, verb + 1)[0] if each.mention is not None] if is_job else []
+    target = next(iter(named), None) if is_job else _reached(line, verb + 1)
+    is_told = target is not None and not line.dated and group.is_past
+    if (is_job and target is None) or not (is_sure or is_told):
         return None
-    if not is_sure and (target is None or line.dated or not group.is_past):
-        return None
-    return Called(source, target, None, relations, group.verb, is_sure)
-
-
-def _stayed(line: Line, verb: int) -> Called | None:
-    tokens = line.tokens
-    first = verb
-    while tokens.at(first - 1) in _HELPERS | {"decided", "to", "chose"}:
-        first -= 1
-    if (
-        not lists.NEGATIONS.isdisjoint(tokens.lower[first:verb])
-        or tokens.at(first - 1) in lists.NEGATIONS | lists.MODALS
-    ):
-        return None
-    source = next(iter(read_before(line, first)[0]), None)
-    if source is None:
-        return None
-    kept = read_behind(line, verb + 2)[0][:1] if tokens.at(verb + 1) in ("in", "at") else []
-    return Called(source, None, kept[0], HOMES, verb) if kept else None
+    return _Called(subject[0], target, verb, JOBS if is_job else HOMES, is_sure=is_sure)
 
 
 def _joined(claims: list[Claim], new: Claim, *, is_own: bool, is_team: bool) -> list[Claim]:
@@ -534,63 +474,62 @@ class _Reader:
         settler = Settler(self._entities, line, dates, self._at)
         first = len(self._claims)
         for statement in self._statements(line, may_state=may_state):
-            is_quoted = is_inside(self._quotations, tokens.start[statement.verb])
+            is_quoted, is_passed_on = self._is_passed_on(tokens, statement.verb)
             if is_quoted and not SPEAKERS.isdisjoint((statement.source.anaphor, statement.target.anaphor)):
                 continue  # who `I` is in a quotation, nobody knows
-            claim = settler.settle(statement, is_reported=is_quoted or is_reported(tokens, statement.verb))
+            claim = settler.settle(statement, is_reported=is_passed_on)
             if claim is not None:
                 self._claims.append(claim)
         self._read_attributes(line, settler, first, is_spoken=is_spoken)
 
     def _read_attributes(self, line: Line, settler: Settler, first: int, *, is_spoken: bool) -> None:
         """Note what everyday sentences say of what has one value at a time, and what is gone."""
-        tokens = line.tokens
-        span = (tokens.start[0], tokens.end[-1])
         for each in Attributes(line, self._entities.speaker, is_spoken=is_spoken).statements():
-            is_passed_on = is_inside(self._quotations, tokens.start[each.verb]) or is_reported(tokens, each.verb)
-            if isinstance(each, Ended):
+            is_quoted, is_passed_on = self._is_passed_on(line.tokens, each.verb)
+            if each.relation == GONE:
                 if not is_passed_on:
-                    self._depart(each, span, settler, first)
-                continue
-            if is_inside(self._quotations, tokens.start[each.verb]) and each.source.anaphor:
-                continue
-            claim = settler.settle(each, is_reported=is_passed_on)
-            if claim is not None:
-                self._claims[first:] = _joined(
-                    self._claims[first:], claim, is_own=each.source.anaphor == "i", is_team=each.source.mention is None
-                )
+                    self._depart(each, settler, first)
+            elif not (is_quoted and each.source.anaphor):
+                claim = settler.settle(each, is_reported=is_passed_on)
+                if claim is not None:
+                    is_own, is_team = each.source.anaphor == "i", each.source.mention is None
+                    self._claims[first:] = _joined(self._claims[first:], claim, is_own=is_own, is_team=is_team)
 
-    def _depart(self, ended: Ended, span: tuple[int, int], settler: Settler, first: int) -> None:
-        target, successor, source = (
-            None if phrase is None else self._entities.place_of(phrase)
-            for phrase in (ended.gone, ended.successor, ended.subject)
-        )
-        if target is not None and len(self._departures) < _MAX_RETRACTED:
-            said = " ".join(self._text[slice(*span)].split())
-            subject = ended.subject
-            is_own = subject is None or subject.anaphor in ("i", "we")
-            self._claims[first:] = [
-                replace(each, doubt=each.doubt or ended.doubt) if each.is_end and each.target == target else each
-                for each in self._claims[first:]
-            ]
-            at = settler.ended_at(ended.gone.start if subject is None else subject.start, ended.verb)
-            self._departures.append(Departure(target, said, span, successor, source, ended.doubt, is_own, at))
+    def _is_passed_on(self, tokens: Tokens, verb: int) -> tuple[bool, bool]:
+        """Tell whether what a verb says is quoted, and whether it is quoted or reported."""
+        is_quoted = is_inside(self._quotations, tokens.start[verb])
+        return is_quoted, is_quoted or is_reported(tokens, verb)
+
+    def _depart(self, gone: Statement, settler: Settler, first: int) -> None:
+        target = self._entities.place_of(gone.target)
+        successor = None if gone.successor is None else self._entities.place_of(gone.successor)
+        source = self._entities.place_of(gone.source) if gone.source.anaphor != NOBODY else None
+        if target is None or len(self._departures) >= _MAX_RETRACTED:
+            return
+        self._claims[first:] = [
+            replace(each, doubt=each.doubt or gone.doubt) if each.is_end and each.target == target else each
+            for each in self._claims[first:]
+        ]
+        is_own = gone.source.anaphor in (NOBODY, "i", "we")
+        said, span = _sentence(settler.line)
+        at = settler.ended_at(gone.source.start, gone.verb)
+        self._departures.append(Departure(target, said, span, successor, source, gone.doubt, is_own, at))
 
     def _take_back(self, line: Line) -> None:
         """Note what a sentence says never to have come about."""
-        tokens = line.tokens
         if len(self._cancellations) >= _MAX_RETRACTED:
             return
-        for called in cancelled(line, self._entities):
-            is_passed_on = is_inside(self._quotations, tokens.start[called.verb]) or is_reported(tokens, called.verb)
-            source, target, kept = (
-                None if phrase is None else self._entities.place_of(phrase)
-                for phrase in (called.source, called.target, called.kept)
-            )
-            sure = HEARSAY if is_passed_on or not called.is_sure else _CALLED_OFF
-            span = (tokens.start[0], tokens.end[-1])
-            said = " ".join(self._text[slice(*span)].split())
-            self._cancellations.append(Cancellation(called.relations, said, span, source, target, kept, sure))
+        called = _called_off(line, self._entities)
+        if called is None:
+            return
+        source, target, kept = (
+            None if phrase is None else self._entities.place_of(phrase)
+            for phrase in (called.source, called.target, called.kept)
+        )
+        is_unsure = not called.is_sure or self._is_passed_on(line.tokens, called.verb)[1]
+        said, span = _sentence(line)
+        sure = HEARSAY if is_unsure else _CALLED_OFF
+        self._cancellations.append(Cancellation(called.relations, said, span, source, target, kept, sure))
 
     def _hear(self, line: Line) -> bool:
         """Note who speaks from here on, and tell whether the line says it: `Mira: I moved to Oslo`."""
@@ -629,6 +568,12 @@ class _Reader:
             return date
         since = next(iter(find_dates(f"since {rest}", now=self._now, prefer=prefer)), None)
         return replace(date, until=since.since) if since is not None and since.since < date.until else date
+
+
+def _sentence(line: Line) -> tuple[str, tuple[int, int]]:
+    """Return a sentence with single spaces, and where it stands."""
+    tokens = line.tokens
+    return tokens.read(0, tokens.count), (tokens.start[0], tokens.end[-1])
 
 
 def _is_english(tokens: Tokens) -> bool:

@@ -86,7 +86,9 @@ _SENSITIVE: Final = re.compile(
     r"|access|admin(?:istrator)?s?|permissions?|password|passwords|pin|keys?|unlock|log in|credentials?"
     r"|cholesterol|hba1c|glucose|weight|bmi|dentist|gp|doctor|physician|surgeon|psychiatrist|cpap|pacemaker|ozempic"
     r"|contraceptive|brokers?|insur\w+|allowance|revolut|paypal|credit|invest\w+|passcode|combination|alarm"
-    r"|(?:door|gate|entry|alarm|wi-?fi|pass) ?codes?|wi-?fi)\b|[$€£¥]",
+    r"|(?:door|gate|entry|alarm|wi-?fi|pass) ?codes?|wi-?fi"
+    r"|\w{3,}(?:formin|statin|pril|sartan|olol|cillin|mycin|prazole|azepam|oxetine|triptan|tidine|parin|gliptin"
+    r"|glutide|profen|codone|xaban))\b|[$€£¥]",
     re.IGNORECASE,
 )
 

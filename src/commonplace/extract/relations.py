@@ -191,6 +191,7 @@ class Statement:
         is_departure: somebody left a place, whether for good nobody says.
         source_types, target_types: what the relation demands; empty for nothing, `thing` for anything but a person.
         aspect, doubt: as those of a `Claim`.
+        successor: what takes the place of a target that is gone.
     """
 
     source: Phrase
@@ -211,6 +212,7 @@ class Statement:
     new_type: str = ""
     aspect: str = ""
     doubt: str = ""
+    successor: Phrase | None = None
 
 
 def fitting_type(entities: Entities, phrase: Phrase, wanted: frozenset[str]) -> str | None:

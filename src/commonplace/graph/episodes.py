@@ -6,17 +6,18 @@ changes.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.extract.model import SENSITIVE, UNSURE, Cancellation, Claim, Departure, Extraction, Found
 from commonplace.graph.entities import Entities, all_merged, roots
 from commonplace.graph.extraction import understand
 from commonplace.graph.fact_keys import Changed, FactKeys, TakenBack, facts_of
-from commonplace.graph.facts import Assertion, fact_of
+from commonplace.graph.facts import Assertion, Saying, fact_of
 from commonplace.graph.merge import Joining
 from commonplace.graph.names import KEY, MAX_NAME_CHARACTERS, cleaned, has_extension, normal
 from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, names_text
@@ -24,7 +25,7 @@ from commonplace.ingest.passages import Destination
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.memories import MemoryChange
 from commonplace.types import MemoryRecord, MemoryWrite, Owner, StoredMemory
-from commonplace.types.graph import Alias, Entity, Episode, EpisodeSource, GraphFilter, Mention, Relation
+from commonplace.types.graph import Alias, Entity, Episode, EpisodeSource, GraphFilter, Happening, Mention, Relation
 
 if TYPE_CHECKING:
     from commonplace.graph.views import AdditionOutcome
@@ -248,6 +249,15 @@ def add_episode(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What is said of something that was left; see `Departure`. A source of "" is nobody in particular."""
+
+    said: Assertion
+    successor: str
+    is_own: bool
+
+
 class _Adding:
     """One episode on its way in."""
 
@@ -282,26 +292,27 @@ class _Adding:
         if not self._ground.kinds.has_relation(claim.type):
             self.notices.append(f"facts of the type {claim.type!r:.80} are not known, and were skipped")
             return
-        evidence = Assertion(
-            home=self._ground.new_id(),
-            source=source.id,
-            target=target.id,
-            saying="denied" if claim.is_end else "once" if claim.is_former else "said",
-            text=claim.fact,
-            at=self._episode.created_at,
-            told=self._episode.reference_time,
+        evidence = self._said(
+            self._ground.new_id(),
+            (source.id, target.id),
+            "denied" if claim.is_end else "once" if claim.is_former else "said",
+            claim,
             valid_from=claim.valid_from,
             valid_to=claim.valid_to,
-            trust=self._episode.trust,
             confidence=claim.confidence,
-            group=self._episode.group,
-            episode=self._episode.id,
-            start=claim.span[0],
-            end=claim.span[1],
             doubt=claim.doubt,
         )
         for aspect in [claim.aspect] if claim.aspect else self._aspects(source, claim, target):
             self._slots.say(replace(evidence, aspect=aspect), claim.type, self.changed)
+        if claim.type in _LEFT and evidence.saying == "said":
+            self._leave_again(source.id, claim.type, target.id)
+
+    def _said(
+        self, home: str, ends: tuple[str, str], saying: Saying, said: Claim | Cancellation | Departure, **more: Any
+    ) -> Assertion:
+        by, (start, end) = self._episode, said.span
+        told = {"trust": by.trust, "group": by.group, "episode": by.id, "start": start, "end": end}
+        return Assertion(home, *ends, saying, said.fact, by.created_at, by.reference_time, **{**told, **more})
 
     def _aspects(self, source: Entity, claim: Claim, target: Entity) -> list[str]:
         """Return of what aspects a fact is known that is said, or ends, without one; [""] where of none."""
@@ -310,82 +321,68 @@ class _Adding:
         return sorted(found) or [""]
 
     def depart(self, gone: Departure, entities: Sequence[Entity]) -> None:
-        """Take in that something is left or no more: what still holds of it ends, and its successor takes its place."""
+        """Take in that something is left or no more: what still holds of it ends, and its successor takes its place.
+
+        It is remembered with what is gone, for what is told afterwards of an earlier time.
+        """
         target = entities[gone.target]
-        source = None if gone.source is None else entities[gone.source]
         if target.type == "person":
             return
+        source, successor = ("" if place is None else entities[place].id for place in (gone.source, gone.successor))
+        said = self._said("", (source, target.id), "denied", gone, valid_to=gone.valid_to, doubt=gone.doubt)
+        left = _Left(said, successor, gone.is_own)
+        detail = json.dumps(asdict(replace(left, said=replace(said, start=0, end=0))))
+        at = self._episode.created_at
+        self._graph.put_happening(Happening("entity", target.id, at, "left", "", self._episode.id, detail))
         held = self._graph.relations_of([target.id], GraphFilter(types=_LEFT), limit=None).get(target.id, [])
         for each in held:
-            if each.target != target.id or each.valid_to is not None:
-                continue
-            doubt = self._doubt_of(gone, each, source)
-            if doubt is None:
-                continue
-            fact = fact_of(each)
-            evidence = Assertion(
-                home=each.id,
-                source=each.source,
-                target=each.target,
-                saying="denied",
-                text=gone.fact,
-                at=self._episode.created_at,
-                told=self._episode.reference_time,
-                valid_to=gone.valid_to,
-                trust=self._episode.trust,
-                group=self._episode.group,
-                episode=self._episode.id,
-                start=gone.span[0],
-                end=gone.span[1],
-                aspect=fact.aspect,
-                doubt=SENSITIVE if fact.doubt == SENSITIVE else doubt,
-            )
-            self._slots.say(evidence, each.type, self.changed)
-            if gone.successor is None or entities[gone.successor].id in (each.source, each.target) or doubt == UNSURE:
-                continue
-            new = replace(
-                evidence,
-                home=self._ground.new_id(),
-                target=entities[gone.successor].id,
-                saying="said",
-                valid_from=gone.valid_to,
-                valid_to=None,
-            )
-            self._slots.say(new, each.type, self.changed)
+            self._leave(each, left)
 
-    def _doubt_of(self, gone: Departure, fact: Relation, source: Entity | None) -> str | None:
+    def _leave_again(self, source: str, type_: str, target: str) -> None:
+        """Let what has just been told of an earlier time end by what is known to have been left since."""
+        for each in self._graph.happenings("entity", target):
+            if each.what != "left":
+                continue
+            detail = json.loads(each.detail)
+            said = Assertion(**detail.pop("said"))
+            if said.told > self._episode.reference_time:
+                for fact in self._graph.facts(source, type_, target):
+                    self._leave(fact, _Left(replace(said, at=self._episode.created_at), **detail))
+
+    def _leave(self, held: Relation, left: _Left) -> None:
+        """End what holds of something that was left, and let its successor take its place."""
+        doubt = self._doubt_of(left, held) if held.target == left.said.target and held.valid_to is None else None
+        if doubt is None:
+            return
+        fact = fact_of(held)
+        doubt = SENSITIVE if fact.doubt == SENSITIVE else doubt
+        evidence = replace(left.said, home=held.id, source=held.source, aspect=fact.aspect, doubt=doubt)
+        self._slots.say(evidence, held.type, self.changed)
+        if left.successor and left.successor not in (held.source, held.target) and doubt != UNSURE:
+            taken = replace(evidence, saying="said", valid_from=left.said.valid_to, valid_to=None)
+            new = replace(taken, home=self._ground.new_id(), target=left.successor)
+            self._slots.say(new, held.type, self.changed)
+
+    def _doubt_of(self, left: _Left, fact: Relation) -> str | None:
         """Return why a fact may go on although what it names was left, "" where it has ended, None if it is not meant.
 
         Who speaks leaves a thing for themselves and for what they call theirs; anybody else for themselves alone.
         """
-        is_theirs = source is not None and fact.source == source.id
-        if is_theirs or not gone.is_own:
-            return gone.doubt if is_theirs else None
+        doubt, is_theirs = left.said.doubt, fact.source == left.said.source
+        if is_theirs or not left.is_own:
+            return doubt if is_theirs else None
         of = self._graph.entities([fact.source]).get(fact.source)
         if of is None or of.type in ("person", "place") or (of.type in _NAMED and not of.name.islower()):
             return None
-        return gone.doubt if _OURS.search(fact.fact) else gone.doubt or UNSURE
+        return doubt if _OURS.search(fact.fact) else doubt or UNSURE
 
     def cancel(self, called_off: Cancellation, entities: Sequence[Entity]) -> None:
         """Take in that something never came about: of what is known, the fact that is most likely meant."""
         found = self._taken_back.find(called_off, entities, list(self.changed.said), self._episode)
         if found is None:
             return
-        evidence = Assertion(
-            home=found.relation.id,
-            source=found.relation.source,
-            target=found.relation.target,
-            saying="cancelled",
-            text=called_off.fact,
-            at=self._episode.created_at,
-            told=self._episode.reference_time,
-            trust=self._episode.trust,
-            confidence=found.confidence,
-            group=self._episode.group,
-            episode=self._episode.id,
-            start=called_off.span[0],
-            end=called_off.span[1],
-        )
+        ends = (found.relation.source, found.relation.target)
+        evidence = self._said(found.relation.id, ends, "cancelled", called_off, confidence=found.confidence)
         known = {*self.changed.retracted}
         self._slots.say(evidence, found.relation.type, self.changed)
         is_gone = found.relation.id in self.changed.retracted and found.relation.id not in known

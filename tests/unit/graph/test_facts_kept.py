@@ -48,6 +48,7 @@ KEPT = [
     ("I use Vim.", "I quit Vim with :q.", "Vim"),
     ("I use Docker.", "I quit Docker and started it again.", "Docker"),
     ("I use Notion.", "I stopped using Notion for recipes.", "Notion"),
+    ("I use Slack.", "I switched from Slack to Teams for one call.", "Slack"),
     (SITE, "We left Netlify but came back.", "Netlify"),
     # What is no home and no employer.
     (HOME, "We moved to Slack.", "Boston"),
@@ -88,6 +89,7 @@ DISPUTED = [
     ("My insulin is Lantus.", "I switched from Lantus to Toujeo.", "Lantus"),
     ("My blood thinner is Eliquis.", "We stopped using Eliquis.", "Eliquis"),
     ("I use Insulin Glargine.", "I stopped using Insulin Glargine.", "Glargine"),
+    ("I use Metformin.", "I stopped using Metformin.", "Metformin"),
     ("I use my N26 account.", "I no longer use my N26 account.", "N26"),
     ("My blood type is B.", "My blood type is A now.", "B"),
     ("My cholesterol is 240.", "My cholesterol is 180 now.", "240"),
