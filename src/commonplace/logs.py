@@ -16,9 +16,9 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from commonplace.dataclasses import dataclass
 from commonplace.dates.time import iso
 
 LEVELS: Mapping[str, int] = {

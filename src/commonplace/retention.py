@@ -6,10 +6,10 @@ Ebbesen, "On the Form of Forgetting", 1991), an exponential, and a fast and a sl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from math import exp, isnan, log
 from typing import Literal, get_args
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import UsageError
 from commonplace.types import Tier
 

@@ -25,7 +25,9 @@ finally:
 """
 LIGHT = {
     f"commonplace.{name}"
-    for name in ("errors text text.budget formats formats.escaping formats.jsonrpc formats.json_values".split())
+    for name in (
+        "dataclasses errors text text.budget formats formats.escaping formats.jsonrpc formats.json_values".split()
+    )
 }
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from commonplace.benchmarks.harness import (
     peak_memory_bytes,
     workspace,
 )
+from commonplace.dataclasses import astuple, dataclass
 from commonplace.engine import Engine
 from commonplace.types import METHODS, Method, Progress
 

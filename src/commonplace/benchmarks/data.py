@@ -17,7 +17,6 @@ import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -26,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
 from commonplace.models.static import ModelData
 from commonplace.text.languages import STOP_WORDS

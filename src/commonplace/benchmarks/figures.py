@@ -11,7 +11,6 @@ import operator
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +18,7 @@ from typing import Any, Final
 import commonplace
 from commonplace.benchmarks.harness import describe, last_line
 from commonplace.benchmarks.measures import mean
+from commonplace.dataclasses import asdict, dataclass
 from commonplace.errors import UsageError
 from commonplace.types import Progress
 

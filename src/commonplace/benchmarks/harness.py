@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 
 import commonplace
 from commonplace.benchmarks.measures import percentile
+from commonplace.dataclasses import dataclass
 from commonplace.engine import Engine
 from commonplace.errors import UsageError
 from commonplace.models import registry

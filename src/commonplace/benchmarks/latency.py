@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -30,6 +29,7 @@ from commonplace.benchmarks.harness import (
     workspace,
 )
 from commonplace.benchmarks.measures import median
+from commonplace.dataclasses import dataclass
 from commonplace.engine import Engine
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.settings.paths import DATABASE

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -29,6 +28,7 @@ from commonplace.benchmarks.harness import (
     workspace,
 )
 from commonplace.benchmarks.measures import median
+from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError
 from commonplace.types import Progress
 

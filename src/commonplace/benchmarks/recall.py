@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +17,7 @@ from commonplace.benchmarks.harness import (
     peak_memory_bytes,
     workspace,
 )
+from commonplace.dataclasses import dataclass
 from commonplace.search.hits import is_likely
 from commonplace.types import Progress
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from commonplace.benchmarks.figures import COLUMNS, cells_of
+from commonplace.dataclasses import dataclass
 from commonplace.errors import MissingExtraError, UsageError
 
 _MEGABYTE: Final = 1_000_000

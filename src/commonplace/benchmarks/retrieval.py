@@ -6,7 +6,6 @@ import json
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from commonplace.benchmarks.harness import (
     peak_memory_bytes,
     workspace,
 )
+from commonplace.dataclasses import dataclass
 from commonplace.engine import Engine
 from commonplace.errors import UsageError
 from commonplace.types import METHODS, Method, Progress

@@ -12,11 +12,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from commonplace.cli.output import Caller, notify, say
+from commonplace.dataclasses import dataclass, field
 from commonplace.errors import CommonplaceError, StoreMissingError, UsageError
 from commonplace.formats.escaping import harmless_line
 

@@ -8,13 +8,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.escaping import harmless, harmless_json, harmless_line
 from commonplace.formats.json_values import plain

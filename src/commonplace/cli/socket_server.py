@@ -14,7 +14,6 @@ import socket
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -23,6 +22,7 @@ from commonplace.cli.invocation import Invocation, Notices
 from commonplace.cli.main import ASKING
 from commonplace.cli.output import CALLER, Caller
 from commonplace.cli.socket_client import GREETING, MAX_REQUEST_BYTES, SAME, is_ours, socket_path
+from commonplace.dataclasses import dataclass
 from commonplace.settings import Settings
 from commonplace.settings.paths import DATABASE
 from commonplace.types import Progress

@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar
 from uuid import uuid4
@@ -21,6 +20,7 @@ from pydantic import BaseModel
 from commonplace.consolidation.executor import TRIES, Plan, PlanExecutor, with_issue
 from commonplace.consolidation.results import Result
 from commonplace.consolidation.runtime import Book, ConfidenceConfig, ConsolidationRuntime, runtime_of
+from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError, NoRelation, NotFoundError, UsageError
 from commonplace.ledger import rules
 from commonplace.types import Selection, StoredMemory

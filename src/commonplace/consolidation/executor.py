@@ -9,11 +9,11 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final, Generic, TypeVar
 
 from commonplace.consolidation.results import Result
 from commonplace.consolidation.runtime import ConsolidationRuntime, Issues
+from commonplace.dataclasses import asdict, dataclass, field, fields, replace
 from commonplace.dates.time import parse
 from commonplace.errors import NoRelation, NotFoundError, StoreBusyError, UsageError
 from commonplace.ledger import rate_limit as window

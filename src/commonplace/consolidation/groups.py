@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations, compress
 from typing import Final
 
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from commonplace.consolidation import pairs as clustering
 from commonplace.consolidation.pairs import hubs
 from commonplace.consolidation.runtime import ConsolidationRuntime
+from commonplace.dataclasses import dataclass
 from commonplace.errors import NoRelation
 from commonplace.extract import extract
 from commonplace.graph.names import MAX_NAME_CHARACTERS, normal

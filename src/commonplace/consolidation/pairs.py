@@ -14,13 +14,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import fsum
 from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID, uuid5
 
 import numpy as np
 from numpy.typing import NDArray
+
+from commonplace.dataclasses import dataclass, field
 
 Calibrated = Callable[[NDArray[Any]], NDArray[Any]]
 """Maps cosines to similarities, 0–1, and never a higher one to a lower similarity."""

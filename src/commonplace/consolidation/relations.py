@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar, Final
 from uuid import UUID, uuid5
@@ -18,6 +17,7 @@ from commonplace.consolidation.groups import Named, Names, speakers, vectors_of
 from commonplace.consolidation.pairs import Waiting
 from commonplace.consolidation.results import RelationResult
 from commonplace.consolidation.text_merge import DOUBTFUL, contradictions, sources_of
+from commonplace.dataclasses import dataclass
 from commonplace.errors import NoRelation, UsageError
 from commonplace.types import Link, StoredMemory
 from commonplace.types.ledger import Agent, Issue

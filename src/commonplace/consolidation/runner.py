@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Literal
 from uuid import uuid4
@@ -18,6 +17,7 @@ from commonplace.consolidation.promote import LTMPromoter
 from commonplace.consolidation.relations import RelationshipDiscovery
 from commonplace.consolidation.results import Result
 from commonplace.consolidation.runtime import Book, ConfidenceConfig, ConsolidationRuntime
+from commonplace.dataclasses import asdict, dataclass, field, replace
 from commonplace.dates.time import moment_of
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.json_values import View

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 import commonplace
 from commonplace.consolidation.vault import DryVault, Vault
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import UsageError
 from commonplace.ledger.ledger import Ledger
 from commonplace.ledger.rate_limit import RateLimiter

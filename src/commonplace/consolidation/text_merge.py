@@ -14,7 +14,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import SequenceMatcher, unified_diff
 from itertools import combinations, product
@@ -24,6 +23,7 @@ from uuid import UUID, uuid5
 from numpy.typing import NDArray
 
 from commonplace.consolidation import pairs as clustering
+from commonplace.dataclasses import dataclass, replace
 from commonplace.dates import mentions, without
 from commonplace.dates.time import moment_of
 from commonplace.memory.validate import TRUST

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from commonplace.consolidation import executor
 from commonplace.consolidation.executor import packed, unpacked
 from commonplace.consolidation.runner import is_run
 from commonplace.consolidation.runtime import ConsolidationRuntime
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.json_values import View
 from commonplace.ledger.rules import ERASE

@@ -12,10 +12,10 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.erasure.resume import DRAFT, FRONT_MATTER_BYTES, VAULT
 from commonplace.errors import StoreError
 from commonplace.formats.vault import (

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from math import inf
 from typing import get_args
 
+from commonplace.dataclasses import dataclass
 from commonplace.dates.calendar import Period, Prefer, Scene, epoch
 from commonplace.dates.vocabulary import STARTS, TELLING, Words
 from commonplace.errors import UsageError

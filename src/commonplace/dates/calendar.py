@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, datetime, timedelta, tzinfo
 from typing import Literal, get_args
+
+from commonplace.dataclasses import dataclass
 
 Unit = Literal[
     "minute", "hour", "part", "day", "weekend", "week", "month", "quarter", "season", "half", "year", "decade", "span"

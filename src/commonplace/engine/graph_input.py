@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from commonplace.dataclasses import dataclass
 from commonplace.dates.time import Moment, moment_in_words
 from commonplace.errors import AdmissionError, UsageError
 from commonplace.formats.fence import unfence

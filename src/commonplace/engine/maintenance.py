@@ -8,7 +8,6 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import dataclass
 from commonplace.dates.time import iso
 from commonplace.errors import CommonplaceError, ModelError, StoreDamagedError, StoreError
 from commonplace.index.files import MISSING

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Final
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.dates.time import moment_of
 from commonplace.engine.runtime import Service
 from commonplace.errors import NotFoundError, UsageError

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.engine.maintenance import INDEXING, Freshness
 from commonplace.engine.runtime import Runtime, Service
 from commonplace.errors import EmbedderMismatchError, IndexFaultError, StoreError

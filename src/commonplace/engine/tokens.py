@@ -7,10 +7,10 @@ import hmac
 import json
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from commonplace.dataclasses import dataclass
 from commonplace.dates.time import Moment, iso, moment_in_words, moment_of
 from commonplace.engine.open import check_namespace
 from commonplace.engine.runtime import Runtime

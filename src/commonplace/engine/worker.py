@@ -16,11 +16,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from traceback import format_exception
 from typing import Any, Final, Self, TypeVar
 
+from commonplace.dataclasses import dataclass
 from commonplace.engine.engine import Engine
 from commonplace.engine.open import open_engine
 from commonplace.errors import CommonplaceError, StoreError

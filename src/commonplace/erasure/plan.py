@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.erasure.scan import TOKENS, VECTOR, Collector, Patterns
 from commonplace.erasure.select import Chosen, Parts
 from commonplace.graph.episodes import take_out

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.dates.time import iso
 from commonplace.formats.json_values import View
 from commonplace.types import Note

@@ -10,10 +10,10 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
 
+from commonplace.dataclasses import asdict, dataclass, replace
 from commonplace.erasure.receipt import RECEIPT, STORE_SPACE, UNPROVED, ForgetReceipt, receipt_of
 from commonplace.erasure.scan import CONTENT, DIGEST, ID, MIN_PART_LENGTH, Patterns
 from commonplace.errors import CommonplaceError, StoreError

@@ -13,13 +13,13 @@ import stat
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.formats.escaping import strings
 from commonplace.logs import query_hash
 from commonplace.store.connection import file_blocks

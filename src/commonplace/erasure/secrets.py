@@ -15,13 +15,13 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from uuid import uuid4
 
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.erasure.receipt import BACKUP, RECEIPT, STORE_SPACE, ForgetReceipt
 from commonplace.erasure.resume import (
     DATABASE,

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.errors import NotFoundError
 from commonplace.graph.service import families
 from commonplace.store.graph import GraphReading

@@ -7,13 +7,13 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from commonplace.dataclasses import asdict, dataclass
 from commonplace.erasure.plan import Plan
 from commonplace.erasure.receipt import BACKUP, ELSEWHERE, LEFT, RECEIPT, STORE_SPACE, UNPROVED, ForgetReceipt
 from commonplace.erasure.resume import (

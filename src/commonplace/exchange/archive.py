@@ -18,11 +18,11 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final
 
+from commonplace.dataclasses import asdict, dataclass, fields
 from commonplace.dates.time import iso
 from commonplace.errors import NotFoundError, StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
 from commonplace.files import open_file

@@ -6,13 +6,13 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 
+from commonplace.dataclasses import dataclass
 from commonplace.dates.time import iso
 from commonplace.errors import StoreDamagedError, StoreError
 from commonplace.exchange.archive import (

@@ -11,10 +11,10 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, Final, TypeVar
 
+from commonplace.dataclasses import MISSING, dataclass, fields, is_dataclass
 from commonplace.errors import UsageError
 from commonplace.memory.validate import json_object, one_of
 from commonplace.store.schema import table_of

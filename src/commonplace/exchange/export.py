@@ -7,11 +7,11 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TextIO, TypeVar
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import StoreDamagedError, StoreError
 from commonplace.exchange.archive import counter, file_errors
 from commonplace.exchange.codec import FORMAT, VERSION, NotAnObjectError, encoded

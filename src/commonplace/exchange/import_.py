@@ -9,9 +9,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal
 
+from commonplace.dataclasses import dataclass, field, fields, replace
 from commonplace.errors import UsageError
 from commonplace.exchange.items import (
     ContextItem,

@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import product
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
+from commonplace.dataclasses import dataclass, field, fields, replace
 from commonplace.dates.time import seconds
 from commonplace.errors import UsageError
 from commonplace.exchange.codec import built, built_list, refuse_other_entries, time_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.errors import NotFoundError, StoreVersionError, UsageError
 from commonplace.exchange.codec import FORMAT, HEADER, LINES, VERSION, built, decoded, refuse_other_entries, time_of
 from commonplace.exchange.foreign import items_of

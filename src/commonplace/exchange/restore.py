@@ -14,13 +14,13 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Final
 from zipfile import ZipFile
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError
 from commonplace.exchange.archive import (
     DATABASE,

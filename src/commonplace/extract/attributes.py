@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.extract.entities import THE_USER
 from commonplace.extract.modality import doubtful_places, is_sensitive
 from commonplace.extract.model import BESIDE, SENSITIVE, UNMARKED, UNSURE

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.extract.model import Found
 from commonplace.extract.names import Mention, kind_of_noun
 from commonplace.extract.phrases import ANAPHORS, PERSONAL, POINTING, SPEAKERS, USER, Phrase

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from math import isfinite
 from typing import Final
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.dates import Mention as Date
 from commonplace.dates import Prefer
 from commonplace.dates import mentions as find_dates

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Final
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.dates import Mention
 
 UNMARKED: Final = "nothing says that it has changed"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from commonplace.dataclasses import dataclass
 from commonplace.extract import words as lists
 from commonplace.extract.tokens import Tokens
 

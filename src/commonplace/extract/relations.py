@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from commonplace.dataclasses import dataclass
 from commonplace.dates import Mention
 from commonplace.dates import Mention as Date
 from commonplace.extract.entities import TEAM, THE_USER, Entities

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.words import ADVERBS, BE, DETERMINERS, DO, FUTURE, HAVE, MODALS, NEGATIONS
 

@@ -23,9 +23,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.errors import UsageError
 from commonplace.formats.escaping import HIDDEN, harmless_json
 from commonplace.formats.json_values import read_json

@@ -10,11 +10,11 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from html import escape
 from math import hypot, isfinite
 from typing import Final, TypeAlias
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.dates.time import moment_of
 from commonplace.errors import UsageError
 from commonplace.formats.escaping import HIDDEN

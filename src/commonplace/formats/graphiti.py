@@ -15,9 +15,9 @@ import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final, NoReturn, TypeVar
 
+from commonplace.dataclasses import asdict, dataclass, fields, replace
 from commonplace.dates.time import iso, parse
 from commonplace.errors import ConfigError
 from commonplace.types import ORIGINS

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
 from commonplace.text.languages import STOP_WORDS
 from commonplace.text.words import word_lists

@@ -22,12 +22,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from itertools import pairwise
 from typing import Final, Literal
 
+from commonplace.dataclasses import dataclass
 from commonplace.formats.escaping import CHARACTERS, HIDDEN
 from commonplace.text.markdown import plain_heading
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import accumulate, chain
 from math import inf
 from typing import Final, Literal
 
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.formats.journal import (
     BOM,
     LEVELS,

@@ -6,9 +6,9 @@ import json
 import re
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeAlias
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError
 from commonplace.formats.escaping import visible_json
 from commonplace.formats.json_values import read_json

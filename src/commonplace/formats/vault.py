@@ -36,11 +36,11 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
 from typing import Final
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.dates.time import iso
 from commonplace.formats.escaping import HIDDEN, visible
 from commonplace.formats.journal import paired_fences, read_characters, split_lines, topic_of, write_characters

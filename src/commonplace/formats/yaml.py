@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.errors import UsageError
 from commonplace.files import read_file
 from commonplace.text.markdown import front_matter_end

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from commonplace.dataclasses import asdict, dataclass, field, replace
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.extract.model import SENSITIVE, UNSURE, Cancellation, Claim, Departure, Extraction, Found
 from commonplace.graph.entities import Entities, all_merged, roots

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import UsageError
 from commonplace.extract import extract
 from commonplace.extract.modality import HEARSAY

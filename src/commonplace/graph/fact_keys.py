@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
 
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.extract.model import Cancellation
 from commonplace.graph.entities import roots
 from commonplace.graph.facts import MIN_CONFIDENCE, Assertion, Fact, assertion_of, fact_of, happening

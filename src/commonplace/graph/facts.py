@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal
 
+from commonplace.dataclasses import dataclass, field, fields
 from commonplace.extract.model import BESIDE, SENSITIVE
 from commonplace.graph.kinds import is_added, topic_of
 from commonplace.types.graph import Happening, Relation

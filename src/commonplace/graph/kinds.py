@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
 from commonplace.graph.names import normal
 from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES

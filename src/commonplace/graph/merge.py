@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import UsageError
 from commonplace.graph.entities import Entities, all_merged, merged_into, roots, with_merged
 from commonplace.graph.fact_keys import Changed, FactKey, FactKeys, Said

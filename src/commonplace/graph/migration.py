@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
 
+from commonplace.dataclasses import asdict, dataclass, field, fields, replace
 from commonplace.errors import ConfigError, UsageError
 from commonplace.formats.graphiti import (
     EntityItem,

@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from math import isfinite
 from typing import Any, Final
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.dates import Mention, Prefer, mentions
 from commonplace.dates.time import iso, parse
 from commonplace.errors import ProviderError

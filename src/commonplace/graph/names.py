@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
 from commonplace.extract.words import CITIES, CONCEPT_ACRONYMS, COUNTRIES, ORGANIZATION_HEADS, REGIONS, STATES, TOOLS
 from commonplace.text.tokens import analyse

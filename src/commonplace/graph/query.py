@@ -9,11 +9,11 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, groupby
 from typing import Final
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.dates.time import iso, moment_of
 from commonplace.errors import NotFoundError
 from commonplace.graph.communities import communities

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import UsageError
 from commonplace.graph.entities import MAX_ALIASES
 from commonplace.graph.facts import OWN, Assertion, assertion_of, happening

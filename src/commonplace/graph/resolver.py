@@ -12,11 +12,11 @@ import re
 import uuid
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import inf
 from typing import Final
 
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.extract.model import SENSITIVE, UNSURE
 from commonplace.graph.facts import (
     MIN_CONFIDENCE,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.names import Similarity
 from commonplace.ingest.passages import Destination, passage_id

@@ -7,10 +7,10 @@ The caller supplies neighbours in batches, so that the graph need not be held in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
 
 _AT_ONCE: Final = 400

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
+from commonplace.dataclasses import dataclass, field, fields, replace
 from commonplace.dates.time import iso, moment_of
 from commonplace.graph.entities import shown_names
 from commonplace.graph.facts import shown_attributes

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from commonplace.dataclasses import dataclass
 from commonplace.health.report import BANDS, KINDS, Finding, GoldenAnswer, Health
 from commonplace.memory.content import references_of
 from commonplace.memory.view import RetentionPolicy

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from commonplace.dataclasses import asdict, dataclass
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.files import read_file
 

@@ -6,12 +6,12 @@ A part is read at one generation: an immutable state of the index that holds eve
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import dataclass
 from commonplace.ranking.bm25 import Statistics
 from commonplace.types import SEARCH_FIELDS, Filter
 

@@ -16,13 +16,13 @@ import os
 import struct
 import weakref
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import IndexFaultError
 from commonplace.index.contract import Scope, Scored
 from commonplace.index.files import Manifest

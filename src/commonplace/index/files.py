@@ -19,12 +19,12 @@ import threading
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 from zlib import crc32
 
+from commonplace.dataclasses import asdict, dataclass, field
 from commonplace.errors import IndexFaultError, StoreError
 from commonplace.files import sync
 from commonplace.types import Embedding, Head

@@ -12,12 +12,12 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import IndexFaultError, StoreError
 from commonplace.index.contract import DenseIndex, LexicalIndex, Scope, Scored
 from commonplace.index.dense import ChunkedDenseIndex

@@ -15,10 +15,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.ingest.ignore import IGNORE_FILES, Rules, is_ignored, rules_above, with_rules
 from commonplace.store.filters import path_matcher

@@ -7,12 +7,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError, EmbedderMismatchError, ProviderError
 from commonplace.ingest.passages import passage_text
 from commonplace.locks import FileLock

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import EmbedderMismatchError, UsageError
 from commonplace.ingest.read import normalise
 from commonplace.models.contract import Embedder, TokenizedText

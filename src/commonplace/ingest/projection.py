@@ -6,8 +6,8 @@ import ctypes
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import IndexFaultError
 from commonplace.index.generations import Generation, Index
 from commonplace.store.store import Store

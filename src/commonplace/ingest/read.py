@@ -6,9 +6,9 @@ import codecs
 import os
 import re
 import stat
-from dataclasses import dataclass
 from typing import Final
 
+from commonplace.dataclasses import dataclass
 from commonplace.text.characters import storable
 from commonplace.types import FileStamp
 

@@ -11,13 +11,13 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError, NotFoundError
 from commonplace.ingest.discover import SKIPPED_DIRECTORIES, Look
 from commonplace.types import IndexReport

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, replace
 from datetime import date
 from typing import Any, Final
 
+from commonplace.dataclasses import astuple, dataclass, replace
 from commonplace.formats.journal import Entry, category_of, section_of, topic_of
 from commonplace.formats.journal_edit import Verdict, digest, merge
 from commonplace.journal.pages import heading_and_text, joined, kind_of, local, minute_of, resolved, said_when, time_of

@@ -12,10 +12,10 @@ import os
 import re
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from commonplace.dataclasses import dataclass
 from commonplace.formats.journal import LONG_TERM_PAGE, PAGE_DRAFT, is_page_name
 from commonplace.text.similarity import sha256
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Final
 
+from commonplace.dataclasses import dataclass
 from commonplace.dates.time import moment_of
 from commonplace.errors import StoreError
 from commonplace.formats.journal import (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
+
+from commonplace.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

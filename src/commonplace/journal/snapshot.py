@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import Final, Literal
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.formats.journal import (
     LONG_TERM_PAGE,
     SECTIONS,

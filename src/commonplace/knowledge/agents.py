@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import UsageError
 from commonplace.formats.yaml import parse_document, read_document
 from commonplace.knowledge.maps import checked_name

@@ -11,12 +11,12 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
 from typing import Any, Final, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import asdict, dataclass, fields
 from commonplace.errors import CommonplaceError, ConfigError, ProviderError, UsageError
 from commonplace.formats.yaml import fault_of
 from commonplace.ingest.passages import Destination

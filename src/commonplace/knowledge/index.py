@@ -8,10 +8,10 @@ from __future__ import annotations
 import time
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import uuid4
 
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import EmbedderMismatchError, ProviderError
 from commonplace.ingest.passages import Destination, PassageMaker, passage_id
 from commonplace.ingest.read import normalise

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from itertools import chain
 from typing import Any, Final
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.errors import UsageError
 from commonplace.formats.json_values import View
 from commonplace.formats.yaml import DEEPEST, LONG_NUMBER, is_long_number

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from commonplace.dataclasses import asdict, dataclass, field
 from commonplace.formats.fence import FenceItem, fence
 from commonplace.formats.json_values import View
 from commonplace.types import Confidence

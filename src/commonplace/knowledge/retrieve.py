@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import logging
 import time
-from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import CommonplaceError
 from commonplace.knowledge.config import KnowledgeRuntime, Means, reranked
 from commonplace.knowledge.index import embedder_of, is_stale

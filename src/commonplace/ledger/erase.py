@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.formats.beads import split_notes
 from commonplace.formats.escaping import strings
 from commonplace.ledger import rules

@@ -7,11 +7,11 @@ import re
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from commonplace.dataclasses import asdict, dataclass, replace
 from commonplace.dates.time import iso
 from commonplace.errors import NotFoundError, StoreError, UsageError
 from commonplace.files import read_file

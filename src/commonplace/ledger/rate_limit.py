@@ -6,9 +6,9 @@ An operation is one write or one issue that is filed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
 from commonplace.store.ledger import LedgerChange, LedgerReading
 from commonplace.store.memories import MemoryChange, MemoryStore

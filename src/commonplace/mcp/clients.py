@@ -12,10 +12,10 @@ import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
 
 NAME: Final = "commonplace"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError, NotFoundError
 from commonplace.formats.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError, shortened
 from commonplace.mcp.registry import (

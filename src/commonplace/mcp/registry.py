@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
+from commonplace.dataclasses import dataclass
 from commonplace.formats.jsonrpc import INVALID_PARAMS, ProtocolError
 from commonplace.mcp.schema import Schema
 

@@ -12,11 +12,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from queue import Full, Queue
 from typing import Any, BinaryIO, TypeAlias, TypeVar
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.formats.jsonrpc import (
     INTERNAL_ERROR,

@@ -6,8 +6,8 @@ Reads and writes through a `MemoryChange`, inside its transaction.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.memory.view import Outcome, RetentionPolicy
 from commonplace.search.request import MAX_QUERY_CHARACTERS, Request
 from commonplace.search.result import reference

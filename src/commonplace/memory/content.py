@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 from uuid import uuid4
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.dates import mentions
 from commonplace.dates.time import moment_of
 from commonplace.ingest.passages import Destination, PassageMaker

@@ -7,9 +7,9 @@ lower, in the two decimals shown, than at the last run or use.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Final
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import UsageError
 from commonplace.graph.episodes import MemoryFeed
 from commonplace.memory.view import RetentionPolicy

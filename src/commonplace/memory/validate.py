@@ -9,10 +9,10 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
+from commonplace.dataclasses import dataclass, fields, replace
 from commonplace.dates.time import Moment, moment_in_words, seconds
 from commonplace.errors import UsageError
 from commonplace.redaction import cleaned_json, redact

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Final, Literal
 
+from commonplace.dataclasses import dataclass, field, fields, replace
 from commonplace.dates.time import iso, moment_of
 from commonplace.redaction import cleaned_json, redact
 from commonplace.retention import DEFAULT_HALF_LIVES, Curve, Use, age, climbed, next_tier, raw_score, touched

@@ -8,11 +8,12 @@ benchmark consolidation` measures them on other data.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from commonplace.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

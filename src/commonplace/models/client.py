@@ -7,9 +7,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import ProviderError
 from commonplace.settings.schema import ModelSettings
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from commonplace.dataclasses import dataclass
 from commonplace.types import Embedding
 
 if TYPE_CHECKING:

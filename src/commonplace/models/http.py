@@ -13,11 +13,11 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from queue import Empty, SimpleQueue
 from typing import Final
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import ProviderError
 from commonplace.models.providers import Address, Proxy
 

@@ -12,10 +12,10 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import ProviderError, UsageError
 from commonplace.formats.json_values import DECODER
 from commonplace.models.client import Budget, JsonClient, Limits, Usage, Waiting, limits_of

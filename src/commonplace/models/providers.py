@@ -8,11 +8,11 @@ from __future__ import annotations
 import ipaddress
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import ProviderError, UsageError
 from commonplace.models.client import Access, without_key
 from commonplace.settings.schema import ModelSettings

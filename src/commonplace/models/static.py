@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import dataclass
 from commonplace.models.contract import Similarities, TokenizedText
 from commonplace.models.files import SHIPPED, ModelFiles, shared
 from commonplace.ranking.arrays import distinct

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from math import log
 from typing import Final
 from zlib import crc32
@@ -21,6 +20,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import dataclass
 from commonplace.types import SEARCH_FIELDS
 
 K1 = 1.2

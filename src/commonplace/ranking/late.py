@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
+
+from commonplace.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
+from commonplace.dataclasses import dataclass
 from commonplace.redaction.context import find_in_context
 from commonplace.redaction.patterns import VENDORS, Secret, find_cards, find_tokens, view_of
 

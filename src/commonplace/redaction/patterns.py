@@ -17,9 +17,10 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from commonplace.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

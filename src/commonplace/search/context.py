@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final
 
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.formats.escaping import visible
 from commonplace.formats.fence import CLOSING, OPENING, FenceItem, fence
 from commonplace.search.hits import without_secrets

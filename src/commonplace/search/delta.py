@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.ranking.arrays import union, within
 from commonplace.ranking.bm25 import pack
 from commonplace.search.signals import Spaces, TokenRows, concatenate, token_rows

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.ranking.arrays import distinct
 from commonplace.ranking.calibration import confidence, probabilities
 from commonplace.ranking.calibration import scores as scores_of

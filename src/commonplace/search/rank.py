@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.ranking.arrays import distinct, within
 from commonplace.ranking.calibration import LEAD, calibration_of, evidence, leads
 from commonplace.ranking.fusion import Groups, bounded, fuse, lend, ramp, standardise

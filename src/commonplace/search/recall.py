@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
 from typing import Final, Protocol
@@ -17,6 +16,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import EmbedderMismatchError, IndexFaultError
 from commonplace.index.contract import Scope, Scored
 from commonplace.index.generations import Generation, Index

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from sys import getsizeof
 from unicodedata import normalize
@@ -12,6 +11,7 @@ from unicodedata import normalize
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import EmbedderMismatchError, MissingExtraError, ModelError, ProviderError, UsageError
 from commonplace.models.contract import Embedder, TokenizedText
 from commonplace.models.registry import by_space

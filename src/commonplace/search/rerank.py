@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Final
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import ProviderError
 from commonplace.models.contract import Reranker
 from commonplace.search.result import SearchResult, Trace

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from commonplace.dataclasses import asdict, dataclass, field
 from commonplace.dates.time import iso
 from commonplace.formats.escaping import harmless
 from commonplace.formats.fence import FenceItem, fence

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from commonplace.dataclasses import asdict, dataclass
 from commonplace.dates.time import iso, parse
 from commonplace.search.result import SearchResult
 

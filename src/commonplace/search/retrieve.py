@@ -6,13 +6,13 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.models.cache import AgingCache, Bounds
 from commonplace.models.contract import Embedder
 from commonplace.models.static import StaticEmbedder

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import nan
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.models.contract import Similarities
 from commonplace.models.static import StaticEmbedder
 from commonplace.ranking.arrays import within

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Final
 
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import UsageError
 from commonplace.search.hits import without_copies
 from commonplace.search.request import Request

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import dataclass
 from commonplace.dates import mentions, without
 from commonplace.dates.time import moment_of
 from commonplace.ranking.arrays import distinct, within

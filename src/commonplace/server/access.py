@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
+from commonplace.dataclasses import dataclass
 from commonplace.server.page.session import CSRF_HEADER, PageSession
 from commonplace.server.problems import Problem
 from commonplace.types import SCOPES

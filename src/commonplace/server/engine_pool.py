@@ -6,8 +6,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from commonplace.dataclasses import dataclass
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine

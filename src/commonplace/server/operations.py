@@ -9,12 +9,12 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.dates.time import Moment
 from commonplace.errors import UsageError
 from commonplace.types import Scope

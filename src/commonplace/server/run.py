@@ -7,10 +7,10 @@ import signal
 import socket
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import MissingExtraError, UsageError
 from commonplace.logs import LineFile, Rotation
 

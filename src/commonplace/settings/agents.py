@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from commonplace.dataclasses import dataclass
 from commonplace.settings.keys import Key, names, number, switch, whole
 from commonplace.types import ARTIFACT_TYPES
 

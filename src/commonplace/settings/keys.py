@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.errors import SettingsError
 
 T = TypeVar("T")

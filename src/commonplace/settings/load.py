@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import SettingsError, StoreError
 from commonplace.files import read_file, stays_inside
 from commonplace.settings import paths

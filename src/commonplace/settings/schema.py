@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.retention import CURVES, DAY_S, DEFAULT_HALF_LIVES
 from commonplace.settings.agents import SECTION, STRATEGIES, ContextSettings, Strategy, strategy_keys
 from commonplace.settings.keys import Key, choice, globs, names, number, path, score, switch, text, whole

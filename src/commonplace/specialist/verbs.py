@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import accumulate, islice
 from typing import Final
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.dates.time import iso
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, UsageError

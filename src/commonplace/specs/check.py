@@ -11,7 +11,6 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from itertools import count, islice
 from typing import Any, Final
@@ -21,6 +20,7 @@ from jsonschema import Draft7Validator, FormatChecker
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
+from commonplace.dataclasses import dataclass
 from commonplace.redaction import redact
 
 MAX_STEPS: Final = 500_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.errors import UsageError
 from commonplace.formats.yaml import DEEPEST, LONG_NUMBER, is_long_number, parse_document, read_document
 from commonplace.specs.check import Fault, document_schema, faults_of, schema_faults

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import CommonplaceError, ProviderError
 from commonplace.models.client import Budget, limits_of
 from commonplace.models.contract import Generated, Generator, Message, Reranker

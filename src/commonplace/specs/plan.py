@@ -13,11 +13,11 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 from urllib.parse import quote, urlsplit, urlunsplit
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError
 from commonplace.files import stays_inside
 from commonplace.models.http import FAULTS, Patience, Request, send

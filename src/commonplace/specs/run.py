@@ -6,10 +6,10 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError, ProviderError
 from commonplace.formats.json_values import read_json
 from commonplace.formats.yaml import fault_of

@@ -14,11 +14,11 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 from uuid import uuid4
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import StoreError
 from commonplace.files import sync
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
 from typing import Any, Final, TypeVar
 
+from commonplace.dataclasses import dataclass
 from commonplace.store.dialect import among, listed, listed_or_none
 from commonplace.store.graph_rules import (
     MEANT,

@@ -10,11 +10,11 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import UsageError
 from commonplace.store.dialect import Conflict, Database, Rows, insert
 from commonplace.store.schema import SCHEMA, Column, Table, table_of

@@ -8,9 +8,9 @@ here and a field of that name to the record.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import Final, Literal
 
+from commonplace.dataclasses import dataclass, fields
 from commonplace.types import Chunk, FileStamp, Link, MemoryRecord, MirroredBlock, MirroredPage, Note, Owner
 from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
 from commonplace.types.knowledge import ContextRecord, KnowledgeRecord

@@ -6,9 +6,9 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
+from commonplace.dataclasses import asdict, dataclass, field, replace
 from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
 from commonplace.store.dialect import RANDOM_BYTES, Database, among, among_numbers, listed
 from commonplace.store.graph_rules import texts_of

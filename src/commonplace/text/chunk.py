@@ -17,10 +17,10 @@ import threading
 import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.errors import UsageError
 from commonplace.text.languages import Language
 from commonplace.text.markdown import (

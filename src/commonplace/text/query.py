@@ -6,11 +6,11 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain, pairwise
 from typing import Final, TypeVar
 
+from commonplace.dataclasses import dataclass
 from commonplace.text.languages import ENGLISH, STOP_WORDS, TASK_WORDS, natural_language
 from commonplace.text.tokens import UNSPACED_RUN, analyse, without_unspaced, words_in, written_words
 

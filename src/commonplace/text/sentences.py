@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from commonplace.dataclasses import dataclass
 from commonplace.text.similarity import normal_form
 
 ABBREVIATIONS: Final = frozenset(

@@ -17,10 +17,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.text.tokens import analyse, without_unspaced
 
 _LONG: Final = 12

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
+from commonplace.dataclasses import dataclass
 from commonplace.text.languages import natural_language
 from commonplace.text.query import analyse_query
 from commonplace.text.tokens import analyse

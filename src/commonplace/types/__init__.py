@@ -7,9 +7,10 @@ dimension; token ids are uint16, little-endian.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
+
+from commonplace.dataclasses import dataclass, field
 
 Kind = Literal["artifact", "memory", "knowledge", "entity", "relation"]
 KINDS: tuple[Kind, ...] = ("artifact", "memory", "knowledge")

@@ -6,9 +6,9 @@ when we knew it (`created_at`, `expired_at`); intervals are half-open, None is o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
+from commonplace.dataclasses import dataclass
 from commonplace.types import Origin
 
 ENTITY_TYPES: Final = (

@@ -5,8 +5,7 @@ An item is one map of an agent's knowledge. It is an owner of the kind "knowledg
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from commonplace.dataclasses import dataclass
 from commonplace.types import NewPassage, Owner
 
 

@@ -7,8 +7,9 @@ steps that undo it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from commonplace.dataclasses import dataclass
 
 Agent = Literal["decay", "cluster", "merge", "promote", "relations"]
 AGENTS: tuple[Agent, ...] = ("decay", "cluster", "merge", "promote", "relations")

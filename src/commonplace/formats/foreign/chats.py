@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
+from commonplace.dataclasses import dataclass
 from commonplace.formats.foreign.reader import (
     Foreign,
     ForeignMemory,

@@ -11,12 +11,12 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path, PurePosixPath
 from typing import Final
 from urllib.parse import unquote
 
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.formats.foreign.reader import (
     Foreign,
     ForeignLink,

@@ -9,11 +9,11 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Final, Literal
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.dates.time import EARLIEST, LATEST, parse
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.files import read_file

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import ProviderError, UsageError
 from commonplace.graph.graphiti.client import MAX_EPISODES, Access, GraphitiTools, Session, ToolError, group_of, own_id
 from commonplace.graph.graphiti.delivery import MAX_REFUSALS, Courier, Delivery

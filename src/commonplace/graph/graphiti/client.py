@@ -18,10 +18,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, Final
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.dates.time import iso
 from commonplace.errors import CommonplaceError, ConfigError, ProviderError
 from commonplace.formats.graphiti import EntityItem, RelationItem, read_entity, read_episode, read_relation

@@ -7,9 +7,9 @@ name, a fact its words. Graphiti takes its time to show what it accepted, so res
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import ProviderError
 from commonplace.graph.graphiti.client import MAX_EPISODES, GraphitiTools, ToolError, Triplet, own_id
 from commonplace.graph.graphiti.outbox import Errand, Outbox

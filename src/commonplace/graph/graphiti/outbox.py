@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from commonplace.dataclasses import dataclass, replace
 from commonplace.graph.episodes import Added
 from commonplace.store.memories import MemoryChange
 from commonplace.store.store import Store

@@ -22,10 +22,10 @@ from base64 import b64encode
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import IO, Any, BinaryIO, Final, Protocol
 from urllib.parse import urlsplit
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError, ProviderError
 from commonplace.formats.jsonrpc import LineWriter, TooLong, decode, read_lines
 from commonplace.models.http import FAULTS, Answer, Patience, Request, send
