@@ -13,7 +13,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis.core.result import Ok
-from tests.serving import serving
+from tests.serving import DATABASES, new_store, serving
 
 from commonplace.server.openapi import document
 
@@ -23,10 +23,10 @@ LINES = "/v1/import"
 OPERATIONS = [each.ok() for each in SCHEMA.get_all_operations() if isinstance(each, Ok) and each.ok().path != LINES]
 
 
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+@pytest.fixture(scope="module", params=DATABASES)
+def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     place = tmp_path_factory.mktemp("fuzz")
-    with contextlib.chdir(place), serving(place / "store") as client:  # one of the calls indexes where it is
+    with new_store(request.param, place) as store, contextlib.chdir(place), serving(store) as client:  # one of the calls indexes where it is
         client.post("/v1/memories", json={"content": "The kettle is red", "id": "known"})
         client.post("/v1/graph/episodes", json={"content": "auth.ts depends on token.ts", "uuid": "known"})
         yield client
