@@ -26,7 +26,8 @@ OPERATIONS = [each.ok() for each in SCHEMA.get_all_operations() if isinstance(ea
 @pytest.fixture(scope="module", params=DATABASES)
 def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     place = tmp_path_factory.mktemp("fuzz")
-    with new_store(request.param, place) as store, contextlib.chdir(place), serving(store) as client:  # one of the calls indexes where it is
+    # One of the calls indexes where it is.
+    with new_store(request.param, place) as store, contextlib.chdir(place), serving(store) as client:
         client.post("/v1/memories", json={"content": "The kettle is red", "id": "known"})
         client.post("/v1/graph/episodes", json={"content": "auth.ts depends on token.ts", "uuid": "known"})
         yield client
