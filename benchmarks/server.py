@@ -39,6 +39,7 @@ class ServerOptions:
     Attributes:
         memories: how many the store holds.
         calls: how often one client recalls; eight recall twice as often together, at a rate and without a pause.
+        postgres: the address of an empty database, where the store is made instead.
     """
 
     memories: int = 10_000
@@ -46,6 +47,7 @@ class ServerOptions:
     embedder: str | None = None
     keep: Path | None = None
     seed: int = 0
+    postgres: str = ""
 
     def __post_init__(self) -> None:
         check_counts(memories=self.memories, calls=self.calls)
@@ -88,14 +90,15 @@ def run(options: ServerOptions, progress: Progress | None = None) -> dict[str, A
     questions = questions_about(known, 8 * options.calls, options.seed)
     groups = [list(islice(each, options.calls)) for each in [iter(questions)] * 2]
     with workspace(options.keep) as directory:
-        filled = fill(directory, known, options.embedder, progress)
-        with open_engine(directory) as engine:
+        store = options.postgres or directory
+        filled = fill(store, known, options.embedder, progress)
+        with open_engine(store) as engine:
             embedder = engine.index_status().embedder
             engine.recall(questions[-1])
             cpu = time.process_time()
             alone = [_timed(partial(engine.recall, question)) for question in groups[0]]
             engine_cpu_ms = (time.process_time() - cpu) * 1000 / options.calls
-        with _served(directory) as (address, pid):
+        with _served(store) as (address, pid):
             memory = {"idle": memory_of(pid)}
             one = Client(address)
             one.recall(questions[-1])
@@ -149,9 +152,9 @@ def _together(address: str, questions: Sequence[str], pause_s: float) -> list[fl
 
 
 @contextmanager
-def _served(directory: Path) -> Iterator[tuple[str, int]]:
+def _served(store: Path | str) -> Iterator[tuple[str, int]]:
     """Serve a store, and yield address and process number."""
-    command = [sys.executable, "-m", "commonplace", "serve", "--port", "0", "--json", "--store", str(directory)]
+    command = [sys.executable, "-m", "commonplace", "serve", "--port", "0", "--json", "--store", str(store)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -175,6 +178,7 @@ def _cpu_s(pid: int) -> float:
 @embedder_option
 @keep_option
 @seed_option
+@click.option("--postgres", default="", metavar="URL", help="Make the store in this empty database instead.")
 @json_option
 def main(*, as_json: bool, **options: Any) -> None:
     """Measure how fast a server recalls, for one client and for eight, and what memory it has.

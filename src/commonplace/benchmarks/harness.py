@@ -158,7 +158,7 @@ def as_memory(document: Document) -> dict[str, Any]:
 
 
 def open_engine(
-    directory: Path | None,
+    store: Path | str | None,
     *,
     namespace: str = "default",
     embedder: str | None = None,
@@ -167,14 +167,14 @@ def open_engine(
 ) -> Engine:
     """Open a store as any user of the library does; with `now` its clock stands still, in seconds since the epoch."""
     clock = None if now is None else lambda: now
-    return commonplace.open(directory, namespace=namespace, embedder=embedder, progress=progress, clock=clock)
+    return commonplace.open(store, namespace=namespace, embedder=embedder, progress=progress, clock=clock)
 
 
 def fill(
-    directory: Path, known: Sequence[Document], embedder: str | None, progress: Progress | None
+    store: Path | str, known: Sequence[Document], embedder: str | None, progress: Progress | None
 ) -> dict[str, float]:
     """Remember all the texts in a new store, and return the JSON form of how many and how long it took."""
-    with open_engine(directory, embedder=embedder) as engine:
+    with open_engine(store, embedder=embedder) as engine:
         begun = time.perf_counter()
         for begin in range(0, len(known), FILLED_AT_ONCE):
             part = known[begin : begin + FILLED_AT_ONCE]
