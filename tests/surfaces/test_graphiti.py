@@ -15,10 +15,10 @@ from tests.stubs.wire import Wire
 
 from commonplace.engine.engine import Engine
 from commonplace.engine.open import open_engine
-from commonplace.errors import UsageError
+from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.csp import Response
 from commonplace.graph.graphiti.backend import REST_S
-from commonplace.graph.graphiti.delivery import GRACE_S, LOOK_S
+from commonplace.graph.graphiti.delivery import GRACE_S, LOOK_S, MAX_REFUSALS
 from commonplace.settings import load
 
 SAID = "auth.ts depends on token.ts."
@@ -58,6 +58,13 @@ def desk(tmp_path: Path) -> Desk:
 @pytest.fixture
 def server() -> Iterator[GraphitiServer]:
     with GraphitiServer() as running:
+        yield running
+
+
+@pytest.fixture
+def falkor() -> Iterator[GraphitiServer]:
+    """Give a server over FalkorDB that was started as its manual says: with another database than our group."""
+    with GraphitiServer(State(database="default_db")) as running:
         yield running
 
 
@@ -195,6 +202,36 @@ def test_context_and_neighbourhood_come_from_graphiti(desk: Desk, server: Graphi
         assert [(each.name, each.distance) for each in near.entities] == [("Ann", 0), ("Acme", 1), ("anvils", 2)]
         assert {each.fact for each in near.relations} == {"Ann works at Acme", "Acme makes anvils"}
         assert (near.degraded, near.is_capped) == (False, False)
+
+
+def test_entity_that_graphiti_answered_is_known_by_its_id(desk: Desk, server: GraphitiServer) -> None:
+    """No tool of Graphiti's finds an entity by its id: taken for words, it finds nothing."""
+    team(server.state)
+    with desk.open(server.url) as book:
+        [ann] = book.graph.search_entities("the engineer Ann")
+        assert book.graph.entity(ann.uuid).name == "Ann"
+        assert [each.fact for each in book.graph.neighbourhood(ann.uuid, 1).relations] == ["Ann works at Acme"]
+        context = book.graph.build_context([ann.uuid])
+        assert ([each.fact for each in context.facts], context.missing) == (["Ann works at Acme"], ())
+        book.graph.search_edges("who works where", center_node_uuid=ann.uuid)
+        assert server.state.called("search_memory_facts")[-1]["center_node_uuid"] == ann.uuid
+        answer = parse_response(book.specialist.handle("TASK REQ:query_graph Ann IN:MEM OUT:SUMMARY\n"))
+        assert (answer.status, [(each.source, each.target) for each in answer.links or ()]) == ("OK", [("Ann", "Acme")])
+
+
+def test_id_of_graphiti_s_own_is_a_centre_also_where_nobody_knows_its_name(desk: Desk, server: GraphitiServer) -> None:
+    team(server.state)
+    ann = server.state.nodes[0]["uuid"]
+    with desk.open(server.url) as book:
+        found = book.graph.search_edges("Ann works at", center_node_uuid=ann)
+        assert [each.fact for each in found] == ["Ann works at Acme"]
+        assert server.state.called("search_memory_facts")[-1]["center_node_uuid"] == ann
+        context = book.graph.build_context(center_node_uuid=ann, query="Ann works at")
+        assert ([each.fact for each in context.facts], context.missing) == (["Ann works at Acme"], ())
+    with desk.open(server.url) as book, pytest.raises(NotFoundError, match="by their names, not by ids"):
+        book.graph.neighbourhood("00000000-0000-4000-8000-000000000000")
+    with desk.open(server.url) as book, pytest.raises(NotFoundError):
+        book.graph.search_edges("Ann works at", center_node_uuid="Nobody")
 
 
 def test_namespaces_are_groups_apart(desk: Desk, server: GraphitiServer) -> None:
@@ -452,3 +489,57 @@ def test_nothing_is_sent_before_the_graph_is_used(desk: Desk, server: GraphitiSe
         assert wire.seen == 0
         book.graph.search_edges("billing")
         assert wire.seen == 2  # `initialize` and `notifications/initialized`
+
+
+def test_episodes_that_the_server_does_not_list_are_those_here(desk: Desk, falkor: GraphitiServer) -> None:
+    with desk.open(falkor.url) as book:
+        book.graph.add_episode(SAID, uuid="one", name="review")
+        assert len(falkor.state.episodes) == 1
+        assert [(each.uuid, each.name) for each in book.graph.episodes()] == [("one", "review")]
+
+
+def test_deletion_that_the_server_cannot_do_is_told_and_waits(desk: Desk, falkor: GraphitiServer) -> None:
+    """It must not be taken for done: the episode stays, and is found."""
+    with desk.open(falkor.url) as book:
+        book.graph.add_episode(SAID, uuid="one")
+        gone = book.graph.delete_episode("one")
+        assert (gone.degraded, len(falkor.state.episodes)) == (True, 1)
+        told = book.graph.sync()
+        assert (told.delivered, told.waiting, told.refused) == (0, 1, 0)
+        [notice] = told.notices
+        assert "Graphiti lists no episode of its group main, so this one cannot be deleted there" in notice
+        assert "FALKORDB_DATABASE=main" in notice
+        assert book.graph.episodes() == []
+        desk.clock.at += GRACE_S
+        for _ in range(MAX_REFUSALS + 1):
+            desk.clock.at += LOOK_S
+            book.graph.counts()
+        assert book.graph.sync().refused == 1
+        falkor.state.database = "main"
+        assert (book.graph.sync().delivered, falkor.state.episodes) == (1, [])
+
+
+def test_deleted_episode_is_not_listed_while_graphiti_has_it(desk: Desk, server: GraphitiServer) -> None:
+    with desk.open(server.url) as book:
+        book.graph.add_episode(SAID, uuid="one")
+        server.state.refuses.add("delete_episode")
+        assert book.graph.delete_episode("one").degraded
+        assert book.graph.episodes() == []
+
+
+def test_replacement_goes_there_where_what_it_replaces_cannot_be_deleted(desk: Desk, falkor: GraphitiServer) -> None:
+    with desk.open(falkor.url) as book:
+        book.graph.add_episode(SAID, uuid="one")
+        book.graph.add_episode("auth.ts depends on session.ts.", uuid="one")
+        book.graph.sync()
+        assert [each["content"] for each in falkor.state.episodes] == [SAID, "auth.ts depends on session.ts."]
+
+
+def test_fact_that_would_be_put_where_no_search_looks_is_told_as_an_episode(desk: Desk, falkor: GraphitiServer) -> None:
+    with desk.open(falkor.url) as book:
+        for what in ("Vim", "Emacs"):
+            book.graph.add_triplet("Ann", "USES", what)
+        assert (falkor.state.facts, falkor.state.astray) == ([], [])
+        assert [each["content"] for each in falkor.state.episodes] == ["Ann uses Vim", "Ann uses Emacs"]
+        assert len(falkor.state.called("add_triplet")) == 1
+        assert book.graph.sync().waiting == 0

@@ -6,7 +6,7 @@ import socket
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.stubs.graphiti_server import GraphitiServer
+from tests.stubs.graphiti_server import GraphitiServer, State
 from tests.surfaces.test_graphiti import SAID, Desk, desk, server
 
 from commonplace.erasure.receipt import ELSEWHERE
@@ -65,6 +65,21 @@ def test_group_that_graphiti_itself_uses_is_never_cleared(desk: Desk, server: Gr
     assert server.state.episodes == []
     assert server.state.called("clear_graph") == []
     assert "its group main, which others share: 1 episode was deleted there" in receipt.outside[0]
+
+
+def test_group_that_the_server_does_not_clear_is_found_and_told(desk: Desk) -> None:
+    """Over FalkorDB `clear_graph` works on one graph alone, and says that it cleared any: no receipt may repeat it."""
+    with GraphitiServer(State(database="default_db")) as falkor:
+        with desk.open(falkor.url, "team") as book:
+            book.graph.add_episode(SAID)
+        falkor.state.node("auth.ts", group="team__main")
+        receipt = forgotten(desk, falkor.url, "team")
+        assert falkor.state.called("clear_graph") == [{"group_ids": ["team__main"]}]
+        assert len(falkor.state.episodes) == 1
+        [(where, what)] = receipt.found
+        assert (where, receipt.verified) == ("Graphiti, group team__main", False)
+        assert "delete the graph team__main" in what
+        assert receipt.notices == ()
 
 
 def test_server_without_the_tool_has_the_episodes_deleted(desk: Desk) -> None:

@@ -351,3 +351,25 @@ def test_file_that_is_there_is_not_written_over(book: Engine, tmp_path: Path) ->
         book.graph.import_graphiti(tmp_path / "nowhere.json")
     with pytest.raises(UsageError, match="is a directory; name a file"):
         book.graph.import_graphiti(tmp_path)
+
+
+def test_export_holds_only_what_graphiti_s_own_models_and_databases_take(book: Engine, tmp_path: Path) -> None:
+    """An entity without labels is refused by graphiti-core, an object among attributes by its databases."""
+    book.graph.add_triplet("the kettle", "USES", "the teapot")
+    odd = changed("entity_nodes", 0, attributes={"labels": "odd", "depth": {"is": [1]}, "sizes": [1, 2]})
+    book.graph.import_graphiti(written(tmp_path / "theirs.json", odd))
+    book.graph.export_graphiti(tmp_path / "ours.json")
+    document = json.loads((tmp_path / "ours.json").read_text())
+    for node in document["entity_nodes"]:
+        assert isinstance(node["labels"], list) and "Entity" in node["labels"], node["name"]
+    values = [
+        value
+        for name in ("entity_nodes", "entity_edges")
+        for record in document[name]
+        for value in record["attributes"].values()
+    ]
+    scalars = [each for value in values for each in (value if isinstance(value, list) else [value])]
+    assert all(isinstance(each, str | int | float | bool) for each in scalars)
+    with commonplace.open(tmp_path / "again") as again:
+        again.graph.import_graphiti(tmp_path / "ours.json")
+        assert state(again) == state(book)

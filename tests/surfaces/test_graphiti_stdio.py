@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from tests.stubs import graphiti_server
 
 from commonplace.engine.engine import Engine
 from commonplace.engine.open import open_engine
-from commonplace.graph.graphiti import client
+from commonplace.graph.graphiti import backend, client, delivery
 from commonplace.graph.graphiti import transport as stdio
 from commonplace.settings import load
 
@@ -77,6 +78,79 @@ def test_server_that_dies_at_work_is_asked_what_it_had_taken(tmp_path: Path, mon
         told = book.graph.sync()
         assert (told.delivered, told.waiting) == (1, 0)
     assert kept(file) == [SAID]
+
+
+def test_server_is_not_ended_before_it_has_taken_in_what_it_was_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Graphiti's server queues an episode, answers, and loses it when its input ends."""
+    monkeypatch.setattr(delivery, "_LOOK_AGAIN_S", 0.0)
+    monkeypatch.setenv("GRAPHITI_STUB", "slow")
+    file = tmp_path / "state.json"
+    with opened(tmp_path / "store", graph_uri=command(file)) as book:
+        added = book.graph.add_episode(SAID)
+        assert added.notices[-1].startswith("1 item queued")
+    assert kept(file) == [SAID]
+    with opened(tmp_path / "store", graph_uri=command(file)) as book:
+        told = book.graph.sync()
+        assert (told.delivered, told.waiting) == (0, 0)
+
+
+def test_server_that_takes_long_to_start_is_sent_what_it_was_started_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its start alone takes longer than an answer may: a command that ends then would never have sent anything."""
+    file, late = tmp_path / "state.json", [0.0]
+    begin = client.Session._begin
+
+    def slow(session: client.Session, *given: Any) -> frozenset[str]:
+        late.append(10.0)
+        return begin(session, *given)
+
+    monkeypatch.setattr(client.Session, "_begin", slow)
+    with opened(tmp_path / "store", graph_uri=command(file)) as book:
+        book.graph._backend.tools._session._clock = lambda: time.monotonic() + sum(late)  # type: ignore[attr-defined]
+        book.graph.add_episode(SAID)
+    assert kept(file) == [SAID]
+
+
+def test_sync_waits_until_a_started_server_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery, "_LOOK_AGAIN_S", 0.0)
+    monkeypatch.setenv("GRAPHITI_STUB", "slow")
+    with opened(tmp_path / "store", graph_uri=command(tmp_path / "state.json")) as book:
+        book.graph.add_episode(SAID)
+        told = book.graph.sync()
+        assert (told.delivered, told.waiting) == (1, 0)
+
+
+def test_what_a_started_server_lost_waits_and_is_sent_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backend, "FINISH_S", 0.0)
+    monkeypatch.setenv("GRAPHITI_STUB", "idle")
+    file = tmp_path / "state.json"
+    with opened(tmp_path / "store", graph_uri=command(file)) as book:
+        book.graph.add_episode(SAID)
+    assert not file.exists()
+    monkeypatch.delenv("GRAPHITI_STUB")
+    with opened(tmp_path / "store", graph_uri=command(file)) as book:
+        told = book.graph.sync()
+        assert (told.delivered, told.waiting) == (1, 0)
+    assert kept(file) == [SAID]
+
+
+def test_database_of_a_started_server_is_the_namespace_s_own_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over FalkorDB it lists and deletes episodes of no other group; a user's own choice is left alone."""
+    file = tmp_path / "state.json"
+    for given, wanted in ((None, "main"), ("mine", "mine")):
+        if given:
+            monkeypatch.setenv("FALKORDB_DATABASE", given)
+        with opened(tmp_path / "store", server=command(file), graph_uri="redis://localhost:6379") as book:
+            book.graph.add_episode(SAID)
+        _, variables = json.loads(file.with_suffix(".started").read_text(encoding="utf-8"))
+        assert variables == {"FALKORDB_URI": "redis://localhost:6379", "FALKORDB_DATABASE": wanted}
 
 
 def test_server_that_died_meanwhile_is_started_again(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from commonplace.erasure.receipt import ForgetReceipt
     from commonplace.erasure.resume import ErasureRuntime
     from commonplace.erasure.select import Wanted
+    from commonplace.graph.graphiti.backend import Left
 
 
 class ErasureApi(Service):
@@ -156,9 +157,8 @@ class ErasureApi(Service):
 
         return Outbox(self._store, self._namespace, self._runtime.now).deleted
 
-    def _leave(self, name: str, episodes: int, is_rehearsal: bool) -> tuple[Sequence[str], Sequence[str]]:
+    def _leave(self, name: str, episodes: int, is_rehearsal: bool) -> Left:
         """Take a namespace away from Graphiti; return what is to be told of it, and what is left there."""
         from commonplace.engine.graphiti import leave
 
-        left = leave(self._store, name, self._settings.graph, episodes, is_rehearsal=is_rehearsal)
-        return left.notices, left.outside
+        return leave(self._store, name, self._settings.graph, episodes, is_rehearsal=is_rehearsal)

@@ -15,13 +15,13 @@ from typing import Any, Final
 
 from commonplace.engine.graph_api import Graph
 from commonplace.engine.runtime import Runtime
-from commonplace.errors import UsageError
+from commonplace.errors import NotFoundError, UsageError
 from commonplace.graph.graphiti.backend import Backend, Left, Rest, cannot_leave, session_of, to_leave
 from commonplace.graph.graphiti.backend import leave as take_away
 from commonplace.graph.graphiti.client import GraphitiTools, group_of
 from commonplace.graph.graphiti.delivery import Courier, Delivery, From, waiting_for
 from commonplace.graph.graphiti.outbox import Outbox
-from commonplace.graph.graphiti.query import GraphitiReader
+from commonplace.graph.graphiti.query import GraphitiReader, is_id
 from commonplace.graph.query import GraphReader
 from commonplace.graph.service import GraphService
 from commonplace.graph.views import Addition, Deletion
@@ -78,6 +78,14 @@ class GraphitiGraph(Graph):
     def _service(self) -> GraphService:
         return GraphService(self._runtime.graph_runtime(True), self._backend.outbox)
 
+    def _centre(self, given: str | None) -> str:
+        try:
+            return super()._centre(given)
+        except NotFoundError:
+            if given is None or not is_id(given):
+                raise
+            return given  # Graphiti's own, which its searches take; none of its tools would find it
+
     def _told(self, added: Addition) -> Addition:
         delivery = self._backend.deliver()
         own = () if added.outcome == "unchanged" else (_ITS_OWN,)
@@ -99,7 +107,7 @@ class GraphitiGraph(Graph):
         """
         store, namespace, now = self._store, self._runtime.namespace, self._runtime.now
         settings = self._runtime.settings.graph
-        tools = GraphitiTools(session_of(settings, os.environ, time.monotonic))
+        tools = GraphitiTools(session_of(settings, os.environ, time.monotonic, namespace))
         outbox = Outbox(store, namespace, now)
         source = From(
             graph=lambda: store.graph(namespace),
@@ -118,7 +126,7 @@ def leave(store: Store, namespace: str, settings: GraphSettings, episodes: int, 
     if is_rehearsal:
         return to_leave(list(groups))
     try:
-        session = session_of(settings, os.environ, time.monotonic)
+        session = session_of(settings, os.environ, time.monotonic, namespace)
     except UsageError as error:
         return cannot_leave(list(groups), str(error))
     unsent = sum(each.what == "episode" and each.sent_at is None for each in outbox.errands())

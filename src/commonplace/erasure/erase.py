@@ -212,15 +212,16 @@ def _told(place: ErasureRuntime, plan: Plan) -> tuple[str, ...]:
     """Say what becomes of episodes that an outside graph was told of."""
     if place.untell is None or not plan.gone.told or not plan.chosen.parts.ids:
         return ()
-    return ("copies of these episodes in Graphiti: deleted when it next answers",)
+    return ("copies of these episodes in Graphiti: `commonplace graph sync` deletes them, and says which it cannot",)
 
 
 def _left(place: ErasureRuntime, receipt: ForgetReceipt, plan: Plan) -> ForgetReceipt:
     """Take a namespace away from an outside graph that was told of it; return the receipt with what became of that."""
     if place.leave is None or not (plan.gone.told or plan.gone.parts.relations):
         return receipt
-    notices, outside = place.leave(receipt.namespace, len(plan.gone.told), receipt.dry_run)
-    return replace(receipt, notices=(*receipt.notices, *notices), outside=(*outside, *receipt.outside))
+    left = place.leave(receipt.namespace, len(plan.gone.told), receipt.dry_run)
+    notices, outside = (*receipt.notices, *left.notices), (*left.outside, *receipt.outside)
+    return replace(receipt, notices=notices, outside=outside, found=left.found)
 
 
 def _finished(place: ErasureRuntime, receipt: ForgetReceipt, pending: Pending, plan: Plan) -> ForgetReceipt:
@@ -230,11 +231,12 @@ def _finished(place: ErasureRuntime, receipt: ForgetReceipt, pending: Pending, p
     proof = prove(place, receipt.namespace, plan, is_compact=not any(each.step == DATABASE for each in waiting))
     waits = tuple(each.files for each in waiting)
     copies = {path for path, _ in _backups(place)}
-    found = tuple(
+    here = tuple(
         (name, what)
         for name, what in proof.found
         if not (waits and name.startswith(waits)) and place.directory.joinpath(name) not in copies
     )
+    found = (*receipt.found, *here)
     counts["log_lines"] += proof.log_lines
     receipt = replace(
         receipt,
@@ -244,7 +246,7 @@ def _finished(place: ErasureRuntime, receipt: ForgetReceipt, pending: Pending, p
         checked=proof.checked,
         excluded_needles=proof.excluded,
         found=found,
-        notices=(*receipt.notices, *((LEFT,) if found else ())),
+        notices=(*receipt.notices, *((LEFT,) if here else ())),
     )
     return settle(place, receipt, replace(pending, is_proved=True, is_clean=not found), waiting)
 

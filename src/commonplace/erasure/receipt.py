@@ -46,7 +46,8 @@ class ForgetReceipt(View):
             `reversals` (changes that cannot be undone any more).
         checked: every file of the store that was looked through, with its size in bytes.
         excluded_needles: pieces that were found and also stand in what remains, so that they betray nothing.
-        found: (file, what) that is still there; `notices` say what to do.
+        found: (file, what) that is still there, or (what is outside, what) that said it was deleted and is not;
+            `notices` say what to do about files.
         waiting: what cannot be done yet, since another process reads the state before or a file cannot be written;
             `doctor` finishes it.
         outside: copies that nobody but their owner can delete.

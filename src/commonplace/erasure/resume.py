@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from commonplace.dataclasses import asdict, dataclass, replace
 from commonplace.erasure.receipt import RECEIPT, STORE_SPACE, UNPROVED, ForgetReceipt, receipt_of
@@ -29,6 +29,9 @@ from commonplace.store.store import Store
 from commonplace.text.languages import natural_language
 from commonplace.text.tokens import analyse
 from commonplace.types import Note, Progress
+
+if TYPE_CHECKING:
+    from commonplace.graph.graphiti.backend import Left
 
 LOGS: Final = "logs"
 _TELLING: Final = 6
@@ -87,7 +90,7 @@ class ErasureRuntime:
     follow: Callable[[MemoryChange, Sequence[str]], None] | None = None
     ground: Callable[[], GraphRuntime] | None = None
     untell: Callable[[MemoryChange, str, str], None] | None = None
-    leave: Callable[[str, int, bool], tuple[Sequence[str], Sequence[str]]] | None = None
+    leave: Callable[[str, int, bool], Left] | None = None
 
 
 FORGETTING: Final = "forgetting"

@@ -60,7 +60,7 @@ class Fields:
         value = self.values.get(name)
         if value is None:
             return ()
-        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        if not _is_texts(value):
             self.refuse(name, value, "give it a list of texts")
         return tuple(dict.fromkeys(value))
 
@@ -129,6 +129,10 @@ def from_json_text(text: object, path: str) -> Any:
         if isinstance(text, str):
             return json.loads(text)
     raise ConfigError(f"{path} is {text!r:.60}", path=path, remedy="give it JSON as a text")
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
 def _is_number(value: object) -> bool:
@@ -246,7 +250,7 @@ def entity_json(item: EntityItem, summary: str) -> dict[str, Any]:
     entity = item.entity
     attributes = _shown(entity.attributes)
     labels = attributes.pop(LABELS, None)
-    if type_of(labels) != entity.type:
+    if not _is_texts(labels) or type_of(labels) != entity.type:
         labels = labels_of(entity.type)
     node = {
         "uuid": entity.id,
@@ -403,8 +407,14 @@ def labels_of(type_: str) -> list[str]:
 
 
 def _shown(attributes: str) -> dict[str, Any]:
-    """Return attributes without those whose names begin as ours do."""
-    return {name: value for name, value in json.loads(attributes).items() if name not in ("_", EXTRA)}
+    """Return attributes without those whose names begin as ours do, and objects, which Graphiti's databases refuse."""
+    given = json.loads(attributes).items()
+    return {name: value for name, value in given if name not in ("_", EXTRA) and not _has_objects(value)}
+
+
+def _has_objects(value: object) -> bool:
+    parts = value if isinstance(value, list) else [value]
+    return any(isinstance(each, dict | list) or each is None for each in parts)
 
 
 def _attributes(found: Fields) -> tuple[dict[str, Any], dict[str, Any]]:

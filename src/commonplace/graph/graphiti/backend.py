@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Final, TypeVar
 from commonplace.dataclasses import dataclass
 from commonplace.errors import ProviderError, UsageError
 from commonplace.graph.graphiti.client import MAX_EPISODES, Access, GraphitiTools, Session, ToolError, group_of, own_id
-from commonplace.graph.graphiti.delivery import MAX_REFUSALS, Courier, Delivery
+from commonplace.graph.graphiti.delivery import FINISH_S, MAX_REFUSALS, Courier, Delivery
 from commonplace.graph.graphiti.outbox import Errand, Outbox
 from commonplace.graph.graphiti.transport import Stdio, StreamableHttp, Transport, credentials
 from commonplace.models.providers import address_of, proxy_for
@@ -20,9 +21,13 @@ from commonplace.types.graph import GraphFilter
 
 NAME: Final = "graphiti-mcp"
 PASSWORD: Final = "COMMONPLACE_GRAPH_PASSWORD"  # noqa: S105 - the name of a variable
+DATABASE: Final = "FALKORDB_DATABASE"
+"""Names the one of FalkorDB's graphs that Graphiti's server lists episodes of, and deletes from."""
 REST_S: Final = 30.0
 """A server that did not answer is left alone for so long: whoever asks meanwhile is answered by the local graph."""
 _DATABASES: Final = ("bolt", "neo4j", "redis", "rediss", "falkor")
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -65,6 +70,8 @@ class Backend:
             try:
                 with self.rest.unless_down(is_asked=is_asked):
                     self.courier.deliver(delivered.append, is_asked=is_asked)
+                    if is_asked:
+                        self.courier.finish(delivered.append, FINISH_S)
             except ProviderError as error:
                 notices.append(told(error))
         left = self.outbox.errands() if has_some else []
@@ -84,8 +91,13 @@ class Backend:
         return {self.group(label): label for label in chosen}
 
     def close(self) -> None:
-        """End the session."""
-        self.tools.close()
+        """End the session, when a server that ends with it has taken in what it was sent."""
+        try:
+            self.courier.finish(lambda _: None, FINISH_S)
+        except ProviderError as error:
+            _log.warning("%s", told(error))
+        finally:
+            self.tools.close()
 
 
 class Rest:
@@ -147,8 +159,13 @@ def told(error: ProviderError) -> str:
     return f"Graphiti does not answer: {error.args[0]}"
 
 
-def session_of(settings: GraphSettings, environ: Mapping[str, str], clock: Callable[[], float]) -> Session:
+def session_of(
+    settings: GraphSettings, environ: Mapping[str, str], clock: Callable[[], float], namespace: str
+) -> Session:
     """Return a session with the server that settings name; nothing is sent or started yet.
+
+    Args:
+        namespace: of which a server that is started over FalkorDB is to list and delete what has no group.
 
     Raises:
         UsageError: they name none.
@@ -163,7 +180,8 @@ def session_of(settings: GraphSettings, environ: Mapping[str, str], clock: Calla
         )
     if target.lower().startswith(("http://", "https://")):
         return Session(_over_http(target, settings, environ), clock)
-    return Session(_over_pipes(target, uri if is_database else "", settings, environ), clock)
+    group = group_of(namespace, "", settings.group)
+    return Session(_over_pipes(target, uri if is_database else "", settings, environ, group), clock)
 
 
 def _over_http(target: str, settings: GraphSettings, environ: Mapping[str, str]) -> Access:
@@ -186,7 +204,7 @@ def _over_http(target: str, settings: GraphSettings, environ: Mapping[str, str])
     return Access(f"the MCP server {address}", open_it, settings.timeout_s)
 
 
-def _over_pipes(target: str, database: str, settings: GraphSettings, environ: Mapping[str, str]) -> Access:
+def _over_pipes(target: str, database: str, settings: GraphSettings, environ: Mapping[str, str], group: str) -> Access:
     try:
         command = shlex.split(target)
     except ValueError as error:
@@ -196,11 +214,15 @@ def _over_pipes(target: str, database: str, settings: GraphSettings, environ: Ma
     kind = "FALKORDB" if database.startswith(("redis", "falkor")) else "NEO4J"
     given = {"URI": database, "USER": settings.graph_user, "PASSWORD": environ.get(PASSWORD, "")}
     variables = {f"{kind}_{name}": value for name, value in given.items() if value}
+    if DATABASE not in environ and not (database and kind == "NEO4J"):
+        variables[DATABASE] = group
     return Access(command[0], lambda: Stdio(command, variables), settings.timeout_s, is_started=True)
 
 
 ITS_OWN: Final = "main"
 """Where Graphiti keeps what comes without a group: everybody's."""
+_PROBES: Final = 5
+"""So many facts of a group, and names, are searched for to see whether they are still there."""
 _NOT_ALONE: Final = "data sent to Graphiti in its group {}, which others share"
 
 
@@ -211,10 +233,12 @@ class Left:
     Attributes:
         notices: what went.
         outside: what stays, and who can delete it.
+        found: (group, what) that is still to be found there, though its tool said that it was deleted.
     """
 
     notices: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
+    found: tuple[tuple[str, str], ...] = ()
 
 
 def to_leave(groups: Sequence[str]) -> Left:
@@ -239,6 +263,7 @@ def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], 
     """
     notices: list[str] = []
     outside: list[str] = []
+    found: list[tuple[str, str]] = []
     waiting = list(groups)
     seen = 0
     try:
@@ -248,8 +273,12 @@ def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], 
             listed = tools.episodes([group], MAX_EPISODES)
             ours = _ours(graph, {each.id: own_id(each.name) for each in listed})
             is_alone = group != ITS_OWN and len(ours) == len(listed) < MAX_EPISODES
-            if is_alone and "clear_graph" in has:
+            can_clear = is_alone and "clear_graph" in has
+            if can_clear:
                 tools.clear_group(group)
+            if not listed and (still := _still_found(tools, graph, group, groups[group])):
+                found.append((f"Graphiti, group {group}", still))
+            elif can_clear:
                 notices.append(f"Graphiti has cleared its group {group}")
             else:
                 has_facts = bool(graph.list_relations(GraphFilter(groups=(groups[group],), with_past=True), limit=1))
@@ -261,12 +290,26 @@ def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], 
     except ProviderError as error:
         outside.append(_unreached(waiting, told(error)))
     else:
-        if seen < sent:
+        if seen < sent and not found:
             outside.append(
                 f"episodes sent to Graphiti not listed there ({sent - seen} of {sent}): it may still process them,"
                 " so check again in ten minutes"
             )
-    return Left(tuple(notices), tuple(outside))
+    return Left(tuple(notices), tuple(outside), tuple(found))
+
+
+def _still_found(tools: GraphitiTools, graph: GraphReading, group: str, label: str) -> str:
+    """Say that a search of a group still finds what the namespace has told; "" where it does not."""
+    told = graph.list_relations(GraphFilter(groups=(label,), with_past=True), limit=_PROBES)
+    names = {
+        each.name for each in graph.entities([end for fact in told for end in (fact.source, fact.target)]).values()
+    }
+    for name in sorted(names)[:_PROBES]:
+        some = tools.search_nodes(name, [group], 10, now=0.0)
+        if any(each.entity.name in names for each in some):
+            named = f"{some[0].entity.name!r:.80} and more"
+            return f"{named}: its tools work on another graph, so delete the graph {group} yourself"
+    return ""
 
 
 def _deleted(tools: GraphitiTools, ours: Sequence[str]) -> str:

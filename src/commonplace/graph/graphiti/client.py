@@ -6,6 +6,10 @@ Facts about them (github.com/getzep/graphiti, mcp_server): `add_memory` queues a
 given to it names an episode that is there already; with a new one the episode is lost while the queue is worked off.
 So none is given, and an episode of ours is known again by a mark in its name. A group's id holds letters, digits, `-`
 and `_` alone. `add_triplet` takes new ids for its two ends, but none for the fact, and no times.
+
+FalkorDB keeps each group in a graph of that name. `add_memory` and the searches go there; `get_episodes`,
+`delete_episode`, `clear_graph` and `add_triplet` work on the one graph FALKORDB_DATABASE instead, whatever group they
+are given, and say that they did what they were asked.
 """
 
 from __future__ import annotations
@@ -65,6 +69,11 @@ class Session:
         self._ids = itertools.count(1)
         self._tools: frozenset[str] = frozenset()
         self._own = threading.local()
+
+    @property
+    def is_started(self) -> bool:
+        """Whether the server is a process that we start, and ends with the session."""
+        return self._access.is_started
 
     def tools(self) -> frozenset[str]:
         """Return the names of the tools that the server has.
@@ -253,6 +262,11 @@ class GraphitiTools:
     def __init__(self, session: Session) -> None:
         self._session = session
 
+    @property
+    def is_started(self) -> bool:
+        """Whether the server ends with the session, and with it what it has queued."""
+        return self._session.is_started
+
     def within_limit(self) -> AbstractContextManager[Deadline]:
         """Let all calls of this thread in a `with` block take together as long as one may."""
         return self._session.within_limit()
@@ -285,9 +299,9 @@ class GraphitiTools:
             },
         )
 
-    def add_triplet(self, triplet: Triplet, group: str) -> None:
-        """Write a fact of ours."""
-        self._session.call(
+    def add_triplet(self, triplet: Triplet, group: str) -> str:
+        """Write a fact of ours and return its id there; "" where the server does not tell."""
+        answer = self._session.call(
             "add_triplet",
             {
                 "source_node_name": triplet.source,
@@ -299,6 +313,13 @@ class GraphitiTools:
                 "group_id": group,
             },
         )
+        edges = answer.get("edges")
+        first = edges[0] if isinstance(edges, list) and edges else None
+        return str(first.get("uuid", "")) if isinstance(first, dict) else ""
+
+    def delete_fact(self, id_: str) -> None:
+        """Delete a fact by the server's own id."""
+        self._session.call("delete_entity_edge", {"uuid": id_})
 
     def search_nodes(
         self, query: str, groups: Sequence[str], limit: int, *, types: Sequence[str] = (), now: float

@@ -1,11 +1,13 @@
 """Deliver queued items to Graphiti once each, by one process at a time.
 
 An item that was sent without an answer is searched for before it is sent again: an episode of ours has its id in its
-name, a fact its words. Graphiti takes its time to show what it accepted, so resending waits long.
+name, a fact its words. Graphiti takes its time to show what it accepted, so resending waits long. A server that we
+started loses what it accepted when it ends: there an episode has arrived when it is to be seen.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -25,7 +27,15 @@ LOOK_S: Final = 60.0
 """So often it is looked for."""
 MAX_REFUSALS: Final = 3
 """What the server has refused so often is sent again only when somebody asks for it."""
+FINISH_S: Final = 60.0
+"""A server that we started is given so long to take in what it was sent, before it is ended."""
+_LOOK_AGAIN_S: Final = 0.5
 _FACTS: Final = 20
+_MAX_QUERY: Final = 400
+_UNLISTED: Final = (
+    "Graphiti lists no episode of its group {0}, so this one cannot be deleted there; over FalkorDB, start the server"
+    " with FALKORDB_DATABASE={0}, or delete the graph {0} yourself"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,8 @@ class Courier:
         self._source = source
         self._lock = lock
         self._looked: dict[str, float] = {}
+        self._queued: set[str] = set()
+        self._astray: set[str] = set()
 
     def deliver(self, arrived: Callable[[Errand], object], *, is_asked: bool = False) -> None:
         """Deliver what waits, oldest first: as much as there is time for in one call.
@@ -93,8 +105,10 @@ class Courier:
             return
         try:
             held = set[str]()
+            has = self._tools.check()
+            # Counted from here: a server that is started may have taken longer than all of it to be there.
             with self._tools.within_limit() as limit:
-                has = self._tools.check()
+                pass
             # Read again, now that nobody else delivers.
             for errand in self._outbox.errands():
                 if not is_asked and limit.left_s <= 0.0:
@@ -103,11 +117,43 @@ class Courier:
                 has_arrived = is_wanted and self._one(errand, has, is_asked=is_asked)
                 if has_arrived:
                     arrived(errand)
-                elif errand.what == "delete":
+                elif errand.what == "delete" and not self._is_refused(errand):
                     # What takes its place must not come before it is gone: both bear the same mark.
                     held.add(errand.id)
         finally:
             self._lock.release()
+
+    def finish(self, arrived: Callable[[Errand], object], timeout_s: float) -> None:
+        """Wait for a server that we started to take in what it was sent, which is lost when it ends.
+
+        Raises:
+            ProviderError: it does not answer; what it was sent is looked for by the next one.
+        """
+        deadline = time.monotonic() + timeout_s
+        while self._queued and self._lock.acquire(0):
+            try:
+                left = [each for each in self._outbox.errands() if each.note.id in self._queued]
+                self._queued = {each.note.id for each in left}
+                for errand in left:
+                    send = self._sending(errand, frozenset())
+                    if send is None or send.is_there(errand.sent_at or errand.at):
+                        self._done(errand)
+                        arrived(errand)
+                    elif time.monotonic() >= deadline:
+                        self._queued.discard(errand.note.id)
+                        late = f"the server that was started had not taken it in after {timeout_s:.0f} s"
+                        self._outbox.refused(errand, late, is_sure=False)
+            finally:
+                self._lock.release()
+            if self._queued:
+                time.sleep(_LOOK_AGAIN_S)
+
+    def _is_refused(self, errand: Errand) -> bool:
+        return any(each.refusals for each in self._outbox.errands() if each.note.id == errand.note.id)
+
+    def _done(self, errand: Errand) -> None:
+        self._queued.discard(errand.note.id)
+        self._outbox.done(errand)
 
     def _is_due(self, errand: Errand) -> bool:
         if errand.refusals >= MAX_REFUSALS:
@@ -119,20 +165,15 @@ class Courier:
         """Deliver one errand and tell whether it arrived."""
         try:
             if errand.what == "delete":
-                return self._delete(errand, has)
-            send = self._episode(errand) if errand.what == "episode" else self._fact(errand, has)
+                return self._delete(errand, has, is_asked=is_asked)
+            send = self._sending(errand, has)
             if send is None:
-                self._outbox.done(errand)
+                self._done(errand)
                 return False
-            if errand.sent_at is not None:
-                if send.is_there():
-                    self._outbox.done(errand)
-                    return True
-                self._looked[errand.note.id] = now = self._source.now()
-                if not is_asked and now - errand.sent_at < GRACE_S:
-                    return False
+            if (has_arrived := self._looked_for(errand, send, is_asked=is_asked)) is not None:
+                return has_arrived
             errand = self._outbox.sending(errand)
-            send.send()
+            is_queued = send.send()
         except UnansweredError:
             raise
         except ToolError as error:
@@ -141,66 +182,112 @@ class Courier:
         except ProviderError:
             self._outbox.refused(errand, "")
             raise
-        self._outbox.done(errand)
-        return True
+        if not (is_queued and self._tools.is_started):
+            self._done(errand)
+            return True
+        self._queued.add(errand.note.id)
+        return bool(self._looked_for(errand, send, is_asked=False))
+
+    def _looked_for(self, errand: Errand, send: _Sending, *, is_asked: bool) -> bool | None:
+        """Tell whether what was sent is to be seen there; None where it is to be sent again, or was not sent."""
+        if errand.sent_at is None:
+            return None
+        if send.is_there(errand.sent_at):
+            self._done(errand)
+            return True
+        self._looked[errand.note.id] = now = self._source.now()
+        is_early = errand.note.id in self._queued or (not is_asked and now - errand.sent_at < GRACE_S)
+        return False if is_early else None
+
+    def _sending(self, errand: Errand, has: frozenset[str]) -> _Sending | None:
+        """Return how an episode or a fact is sent; None where it is gone."""
+        return self._episode(errand) if errand.what == "episode" else self._fact(errand, has)
 
     def _episode(self, errand: Errand) -> _Sending | None:
-        """Return how an episode is sent; None where it is gone."""
         found = self._source.graph().episodes([errand.id]).get(errand.id)
         if found is None:
             return None
         content = found.content or (self._source.words_of(found.memory, found.version) if found.memory else "")
-        if not content:
-            return None
-        group = self._source.group_of(found.group)
-        return _Sending(
-            lambda: bool(self._theirs(found.id, group)), lambda: self._tools.add_memory(found, content, group)
-        )
+        return self._as_episode(found, content, self._source.group_of(found.group)) if content else None
+
+    def _as_episode(self, episode: Episode, content: str, group: str) -> _Sending:
+        def send() -> bool:
+            self._tools.add_memory(episode, content, group)
+            return True
+
+        return _Sending(lambda since: self._is_there(episode.id, content, group, since), send)
 
     def _fact(self, errand: Errand, has: frozenset[str]) -> _Sending | None:
-        """Return how a fact is sent: as such, or as an episode where the server has no tool for facts."""
+        """Return how a fact is sent: as such, or as an episode where the server cannot put it into its group."""
         graph = self._source.graph()
         found = graph.relations([errand.id]).get(errand.id)
         ends = {} if found is None else graph.entities([found.source, found.target])
         if found is None or found.source not in ends or found.target not in ends:
             return None
         group = self._source.group_of(found.group)
-        if "add_triplet" not in has:
-            said = Episode(found.id, found.fact, found.valid_from or found.created_at, found.created_at)
-            return _Sending(
-                lambda: bool(self._theirs(found.id, group)), lambda: self._tools.add_memory(said, found.fact, group)
-            )
+        said = Episode(found.id, found.fact, found.valid_from or found.created_at, found.created_at)
+        told = self._as_episode(said, found.fact, group)
+        if "add_triplet" not in has or group in self._astray:
+            return told
         triplet = Triplet(
             ends[found.source].name, found.source, found.type, found.fact, ends[found.target].name, found.target
         )
 
-        def is_there() -> bool:
+        def is_there(_: float) -> bool:
             now = self._source.now()
             some = self._tools.search_facts(found.fact, [group], _FACTS, now=now)
             return any((each.relation.type, each.relation.fact) == (found.type, found.fact) for each in some)
 
-        return _Sending(is_there, lambda: self._tools.add_triplet(triplet, group))
+        def send() -> bool:
+            id_ = self._tools.add_triplet(triplet, group)
+            if not id_ or "delete_entity_edge" not in has or is_there(0.0):
+                return False
+            self._tools.delete_fact(id_)  # where it was put, no search of the group finds it
+            self._astray.add(group)
+            return told.send()
 
-    def _delete(self, errand: Errand, has: frozenset[str]) -> bool:
+        return _Sending(is_there, send)
+
+    def _delete(self, errand: Errand, has: frozenset[str], *, is_asked: bool) -> bool:
         """Delete an episode; one that is not there is given up when Graphiti has had the time to show it."""
-        theirs = self._theirs(errand.id, self._source.group_of(errand.group))
-        if theirs and "delete_episode" in has:
+        group = self._source.group_of(errand.group)
+        listed = self._tools.episodes([group], MAX_EPISODES)
+        theirs = next((each.id for each in listed if own_id(each.name) == errand.id), "")
+        is_late = self._source.now() - errand.at >= GRACE_S
+        if theirs:
+            if "delete_episode" not in has:
+                raise ToolError("Graphiti's server has no tool delete_episode", remedy="delete it there")
             # To delete twice does no harm: the second time it is not there.
             self._tools.delete_episode(theirs)
-        elif not theirs and self._source.now() - errand.at < GRACE_S:
+        elif not is_late or not listed:
             self._looked[errand.note.id] = self._source.now()
-            self._outbox.sending(errand)
+            errand = self._outbox.sending(errand)
+            if not listed and (is_late or is_asked):
+                self._outbox.refused(errand, _UNLISTED.format(group), is_sure=False)
             return False
         self._outbox.done(errand)
         return bool(theirs)
 
-    def _theirs(self, id_: str, group: str) -> str:
-        """Return the id at Graphiti's of an episode of ours, "" where it is not to be seen."""
-        found = self._tools.episodes([group], MAX_EPISODES)
-        return next((each.id for each in found if own_id(each.name) == id_), "")
+    def _is_there(self, id_: str, content: str, group: str, since: float) -> bool:
+        """Tell whether an episode that was sent at a time is to be seen.
+
+        Where no episode of the group is listed, facts are asked for that are newer than it.
+        """
+        listed = self._tools.episodes([group], MAX_EPISODES)
+        if listed:
+            return any(own_id(each.name) == id_ for each in listed)
+        found = self._tools.search_facts(content[:_MAX_QUERY], [group], _FACTS, now=0.0)
+        return any(each.relation.created_at >= since for each in found)
 
 
 @dataclass(frozen=True, slots=True)
 class _Sending:
-    is_there: Callable[[], bool]
-    send: Callable[[], None]
+    """How one thing is sent.
+
+    Attributes:
+        is_there: whether it is to be seen, having been sent at a time.
+        send: send it; returns whether the server has only queued it.
+    """
+
+    is_there: Callable[[float], bool]
+    send: Callable[[], bool]

@@ -106,9 +106,15 @@ class Outbox:
         """Take note, for good, that something is about to be sent."""
         return self._put(replace(errand, sent_at=self._now()))
 
-    def refused(self, errand: Errand, told: str) -> None:
-        """Take note that it surely did not arrive. `told`: what the server said, "" where it was not reached."""
-        self._put(replace(errand, sent_at=None, refusals=errand.refusals + bool(told), error=told))
+    def refused(self, errand: Errand, told: str, *, is_sure: bool = True) -> None:
+        """Take note that it did not arrive.
+
+        Args:
+            told: what the server said, "" where it was not reached.
+            is_sure: it may not have arrived after all; else it is looked for before it is sent again.
+        """
+        sent_at = None if is_sure else errand.sent_at
+        self._put(replace(errand, sent_at=sent_at, refusals=errand.refusals + bool(told), error=told))
 
     def done(self, errand: Errand) -> None:
         """Take note that it arrived."""

@@ -1,12 +1,14 @@
 """Query Graphiti, and fall back to the local graph where it does not answer.
 
 Graphiti returns no scores: relevance is computed here from words and static token vectors, and irrelevant results are
-dropped. It returns the ids of a fact's ends only; names are looked up in the local graph first, then in Graphiti.
+dropped. It returns the ids of a fact's ends only, and no tool finds an entity by its id: names are looked up in the
+local graph first, then among the entities that Graphiti has answered to this process, then in Graphiti by their facts.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
@@ -44,7 +46,11 @@ MAX_RESULTS: Final = 100
 MAX_CALLS: Final = 10
 """So many questions at most are put to Graphiti for one of ours."""
 _LISTED: Final = 1_000
+_REMEMBERED: Final = 10_000
+"""So many of the entities that Graphiti has answered are kept, to know them by their ids."""
+_ID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NAMED_BY: Final = 400
+_BY_NAME: Final = "see `commonplace graph entities QUERY`; Graphiti finds entities by their names, not by ids"
 _TIMELESS: Final = "Graphiti does not tell of which time an entity is; ask for facts to know what was true then"
 _log = logging.getLogger(__name__)
 
@@ -60,13 +66,14 @@ class GraphitiReader(GraphReader):
         super().__init__(ground, search, words_of)
         self._backend = backend
         self._score = score
+        self._answered: dict[str, EntityItem] = {}
 
     def search_entities(self, query: str, limit: int, wanted: Wanted) -> FoundEntities:
         """Return the entities that Graphiti finds; see `Graph.search_entities`."""
 
         def ask(tools: GraphitiTools) -> FoundEntities:
             labels = self._backend.labels(wanted.groups)
-            found = tools.search_nodes(query, list(labels), _more(limit), now=self._ground.now())
+            found = self._search_nodes(tools, query, list(labels), _more(limit))
             chosen = [
                 each
                 for each in found
@@ -102,19 +109,22 @@ class GraphitiReader(GraphReader):
             labels = self._backend.labels(())
             groups = list(labels)
             entities: dict[str, EntityView] = {}
+            starts: dict[str, str] = {}
             missing = []
             for name in [*asked.names, *([asked.centre] if asked.centre else [])][:MAX_CALLS]:
                 found = self._node(tools, name, groups)
-                if found is None:
-                    missing.append(name)
-                else:
+                if found is not None:
                     entities[found.entity.id] = _entity(found, labels)
+                    starts[found.entity.id] = found.entity.name
+                elif asked.query and is_id(name):
+                    starts[name] = ""
+                else:
+                    missing.append(name)
             facts: dict[str, Relation] = {}
-            for id_, entity in entities.items():
-                query = asked.query or entity.name
-                some = self._facts(tools, query, labels, asked.max_facts, asked.times, id_)
+            for id_, known_as in starts.items():
+                some = self._facts(tools, asked.query or known_as, labels, asked.max_facts, asked.times, id_)
                 facts.update({each.id: each for each in some if asked.query or id_ in (each.source, each.target)})
-            if asked.query and not entities:
+            if asked.query and not starts:
                 some = self._facts(tools, asked.query, labels, asked.max_facts, asked.times)
                 facts.update({each.id: each for each in some})
             views = self._views(tools, facts.values(), labels, asked.times)
@@ -134,9 +144,7 @@ class GraphitiReader(GraphReader):
             labels = self._backend.labels(())
             centre = self._node(tools, name, list(labels))
             if centre is None:
-                raise NotFoundError(
-                    f"Graphiti has no entity {name!r:.80}", remedy="see `commonplace graph entities QUERY`"
-                )
+                raise NotFoundError(f"Graphiti has no entity {name!r:.80}", remedy=_BY_NAME)
             known = {centre.entity.id: _entity(centre, labels)}
             distances, calls = {centre.entity.id: 0}, 0
             facts: dict[str, Relation] = {}
@@ -165,26 +173,26 @@ class GraphitiReader(GraphReader):
         return self._either(ask, lambda: super(GraphitiReader, self).neighbourhood(name, depth, limit, times))
 
     def episodes(self, limit: int, groups: tuple[str, ...], times: Times) -> tuple[EpisodeView, ...]:
-        """Return the episodes that Graphiti has, newest first; see `Graph.episodes`."""
+        """Return the episodes that are here or at Graphiti's, newest first; see `Graph.episodes`.
+
+        Over FalkorDB it lists those of one group alone.
+        """
+        here = super().episodes(limit, groups, times)
 
         def ask(tools: GraphitiTools) -> tuple[EpisodeView, ...]:
             labels = self._backend.labels(groups)
             found = [unmarked(each) for each in tools.episodes(list(labels), min(_LISTED, max(limit, MAX_RESULTS)))]
-            own = self._graph.episodes([each.id for each in found])
             seeing = Seeing(self._graph, times)
-            views = []
-            for each in found:
-                ours = own.get(each.id)
-                if ours is not None:
-                    views.append(seeing.episode(ours, self._words_of(ours.memory, ours.version) if ours.memory else ""))
-                else:
-                    views.append(replace(seeing.episode(each), group_id=labels.get(each.group, each.group)))
+            gone = {each.id for each in self._backend.outbox.errands() if each.what == "delete"}
+            own = {*self._graph.episodes([each.id for each in found]), *gone}
+            others = [each for each in found if each.id not in own]
+            views = [replace(seeing.episode(each), group_id=labels.get(each.group, each.group)) for each in others]
             known = [each for each in views if times.as_of is None or each.created_at <= moment_of(times.as_of)]
-            known.sort(key=lambda each: each.uuid)
-            known.sort(key=lambda each: each.reference_time, reverse=True)
-            return tuple(known[:limit])
+            every = sorted((*here, *known), key=lambda each: each.uuid)
+            every.sort(key=lambda each: each.reference_time, reverse=True)
+            return tuple(every[:limit])
 
-        return self._either(ask, lambda: super(GraphitiReader, self).episodes(limit, groups, times))
+        return self._either(ask, lambda: here)
 
     def entity(self, name: str, times: Times) -> EntityView:
         """Return an entity of the local graph, or else the one of that name or id at Graphiti's."""
@@ -198,15 +206,18 @@ class GraphitiReader(GraphReader):
                 _log.warning("%s", told(error))
                 found = None
             if found is None:
-                raise
+                raise NotFoundError(f"there is no entity {name!r:.80}", remedy=_BY_NAME) from None
             return _entity(found, labels)
 
     def _either(self, ask: Callable[[GraphitiTools], T], locally: Callable[[], T]) -> T:
         """Return what Graphiti answers, or else what the local graph does, which then says so where it can."""
         try:
             return self._backend.ask(ask)
-        except NotFoundError:
-            return locally()
+        except NotFoundError as nowhere:
+            try:
+                return locally()
+            except NotFoundError:
+                raise nowhere from None
         except ProviderError as error:
             notice = f"{told(error)}; the local graph did"
             _log.warning("%s", notice)
@@ -257,20 +268,34 @@ class GraphitiReader(GraphReader):
         words = " ".join(dict.fromkeys(each.fact for each in facts if {each.source, each.target} & set(wanted)))
         if not words or not wanted:
             return {}
-        found = tools.search_nodes(words[:_NAMED_BY], groups, _more(len(wanted)), now=self._ground.now())
+        found = self._search_nodes(tools, words[:_NAMED_BY], groups, _more(len(wanted)))
         return {each.entity.id: each for each in found if each.entity.id in wanted}
 
     def _node(self, tools: GraphitiTools, name: str, groups: list[str]) -> EntityItem | None:
         """Return the entity that an id of ours or of theirs, or a name, means there."""
+        if name in self._answered:
+            return self._answered[name]
         local = self._graph.entities([name]).get(name)
+        if local is None and is_id(name):
+            return None
         meant = local.name if local is not None else name
-        found = tools.search_nodes(meant, groups, MAX_CALLS, now=self._ground.now())
+        found = self._search_nodes(tools, meant, groups, MAX_CALLS)
         by_id = next((each for each in found if each.entity.id == name), None)
         return by_id or next((each for each in found if normal(each.entity.name) == normal(meant)), None)
 
     def _theirs(self, tools: GraphitiTools, centre: str, groups: list[str]) -> str:
+        """Return the id there of a centre; one that nobody knows is theirs, and they take it as it is."""
         found = self._node(tools, centre, groups)
-        return "" if found is None else found.entity.id
+        if found is not None:
+            return found.entity.id
+        return "" if centre in self._graph.entities([centre]) else centre
+
+    def _search_nodes(self, tools: GraphitiTools, query: str, groups: list[str], limit: int) -> list[EntityItem]:
+        found = tools.search_nodes(query, groups, limit, now=self._ground.now())
+        self._answered.update({each.entity.id: each for each in found})
+        for id_ in list(self._answered)[:-_REMEMBERED]:
+            self._answered.pop(id_, None)
+        return found
 
     def _unnamed(self, id_: str) -> EntityView:
         local = self._graph.entities([id_]).get(id_)
@@ -287,6 +312,11 @@ class GraphitiReader(GraphReader):
         scores = [round(float(each), 4) for each in self._score(query, texts)]
         found = [replace(view, score=score) for view, score in zip(views, scores, strict=True) if keep or score > 0]
         return sorted(found, key=lambda view: -view.score)
+
+
+def is_id(name: str) -> bool:
+    """Tell whether a name has the form of the ids of Graphiti's entities."""
+    return _ID.fullmatch(name) is not None
 
 
 def _more(limit: int) -> int:
