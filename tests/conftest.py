@@ -6,6 +6,7 @@ import gc
 import os
 import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: as many workers as cores would fight over them
 
@@ -18,6 +19,13 @@ from commonplace.store import connection
 
 gc.disable()  # until all tests are collected: nothing of them is garbage
 settings.register_profile("ci", settings.get_profile("ci"), max_examples=50)  # the same ones each time
+
+_MEMORY, _ROOM = Path("/dev/shm"), 2 * 2**30
+if _MEMORY.is_dir():
+    _found = os.statvfs(_MEMORY)
+    # A disk takes more than half of the time of a test. Programs that tests write must run there, too.
+    if _found.f_bavail * _found.f_frsize > _ROOM and not _found.f_flag & os.ST_NOEXEC:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
 _START = EmbeddingBacklog.start
 

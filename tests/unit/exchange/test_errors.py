@@ -135,7 +135,7 @@ def test_backup_restore_and_export_tell_how_far_they_are(tmp_path: Path) -> None
     def progress(what: str, done: int, total: int) -> None:
         told.append((what, done, total))
 
-    with commonplace.open(tmp_path / "store", progress=progress) as book:
+    with commonplace.open(tmp_path / "store", embedder="hashing", progress=progress) as book:
         book.remember_many([{"content": f"Entry {n} of the log of lamp{n}"} for n in range(300)])
         told.clear()
         report = book.backup(tmp_path / "b.zip")

@@ -131,8 +131,8 @@ class TestConversations:
     def test_of_a_manual_the_passage_that_answers_goes_into_the_prompt(
         self, book: Engine, knowledge: KnowledgeService
     ) -> None:
-        """Whole, one map of 18 kilobytes would leave a conversation no room; also by vectors that know no passages."""
-        manual = "The machine hums. " * 800 + "The red lever stops the emergency brake. " + "It hums on. " * 300
+        """Whole, one map of 8 kilobytes would leave a conversation no room; also by vectors that know no passages."""
+        manual = "The machine hums. " * 360 + "The red lever stops the emergency brake. " + "It hums on. " * 130
         agent = {"name": "a", "knowledge": [{"title": "Manual", "text": manual}]}
         own = book.knowledge_service(MemoryConfig(sqlite_enabled=False), embedder=OwnEmbedder())
         for service in (knowledge, own):
