@@ -18,14 +18,14 @@ from commonplace.cli.output import (
     Row,
     Rows,
     counted,
+    emit,
     joined,
     memory_texts,
     more,
-    print_json,
-    print_rows,
 )
 
 if TYPE_CHECKING:
+    from commonplace.engine import Engine
     from commonplace.health.report import Finding, Health
 
 _BAR_WIDTH: Final = 30
@@ -51,16 +51,13 @@ def health(invocation: Invocation, /, golden: Path | None) -> int:
     """
     with invocation.open() as engine:
         found = engine.health(golden)
-        findings = () if invocation.as_json else found.findings
-        texts = memory_texts(engine, (id_ for each in findings if each.kind != "contradiction" for id_ in each.ids))
-    if invocation.as_json:
-        print_json(found.to_dict())
-    else:
-        print_rows(_rows(found, texts))
+        emit(invocation, found, lambda found: _rows(found, engine))
     return FAILURE if found.failed else SUCCESS
 
 
-def _rows(found: Health, texts: Mapping[str, str]) -> Rows:
+def _rows(found: Health, engine: Engine) -> Rows:
+    said = (each for each in found.findings if each.kind != "contradiction")
+    texts = memory_texts(engine, (id_ for each in said for id_ in each.ids))
     archived = found.statuses.get("archived", 0)
     apart = f", and {archived:,} archived (not counted)" if archived else ""
     yield Line(f"{counted(found.memories, 'memory', 'memories')}{apart}", "bold")

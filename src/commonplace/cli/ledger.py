@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -36,16 +36,13 @@ def _events(events: Sequence[IssueEvent]) -> list[dict[str, str]]:
     return [{"at": iso(each.at), "actor": each.actor, "act": each.act, "why": each.why} for each in events]
 
 
-def _texts(engine: Engine, found: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    return memory_texts(engine, {id_ for issue in found for id_ in issue["memory_ids"]})
-
-
 def _head(issue: Mapping[str, Any]) -> Row:
     known = (issue["title"], issue["agent"], issue["urgency"], issue["status"], local_time(issue["created_at"]))
     return Row(issue["id"], known)
 
 
-def _issues(found: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> Rows:
+def _issues(found: Sequence[Mapping[str, Any]], engine: Engine) -> Rows:
+    texts = memory_texts(engine, {id_ for issue in found for id_ in issue["memory_ids"]})
     for issue in found:
         yield _head(issue)
         ids = issue["memory_ids"]
@@ -121,8 +118,7 @@ def list_(invocation: Invocation, /, agent: str | None, status: str, urgency: st
     """
     with opened(invocation) as engine:
         found = engine.ledger.query(agent, None if is_any else status, urgency)
-        texts = {} if invocation.as_json else _texts(engine, found)
-    emit(invocation, found, lambda issues: _issues(issues, texts), value={"issues": found})
+        emit(invocation, found, lambda issues: _issues(issues, engine), value={"issues": found})
 
 
 @command(ledger)
@@ -134,11 +130,10 @@ def show(invocation: Invocation, /, issue: str) -> None:
     """
     with opened(invocation) as engine:
         found = engine.ledger.show(issue)
-        texts = {} if invocation.as_json else _texts(engine, [found])
         events: list[dict[str, str]] = []
         with suppress(UsageError):  # beads keeps the history of its issues itself
             events = _events(engine.ledger.history(issue))
-    emit(invocation, found, lambda one: _whole(one, texts, events))
+        emit(invocation, found, lambda one: _whole(one, memory_texts(engine, one["memory_ids"]), events))
 
 
 @ask(ledger, _history)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from commonplace.cli.app import Group, command
+from commonplace.cli.app import Group, ask, command
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Line, Row, Rows, console, emit, local_time, print_json
 from commonplace.settings.paths import LOGS, directory_of
@@ -177,29 +177,25 @@ def create(invocation: Invocation, /, **options: Any) -> None:
     emit(invocation, made, _made)
 
 
-@command(token, "list")
-def list_(invocation: Invocation, /) -> None:
+@ask(token, lambda found: _tokens(found["tokens"]), "list")
+def list_(engine: Engine, /) -> dict[str, list[Token]]:
     """List the tokens, oldest first.
 
     Their secrets are known to nobody.
 
     Example: commonplace token list
     """
-    with invocation.open() as engine:
-        found = engine.tokens.all()
-    emit(invocation, found, _tokens, value={"tokens": found})
+    return {"tokens": engine.tokens.all()}
 
 
-@command(token)
+@ask(token, lambda gone: [Line(f"Revoked {gone.id}", "bold")])
 @click.argument("id")
-def revoke(invocation: Invocation, /, id: str) -> None:  # noqa: A002 - the name of the argument
+def revoke(engine: Engine, /, id: str) -> Token:  # noqa: A002 - the name of the argument
     """Make a token useless, at once and in every process.
 
     Example: commonplace token revoke 9cf90c15a945
     """
-    with invocation.open() as engine:
-        gone = engine.tokens.revoke(id)
-    emit(invocation, gone, lambda one: [Line(f"Revoked {one.id}", "bold")])
+    return engine.tokens.revoke(id)
 
 
 def _made(made: NewToken) -> Rows:
