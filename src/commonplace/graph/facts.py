@@ -191,6 +191,10 @@ class Verdict:
     reason: str = ""
 
 
+LATELY: Final = 31 * 86_400.0
+"""A change as recent as this, in seconds, may be told after somebody has still said what held before it."""
+
+
 def judge(first: Standing, second: Standing) -> Verdict:
     """Return what becomes of two facts of one source and a single-valued type whose targets differ.
 
@@ -204,13 +208,22 @@ def judge(first: Standing, second: Standing) -> Verdict:
         return Verdict("disputed", reason="nobody said since when one of them holds")
     if first.valid_from == second.valid_from:
         return Verdict("disputed", reason="both are said to hold from the same moment on")
-    is_first_older = first.valid_from < second.valid_from
-    older, newer = (first, second) if is_first_older else (second, first)
-    assert newer.valid_from is not None
-    doubt = _doubt(older, newer, newer.valid_from)
+    older, newer = (first, second) if first.valid_from < second.valid_from else (second, first)
+    assert older.valid_from is not None and newer.valid_from is not None
+    began, told = newer.valid_from, older.told
+    if (
+        not newer.is_dated
+        and older.is_dated
+        and told is not None
+        and told - began > 0
+        and began - older.valid_from < LATELY
+    ):
+        # "We moved last week", said right after "we live in Boston": who said that had not thought of it.
+        older, newer, began = newer, older, told
+    doubt = _doubt(older, newer, began)
     if doubt:
         return Verdict("disputed", reason=doubt)
-    return Verdict("closes", is_first_older, newer.valid_from, "a newer fact began then, and only one of them can hold")
+    return Verdict("closes", older is first, began, "a newer fact began then, and only one of them can hold")
 
 
 def _newer(first: Standing, second: Standing) -> Standing:

@@ -156,3 +156,21 @@ def test_what_is_asked_or_supposed_ends_nothing(book: Engine, text: str) -> None
     assert [each.valid_to for each in book.graph.search_edges("standup at 9:30", 5) if each.target_name == "9:30"] == [
         None
     ]
+
+
+@pytest.mark.parametrize(
+    ("then", "is_over"),
+    [
+        ("user: We moved to Seattle last week.", True),
+        ("user: We moved to Seattle yesterday.", True),
+        ("user: In 2015 we moved to Seattle.", False),
+        ("user: We moved to Seattle last summer.", False),
+    ],
+)
+def test_a_change_of_late_ends_what_was_said_a_moment_before(book: Engine, then: str, is_over: bool) -> None:
+    """Both are said today, so that the move lies before the day on which the older home was still named."""
+    for text, at in (("user: We live in Boston.", "2026-02-20T10:00:00Z"), (then, "2026-02-20T10:01:00Z")):
+        book.graph.add_episode(text, reference_time=at)
+    homes = {each.target_name: each for each in book.graph.search_edges("where do we live", 5, include_past=True)}
+    assert (homes["Boston"].valid_to is not None) == is_over
+    assert homes["Seattle"].valid_to is None or not is_over

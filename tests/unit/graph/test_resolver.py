@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from commonplace.graph.facts import Assertion, Standing, judge
+from commonplace.graph.facts import LATELY, Assertion, Standing, judge
 from commonplace.graph.resolver import ResolvedFacts, Rule, resolve_facts
 
 SINGLE = Rule("LIVES_IN", is_single=True)
@@ -186,7 +186,10 @@ def test_of_two_places_of_which_one_lies_in_the_other_both_stand() -> None:
         (Standing(1.0, trust=0.9), Standing(5.0, trust=1.0), "closes", 5.0),
         (Standing(1.0), Standing(5.0, confidence=0.4), "disputed", None),
         (Standing(1.0, still=6.0), Standing(5.0, is_dated=True), "disputed", None),
-        (Standing(1.0, is_dated=True, told=6.0), Standing(5.0), "disputed", None),
+        (Standing(1.0, is_dated=True, told=LATELY + 6), Standing(LATELY + 5), "disputed", None),
+        (Standing(1.0, is_dated=True, told=6.0), Standing(5.0), "closes", 6.0),
+        (Standing(5.0), Standing(1.0, is_dated=True, told=6.0), "closes", 6.0),
+        (Standing(1.0, is_dated=True, told=6.0), Standing(5.0, still=7.0), "disputed", None),
         (Standing(1.0, is_dated=True, told=6.0), Standing(5.0, is_dated=True), "closes", 5.0),
     ],
 )
