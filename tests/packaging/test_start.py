@@ -26,7 +26,8 @@ finally:
 LIGHT = {
     f"commonplace.{name}"
     for name in (
-        "dataclasses errors text text.budget formats formats.escaping formats.jsonrpc formats.json_values".split()
+        "dataclasses errors patterns text text.budget "
+        "formats formats.escaping formats.jsonrpc formats.json_values".split()
     )
 }
 
@@ -40,6 +41,47 @@ def test_a_server_is_listed_before_anything_heavy_is_loaded() -> None:
     assert loaded.isdisjoint({*HEAVY, "click", "difflib", "shutil"})
     ours = {name for name in loaded if name.startswith("commonplace.")}
     assert {name for name in ours if name.split(".")[1] not in {"cli", "mcp"}} == LIGHT
+
+
+SEARCHED = """
+import dataclasses, sys, types
+made = []
+library = dataclasses._process_class
+def noted(cls, *arguments, **named):
+    ours = sys._getframe(2).f_globals["__name__"] == "commonplace.dataclasses"
+    if cls.__module__.startswith("commonplace.") and not ours:
+        made.append(f"{cls.__module__}.{cls.__name__}")
+    return library(cls, *arguments, **named)
+dataclasses._process_class = noted
+from commonplace.cli.main import main
+sys.argv = ["commonplace", "mcp", "--store", sys.argv[1]]
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+    print(*made, file=sys.stderr)
+"""
+MAX_MODULES = 400
+"""Of Python 3.11, NumPy 2.4 and ours there are 360; each costs memory and time."""
+
+
+def test_a_server_that_searched_has_loaded_no_more_than_it_needs(tmp_path: Path) -> None:
+    """Every agent's session pays for each module, and for each class that the library makes in place of ours."""
+    with commonplace.open(tmp_path / "store") as book:
+        book.remember("We chose Postgres for billing.")
+    opening = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
+    asked = {"name": "memory_search", "arguments": {"query": "what does billing use"}}
+    searching = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
+    said = "".join(json.dumps(each) + "\n" for each in (opening, searching))
+    program = [sys.executable, "-I", "-c", SEARCHED, str(tmp_path / "store")]
+    done = subprocess.run(program, input=said, capture_output=True, text=True, check=True)
+    assert "Postgres" in done.stdout.splitlines()[1]
+    modules, made = done.stderr.splitlines()[-2:]
+    assert made == ""
+    loaded = set(modules.split())
+    assert "commonplace.search.retrieve" in loaded
+    assert loaded.isdisjoint("hashlib _hashlib ssl asyncio rich click yaml jsonschema numpy.random numpy.ma".split())
+    assert len(loaded) < MAX_MODULES
 
 
 COMMAND = """

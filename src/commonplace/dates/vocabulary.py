@@ -5,8 +5,9 @@ Only a few hundred words are kept at a time, so a long text costs no memory.
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
+
+from commonplace.patterns import late_pattern
 
 MONTH_NAMES = (
     "january", "february", "march", "april", "may", "june",
@@ -138,7 +139,7 @@ STARTS = (
 """What a date expression can begin with, besides a digit; other words need not be looked at."""
 
 
-TOKEN = re.compile(r"\w+|[^\w\s]")
+TOKEN = late_pattern(r"\w+|[^\w\s]")
 GAP = 3
 """More white space than this between two words, or an empty line, parts them."""
 BEHIND, BATCH = 8, 256

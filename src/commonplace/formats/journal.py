@@ -29,6 +29,7 @@ from typing import Final, Literal
 
 from commonplace.dataclasses import dataclass
 from commonplace.formats.escaping import CHARACTERS, HIDDEN
+from commonplace.patterns import late_pattern
 from commonplace.text.markdown import plain_heading
 
 PAGE_DRAFT: Final = ".commonplace-draft"
@@ -42,7 +43,7 @@ _ALWAYS: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 _IN_ID: Final = " \t\n<>"
 _IN_LINE: Final = "\n"
 _EDGES: Final = " \t"
-_OUTER_BLANKS: Final = re.compile(rf"\A[{_EDGES}]+|[{_EDGES}]+\Z")
+_OUTER_BLANKS: Final = late_pattern(rf"\A[{_EDGES}]+|[{_EDGES}]+\Z")
 
 _TAG: Final = r"#((?:\\.|[^\\ \t,])++)"
 _LINK: Final = r"\[\[((?:\\.|[^\\\[\]])++)\]\]"
@@ -50,14 +51,14 @@ _TAGS_LINE: Final = rf"Tags:(?:[ \t,]++{_TAG})++[ \t,]*+\Z"
 _LINKS_LINE: Final = rf"Links:(?:[ \t,]++{_LINK})++[ \t,]*+\Z"
 _FENCE_LINE: Final = r"`{3,}[^`]*\Z|~{3,}"
 
-_TAGS: Final = re.compile(_TAGS_LINE)
-_LINKS: Final = re.compile(_LINKS_LINE)
-_ID: Final = re.compile(r"[ \t]*<!--[ \t]*memory:[ \t]*([^ \t<>]+?)[ \t]*-->[ \t]*\Z")
-_FENCE: Final = re.compile(r" {0,3}(`{3,}(?=[^`]*\Z)|~{3,})")
+_TAGS: Final = late_pattern(_TAGS_LINE)
+_LINKS: Final = late_pattern(_LINKS_LINE)
+_ID: Final = late_pattern(r"[ \t]*<!--[ \t]*memory:[ \t]*([^ \t<>]+?)[ \t]*-->[ \t]*\Z")
+_FENCE: Final = late_pattern(r" {0,3}(`{3,}(?=[^`]*\Z)|~{3,})")
 _DATED_HEADING: Final = r"#{2,3}[ \t]+(?:[0-9]{1,2}:[0-9]{2}|[0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ \t]|\Z)"
-_DATED: Final = re.compile(_DATED_HEADING)
+_DATED: Final = late_pattern(_DATED_HEADING)
 _COMMENT_MARK: Final = r"[ \t]*(?=\\*<!--[ \t]*memory:)"
-_MARK_IN_FENCE: Final = re.compile(rf"{_COMMENT_MARK}|(?=\\*{_DATED_HEADING})")
+_MARK_IN_FENCE: Final = late_pattern(rf"{_COMMENT_MARK}|(?=\\*{_DATED_HEADING})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,18 +285,18 @@ def _mark_at(line: str, deepest: int, *, fenced: bool) -> int | None:
 def _mark_outside(deepest: int) -> re.Pattern[str]:
     headings = rf"#{{2,{deepest}}}(?:[ \t]|\Z)|{_DATED_HEADING}"
     at_margin = rf"(?=\\*+(?:{headings}|{_TAGS_LINE}|{_LINKS_LINE})|\\++[ \t]*+\Z)"
-    return re.compile(rf"{_COMMENT_MARK}|{at_margin}| {{0,3}}(?=\\*+(?:{_FENCE_LINE}))")
+    return late_pattern(rf"{_COMMENT_MARK}|{at_margin}| {{0,3}}(?=\\*+(?:{_FENCE_LINE}))")
 
 
 @cache
 def _characters(characters: str) -> re.Pattern[str]:
-    return re.compile(f"[{characters}{CHARACTERS}]")
+    return late_pattern(f"[{characters}{CHARACTERS}]")
 
 
 @cache
 def _tokens(characters: str) -> re.Pattern[str]:
     written = f"[{characters}]|{HIDDEN}" if characters else HIDDEN
-    return re.compile(rf"&(?:#38;)*#(0|[1-9][0-9]{{0,6}});|{written}")
+    return late_pattern(rf"&(?:#38;)*#(0|[1-9][0-9]{{0,6}});|{written}")
 
 
 def _is_known(code: str, known: re.Pattern[str]) -> bool:
@@ -310,14 +311,14 @@ LEVELS: Final[Mapping[PageKind, int]] = {"day": 2, "long": 3}
 MAX_TOPIC_LENGTH: Final = 60
 
 _WHEN: Final[Mapping[PageKind, re.Pattern[str]]] = {
-    "day": re.compile(r"([01]?[0-9]|2[0-3])(\\*)(:[0-5][0-9])(?=[ \t]|\Z)"),
-    "long": re.compile(r"([0-9]{4})(\\*)(-[0-9]{2}-[0-9]{2})(?=[ \t]|\Z)"),
+    "day": late_pattern(r"([01]?[0-9]|2[0-3])(\\*)(:[0-5][0-9])(?=[ \t]|\Z)"),
+    "long": late_pattern(r"([0-9]{4})(\\*)(-[0-9]{2}-[0-9]{2})(?=[ \t]|\Z)"),
 }
 _MIN_SENTENCE_LENGTH: Final = 12
-_SENTENCE_END: Final = re.compile(r"[.!?](?=\s)|[。！？]")
-_LEAD: Final = re.compile(r"(?:[>\s]|[-*+]\s|\d{1,3}[.)]\s|#{1,6}\s|\[[ xX]\]\s)*")
-_EMPHASIS: Final = re.compile(r"(?<!\w)(\*{1,2}|~~|_)(?=[^\s_])(.+?)(?<=\S)\1(?!\w)")
-_CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_SENTENCE_END: Final = late_pattern(r"[.!?](?=\s)|[。！？]")
+_LEAD: Final = late_pattern(r"(?:[>\s]|[-*+]\s|\d{1,3}[.)]\s|#{1,6}\s|\[[ xX]\]\s)*")
+_EMPHASIS: Final = late_pattern(r"(?<!\w)(\*{1,2}|~~|_)(?=[^\s_])(.+?)(?<=\S)\1(?!\w)")
+_CONTROLS: Final = late_pattern("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,12 +482,12 @@ def canonical(section: str) -> str:
 LONG_TERM_PAGE: Final = "MEMORY.md"
 BOM: Final = "\ufeff"
 
-_DAY_PAGE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.md")
-_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-_HEADING: Final = re.compile(r"(#{1,3})(?:[ \t]|\Z)")
+_DAY_PAGE: Final = late_pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.md")
+_LINE: Final = late_pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_HEADING: Final = late_pattern(r"(#{1,3})(?:[ \t]|\Z)")
 _OTHER: Final[Mapping[PageKind, PageKind]] = {"day": "long", "long": "day"}
-_WORD: Final = re.compile(r"\w")
-_BULLET: Final = re.compile(r"(?!([-*])(?:[ \t]*\1){2,}[ \t]*\Z)[-*+][ \t]+(?=[^ \t])")
+_WORD: Final = late_pattern(r"\w")
+_BULLET: Final = late_pattern(r"(?!([-*])(?:[ \t]*\1){2,}[ \t]*\Z)[-*+][ \t]+(?=[^ \t])")
 """An item of a list, not a rule across the page such as `* * *`."""
 
 

@@ -5,12 +5,12 @@ Detectors prefer a missed secret to a false positive: what is stored is what peo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
 from commonplace.dataclasses import dataclass
+from commonplace.patterns import late_pattern
 from commonplace.redaction.context import find_in_context
 from commonplace.redaction.patterns import VENDORS, Secret, find_cards, find_tokens, view_of
 
@@ -54,8 +54,8 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
 """Each kind of secret and a sentence on it, the surest first: of two that overlap, the first names both."""
 
 _RANK: Final = {kind: rank for rank, kind in enumerate(KINDS)}
-_PLACEHOLDER: Final = re.compile(r"\[redacted: (?:" + "|".join(KINDS) + r")\]")
-_LINE_BREAK: Final = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_PLACEHOLDER: Final = late_pattern(r"\[redacted: (?:" + "|".join(KINDS) + r")\]")
+_LINE_BREAK: Final = late_pattern("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 @dataclass(frozen=True, slots=True)

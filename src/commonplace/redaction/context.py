@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from commonplace.patterns import late_pattern
 from commonplace.redaction.patterns import (
     MIN_PASSWORD_LENGTH,
     MIN_TOKEN_LENGTH,
@@ -19,23 +20,23 @@ from commonplace.redaction.patterns import (
     places,
 )
 
-_URL_PASSWORD: Final = re.compile(
+_URL_PASSWORD: Final = late_pattern(
     r"://(?<=[A-Za-z0-9]://)[^\s/?#@:\"'`<>]{0,256}+:([^\s/@\"'`<>]{1,256}+)@[A-Za-z0-9_\[$({%]"
 )
-_TEMPLATE: Final = re.compile(r"[$%{<\[(].*|[A-Z_]{3,}|\*+|x{3,}|\.{3,}|.*[{}].*")
+_TEMPLATE: Final = late_pattern(r"[$%{<\[(].*|[A-Z_]{3,}|\*+|x{3,}|\.{3,}|.*[{}].*")
 
 _QUOTE: Final = r"""\\{0,7}["'`]"""
 """A quotation mark, escaped or not: a string may stand in a string."""
-_HEADER: Final = re.compile(
+_HEADER: Final = late_pattern(
     rf"(?i:authorization)(?:{_QUOTE}|\]){{0,2}}[ \t]{{0,4}}[:=,][ \t]{{0,4}}(?:{_QUOTE})?"
     r"(?:(?i:(bearer|basic|token|apikey))[ \t]{1,4})?([A-Za-z0-9._~+/=:-]{6,}+)"
 )
-_BEARER: Final = re.compile(r"(?i:bearer)[ \t]{1,4}([A-Za-z0-9._~+/=:-]{16,}+)")
-_ENCODED: Final = re.compile(rf"auth{_QUOTE}[ ]?:[ ]?{_QUOTE}([A-Za-z0-9+/]{{8,}}+={{0,2}}){_QUOTE}")
+_BEARER: Final = late_pattern(r"(?i:bearer)[ \t]{1,4}([A-Za-z0-9._~+/=:-]{16,}+)")
+_ENCODED: Final = late_pattern(rf"auth{_QUOTE}[ ]?:[ ]?{_QUOTE}([A-Za-z0-9+/]{{8,}}+={{0,2}}){_QUOTE}")
 """The name and password that Docker keeps for a registry, in base64."""
 
 _AWS_CONTEXT: Final = tuple(
-    (anchor, re.compile(pattern))
+    (anchor, late_pattern(pattern))
     for anchor, pattern in (
         ("aws", r"aws(?:(?!aws)[\w .:'\"-]){0,24}?(?:secret|cred|access.?key)"),
         ("akia", "(?<![a-z0-9])akia[a-z0-9]{16}"),
@@ -44,7 +45,7 @@ _AWS_CONTEXT: Final = tuple(
         ("secret_access_key", ""),
     )
 )
-_AWS_SECRET: Final = re.compile(r"""[\s"'`=:>,]([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=_-])""")
+_AWS_SECRET: Final = late_pattern(r"""[\s"'`=:>,]([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=_-])""")
 _AWS_REACH: Final = 160
 
 _SEPARATOR: Final = (
@@ -64,17 +65,17 @@ _VALUE: Final = (
 
 Another name with a separator ends a bare value: so no character is read for two names.
 """
-_PASSWORD: Final = re.compile(
+_PASSWORD: Final = late_pattern(
     r"""(?:pass(?:wor[dt]|wd|phrase|(?<=[_"'`-]pass)|(?=:[ ]?["'`]))|pwd)(?![a-z0-9])""" + _SEPARATOR + _VALUE
 )
-_TOKEN: Final = re.compile("(?:secret|token|key)(?![a-z0-9])" + _SEPARATOR + _VALUE)
+_TOKEN: Final = late_pattern("(?:secret|token|key)(?![a-z0-9])" + _SEPARATOR + _VALUE)
 _PASSWORDS, _TOKENS = ("pass", "pwd"), ("secret", "token", "key")
 """What is looked for, as the names of passwords and of tokens hold it."""
-_KIND_OF_KEY: Final = re.compile(
+_KIND_OF_KEY: Final = late_pattern(
     r"(?:api|access|secret|private|account|storage|master|encryption|signing|auth)[ _-]?\Z"
 )
-_FLAG: Final = re.compile(r"(?:--[\w-]{0,40}|\benv[ ]\w{0,40})\Z")
-_NO_SECRET: Final = re.compile(
+_FLAG: Final = late_pattern(r"(?:--[\w-]{0,40}|\benv[ ]\w{0,40})\Z")
+_NO_SECRET: Final = late_pattern(
     r"(?:next|page|paging|pagination|continuation|forward|backward|output|cursor|lock|change|update|action|sync|"
     r"idempotency|client|request|identity|public[_-]?key)[_-]?(?:tok|key)\Z|::\w{0,40}\Z"
 )
@@ -83,7 +84,7 @@ _BEFORE: Final = 48
 _JUDGED: Final = 128
 """By so many characters of a value it is told whether it is a secret; all of it is then one."""
 _PUNCTUATION: Final = ".:*|\\"
-_CODE: Final = re.compile(
+_CODE: Final = late_pattern(
     r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]\w+(?:Key|Token|Secret|Type)s?"
 )
 """What stands unquoted and is an attribute or the name of a constant or a type."""
@@ -91,7 +92,7 @@ _CODE: Final = re.compile(
 
 _GIVEN: Final = r"""(?P<given>[^\s"'`\\]{4,256}+)"""
 _COMMANDS: Final = tuple(
-    (name, re.compile(rf"(?<=[\s\"'`]){flag}"), may_be_secret)
+    (name, late_pattern(rf"(?<=[\s\"'`]){flag}"), may_be_secret)
     for name, flag, may_be_secret in (
         (
             "curl",
@@ -109,9 +110,9 @@ _COMMANDS: Final = tuple(
     )
 )
 """A command, the flag that gives it a password, and what tells one."""
-_COMMAND: Final = re.compile(r"(?:[^\n\\]++|\\[\s\S])*+")
+_COMMAND: Final = late_pattern(r"(?:[^\n\\]++|\\[\s\S])*+")
 _MAX_COMMAND_LENGTH: Final = 1_000
-_NETRC: Final = re.compile(
+_NETRC: Final = late_pattern(
     r"(?:default|machine\s{1,40}+(?:localhost|[\w-]{1,63}+[.:][\w.:-]{1,192}+))\s{1,40}+"
     r"(?:(?:login|account)\s{1,40}+\S{1,256}+\s{1,40}+){1,2}password\s{1,40}+" + _GIVEN
 )

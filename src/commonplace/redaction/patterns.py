@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.dataclasses import dataclass
+from commonplace.patterns import late_pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,30 +96,30 @@ TOKEN_BITS: Final = 44.0
 """The least entropy of a token: sixteen hexadecimal digits have 48 on average, less what repeats."""
 MIN_PASSWORD_LENGTH, MIN_TOKEN_LENGTH = 6, 16
 
-_TEMPLATE: Final = re.compile(
+_TEMPLATE: Final = late_pattern(
     r"\$[{(]|^\$\w|\{\{|\{[\w.!: ]*\}|<[^<>]*>|%\(|%[a-z]\b|%\w+%|\*{3}|\.{3}|\?{3}|x{4}|\\[dswnrtbx]|\(\?|://|"
     r"change.?me|change.?it|your|example|sample|dummy|fake|mock|placeholder|redacted|replace|insert|todo|fixme|here$|"
     r"not.?set|\A(?:arn|data):|undefined|foobar|abcdef|12345678",
     re.IGNORECASE,
 )
-_STAND_IN: Final = re.compile(
+_STAND_IN: Final = late_pattern(
     r"(?:my|the|new|old|db|some|super|top|test|root|admin|user|db|bad|wrong|good|no|this.?is.?a)?[_-]?"
     r"(?:pass(?:wor[dt]|wd|phrase|code)?|pwd|pw|secret|token|key|test|testing|admin|user|username|root|guest|"
     r"foo|bar|baz|abc|value|string|none|null|true|false|default|empty|letmein|qwerty|hello|demo)"
     r"[_-]?(?:key|token|secret|password)?[_-]?[0-9]{0,4}!?",
     re.IGNORECASE,
 )
-_TECHNICAL: Final = re.compile(
+_TECHNICAL: Final = late_pattern(
     r"(?:u?int|float|str|bytes?|char|vec|sha|md|base|utf|iso|hmac|argon|oauth|pbkdf|scrypt|bcrypt|aes|rsa|ed|rs|hs|es|ps|http|"
     r"ipv|tls|ssl|x|v)[_-]?[0-9]{1,5}[a-z]{0,2}(?:[-_].*)?",
     re.IGNORECASE,
 )
-_DIGIT: Final = re.compile("[0-9]")
-_LETTER: Final = re.compile("[A-Za-z]")
-_MARK: Final = re.compile(r"[!@#$%^&*?~]")
-_PARTS: Final = re.compile(r"[-_./:@,|+=&]+")
-_WORDY_PART: Final = re.compile(r"[A-Za-z]*[0-9]{0,4}|[0-9]{1,4}[A-Za-z]{0,2}")
-_UNITS: Final = re.compile(r"[0-9.]+[a-z]{1,3}", re.IGNORECASE)
+_DIGIT: Final = late_pattern("[0-9]")
+_LETTER: Final = late_pattern("[A-Za-z]")
+_MARK: Final = late_pattern(r"[!@#$%^&*?~]")
+_PARTS: Final = late_pattern(r"[-_./:@,|+=&]+")
+_WORDY_PART: Final = late_pattern(r"[A-Za-z]*[0-9]{0,4}|[0-9]{1,4}[A-Za-z]{0,2}")
+_UNITS: Final = late_pattern(r"[0-9.]+[a-z]{1,3}", re.IGNORECASE)
 
 
 def is_stand_in(value: str) -> bool:
@@ -238,9 +239,11 @@ def _grouped(forms: Iterable[tuple[str, str, str, str]]) -> Iterator[tuple[str, 
         yield first, "|".join(dict.fromkeys(prefixes))
 
 
-_PREFIX: Final = re.compile("|".join(f"{first}(?:{prefixes})(?={_WORD}{{2}})" for first, prefixes in _grouped(_FORMS)))
+_PREFIX: Final = late_pattern(
+    "|".join(f"{first}(?:{prefixes})(?={_WORD}{{2}})" for first, prefixes in _grouped(_FORMS))
+)
 _SAME_FIRST: Final = {
-    letter: (re.compile("|".join(f"({first}{prefix}{rest})" for _, first, prefix, rest in forms)), forms)
+    letter: (late_pattern("|".join(f"({first}{prefix}{rest})" for _, first, prefix, rest in forms)), forms)
     for letter, forms in (
         (letter, [form for form in _FORMS if form[1][0] == letter]) for letter in {form[1][0] for form in _FORMS}
     )
@@ -256,11 +259,11 @@ _PATHS: Final = (
     ("slack webhook", "hooks.slack.com/workflows/", r"[A-Za-z0-9/_-]{20,}+"),
     ("discord token", "/api/webhooks/", rf"[0-9]{{17,20}}/{_WORD}{{60,}}+"),
 )
-_AFTER: Final = tuple((kind, anchor, re.compile(pattern)) for kind, anchor, pattern in _PATHS)
+_AFTER: Final = tuple((kind, anchor, late_pattern(pattern)) for kind, anchor, pattern in _PATHS)
 """A kind, what it stands behind, and its pattern."""
 
 _INNER: Final = tuple(
-    (kind, before, re.compile(pattern))
+    (kind, before, late_pattern(pattern))
     for kind, before, pattern in (
         (
             "azure key",
@@ -276,12 +279,12 @@ _INNER: Final = tuple(
 """A kind, the characters of it that stand before what is searched for, and the pattern."""
 
 _FILLING: Final = r"""(?:[ \t\r\n>|#*"'`,\\]|\\[rn])*+"""
-_LINE: Final = re.compile(
+_LINE: Final = late_pattern(
     _FILLING + r"(?:(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset):[^\n\\]{0,200}|([A-Za-z0-9+/=]++))"
 )
-_PEM_BEGIN: Final = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_END: Final = re.compile(_FILLING + "-----END [A-Z0-9 ]{0,60}-----")
-_KEY_LINE: Final = re.compile(r"(?=.*[a-z][A-Z]|.*[0-9+/]).{8,}")
+_PEM_BEGIN: Final = late_pattern(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_END: Final = late_pattern(_FILLING + "-----END [A-Z0-9 ]{0,60}-----")
+_KEY_LINE: Final = late_pattern(r"(?=.*[a-z][A-Z]|.*[0-9+/]).{8,}")
 _MIN_LINE_LENGTH: Final = 16
 """Shorter lines of a block without an end are taken for text that follows it."""
 
@@ -344,7 +347,7 @@ def _is_access_key(value: str) -> bool:
     return bool(_DIGIT.search(value)) or value.startswith("AKIA") or bool(_NO_WORD.search(value))
 
 
-_NO_WORD: Final = re.compile("[B-DF-HJ-NP-TV-Z]{4}|[JQXZ]")
+_NO_WORD: Final = late_pattern("[B-DF-HJ-NP-TV-Z]{4}|[JQXZ]")
 _CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
     **{f"{vendor.lower()} key": _is_mixed for vendor, *_ in VENDORS},
     "aws access key": _is_access_key,
@@ -380,7 +383,7 @@ def _end_of_key(text: str, begin: int) -> int:
     return close.end() if close else certain
 
 
-_NUMBER: Final = re.compile(
+_NUMBER: Final = late_pattern(
     r"[2-6](?<![A-Za-z0-9_./+-].)(?:"
     r"[0-9]{3}([ -])[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1[0-9]{3})?|"
     r"[0-9]{3}([ -])[0-9]{6}\2[0-9]{4,5}|"
@@ -388,24 +391,24 @@ _NUMBER: Final = re.compile(
     r")(?![A-Za-z0-9_*]|[./+-][0-9A-Za-z])"
 )
 _ISSUERS: Final = (
-    (re.compile("4"), (13, 16, 19)),  # Visa
-    (re.compile("5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720"), (16,)),  # Mastercard
-    (re.compile("3[47]"), (15,)),  # American Express
-    (re.compile("6011|64[4-9]|65"), (16, 19)),  # Discover
-    (re.compile("30[0-5]|36|38|39"), (14, 16)),  # Diners Club
-    (re.compile("352[89]|35[3-8]"), (16,)),  # JCB
-    (re.compile("62"), (16, 19)),  # UnionPay
-    (re.compile("5018|5020|5038|5893|6304|6759|676[1-3]"), (16,)),  # Maestro
+    (late_pattern("4"), (13, 16, 19)),  # Visa
+    (late_pattern("5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720"), (16,)),  # Mastercard
+    (late_pattern("3[47]"), (15,)),  # American Express
+    (late_pattern("6011|64[4-9]|65"), (16, 19)),  # Discover
+    (late_pattern("30[0-5]|36|38|39"), (14, 16)),  # Diners Club
+    (late_pattern("352[89]|35[3-8]"), (16,)),  # JCB
+    (late_pattern("62"), (16, 19)),  # UnionPay
+    (late_pattern("5018|5020|5038|5893|6304|6759|676[1-3]"), (16,)),  # Maestro
 )
-_OTHER_NUMBER: Final = re.compile(
+_OTHER_NUMBER: Final = late_pattern(
     r"(?:\b(?:order|invoice|tracking|reference|ref|serial|imei|phone|isbn|ean|gtin|upc|ticket|request|account|case|"
     r"trace|build|version|timestamp|time|ts|seed|size|bytes|offset)|id|number of|#)[\"']?[ \t]{0,2}"
     r"(?:(?:number|no|nr|id)\.?)?[\"']?[ \t]{0,2}[:=#]{0,2}[ \t\"']{0,3}$|"
     r"\w\([ ]?$"
 )
-_CARD: Final = re.compile(r"card|visa|credit|debit|pay|\b(?:pan|cc)\b")
-_BEFORE: Final = re.compile(r"[0-9][ -]$")
-_AFTER_CARD: Final = re.compile(r"[ -][0-9]{4}(?![0-9])|-[0-9]")
+_CARD: Final = late_pattern(r"card|visa|credit|debit|pay|\b(?:pan|cc)\b")
+_BEFORE: Final = late_pattern(r"[0-9][ -]$")
+_AFTER_CARD: Final = late_pattern(r"[ -][0-9]{4}(?![0-9])|-[0-9]")
 _GROUPED: Final = (b"0000-0000-0000-0000", b"0000-000000-0000")
 _NEAR: Final = 40
 _COMMON_LENGTHS: Final = (13, 19)

@@ -17,6 +17,7 @@ from typing import Any, Final
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.formats.escaping import visible
 from commonplace.formats.fence import CLOSING, OPENING, FenceItem, fence
+from commonplace.patterns import late_pattern
 from commonplace.search.hits import without_secrets
 from commonplace.search.result import SearchResult, hit_json, label, reference
 from commonplace.text.languages import PROSE, language_of
@@ -24,17 +25,17 @@ from commonplace.text.markdown import front_matter_end
 from commonplace.types import Hit, Passage
 
 GAP: Final = "\n\n[…]\n\n"
-_SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’)\]]*(?=\s)|[。！？｡][」』）”’]*|\n(?=\n)")
-_NO_END: Final = re.compile(r"(?:^|[\s(])(?:\d{1,3}|[^\W\d_]|e\.g|i\.e|cf|vs|Dr|Mrs?|Ms|St|No)\.$")
+_SENTENCE_END: Final = late_pattern(r"[.!?…][\"'”’)\]]*(?=\s)|[。！？｡][」』）”’]*|\n(?=\n)")
+_NO_END: Final = late_pattern(r"(?:^|[\s(])(?:\d{1,3}|[^\W\d_]|e\.g|i\.e|cf|vs|Dr|Mrs?|Ms|St|No)\.$")
 """What ends with a full stop and is no sentence: the number of a list's item, an initial, an abbreviation."""
-_HEADING: Final = re.compile(r"\s*(?:#{1,6}\s.*|={1,6}\s+\S.*|\.\. _[^:]*:)\s*")
-_FENCE: Final = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
-_RULE: Final = re.compile(r"\s*([=\-~^\"*#+])\1{2,}\s*")
-_IMPORT: Final = re.compile(
+_HEADING: Final = late_pattern(r"\s*(?:#{1,6}\s.*|={1,6}\s+\S.*|\.\. _[^:]*:)\s*")
+_FENCE: Final = late_pattern(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
+_RULE: Final = late_pattern(r"\s*([=\-~^\"*#+])\1{2,}\s*")
+_IMPORT: Final = late_pattern(
     r"\s*(?:from\s+\S+\s+import\b|import\b|using\s|use\s|package\s|#\s*include\b|export\s.*\bfrom\b"
     r"|(?:const|let|var)\s.*\brequire\()"
 )
-_COMMENT: Final = re.compile(r"\s*(?:#|//)\s")
+_COMMENT: Final = late_pattern(r"\s*(?:#|//)\s")
 _MAX_SHARED: Final = 4_000
 """Characters that two neighbouring passages have in common at most."""
 _MIN_SHARED, _MIN_SHARED_NEXT = 12, 4
@@ -177,7 +178,7 @@ def _longest(first: str, second: str, lengths: Iterable[int]) -> int:
 HISTORIES: Final = 2
 """So many changelogs and pages of release notes are in a context; a project may have hundreds that say little."""
 LINE: Final = 120
-_HISTORY: Final = re.compile(
+_HISTORY: Final = late_pattern(
     r"(?:^|/)(?:releases?|release[-_ ]?notes?|change[-_ ]?logs?|changes|whats[-_ ]?new|news(?:fragments)?|history)"
     r"(?:/|\.\w+$|$)",
     re.IGNORECASE,

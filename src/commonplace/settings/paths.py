@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from contextlib import suppress
 from pathlib import Path
 
 from commonplace.errors import SettingsError, StoreError, UsageError
+from commonplace.patterns import late_pattern
 
 STORE_NAME = ".commonplace"
 PROJECT_FILE = "commonplace.toml"
 STORE_FILE = "settings.json"
 VECTORS_FILE = "embeddings.jsonl"
 
-_EXPORT = re.compile(
+_EXPORT = late_pattern(
     rb'\{"version": "[0-9.]+", "namespace": "(?:[^"\\]|\\.)*", "change": \d+, "embedding_config": \{'
     rb'|\{"path": "(?:[^"\\]|\\.)*", "embedding": \['
 )
 _START_BYTES = 1 << 16
 """More than the longest path takes when each of its characters is an escape."""
-_MARKDOWN = re.compile(r"memory|vault|MEMORY.*")
+_MARKDOWN = late_pattern(r"memory|vault|MEMORY.*")
 
 
 def find_project(start: Path) -> Path | None:
@@ -141,7 +141,7 @@ def directory_of(named: str | Path) -> Path:
     address = address_of(named)
     if address is None:
         return Path(named)
-    from hashlib import sha256
+    from commonplace.text.similarity import sha256
 
     own = _user_directory("XDG_CACHE_HOME", ".cache", "user_cache_dir")
     return own / "postgres" / sha256(address.encode()).hexdigest()[:16]
@@ -183,7 +183,7 @@ def sqlite_directory(path: str) -> Path:
 
 def index_watch_lock(root: Path, namespace: str) -> str:
     """Return the name of the lock that whoever watches a directory for a namespace holds."""
-    from hashlib import sha256
+    from commonplace.text.similarity import sha256
 
     whose = f"{root}\n{namespace}".encode(errors="surrogateescape")
     return f"watch-{sha256(whose).hexdigest()[:16]}.lock"

@@ -12,7 +12,6 @@ That is right for formatted code in nearly every language, and where it is wrong
 from __future__ import annotations
 
 import ast
-import re
 import threading
 import warnings
 from bisect import bisect_right
@@ -22,6 +21,7 @@ from typing import Final
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.errors import UsageError
+from commonplace.patterns import late_pattern
 from commonplace.text.languages import Language
 from commonplace.text.markdown import (
     Section,
@@ -39,13 +39,13 @@ _MODIFIERS: Final = (
     r"(?:(?:export|default|declare|public|private|protected|internal|static|final|abstract|sealed|partial|async|"
     r"override|open|data|case|unsafe|pub(?:\([^)]*\))?|inline|virtual|extern|suspend|local|readonly|const)\s+)*"
 )
-_CONTAINER: Final = re.compile(
+_CONTAINER: Final = late_pattern(
     _MODIFIERS + r"(?:class|interface|struct|enum|trait|module|namespace|protocol|extension|object|record|mod|"
     r"defmodule|contract)\s+([\w$.:]+)"
     r"|" + _MODIFIERS + r"impl(?:<[^>]*>)?\s+(?:[^{]*?\sfor\s+)?([\w:]+)"
     r"|(?:describe|context)(?:\.\w+)?\s*\(\s*['\"`]([^'\"`]{1,80})"
 )
-_FUNCTION: Final = re.compile(
+_FUNCTION: Final = late_pattern(
     _MODIFIERS + r"(?:function\*?|func|fn|def|defp|defmacro|fun|sub|proc|type|macro|message|service|rpc)\s+"
     r"(?:\(\s*\w*\s*\*?(?P<receiver>\w+)[^)]*\)\s*)?(?P<name>[\w$.!?]+)"
     r"|(?:export\s+)?(?:default\s+)?(?:const|let|var)\s+(?P<bound>[\w$]+)\s*(?::[^=]+)?="
@@ -54,7 +54,7 @@ _FUNCTION: Final = re.compile(
     r"(?i:if\s+not\s+exists\s+)?(?P<table>[\w.\"]+)"
     r"|(?:it|test)(?:\.\w+)?\s*\(\s*['\"`](?P<test>[^'\"`]{1,80})"
 )
-_METHOD: Final = re.compile(r"(?:[\w$<>\[\],.?*&:~]+\s+)*[*&]*([\w$~:#]+)\s*(?:<[^<>()]*>)?\(")
+_METHOD: Final = late_pattern(r"(?:[\w$<>\[\],.?*&:~]+\s+)*[*&]*([\w$~:#]+)\s*(?:<[^<>()]*>)?\(")
 _NOT_METHODS: Final = frozenset(
     (
         "if for foreach while switch catch return else do sizeof typeof await new throw super assert elif "
@@ -62,7 +62,7 @@ _NOT_METHODS: Final = frozenset(
     ).split()
 )
 _COMMENT: Final = ("//", "/*", "*", "#", "--", ";", "@", "[", "%")
-_CLOSER: Final = re.compile(r"[}\])({]|end\b|else\b|elif\b|except\b|finally\b|catch\b|rescue\b|begin\b|then\b|do\b")
+_CLOSER: Final = late_pattern(r"[}\])({]|end\b|else\b|elif\b|except\b|finally\b|catch\b|rescue\b|begin\b|then\b|do\b")
 _MAX_SIGNATURE_LENGTH: Final = 300
 _FILTERING: Final = threading.Lock()
 

@@ -7,16 +7,17 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from commonplace.dataclasses import dataclass
+from commonplace.patterns import late_pattern
 
-_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
-_ATX: Final = re.compile(r" {0,3}(#{1,6})(?:[ \t]|$)")
-_UNDERLINE: Final = re.compile(r"([!-/:-@\[-`{-~])\1*$")
-_CONFIG: Final = re.compile(r"\[\[?([^\[\]\n]{1,120})\]\]?|([A-Za-z_][\w./-]{0,80})[ \t]*:(?![=/])")
-_LINK: Final = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
-_MARKDOWN_HINT: Final = re.compile(r"\n {0,3}[#=-]")
-_LABEL: Final = re.compile(r"\.\. +(?:_[^\n]*:|[\w:+.-]+::.*)$")
-_ROLE: Final = re.compile(r":[a-z][\w:+.-]*:`~?([^`<]*?)(?:\s*<[^`>]*>)?`")
-_UNDERLINE_HINT: Final = re.compile(r"\n([!-/:-@\[-`{-~])\1\1")
+_FENCE: Final = late_pattern(r" {0,3}(`{3,}|~{3,})")
+_ATX: Final = late_pattern(r" {0,3}(#{1,6})(?:[ \t]|$)")
+_UNDERLINE: Final = late_pattern(r"([!-/:-@\[-`{-~])\1*$")
+_CONFIG: Final = late_pattern(r"\[\[?([^\[\]\n]{1,120})\]\]?|([A-Za-z_][\w./-]{0,80})[ \t]*:(?![=/])")
+_LINK: Final = late_pattern(r"!?\[([^\[\]]*)\]\([^()]*\)")
+_MARKDOWN_HINT: Final = late_pattern(r"\n {0,3}[#=-]")
+_LABEL: Final = late_pattern(r"\.\. +(?:_[^\n]*:|[\w:+.-]+::.*)$")
+_ROLE: Final = late_pattern(r":[a-z][\w:+.-]*:`~?([^`<]*?)(?:\s*<[^`>]*>)?`")
+_UNDERLINE_HINT: Final = late_pattern(r"\n([!-/:-@\[-`{-~])\1\1")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from itertools import chain, pairwise
 from typing import Final, TypeVar
 
 from commonplace.dataclasses import dataclass
+from commonplace.patterns import late_pattern
 from commonplace.text.languages import ENGLISH, STOP_WORDS, TASK_WORDS, natural_language
 from commonplace.text.tokens import UNSPACED_RUN, analyse, without_unspaced, words_in, written_words
 
@@ -24,13 +25,13 @@ LONG_TASK: Final = 12
 MIN_SUBJECT, MAX_SUBJECT = 3, 0.75
 """So is one of which fewer words, or a larger part, say what it is about."""
 
-_WORD: Final = re.compile(r"\w+(?:[_.:/-]\w+)*")
-_HAN: Final = re.compile("[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]+")
-_HIRAGANA: Final = re.compile("[\u3041-\u3096\u309d-\u309f]+")
-_KANA: Final = re.compile("[\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff]")
-_HANGUL: Final = re.compile("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]+")
+_WORD: Final = late_pattern(r"\w+(?:[_.:/-]\w+)*")
+_HAN: Final = late_pattern("[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]+")
+_HIRAGANA: Final = late_pattern("[\u3041-\u3096\u309d-\u309f]+")
+_KANA: Final = late_pattern("[\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff]")
+_HANGUL: Final = late_pattern("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]+")
 
-_ASKED_IN_CHINESE: Final = re.compile(
+_ASKED_IN_CHINESE: Final = late_pattern(
     "什么时候|什麼時候|为什么|為什麼|什么|什麼|甚麼|怎么样|怎麼樣|怎么|怎麼|怎样|怎樣|哪里|哪裡|哪裏|哪儿|哪兒|哪个|哪個|哪些|哪天|哪位|哪|"
     "谁|誰|几点|幾點|几个|幾個|几|幾|多少|多久|如何|是否|有没有|有沒有|是不是|请问|請問|告诉我|告訴我|告诉|告訴|我们|我們|咱们|你们|你們|"
     "他们|他們|她们|她們|它们|这个|這個|那个|那個|一下|吗|嗎|呢|吧|啊|呀|我|你|您|们|們"
@@ -39,19 +40,19 @@ _ASKED_IN_CHINESE: Final = re.compile(
 _JOINS_IN_CHINESE: Final = frozenset(
     "的了是在有和与與跟也都就还還把被这這那个個到去来來要会會能可对對从從给給得着過过他她它最该該用做叫"
 )
-_ASKED_IN_JAPANESE: Final = re.compile("何曜日|何時|何処|何人|何歳|何|誰|私|僕|俺|彼女|彼")
-_FRONTS_IN_JAPANESE: Final = re.compile("から|まで|より|では|には|とは|って|は|が|を|に|へ|と|で|の|も|や")
-_ENDS_IN_JAPANESE: Final = re.compile(
+_ASKED_IN_JAPANESE: Final = late_pattern("何曜日|何時|何処|何人|何歳|何|誰|私|僕|俺|彼女|彼")
+_FRONTS_IN_JAPANESE: Final = late_pattern("から|まで|より|では|には|とは|って|は|が|を|に|へ|と|で|の|も|や")
+_ENDS_IN_JAPANESE: Final = late_pattern(
     "(?:でしたか|でしょうか|ましたか|ますか|ですか|でした|でしょう|ました|ません|ます|です|ください|だっけ|だった|だったの|という|ている|ていた|てい|"
     "いつ|どこ|どれ|どの|どう|どんな|だれ|なに|なん|なぜ|いくつ|いくら|どちら|どうして|わたし|ぼく|あなた|いる|ある|あり|いま|する|した|して|しま|"
     "こと|もの|から|まで|より|って|では|には|とは|の|か|は|が|を|に|へ|と|で|も|や|よ|ね|だ|な)$"
 )
-_ASKED_IN_KOREAN: Final = re.compile(
+_ASKED_IN_KOREAN: Final = late_pattern(
     "(?:언제|어디|누구|누가|무엇|무슨|뭐|뭘|뭔|왜|어떻게|어떤|어느|몇|얼마나|얼마|나|내|저|제|우리|너|네|그|이|것|거|수|좀|지금)"
     "(?:에서|에게|한테|부터|까지|은|는|이|가|을|를|에|의|도|로|와|과|야|였지|였나요|인가요|입니까|예요|이에요|이야)?"
     "|(?:있|없|하|했|되|됐|이|였|입|인)(?:었)?(?:나요|어요|습니까|습니다|니까|니다|가요|지|어|다|고|는)"
 )
-_ENDS_IN_KOREAN: Final = re.compile(
+_ENDS_IN_KOREAN: Final = late_pattern(
     "(?<=.)(?:에서는|으로는|에게는|에서|에게서|에게|한테|으로|이랑|부터|까지|마다|처럼|보다|께서|"
     "있었나요|있었어요|있습니까|있습니다|있나요|있어요|있지|있어|했었나요|했나요|했습니까|했습니다|했어요|했지|했어|했다|하셨나요|하나요|하고|하는|합니까|합니다|해요|하기|하지|하|"
     "이었나요|였나요|인가요|인가|인지|입니까|입니다|이에요|예요|이야|나요|습니까|습니다|어요|아요|은|는|을|를)$"
@@ -234,7 +235,7 @@ _LONG: Final = 9
 MAX_WORDS: Final = 16
 """A longer query is a text, of which some word is always known."""
 
-WORDS: Final = re.compile(r"[^\W\d_]+")
+WORDS: Final = late_pattern(r"[^\W\d_]+")
 
 
 def slips(word: str) -> int:

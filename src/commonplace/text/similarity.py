@@ -21,6 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.dataclasses import dataclass, field
+from commonplace.patterns import late_pattern
 from commonplace.text.tokens import analyse, without_unspaced
 
 _LONG: Final = 12
@@ -37,14 +38,14 @@ _SAME_SIGNS: Final = str.maketrans(
     | dict.fromkeys("\u200b\u2060\ufeff\u00ad", "")
 )
 # NFKC makes plain digits of these, and "10²" would read as "102".
-_RAISED: Final = re.compile("[²³¹¼-¾⁰-₉⅐-⅟↉①-⒛⓪-⓿❶-➓]")
+_RAISED: Final = late_pattern("[²³¹¼-¾⁰-₉⅐-⅟↉①-⒛⓪-⓿❶-➓]")
 ACRONYMS: Final = frozenset({"IT", "US", "WHO"})  # words of another meaning when written small
 
-_BULLET: Final = re.compile(r"^[ \t]*(?:[-*+•]|#{1,6})[ \t]+", re.MULTILINE)
+_BULLET: Final = late_pattern(r"^[ \t]*(?:[-*+•]|#{1,6})[ \t]+", re.MULTILINE)
 OPENING: Final = "\"'([{«¿¡*`"
 CLOSING: Final = "\"')]}»,;:!?….*`。、"
 _SENTENCE_ENDS: Final = frozenset(".!?…。")
-_LETTERS: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?(?:-[^\W\d_]+)*")
+_LETTERS: Final = late_pattern(r"[^\W\d_]+(?:'[^\W\d_]+)?(?:-[^\W\d_]+)*")
 _EMPTY: Final = _set("a an the and that also please")
 _COUNTED: Final = _set("few little lot")  # "few" are hardly any, "a few" are some
 _FORMS: Final = {**dict.fromkeys(("is", "are", "am", "be", "been"), "be"), "has": "have", "does": "do"}
@@ -67,7 +68,7 @@ _CONFUSABLE: Final = _set(
     "perfect prefect expansive expensive complement compliment complements compliments stationary stationery "
     "message massage messages massages intestate interstate intrastate protection projection contract contrast"
 )
-_SUFFIX: Final = re.compile(r"(?:ings?|ed|ers?|e?s|ions?|ly)$")
+_SUFFIX: Final = late_pattern(r"(?:ings?|ed|ers?|e?s|ions?|ly)$")
 _VOWELS: Final = frozenset("aeiou")
 
 
@@ -334,11 +335,11 @@ _SHORT: Final = 8
 _QUOTES: Final = {'"': '"', "'": "'", "«": "»", "‹": "›", "「": "」", "『": "』", "`": "`"}
 _FINAL: Final = ".,;:!…。、"
 # What is written so is a name in some code or a quantity with its unit, where capitals count: -D, /Data, 5MB, a_B.
-_VERBATIM: Final = re.compile(r"^-|[\d/\\_$=@<>{}|(]")
-_HYPHEN: Final = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
-_CONTRACTED: Final = re.compile(r"(?:\b(?:ca|wo|sha))?n't\b|\bcannot\b")  # never `\w+n't`: quadratic in a long word
-_NEGATION: Final = re.compile(r"\b(?:not?|never|nor|cannot|without|neither)\b|n't\b")
-_WORD: Final = re.compile(r"\w+")
+_VERBATIM: Final = late_pattern(r"^-|[\d/\\_$=@<>{}|(]")
+_HYPHEN: Final = late_pattern(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_CONTRACTED: Final = late_pattern(r"(?:\b(?:ca|wo|sha))?n't\b|\bcannot\b")  # never `\w+n't`: quadratic in a long word
+_NEGATION: Final = late_pattern(r"\b(?:not?|never|nor|cannot|without|neither)\b|n't\b")
+_WORD: Final = late_pattern(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)

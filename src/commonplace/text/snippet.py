@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from commonplace.dataclasses import dataclass
+from commonplace.patterns import late_pattern
 from commonplace.text.languages import natural_language
 from commonplace.text.query import analyse_query
 from commonplace.text.tokens import analyse
@@ -17,13 +18,13 @@ LEAD_CHARACTERS = 60
 
 ELLIPSIS = "…"
 
-_WORDS = re.compile(r"\w+(?:[_.\-]\w+)*")
-_RULES = re.compile(r"^[ \t]*([-=~^*#_.+])\1{2,}[ \t]*$", re.MULTILINE)
+_WORDS = late_pattern(r"\w+(?:[_.\-]\w+)*")
+_RULES = late_pattern(r"^[ \t]*([-=~^*#_.+])\1{2,}[ \t]*$", re.MULTILINE)
 """Lines drawn under headings and between paragraphs, in Markdown and reStructuredText."""
 
-_HEADING = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
-_SPACE = re.compile(r"\s+")
-_IDEOGRAPHS = re.compile(r"[぀-ヿ㐀-䶿一-鿿가-힯]")
+_HEADING = late_pattern(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
+_SPACE = late_pattern(r"\s+")
+_IDEOGRAPHS = late_pattern(r"[぀-ヿ㐀-䶿一-鿿가-힯]")
 
 
 Layout = Literal["line", "text", "code"]

@@ -8,7 +8,6 @@ difference: every character that Python calls white space separates words, form 
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,6 +16,7 @@ from itertools import chain, pairwise
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from commonplace.patterns import late_pattern
 from commonplace.text.languages import ENGLISH, FUNCTION_WORDS, natural_language, programming_language
 from commonplace.types import SEARCH_FIELDS, IndexEntry
 
@@ -41,7 +41,7 @@ _UNSPACED = (
     "\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U000323af"
 )
 # Words of Greek, Cyrillic, Armenian, Hebrew, Arabic, the scripts of India, Georgian, Ethiopic and Mongolian.
-_OTHER_SCRIPTS = re.compile("[\u0370-\u07ff\u0900-\u0dff\u10a0-\u10ff\u1200-\u139f\u1800-\u18af]+")
+_OTHER_SCRIPTS = late_pattern("[\u0370-\u07ff\u0900-\u0dff\u10a0-\u10ff\u1200-\u139f\u1800-\u18af]+")
 # Marks that belong to the letter before them; `re` does not count them as part of a word.
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
@@ -53,15 +53,15 @@ _MARKS = (
 )
 _LETTERS = rf"(?:[^\W_{_UNSPACED}]|[{_MARKS}])+"
 # A compound is one match, so that `login_service`, `two-stage` and `os.path` keep a term of their own.
-_WORDS = re.compile(rf"[{_UNSPACED}]+|{_LETTERS}(?:[_.\-]{_LETTERS})*")
+_WORDS = late_pattern(rf"[{_UNSPACED}]+|{_LETTERS}(?:[_.\-]{_LETTERS})*")
 # Blanking ASCII punctuation makes more words alike before they are looked up; bytes.translate is the fastest way.
 _BLANKED = bytes(c if c > 127 or chr(c).isalnum() or chr(c) in "_.-" else 32 for c in range(256))
-_SEPARATORS = re.compile(r"[_.\-]")
-UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]+")
+_SEPARATORS = late_pattern(r"[_.\-]")
+UNSPACED_RUN = late_pattern(rf"[{_UNSPACED}]+")
 """Characters of scripts written without spaces, as long as they go."""
-_PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
-_ASCII_HUMPS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_LATIN_MARKS = re.compile("[\u0300-\u036f]")
+_PLURAL_ACRONYM = late_pattern(r"[A-Z]{2,}s")
+_ASCII_HUMPS = late_pattern(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_LATIN_MARKS = late_pattern("[\u0300-\u036f]")
 
 
 class _Words(dict[str, tuple[str, ...]]):
