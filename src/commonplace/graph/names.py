@@ -34,12 +34,10 @@ _ARTICLES: Final = re.compile(r"^(?:the\s+(?=\S)|an?\s+(?=\S\S))")
 """`A B` is no article and a letter, but two letters."""
 _TITLES: Final = re.compile(r"^(?:dr|mr|mrs|ms|miss|prof|professor|sir)\b\.?\s+(?=\S)")
 _LEGAL: Final = re.compile(r"[\s,]+(?:inc|ltd|llc|gmbh|ag|corp|corporation|plc|co|sarl|bv|limited)\.?$", re.IGNORECASE)
-_KIND_WORDS: Final = re.compile(
-    r"\s+(?:project|library|framework|database|language|tool|platform|pub|bar)$", re.IGNORECASE
-)
+_KIND_WORDS: Final = re.compile(r"\s+(?:project|library|framework|database|language|tool|platform)$", re.IGNORECASE)
 _POSSESSIVE: Final = re.compile(r"(?<=\w)['’]s?$")
 _PLAIN_PLURAL: Final = re.compile(r"[a-z]{4,}s|(?:[A-Z]{2,8})s")
-_NO_PLURAL: Final = ("ss", "us", "is", "as", "os", "ics", "ews", "ies", "ous")
+_NO_PLURAL: Final = ("js", "ss", "us", "is", "as", "os", "ics", "ews", "ies", "ous")
 _MARKS: Final = re.compile("[\u0300-\u036f]")
 _APOSTROPHES: Final = re.compile("['‘’ʼ`´]")
 _KEPT: Final = re.compile(r"(?<=\w)\.(?=\w)|[/+#&]")
@@ -179,9 +177,19 @@ def loose(name: str) -> str:
     """
     text = " ".join(unicodedata.normalize("NFKC", cleaned(name)).split())
     bare = _POSSESSIVE.sub("", _KIND_WORDS.sub("", _LEGAL.sub("", text)))
-    form = normal(singular(bare) or bare)
+    known = _best_known(normal(bare))
+    return known if known in _SAME else _best_known(normal(singular(bare) or bare))
+
+
+def _best_known(form: str) -> str:
+    """Return the normal form by which a thing is best known: `postgresql` of `pgsql`."""
     form = _SAME.get(form, form)
     return form if _VERSIONED.search(form) or "/" in form else _SAME.get(form.replace(".", ""), form.replace(".", ""))
+
+
+def place_form(name: str) -> str:
+    """Return the form by which places are compared: Brussels and Wales are no plurals."""
+    return _best_known(normal(name))
 
 
 def singular(name: str) -> str:
@@ -431,23 +439,23 @@ def _is_end(name: str, path: str) -> bool:
 
 
 _CONTINENTS: Final = frozenset(
-    map(loose, ("africa", "asia", "europe", "north america", "south america", "america", "antarctica", "oceania"))
+    map(place_form, ("africa", "asia", "europe", "north america", "south america", "america", "antarctica", "oceania"))
 )
-_WIDE: Final = frozenset(map(loose, COUNTRIES)) | _CONTINENTS
+_WIDE: Final = frozenset(map(place_form, COUNTRIES)) | _CONTINENTS
 
 
 _COUNTRY_OF: Final = {
-    loose(city): loose(country)
+    place_form(city): place_form(country)
     for country, _, cities in (line.partition(":") for line in entries(Path(__file__).with_name("cities.txt")))
     for city in cities.split(",")
 }
 """The country of each city, in the forms that are compared."""
-_STATES: Final = frozenset(map(loose, STATES))
+_STATES: Final = frozenset(map(place_form, STATES))
 
 
 def forms_of(names: Iterable[str]) -> frozenset[str]:
     """Return the forms of a place's names by which it is compared."""
-    return frozenset(map(loose, names))
+    return frozenset(map(place_form, names))
 
 
 def compare(first: frozenset[str], second: frozenset[str]) -> str:

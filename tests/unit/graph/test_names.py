@@ -11,7 +11,10 @@ from tests.unit.clock import Clock
 import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import UsageError
+from commonplace.extract.words import COUNTRIES
+from commonplace.graph import names
 from commonplace.graph.names import (
+    _SAME,
     MAX_NAME_CHARACTERS,
     SHORT_OF,
     WHOLE_OF,
@@ -22,6 +25,8 @@ from commonplace.graph.names import (
     checked,
     choose,
     cleaned,
+    compare,
+    forms_of,
     initials,
     keys,
     lookups,
@@ -31,6 +36,7 @@ from commonplace.graph.names import (
     singular,
     team,
 )
+from commonplace.text.words import entries
 from commonplace.types.graph import Entity
 
 
@@ -284,8 +290,6 @@ SAME = [
     ("Acme's", "organization", "Acme"),
     ("the auth module's", "concept", "auth module"),
     ("James'", "concept", "James"),
-    ("McGee's", "place", "McGee's Pub"),
-    ("McGee's bar", "place", "McGee's Pub"),
     ("Wolves", "organization", "Minnesota Wolves"),
     ("The Minnesota Wolves", "organization", "Wolves"),
 ]
@@ -392,3 +396,44 @@ def test_two_people_of_one_given_name_stay_two(book: Engine) -> None:
         graph.add_episode(text)
     assert graph.entity("Mira Okafor").uuid != graph.entity("Mira Chen").uuid
     assert graph.disputes() == []
+
+
+def as_written(name: str) -> str:
+    return " ".join(word if word in ("of", "and", "the") else word[0].upper() + word[1:] for word in name.split())
+
+
+@pytest.mark.parametrize("country", sorted(COUNTRIES))
+def test_a_country_is_apart_from_another_however_its_name_ends(country: str) -> None:
+    """`Philippines` is no plural."""
+    other = "Germany" if country != "germany" else "France"
+    assert compare(forms_of([as_written(country)]), forms_of([other])) == "apart"
+
+
+@pytest.mark.parametrize("line", entries(Path(names.__file__).with_name("cities.txt")))
+def test_a_city_lies_in_its_country_as_both_are_written(line: str) -> None:
+    country, _, cities = line.partition(":")
+    apart = [
+        city
+        for city in map(as_written, cities.split(","))
+        if compare(forms_of([city]), forms_of([as_written(country)])) != "within"
+    ]
+    assert not apart
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("Node.js", "nodejs", True),
+        ("Next.js", "nextjs", True),
+        ("Progress Bar library", "Progress library", False),
+        ("Menu Bar project", "Menu", False),
+        ("modules", "module", True),
+    ],
+)
+def test_loose_forms(one: str, other: str, is_same: bool) -> None:
+    assert (loose(one) == loose(other)) == is_same
+
+
+@pytest.mark.parametrize("form", sorted(_SAME))
+def test_a_well_known_name_is_no_plural_of_another(form: str) -> None:
+    assert loose(form) == _SAME[form]
