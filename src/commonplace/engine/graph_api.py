@@ -463,7 +463,7 @@ class Graph:
             as_of, valid_at: as for `search_edges`.
             include_past: also facts that have ended, drawn as such.
         """
-        from commonplace.graph.drawing import picture
+        from commonplace.graph.text import picture
 
         times = self._times(as_of, valid_at)
         found = self.neighbourhood(entity, depth, limit, as_of=as_of, valid_at=valid_at, include_past=include_past)

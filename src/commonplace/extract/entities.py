@@ -8,7 +8,7 @@ from typing import Final
 from commonplace.dataclasses import dataclass, field
 from commonplace.extract.model import Found
 from commonplace.extract.names import Mention, kind_of_noun
-from commonplace.extract.phrases import ANAPHORS, PERSONAL, POINTING, SPEAKERS, USER, Phrase
+from commonplace.extract.phrases import PERSONAL, POINTING, SPEAKERS, USER, Phrase
 from commonplace.extract.words import CLASS_NOUNS
 
 THE_USER: Final = "the user"
@@ -243,12 +243,6 @@ class Entities:
                 if start < phrase.start and self.sentence - self._all[place].sentence < _RECENT:
                     return place
         return None
-
-
-def is_anaphor(said: str) -> bool:
-    """Tell whether words mean something only by what was named before: a pronoun, `company`, the user."""
-    lower = said.lower()
-    return lower in ANAPHORS or lower in (USER, "my") or lower in CLASS_NOUNS or lower in _GROUPS
 
 
 def _fits(anaphor: str, type_: str) -> bool:

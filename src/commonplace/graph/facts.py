@@ -120,24 +120,10 @@ class Span:
     start: float | None = None
     end: float | None = None
 
-    def holds(self, at: float) -> bool:
-        """Tell whether a moment lies in it."""
-        return (self.start is None or self.start <= at) and (self.end is None or at < self.end)
-
     @property
     def is_empty(self) -> bool:
         """Tell whether no moment lies in it."""
         return self.start is not None and self.end is not None and self.end <= self.start
-
-
-def holds_at(valid_from: float | None, valid_to: float | None, at: float) -> bool:
-    """Tell whether a fact was true in the world at a moment."""
-    return Span(valid_from, valid_to).holds(at)
-
-
-def known_at(created_at: float, expired_at: float | None, at: float) -> bool:
-    """Tell whether a fact was held for true at a moment, rightly or not."""
-    return Span(created_at, expired_at).holds(at)
 
 
 def overlap(first: Span, second: Span) -> Span | None:
@@ -154,98 +140,6 @@ MIN_CONFIDENCE: Final = 0.5
 Ruling = Literal["apart", "closes", "disputed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What counts of a fact when it meets another. Times are seconds since the epoch.
-
-    Attributes:
-        is_dated: its sources say since when it holds; else `valid_from` is when the first of them said so.
-        still: the last time that a source said that it holds just then.
-        told: the last time that a source said it at all.
-        doubt: see `Claim`.
-    """
-
-    valid_from: float | None
-    valid_to: float | None = None
-    is_dated: bool = False
-    still: float | None = None
-    told: float | None = None
-    trust: float = 1.0
-    confidence: float = 1.0
-    doubt: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What two facts mean for each other.
-
-    Attributes:
-        is_first_older: where the ruling is `closes`: it is the first of the two that ends, else the second.
-        at: when it ends; None for other rulings.
-        reason: a clause for people, that says nothing of what the facts say.
-    """
-
-    ruling: Ruling
-    is_first_older: bool = False
-    at: float | None = None
-    reason: str = ""
-
-
-LATELY: Final = 31 * 86_400.0
-"""A change as recent as this, in seconds, may be told after somebody has still said what held before it."""
-
-
-def judge(first: Standing, second: Standing) -> Verdict:
-    """Return what becomes of two facts of one source and a single-valued type whose targets differ.
-
-    Which of them came first into the graph does not matter, only when they hold and what their sources said.
-    """
-    if overlap(Span(first.valid_from, first.valid_to), Span(second.valid_from, second.valid_to)) is None:
-        return Verdict("apart")
-    if BESIDE in (first.doubt, second.doubt) and _newer(first, second).doubt == BESIDE:
-        return Verdict("apart")
-    if first.valid_from is None or second.valid_from is None:
-        return Verdict("disputed", reason="nobody said since when one of them holds")
-    if first.valid_from == second.valid_from:
-        return Verdict("disputed", reason="both are said to hold from the same moment on")
-    older, newer = (first, second) if first.valid_from < second.valid_from else (second, first)
-    assert older.valid_from is not None and newer.valid_from is not None
-    began, told = newer.valid_from, older.told
-    if (
-        not newer.is_dated
-        and older.is_dated
-        and told is not None
-        and told - began > 0
-        and began - older.valid_from < LATELY
-    ):
-        # "We moved last week", said right after "we live in Boston": who said that had not thought of it.
-        older, newer, began = newer, older, told
-    doubt = _doubt(older, newer, began)
-    if doubt:
-        return Verdict("disputed", reason=doubt)
-    return Verdict("closes", older is first, began, "a newer fact began then, and only one of them can hold")
-
-
-def _newer(first: Standing, second: Standing) -> Standing:
-    """Return the one of two that began later, the other where they began at once."""
-    return first if (first.valid_from or 0.0) > (second.valid_from or 0.0) else second
-
-
-def _doubt(older: Standing, newer: Standing, began: float) -> str:
-    """Return why it is not clear that the newer fact ends the older one, "" where it is."""
-    if newer.valid_to is not None and (older.valid_to is None or newer.valid_to < older.valid_to):
-        return "the newer one ends before the older one"
-    if older.still is not None and older.still > began:
-        return "the older one was still said after the newer one is to have begun"
-    if not newer.is_dated and older.told is not None and older.told > began:
-        return "what is older in the world was said later"
-    if newer.trust < older.trust:
-        return "the source of the newer one is trusted less"
-    if newer.confidence < MIN_CONFIDENCE:
-        return "the newer one is hardly said"
-    return SENSITIVE if older.doubt == SENSITIVE else newer.doubt
-
-
 OWN: Final = "_"
 """The key of attributes that are ours."""
 
@@ -255,8 +149,8 @@ class Fact:
     """A relation that can change, and what is remembered of its sources.
 
     Attributes:
-        is_dated: a source says since when it holds.
-        still, told: see `contradicting.Standing`.
+        is_dated: a source says since when it holds; else `valid_from` is when the first of them said so.
+        still: the last time that a source said that it holds just then; `told`: that it said it at all.
         rivals: ids of facts that cannot be true beside it, where nobody knows which is.
         is_doubted: somebody said that it has ended, who is not believed.
         is_denied: nothing is known of it but that it has ended, or was so once.
@@ -298,20 +192,6 @@ class Fact:
     aspect: str = ""
     doubt: str = ""
 
-    @property
-    def standing(self) -> Standing:
-        """What counts of it when it meets another."""
-        return Standing(
-            self.valid_from,
-            self.valid_to,
-            self.is_dated,
-            self.still,
-            self.told,
-            self.trust,
-            self.confidence,
-            self.doubt,
-        )
-
     def end(self, at: float, known: float) -> None:
         """Let it hold up to a time, as we learn now; what was stated before stays to be seen."""
         if self.expired_at is None:
@@ -325,6 +205,77 @@ class Fact:
             self.stated_to = self.valid_to
             self.expired_at = known
         self.is_retracted = True
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What two facts mean for each other.
+
+    Attributes:
+        is_first_older: where the ruling is `closes`: it is the first of the two that ends, else the second.
+        at: when it ends; None for other rulings.
+        reason: a clause for people, that says nothing of what the facts say.
+    """
+
+    ruling: Ruling
+    is_first_older: bool = False
+    at: float | None = None
+    reason: str = ""
+
+
+LATELY: Final = 31 * 86_400.0
+"""A change as recent as this, in seconds, may be told after somebody has still said what held before it."""
+
+
+def judge(first: Fact, second: Fact) -> Verdict:
+    """Return what becomes of two facts of one source and a single-valued type whose targets differ.
+
+    Which of them came first into the graph does not matter, only when they hold and what their sources said.
+    """
+    if overlap(Span(first.valid_from, first.valid_to), Span(second.valid_from, second.valid_to)) is None:
+        return Verdict("apart")
+    if BESIDE in (first.doubt, second.doubt) and _newer(first, second).doubt == BESIDE:
+        return Verdict("apart")
+    if first.valid_from is None or second.valid_from is None:
+        return Verdict("disputed", reason="nobody said since when one of them holds")
+    if first.valid_from == second.valid_from:
+        return Verdict("disputed", reason="both are said to hold from the same moment on")
+    older, newer = (first, second) if first.valid_from < second.valid_from else (second, first)
+    assert older.valid_from is not None and newer.valid_from is not None
+    began, told = newer.valid_from, older.told
+    if (
+        not newer.is_dated
+        and older.is_dated
+        and told is not None
+        and told - began > 0
+        and began - older.valid_from < LATELY
+    ):
+        # "We moved last week", said right after "we live in Boston": who said that had not thought of it.
+        older, newer, began = newer, older, told
+    doubt = _doubt(older, newer, began)
+    if doubt:
+        return Verdict("disputed", reason=doubt)
+    return Verdict("closes", older is first, began, "a newer fact began then, and only one of them can hold")
+
+
+def _newer(first: Fact, second: Fact) -> Fact:
+    """Return the one of two that began later, the other where they began at once."""
+    return first if (first.valid_from or 0.0) > (second.valid_from or 0.0) else second
+
+
+def _doubt(older: Fact, newer: Fact, began: float) -> str:
+    """Return why it is not clear that the newer fact ends the older one, "" where it is."""
+    if newer.valid_to is not None and (older.valid_to is None or newer.valid_to < older.valid_to):
+        return "the newer one ends before the older one"
+    if older.still is not None and older.still > began:
+        return "the older one was still said after the newer one is to have begun"
+    if not newer.is_dated and older.told is not None and older.told > began:
+        return "what is older in the world was said later"
+    if newer.trust < older.trust:
+        return "the source of the newer one is trusted less"
+    if newer.confidence < MIN_CONFIDENCE:
+        return "the newer one is hardly said"
+    return SENSITIVE if older.doubt == SENSITIVE else newer.doubt
 
 
 def first_said(evidence: Assertion, id_: str, type_: str, meant: tuple[str, str]) -> Fact:

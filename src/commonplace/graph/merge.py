@@ -118,13 +118,13 @@ class Joining:
         left = {mention.episode for mention in self._graph.mentions("entity", [entity.id]).get(entity.id, ())}
         episodes = {mention.episode for mention in mentions} - left
         slots = self._slots_where(entity.id, lambda each: each.episode in episodes)
-        moved = [
-            Said(
-                each.type,
-                _with_end(each.evidence, entity.id, new.id) if each.evidence.episode in episodes else each.evidence,
-            )
-            for each in self._slots.said_in(slots)
-        ]
+        moved = []
+        for each in self._slots.said_in(slots):
+            of = each.evidence
+            if of.episode in episodes:
+                source, target = (new.id if end == entity.id else end for end in (of.source, of.target))
+                of = replace(of, source=source, target=target)
+            moved.append(Said(each.type, of))
         self._move(slots, moved)
         return Parted(entity.id, (new.id,), self._touching([new.id]))
 
@@ -217,8 +217,3 @@ def _check_names(entity: Entity, names: Sequence[str], leaving: Sequence[Alias],
         raise UsageError(
             f"of {entity.name!r:.80}, {'all' if leaving else 'no'} names would leave", remedy="name some of its names"
         )
-
-
-def _with_end(evidence: Assertion, old: str, new: str) -> Assertion:
-    source = new if evidence.source == old else evidence.source
-    return replace(evidence, source=source, target=new if evidence.target == old else evidence.target)

@@ -37,7 +37,7 @@ from commonplace.graph.names import KEY, MAX_NAME_CHARACTERS, cleaned, normal
 from commonplace.graph.redact import refuse_many_names
 from commonplace.graph.runtime import GraphRuntime, Texts, names_text
 from commonplace.graph.views import Seeing
-from commonplace.redaction import redact
+from commonplace.redaction import cleaned_json, redact
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types.graph import Alias, Episode, GraphFilter, Happening, Mention, Relation
 
@@ -480,18 +480,14 @@ def _cleaned(record: T) -> T:
     for each in fields(record):  # type: ignore[arg-type] # records are dataclasses
         value = getattr(record, each.name)
         if each.name in _PLAIN:
-            changed[each.name] = redact(value).text
-        elif each.name in _JSON and (new := _without_secrets(held := json.loads(value))) != held:
+            changed[each.name] = _redacted(value)
+        elif each.name in _JSON and (new := cleaned_json(held := json.loads(value), _redacted)) != held:
             changed[each.name] = json.dumps(new, sort_keys=True)
     return replace(record, **changed) if changed else record  # type: ignore[type-var]
 
 
-def _without_secrets(value: Any) -> Any:
-    if isinstance(value, str):
-        return redact(value).text
-    if isinstance(value, Mapping):
-        return {_without_secrets(name): _without_secrets(each) for name, each in value.items()}
-    return [_without_secrets(each) for each in value] if isinstance(value, list) else value
+def _redacted(text: str) -> str:
+    return redact(text).text
 
 
 def _refuse_unfit(item: RelationItem, path: str) -> None:

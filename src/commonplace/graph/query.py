@@ -279,7 +279,7 @@ class GraphFinder:
             return {}
         steps = adjacent(self._graph, wanted.times, groups=wanted.groups)
         near = outward([wanted.centre], steps, depth=_REACH, limit=_REACHED, fan_out=FAN_OUT)
-        return {each.id: each.distance for each in near.reached}
+        return near.distances
 
 
 def adjacent(graph: GraphReading, times: Times, *, groups: Sequence[str] = ()) -> Adjacent:
@@ -379,9 +379,8 @@ class GraphReader:
         graph = self._graph
         centre = find_entity(graph, self._ground, name)
         near = outward([centre.id], adjacent(graph, times), depth=depth, limit=limit, fan_out=FAN_OUT)
-        distances = {each.id: each.distance for each in near.reached}
-        edges = dict.fromkeys(each.edge for each in near.crossings)
-        rim = [each.id for each in near.reached if each.distance == depth]
+        distances, edges = near.distances, dict.fromkeys(near.edges)
+        rim = [id_ for id_, distance in distances.items() if distance == depth]
         for some in graph.edges_of(rim, times.filter(), limit=_BETWEEN, among=distances).values():
             edges.update({each.id: None for each in some})
         stored, relations = graph.entities(list(distances)), graph.relations(list(edges))
@@ -518,8 +517,8 @@ class GraphReader:
             scores.update({id_: told.scores[id_] for id_ in told.ids})
             is_degraded, notices = told.is_degraded, told.notices
         near = outward(starts, adjacent(graph, times), depth=_DEPTH, limit=_AROUND, fan_out=FAN_OUT)
-        distances = {each.id: each.distance for each in near.reached}
-        facts = graph.relations(list(dict.fromkeys([*scores, *(each.edge for each in near.crossings)])))
+        distances = near.distances
+        facts = graph.relations(list(dict.fromkeys([*scores, *near.edges])))
         chosen = sorted(facts.values(), key=lambda each: _worth(each, distances, scores))[: asked.max_facts]
         ends = dict.fromkeys([*starts, *(end for each in chosen for end in (each.source, each.target))])
         stored, seeing = graph.entities(list(ends)), Seeing(graph, times)

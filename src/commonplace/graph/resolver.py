@@ -543,7 +543,7 @@ class FactResolver:
         for other in self.facts.met(fact):
             if fact.valid_to is not None and other.valid_from is not None and other.valid_from >= fact.valid_to:
                 break  # what comes behind begins later still
-            verdict = judge(fact.standing, other.standing)
+            verdict = judge(fact, other)
             # To compare two places costs more than to compare two times.
             if verdict.ruling == "disputed":
                 unclear.append((other, verdict.reason))
@@ -565,7 +565,7 @@ class FactResolver:
             other, reason = unclear[place]
             if len(fact.rivals) + len(chosen) >= MAX_DISPUTED:
                 break
-            is_over = judge(fact.standing, other.standing).ruling == "apart"
+            is_over = judge(fact, other).ruling == "apart"
             if not is_over and other.id not in fact.rivals and self._excludes(other, fact):
                 chosen.append((place, other, reason))
         for _, other, reason in sorted(chosen, key=lambda each: each[0]):

@@ -11,7 +11,6 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from commonplace.dataclasses import dataclass
-from commonplace.errors import UsageError
 
 _AT_ONCE: Final = 400
 """How many ids are asked about in one call, which databases limit."""
@@ -40,37 +39,17 @@ taken: who gives more does so in vain, who gives fewer hides that there are more
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
-    """An id, and how many steps lead to it from the nearest start."""
-
-    id: str
-    distance: int
-
-
-@dataclass(frozen=True, slots=True)
-class Crossing:
-    """An edge between two ids that were reached, in the direction in which it was met first."""
-
-    source: str
-    target: str
-    edge: str
-    weight: float
-
-
-@dataclass(frozen=True, slots=True)
 class Neighbourhood:
     """What lies about some ids.
 
     Attributes:
-        reached: the starts and what lies about them, nearest first, each once.
-        crossings: the edges met between them, each once; those between two at the farthest distance are not met.
-        hubs: the ids of which not all steps were looked at, in the order of `reached`.
+        distances: the starts and what lies about them, nearest first, with the steps from the nearest start.
+        edges: those met between them, each once; those between two at the farthest distance are not met.
         is_capped: there is more, which `limit` or `fan_out` left out.
     """
 
-    reached: tuple[Reached, ...]
-    crossings: tuple[Crossing, ...]
-    hubs: tuple[str, ...] = ()
+    distances: dict[str, int]
+    edges: tuple[str, ...] = ()
     is_capped: bool = False
 
 
@@ -88,11 +67,6 @@ class Path:
     edges: tuple[str, ...]
     is_capped: bool = False
 
-    @property
-    def is_found(self) -> bool:
-        """Tell whether there is a way."""
-        return bool(self.ids)
-
 
 def outward(start: Sequence[str], adjacent: Adjacent, *, depth: int, limit: int, fan_out: int) -> Neighbourhood:
     """Return what lies about some ids, breadth first.
@@ -104,38 +78,25 @@ def outward(start: Sequence[str], adjacent: Adjacent, *, depth: int, limit: int,
         depth: how many steps away, at most; 0 returns the starts.
         limit: how many ids, the starts among them.
         fan_out: how many steps of one id are looked at.
-
-    Raises:
-        UsageError: a number is too small.
     """
-    _check(depth=depth, least=0)
-    _check(limit=limit, fan_out=fan_out, least=1)
     starts = list(dict.fromkeys(start))
     rim = starts[:limit]
     distances = dict.fromkeys(rim, 0)
-    crossings: dict[str, Crossing] = {}
-    hubs: list[str] = []
+    ends: dict[str, str] = {}
     is_capped = len(starts) > limit
     for distance in range(1, depth + 1):
         weights: dict[str, float] = {}
-        for source, steps, is_cut in _steps(rim, adjacent, fan_out):
-            if is_cut:
-                hubs.append(source)
+        for _, steps, is_cut in _steps(rim, adjacent, fan_out):
+            is_capped = is_capped or is_cut
             for step in steps:
-                if step.edge not in crossings:
-                    crossings[step.edge] = Crossing(source, step.to, step.edge, step.weight)
+                ends.setdefault(step.edge, step.to)
                 if step.to not in distances:
                     weights[step.to] = max(weights.get(step.to, step.weight), step.weight)
         near = sorted(weights, key=lambda id_: (-weights[id_], id_))
         rim = near[: limit - len(distances)]
         is_capped = is_capped or len(rim) < len(near)
         distances.update(dict.fromkeys(rim, distance))
-    return Neighbourhood(
-        tuple(Reached(id_, distance) for id_, distance in distances.items()),
-        tuple(each for each in crossings.values() if each.target in distances),
-        tuple(hubs),
-        is_capped or bool(hubs),
-    )
+    return Neighbourhood(distances, tuple(edge for edge, to in ends.items() if to in distances), is_capped)
 
 
 def shortest_path(start: str, goal: str, adjacent: Adjacent, *, max_depth: int, max_visited: int, fan_out: int) -> Path:
@@ -148,12 +109,7 @@ def shortest_path(start: str, goal: str, adjacent: Adjacent, *, max_depth: int, 
         max_depth: how many steps it may have.
         max_visited: how many ids may be reached, from both ends together, before the search ends.
         fan_out: how many steps of one id are looked at; an id is still reached through a hub from its other side.
-
-    Raises:
-        UsageError: a number is too small.
     """
-    _check(max_depth=max_depth, least=0)
-    _check(max_visited=max_visited, fan_out=fan_out, least=1)
     if start == goal:
         return Path((start,), ())
     near, far = _Side(start), _Side(goal)
@@ -243,9 +199,3 @@ def _steps(ids: Sequence[str], adjacent: Adjacent, fan_out: int) -> Iterable[tup
         for id_ in some:
             steps = list(islice(found.get(id_, ()), fan_out + 1))
             yield id_, steps[:fan_out], len(steps) > fan_out
-
-
-def _check(*, least: int, **numbers: object) -> None:
-    for name, value in numbers.items():
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise UsageError(f"{name} is {value!r}, it must be a whole number of at least {least}")

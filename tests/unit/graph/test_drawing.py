@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from commonplace.formats.drawing import Edge, Node
-from commonplace.graph.drawing import picture
+from commonplace.graph.text import picture
 from commonplace.graph.views import EntityView, RelationView, Subgraph
 
 MADE = datetime(2026, 1, 1, tzinfo=UTC)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from commonplace.graph.facts import LATELY, Assertion, Standing, judge
+from commonplace.graph.facts import LATELY, Assertion, Fact, judge
 from commonplace.graph.resolver import ResolvedFacts, Rule, resolve_facts
 
 SINGLE = Rule("LIVES_IN", is_single=True)
@@ -169,31 +169,35 @@ def test_of_two_places_of_which_one_lies_in_the_other_both_stand() -> None:
     assert set(states(resolve_facts([], [said("berlin", 1.0), said("germany", 5.0)], unsure)).values()) == {"disputed"}
 
 
+def held(valid_from: float | None, valid_to: float | None = None, **more: Any) -> Fact:
+    return Fact("id", "mira", "berlin", "LIVES_IN", "text", 0.0, valid_from, valid_to, **more)
+
+
 @pytest.mark.parametrize(
     ("first", "second", "ruling", "at"),
     [
-        (Standing(1.0), Standing(5.0), "closes", 5.0),
-        (Standing(5.0), Standing(1.0), "closes", 5.0),
-        (Standing(1.0, 9.0), Standing(5.0), "closes", 5.0),
-        (Standing(1.0, 9.0), Standing(5.0, 9.0), "closes", 5.0),
-        (Standing(1.0, 5.0), Standing(5.0), "apart", None),
-        (Standing(5.0), Standing(1.0, 3.0), "apart", None),
-        (Standing(5.0), Standing(5.0), "disputed", None),
-        (Standing(None), Standing(5.0), "disputed", None),
-        (Standing(None, 3.0), Standing(5.0), "apart", None),
-        (Standing(1.0), Standing(5.0, 7.0), "disputed", None),
-        (Standing(1.0, trust=1.0), Standing(5.0, trust=0.9), "disputed", None),
-        (Standing(1.0, trust=0.9), Standing(5.0, trust=1.0), "closes", 5.0),
-        (Standing(1.0), Standing(5.0, confidence=0.4), "disputed", None),
-        (Standing(1.0, still=6.0), Standing(5.0, is_dated=True), "disputed", None),
-        (Standing(1.0, is_dated=True, told=LATELY + 6), Standing(LATELY + 5), "disputed", None),
-        (Standing(1.0, is_dated=True, told=6.0), Standing(5.0), "closes", 6.0),
-        (Standing(5.0), Standing(1.0, is_dated=True, told=6.0), "closes", 6.0),
-        (Standing(1.0, is_dated=True, told=6.0), Standing(5.0, still=7.0), "disputed", None),
-        (Standing(1.0, is_dated=True, told=6.0), Standing(5.0, is_dated=True), "closes", 5.0),
+        (held(1.0), held(5.0), "closes", 5.0),
+        (held(5.0), held(1.0), "closes", 5.0),
+        (held(1.0, 9.0), held(5.0), "closes", 5.0),
+        (held(1.0, 9.0), held(5.0, 9.0), "closes", 5.0),
+        (held(1.0, 5.0), held(5.0), "apart", None),
+        (held(5.0), held(1.0, 3.0), "apart", None),
+        (held(5.0), held(5.0), "disputed", None),
+        (held(None), held(5.0), "disputed", None),
+        (held(None, 3.0), held(5.0), "apart", None),
+        (held(1.0), held(5.0, 7.0), "disputed", None),
+        (held(1.0, trust=1.0), held(5.0, trust=0.9), "disputed", None),
+        (held(1.0, trust=0.9), held(5.0, trust=1.0), "closes", 5.0),
+        (held(1.0), held(5.0, confidence=0.4), "disputed", None),
+        (held(1.0, still=6.0), held(5.0, is_dated=True), "disputed", None),
+        (held(1.0, is_dated=True, told=LATELY + 6), held(LATELY + 5), "disputed", None),
+        (held(1.0, is_dated=True, told=6.0), held(5.0), "closes", 6.0),
+        (held(5.0), held(1.0, is_dated=True, told=6.0), "closes", 6.0),
+        (held(1.0, is_dated=True, told=6.0), held(5.0, still=7.0), "disputed", None),
+        (held(1.0, is_dated=True, told=6.0), held(5.0, is_dated=True), "closes", 5.0),
     ],
 )
-def test_what_two_facts_mean_for_each_other(first: Standing, second: Standing, ruling: str, at: float | None) -> None:
+def test_what_two_facts_mean_for_each_other(first: Fact, second: Fact, ruling: str, at: float | None) -> None:
     verdict = judge(first, second)
     assert (verdict.ruling, verdict.at) == (ruling, at)
     other = judge(second, first)
