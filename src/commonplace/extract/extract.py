@@ -445,9 +445,9 @@ class _Reader:
             for claim in reversed(self._claims)
         }
         kept = [
-            replace(claim, source=places[claim.source], target=places[claim.target])
+            claim.moved(places)
             for claim in reversed(claims.values())
-            if claim.source in places and claim.target in places and places[claim.source] != places[claim.target]
+            if claim.ends <= places.keys() and places[claim.source] != places[claim.target]
         ]
         taken_back = [each.moved(places) for each in self._cancellations]
         gone = [each.moved(places) for each in self._departures if each.target in places]

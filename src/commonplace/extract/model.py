@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.dates import Mention
@@ -34,8 +34,29 @@ class Found:
     confidence: float = 1.0
 
 
+_ENDS: Final = ("source", "target", "successor", "kept")
+Statement = TypeVar("Statement", bound="_OfEntities")
+
+
+class _OfEntities:
+    """What a text says of entities: by their places in `Extraction.entities`, None where it does not tell."""
+
+    __slots__ = ()
+    span: tuple[int, int]
+
+    @property
+    def ends(self) -> set[int]:
+        """The places of the entities that it names."""
+        return {end for name in _ENDS if (end := getattr(self, name, None)) is not None}
+
+    def moved(self: Statement, places: Mapping[int, int], by: int = 0) -> Statement:
+        """Return it with the places that its entities have gone to, in a text that begins so many characters later."""
+        ends = {name: places.get(end) for name in _ENDS if (end := getattr(self, name, None)) is not None}
+        return replace(self, span=(self.span[0] + by, self.span[1] + by), **ends)  # type: ignore[type-var]
+
+
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(_OfEntities):
     """A fact between two entities.
 
     Attributes:
@@ -66,7 +87,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Departure:
+class Departure(_OfEntities):
     """Something that is used, owned or done no longer, by whom the text need not say.
 
     Attributes:
@@ -86,19 +107,9 @@ class Departure:
     is_own: bool = False
     valid_to: float | None = None
 
-    @property
-    def ends(self) -> set[int]:
-        """The places of the entities that it names."""
-        return {end for end in (self.target, self.successor, self.source) if end is not None}
-
-    def moved(self, places: Mapping[int, int]) -> Departure:
-        """Return it with the places that its entities have gone to."""
-        successor, source = (None if end is None else places.get(end) for end in (self.successor, self.source))
-        return replace(self, target=places[self.target], successor=successor, source=source)
-
 
 @dataclass(frozen=True, slots=True)
-class Cancellation:
+class Cancellation(_OfEntities):
     """A fact that a text says never to have come about, which it need not name whole.
 
     Attributes:
@@ -115,18 +126,6 @@ class Cancellation:
     target: int | None = None
     kept: int | None = None
     confidence: float = 1.0
-
-    @property
-    def ends(self) -> set[int]:
-        """The places of the entities that it names."""
-        return {end for end in (self.source, self.target, self.kept) if end is not None}
-
-    def moved(self, places: Mapping[int, int]) -> Cancellation:
-        """Return it with the places that its entities have gone to."""
-        source, target, kept = (
-            None if end is None else places.get(end) for end in (self.source, self.target, self.kept)
-        )
-        return replace(self, source=source, target=target, kept=kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +148,8 @@ class Extraction:
     @property
     def stated(self) -> set[int]:
         """The places of the entities that something is said of."""
-        ends = {end for each in self.claims for end in (each.source, each.target)}
-        ends.update(end for each in self.cancellations for end in each.ends)
-        return ends.union(end for each in self.departures for end in each.ends)
+        said = (*self.claims, *self.cancellations, *self.departures)
+        return {end for each in said for end in each.ends}
 
     def only(self, kept: Iterable[int]) -> Extraction:
         """Return it with the entities of some places alone, and what is said of them alone."""
@@ -159,11 +157,7 @@ class Extraction:
         return replace(
             self,
             entities=tuple(self.entities[place] for place in places),
-            claims=tuple(
-                replace(each, source=places[each.source], target=places[each.target])
-                for each in self.claims
-                if {each.source, each.target} <= places.keys()
-            ),
+            claims=tuple(each.moved(places) for each in self.claims if each.ends <= places.keys()),
             # Of whom nobody can tell any more, it would be taken for anybody's.
             cancellations=tuple(each.moved(places) for each in self.cancellations if each.ends <= places.keys()),
             departures=tuple(each.moved(places) for each in self.departures if each.target in places),

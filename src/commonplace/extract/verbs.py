@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.words import ADVERBS, BE, DETERMINERS, DO, FUTURE, HAVE, MODALS, NEGATIONS
+from commonplace.text.words import entries
 
 
 class Form(NamedTuple):
@@ -25,40 +27,7 @@ class Form(NamedTuple):
     is_participle: bool = False
 
 
-_REGULAR: Final = """
-rely depend hinge require need import base block couple belong include contain define consist comprise compose result
-stem trigger cause resemble work behave look use utilize utilise call wrap query consume adopt employ stay power back
-host deploy implement realize realise conform comply join hire start head found cofound chair serve resign retire fire
-locate headquarter situate open relocate live reside settle hail prefer like love enjoy favor favour pick select opt
-decide agree relate maintain own report manage marry engage talk communicate integrate connect replace supersede
-contradict conflict disagree refute happen occur follow precede move switch migrate transition change convert want plan
-stop continue cease
-"""
 _DOUBLED: Final = frozenset("prefer stem wrap stop plan opt refer".split()) - {"opt"}
-_IRREGULAR: Final = """
-build builds building built built
-run runs running ran run
-write writes writing wrote written
-read reads reading read read
-stick sticks sticking stuck stuck
-teach teaches teaching taught taught
-lead leads leading led led
-leave leaves leaving left left
-quit quits quitting quit quit
-hold holds holding held held
-take takes taking took taken
-lie lies lying lay lain
-sit sits sitting sat sat
-bear bears bearing bore born
-grow grows growing grew grown
-come comes coming came come
-choose chooses choosing chose chosen
-go goes going went gone
-make makes making made made
-break breaks breaking broke broken
-bring brings bringing brought brought
-opt opts opting opted opted
-"""
 
 
 def _inflected(lemma: str) -> tuple[str, str, str]:
@@ -77,14 +46,9 @@ def _forms() -> dict[str, tuple[Form, ...]]:
     def add(word: str, form: Form) -> None:
         forms.setdefault(word, []).append(form)
 
-    for lemma in _REGULAR.split():
-        s, ing, ed = _inflected(lemma)
-        add(lemma, Form(lemma, "base"))
-        add(s, Form(lemma, "s"))
-        add(ing, Form(lemma, "ing"))
-        add(ed, Form(lemma, "ed", is_past=True, is_participle=True))
-    for line in _IRREGULAR.strip().splitlines():
-        lemma, s, ing, past, participle = line.split()
+    for line in entries(Path(__file__).with_name("verbs.txt")):
+        lemma, *irregular = line.split()
+        s, ing, past, participle = irregular or (*_inflected(lemma), _inflected(lemma)[2])
         add(lemma, Form(lemma, "base"))
         add(s, Form(lemma, "s"))
         add(ing, Form(lemma, "ing"))

@@ -90,34 +90,8 @@ PLAIN_TOOLS: Final = WORDS["PLAIN_TOOLS"]
 """Tools that are also plain words: small letters alone do not tell them."""
 TOOL_NAMES: Final = WORDS["TOOL_NAMES"]
 CONCEPT_ACRONYMS: Final = WORDS["CONCEPT_ACRONYMS"]
-KINDS: Final[dict[str, str]] = {
-    **dict.fromkeys("file script config dockerfile makefile readme spec".split(), "file"),
-    **dict.fromkeys(
-        "service microservice app application project repo repository product website site backend frontend platform "
-        "dashboard worker monolith plugin bot portal pipeline".split(),
-        "project",
-    ),
-    **dict.fromkeys(
-        "database db library framework tool editor language compiler linter sdk browser orm".split(),
-        "tool",
-    ),
-    **dict.fromkeys(
-        "team company firm startup agency department bank university school organization".split(), "organization"
-    ),
-    **dict.fromkeys(
-        "city town village country office building street region datacenter house apartment".split(), "place"
-    ),
-    **dict.fromkeys(
-        "meeting conference outage incident release launch deadline migration sprint workshop trip wedding party "
-        "crash failure deployment rollout retro hackathon interview holiday vacation birthday".split(),
-        "event",
-    ),
-    **dict.fromkeys(
-        "engineer developer manager designer colleague friend boss wife husband sister brother mother father daughter "
-        "son cousin aunt uncle grandmother grandfather neighbour neighbor doctor client customer partner "
-        "roommate".split(),
-        "person",
-    ),
+KINDS: Final = {
+    word: kind for kind in "file project tool organization place event person".split() for word in WORDS[f"KIND {kind}"]
 }
 """The type of a thing by the last word of what it is called."""
 CLASS_NOUNS: Final = WORDS["CLASS_NOUNS"]

@@ -27,32 +27,23 @@ _MAX_VALUE_LENGTH: Final = 80
 """A longer value is a text, and read as one."""
 
 _KEYS: Final[Mapping[str, tuple[str, str]]] = {
-    "employer": ("WORKS_FOR", "organization"),
-    "company": ("WORKS_FOR", "organization"),
-    "organization": ("WORKS_FOR", "organization"),
-    "works_at": ("WORKS_FOR", "organization"),
-    "works_for": ("WORKS_FOR", "organization"),
-    "city": ("LIVES_IN", "place"),
-    "country": ("LIVES_IN", "place"),
-    "home": ("LIVES_IN", "place"),
-    "lives_in": ("LIVES_IN", "place"),
-    "location": ("LOCATED_IN", "place"),
-    "located_in": ("LOCATED_IN", "place"),
-    "headquarters": ("LOCATED_IN", "place"),
-    "dependencies": ("DEPENDS_ON", "tool"),
-    "depends_on": ("DEPENDS_ON", "concept"),
-    "requires": ("DEPENDS_ON", "concept"),
-    "imports": ("DEPENDS_ON", "concept"),
-    "uses": ("USES", "tool"),
-    "tools": ("USES", "tool"),
-    "implements": ("IMPLEMENTS", "concept"),
-    "part_of": ("PART_OF", "concept"),
-    "parent": ("PART_OF", "concept"),
-    "project": ("PART_OF", "project"),
-    "caused_by": ("CAUSED_BY", "concept"),
-    "similar_to": ("SIMILAR_TO", "concept"),
-    "prefers": ("PREFERS", "preference"),
-    "decided": ("DECIDED", "decision"),
+    key: (relation, type_)
+    for relation, type_, keys in (
+        ("WORKS_FOR", "organization", "employer company organization works_at works_for"),
+        ("LIVES_IN", "place", "city country home lives_in"),
+        ("LOCATED_IN", "place", "location located_in headquarters"),
+        ("DEPENDS_ON", "tool", "dependencies"),
+        ("DEPENDS_ON", "concept", "depends_on requires imports"),
+        ("USES", "tool", "uses tools"),
+        ("IMPLEMENTS", "concept", "implements"),
+        ("PART_OF", "concept", "part_of parent"),
+        ("PART_OF", "project", "project"),
+        ("CAUSED_BY", "concept", "caused_by"),
+        ("SIMILAR_TO", "concept", "similar_to"),
+        ("PREFERS", "preference", "prefers"),
+        ("DECIDED", "decision", "decided"),
+    )
+    for key in keys.split()
 }
 """What keys of plain objects say, and the type of thing that they name."""
 _FACT_KEYS: Final = ("source", "target", "relation_type", "fact")
@@ -114,24 +105,13 @@ class Together:
 
     def add(self, part: Extraction, begin: int) -> None:
         """Take what a part says that begins at a place of the whole."""
-        places = [self.place(replace(each, spans=_moved(each.spans, begin))) for each in part.entities]
-        for claim in part.claims:
-            start, end = claim.span
-            self.claims.append(
-                replace(
-                    claim,
-                    source=places[claim.source],
-                    target=places[claim.target],
-                    span=(start + begin, end + begin),
-                )
-            )
-        for each in part.cancellations:
-            start, end = each.span
-            moved = each.moved(dict(enumerate(places)))
-            self.cancellations.append(replace(moved, span=(start + begin, end + begin)))
-        for gone in part.departures:
-            start, end = gone.span
-            self.departures.append(replace(gone.moved(dict(enumerate(places))), span=(start + begin, end + begin)))
+        places = {
+            place: self.place(replace(each, spans=tuple((start + begin, end + begin) for start, end in each.spans)))
+            for place, each in enumerate(part.entities)
+        }
+        self.claims += [each.moved(places, begin) for each in part.claims]
+        self.cancellations += [each.moved(places, begin) for each in part.cancellations]
+        self.departures += [each.moved(places, begin) for each in part.departures]
         self.dates += [replace(date, start=date.start + begin, end=date.end + begin) for date in part.dates]
 
     def place(self, found: Found) -> int:
@@ -152,17 +132,8 @@ class Together:
 
     def extraction(self) -> Extraction:
         """Return all of it."""
-        return Extraction(
-            tuple(self.entities),
-            tuple(self.claims),
-            tuple(self.dates),
-            tuple(self.cancellations),
-            tuple(self.departures),
-        )
-
-
-def _moved(spans: tuple[tuple[int, int], ...], by: int) -> tuple[tuple[int, int], ...]:
-    return tuple((start + by, end + by) for start, end in spans)
+        parts = (self.entities, self.claims, self.dates, self.cancellations, self.departures)
+        return Extraction(*map(tuple, parts))  # type: ignore[arg-type]
 
 
 class _Structure:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from commonplace.dataclasses import dataclass, field, fields
+from commonplace.dataclasses import MISSING, dataclass, field, fields
 from commonplace.extract.model import BESIDE, SENSITIVE
 from commonplace.graph.kinds import is_added, topic_of
 from commonplace.types.graph import Happening, Relation
@@ -93,24 +93,7 @@ def assertion_of(found: Happening) -> Assertion | None:
     return Assertion(**detail) if detail else None
 
 
-_DEFAULTS: Final[Mapping[str, Any]] = {
-    name: Assertion.__dataclass_fields__[name].default
-    for name in (
-        "order",
-        "valid_from",
-        "valid_to",
-        "trust",
-        "confidence",
-        "group",
-        "episode",
-        "start",
-        "end",
-        "reason",
-        "attributes",
-        "aspect",
-        "doubt",
-    )
-}
+_DEFAULTS: Final[Mapping[str, Any]] = {each.name: each.default for each in fields(Assertion) if each.default != MISSING}
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,25 +64,8 @@ _MIN_LETTERS: Final = 2.5
 NEVER: Final = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """What scores must reach.
-
-    Attributes:
-        least: with a word in common.
-        least_meant: without; more than 1 where only words can tell.
-    """
-
-    least: float = 0.0
-    least_meant: float = 0.0
-
-    def passes(self, score: float, *, has_word: bool) -> bool:
-        """Tell whether something is what the query is about."""
-        return score >= (self.least if has_word else self.least_meant)
-
-
-def bar(query: str, kind: Subject, embedder: str, pieces: Callable[[str], int]) -> Bar:
-    """Return what scores must reach that a query has for entities or facts.
+def least_score(query: str, kind: Subject, embedder: str, pieces: Callable[[str], int]) -> tuple[float, float]:
+    """Return what scores must reach that a query has for entities or facts: with a word in common, and without.
 
     Args:
         embedder: the name of that which makes the vectors.
@@ -90,12 +73,12 @@ def bar(query: str, kind: Subject, embedder: str, pieces: Callable[[str], int]) 
     """
     words = [word for word in _WORD.findall(query) if not (word.islower() and word in STOP_WORDS)]
     if not words:
-        return Bar(NEVER, NEVER)
+        return NEVER, NEVER
     if embedder in _OF_LETTERS:
-        return Bar(least_meant=MIN_LETTER_SIMILARITY)
+        return 0.0, MIN_LETTER_SIMILARITY
     is_known = any(_is_known(word, pieces) for word in words if word.lower() not in STOP_WORDS)
     least = MIN_NAME_COSINE.get(embedder, MIN_COSINE[kind]) if kind == "entity" else MIN_COSINE[kind]
-    return Bar(least_meant=least if is_known else NEVER)
+    return 0.0, least if is_known else NEVER
 
 
 def _is_known(word: str, pieces: Callable[[str], int]) -> bool:
@@ -210,13 +193,15 @@ class GraphFinder:
         if not self._graph.list_entities(_ANY, limit=1):
             return TextHits({})  # to search nothing takes as long as any search
         namespace = texts_of(self._ground.namespace, kind)
-        bar = self._bar(query, kind)
+        made = self._ground.destination
+        by = made.embedder.stamp.of("entity").name
+        least = least_score(query, kind, by, lambda word: len(made.tokenize(word)))
         for times in _ROUNDS:
             asked = min(MAX_IDS_PER_QUERY, (limit + _SPARE) * times)
             found = self._search(namespace, query, asked)
             if kind == "relation":
                 found = self._without_types(found, namespace, query, asked)
-            passed = keep([id_ for id_, score in found.scores.items() if _is_about(id_, score, found, bar)])
+            passed = keep([id_ for id_, score in found.scores.items() if _is_about(id_, score, found, least)])
             if len(passed) >= limit or len(found.scores) < asked or asked == MAX_IDS_PER_QUERY:
                 break
         kept = {id_: score for id_, score in found.scores.items() if id_ in passed}
@@ -240,10 +225,6 @@ class GraphFinder:
         scores = {id_: meant.get(id_, 0.0) if id_ in alone else score for id_, score in found.scores.items()}
         best_first = dict(sorted(scores.items(), key=lambda each: -each[1]))
         return replace(found, scores=best_first, worded=(found.worded or frozenset()) - alone)
-
-    def _bar(self, query: str, kind: Subject) -> Bar:
-        made = self._ground.destination
-        return bar(query, kind, made.embedder.stamp.of("entity").name, lambda word: len(made.tokenize(word)))
 
     def _entities_that_pass(self, wanted: Wanted, ids: Sequence[str]) -> set[str]:
         found = self._graph.entities(ids)
@@ -301,8 +282,8 @@ def _step(id_: str, edge: Edge) -> Step:
     return Step(edge.target if edge.source == id_ else edge.source, edge.id, edge.confidence)
 
 
-def _is_about(id_: str, score: float, found: TextHits, least: Bar) -> bool:
-    return found.worded is None or least.passes(score, has_word=id_ in found.worded)
+def _is_about(id_: str, score: float, found: TextHits, least: tuple[float, float]) -> bool:
+    return found.worded is None or score >= least[id_ not in found.worded]
 
 
 def _untyped(wanted: Wanted) -> Wanted:

@@ -10,7 +10,7 @@ from tests.unit.clock import Clock
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.graph.query import MIN_COSINE, MIN_LETTER_SIMILARITY, NEVER, Bar, bar
+from commonplace.graph.query import MIN_COSINE, MIN_LETTER_SIMILARITY, NEVER, least_score
 
 SAID = [
     "Mira Okafor lives in Berlin and works for Acme.",
@@ -101,16 +101,11 @@ def pieces(word: str) -> int:
 
 
 def test_what_a_query_has_to_have_in_common() -> None:
-    assert bar("relocation", "entity", "static", pieces) == Bar(0.0, MIN_COSINE["entity"])
-    assert bar("login", "relation", "static", pieces) == Bar(0.0, MIN_COSINE["relation"])
-    assert bar("zzzz", "relation", "static", pieces) == Bar(0.0, NEVER)
-    assert bar("zzzz login", "relation", "static", pieces) == Bar(0.0, MIN_COSINE["relation"])
-    assert bar("4711", "relation", "static", pieces) == Bar(0.0, NEVER)
-    assert bar("what is it", "relation", "static", pieces) == Bar(NEVER, NEVER)
-    assert bar("WHO", "entity", "static", pieces) == Bar(0.0, NEVER)
-    assert bar("relocation", "entity", "hashing", pieces) == Bar(0.0, MIN_LETTER_SIMILARITY)
-
-
-def test_with_a_word_in_common_any_score_will_do() -> None:
-    least = Bar(0.0, 0.5)
-    assert [least.passes(0.4, has_word=True), least.passes(0.4, has_word=False)] == [True, False]
+    assert least_score("relocation", "entity", "static", pieces) == (0.0, MIN_COSINE["entity"])
+    assert least_score("login", "relation", "static", pieces) == (0.0, MIN_COSINE["relation"])
+    assert least_score("zzzz", "relation", "static", pieces) == (0.0, NEVER)
+    assert least_score("zzzz login", "relation", "static", pieces) == (0.0, MIN_COSINE["relation"])
+    assert least_score("4711", "relation", "static", pieces) == (0.0, NEVER)
+    assert least_score("what is it", "relation", "static", pieces) == (NEVER, NEVER)
+    assert least_score("WHO", "entity", "static", pieces) == (0.0, NEVER)
+    assert least_score("relocation", "entity", "hashing", pieces) == (0.0, MIN_LETTER_SIMILARITY)
