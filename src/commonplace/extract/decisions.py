@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from commonplace.extract.phrases import Line, Phrase, read_behind
+from commonplace.extract.phrases import Line, Phrase, phrase_of, read_behind
 from commonplace.extract.relations import Statement
 from commonplace.extract.verbs import FORMS, Form, VerbGroup
 from commonplace.extract.words import ADVERBS, DETERMINERS, PREPOSITIONS
@@ -26,6 +26,8 @@ _TAKING: Final = {
 }
 """To decide to do one of these with a thing is to decide for the thing."""
 _ENDS: Final = frozenset(". ; ! ? ( ) : — – - because since so but as which too".split())
+_LESS: Final = frozenset(", and over than rather instead when".split())
+_NO_LAST: Final = PREPOSITIONS | DETERMINERS | {"and", "or", "to"}
 _FURTHEST: Final = 6
 _MAX_LENGTH: Final = 12
 _WHO: Final = frozenset({"person", "organization", "project"})
@@ -127,12 +129,19 @@ def _done(line: Line, place: int) -> tuple[list[Phrase], int]:
 
 
 def _words(line: Line, place: int, type_: str) -> Phrase | None:
-    tokens = line.tokens
+    """Read the words of a decision, or of a preference up to what is liked less."""
+    tokens, is_wish = line.tokens, type_ == "preference"
+    while is_wish and tokens.at(place) in ADVERBS:
+        place += 1
+    stops = _ENDS | _LESS if is_wish else _ENDS
     last = place
-    while last < tokens.count and last - place < _MAX_LENGTH and tokens.lower[last] not in _ENDS:
+    while last < tokens.count and last - place < _MAX_LENGTH and tokens.lower[last] not in stops:
+        if is_wish and (last in line.dated or (last > place and tokens.lower[last] == "to")):
+            break
         last += 1
-    last = _without_tail(line, place, last)
-    if last < place + 1 or not any(char.isalpha() for char in tokens.read(place, last)) or tokens.at(place) == ",":
+    while last > place and tokens.lower[last - 1] in _NO_LAST:
+        last -= 1
+    if last == place or not (is_wish or any(map(str.isalpha, tokens.read(place, last)))) or tokens.at(place) == ",":
         return None
     start, end = tokens.start[place], tokens.end[last - 1]
     return Phrase(place, last, start, end, tokens.read(place, last), type_, 0.7)
@@ -149,10 +158,10 @@ def preferred(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[S
         targets = read_behind(line, inner + 1)[0] if forms and forms[0].lemma == "use" else []
         stop = inner + 1
         if not targets:
-            phrase = _wish(line, inner)
+            phrase = _words(line, inner, "preference")
             targets, stop = ([phrase], phrase.last) if phrase is not None else ([], place)
     elif tokens.at(place).endswith("ing") and tokens.at(place) not in DETERMINERS:
-        phrase = _wish(line, place)
+        phrase = _words(line, place, "preference")
         targets, stop = ([phrase], phrase.last) if phrase is not None else ([], place)
     else:
         targets, stop = read_behind(line, place)
@@ -186,37 +195,10 @@ def _owner(line: Line, place: int) -> Phrase | None:
     named = line.ending.get(place) if tokens.at(place) == "'s" else None
     if named is None:
         return None
-    return Phrase(named.first, named.last, named.start, named.end, named.name, named.type, named.confidence, named)
+    return phrase_of(named)
 
 
 def _as_liked(target: Phrase) -> Phrase:
     """Return a common noun as what it is here, a preference."""
     is_plain = target.mention is None and not target.anaphor and target.type == "concept"
     return replace(target, type="preference") if is_plain else target
-
-
-def _wish(line: Line, place: int) -> Phrase | None:
-    """Read the words of a preference up to what is liked less."""
-    tokens = line.tokens
-    while tokens.at(place) in ADVERBS:
-        place += 1
-    last = place
-    while last < tokens.count and last - place < _MAX_LENGTH:
-        lower = tokens.lower[last]
-        if lower in _ENDS or lower in (",", "and", "over", "than", "rather", "instead", "when") or last in line.dated:
-            break
-        if lower == "to" and last > place:
-            break
-        last += 1
-    last = _without_tail(line, place, last)
-    if last == place:
-        return None
-    start, end = tokens.start[place], tokens.end[last - 1]
-    return Phrase(place, last, start, end, tokens.read(place, last), "preference", 0.7)
-
-
-def _without_tail(line: Line, first: int, last: int) -> int:
-    """Return where words end without the small ones that a cut has left behind them."""
-    while last > first and line.tokens.lower[last - 1] in PREPOSITIONS | DETERMINERS | {"and", "or", "to"}:
-        last -= 1
-    return last

@@ -16,7 +16,7 @@ from commonplace.errors import NotFoundError, UsageError
 from commonplace.extract.model import SENSITIVE, UNSURE, Cancellation, Claim, Departure, Extraction, Found
 from commonplace.graph.entities import Entities, all_merged, roots
 from commonplace.graph.extraction import understand
-from commonplace.graph.fact_keys import Changed, FactKeys, TakenBack, facts_of
+from commonplace.graph.fact_keys import Changed, FactKeys, facts_of, meant_by
 from commonplace.graph.facts import Assertion, Saying, fact_of
 from commonplace.graph.merge import Joining
 from commonplace.graph.names import KEY, MAX_NAME_CHARACTERS, cleaned, has_extension, normal
@@ -270,7 +270,6 @@ class _Adding:
         self._content = content
         self._entities = Entities(graph, ground, texts)
         self._slots = FactKeys(graph, ground, texts)
-        self._taken_back = TakenBack(graph)
 
     def entity(self, found: Found) -> Entity:
         """Return the entity that is meant, and record where it is mentioned."""
@@ -378,16 +377,16 @@ class _Adding:
 
     def cancel(self, called_off: Cancellation, entities: Sequence[Entity]) -> None:
         """Take in that something never came about: of what is known, the fact that is most likely meant."""
-        found = self._taken_back.find(called_off, entities, list(self.changed.said), self._episode)
+        found = meant_by(self._graph, called_off, entities, list(self.changed.said), self._episode)
         if found is None:
             return
-        ends = (found.relation.source, found.relation.target)
-        evidence = self._said(found.relation.id, ends, "cancelled", called_off, confidence=found.confidence)
+        meant, sure = found
+        evidence = self._said(meant.id, (meant.source, meant.target), "cancelled", called_off, confidence=sure)
         known = {*self.changed.retracted}
-        self._slots.say(evidence, found.relation.type, self.changed)
-        is_gone = found.relation.id in self.changed.retracted and found.relation.id not in known
+        self._slots.say(evidence, meant.type, self.changed)
+        is_gone = meant.id in self.changed.retracted and meant.id not in known
         became = "is retracted, and the facts that it had ended hold again" if is_gone else "is disputed"
-        self.notices.append(f"{called_off.fact!r:.120}: {found.relation.fact!r:.120} {became}")
+        self.notices.append(f"{called_off.fact!r:.120}: {meant.fact!r:.120} {became}")
 
     def _mention(self, entity: Entity, start: int, end: int) -> Mention:
         name = cleaned(self._content[start:end])[:MAX_NAME_CHARACTERS]

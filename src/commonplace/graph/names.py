@@ -101,28 +101,18 @@ def checked(field: str, name: object) -> str:
     Raises:
         UsageError: it is no text, empty, too long, or has no letter, digit or sign of its own.
     """
+    kept = cleaned(name) if isinstance(name, str) else ""
     if not isinstance(name, str):
-        raise UsageError(f"{field} is {name!r:.80}", remedy="give a name, as text", parameters=(field,))
-    if _HALVES.search(name):
-        raise UsageError(
-            f"{field} is {name!r:.80}, with half of a character",
-            remedy="give a name as people write it",
-            parameters=(field,),
-        )
-    kept = cleaned(name)
-    if not kept and name.strip():
-        raise UsageError(
-            f"{field} is {name!r:.80}, of which nothing is to be seen",
-            remedy="give a name with a letter, a digit or a sign",
-            parameters=(field,),
-        )
-    if not kept or len(kept) > MAX_NAME_CHARACTERS:
-        raise UsageError(
-            f"{field} is {name!r:.80}, of {len(name):,} characters",
-            remedy=f"give a name of 1 to {MAX_NAME_CHARACTERS} characters",
-            parameters=(field,),
-        )
-    return kept
+        fault, remedy = "", "give a name, as text"
+    elif _HALVES.search(name):
+        fault, remedy = ", with half of a character", "give a name as people write it"
+    elif not kept and name.strip():
+        fault, remedy = ", of which nothing is to be seen", "give a name with a letter, a digit or a sign"
+    elif not kept or len(kept) > MAX_NAME_CHARACTERS:
+        fault, remedy = f", of {len(name):,} characters", f"give a name of 1 to {MAX_NAME_CHARACTERS} characters"
+    else:
+        return kept
+    raise UsageError(f"{field} is {name!r:.80}{fault}", remedy=remedy, parameters=(field,))
 
 
 @lru_cache(maxsize=_NAMES_AT_HAND)

@@ -370,22 +370,15 @@ class FactResolver:
         return changed
 
     def _take(self, evidence: Assertion) -> None:
-        if evidence.saying == "settled":
-            self._settle(evidence)
-            return
-        if evidence.saying == "beside":
-            self._keep_beside(evidence)
+        if evidence.saying in ("settled", "beside"):
+            if evidence.home in self.facts and not (meant := self.facts[evidence.home]).is_retracted:
+                (self._settle if evidence.saying == "settled" else self._keep_beside)(meant, evidence)
             return
         begins = evidence.begins if evidence.saying == "said" else None
         same = [each for each in self.facts.between(*self.rule.ends(evidence), begins) if self._is_of(each, evidence)]
-        if evidence.saying == "denied":
-            self._deny(evidence, same)
-            return
-        if evidence.saying == "once":
-            self._recall(evidence, same)
-            return
-        if evidence.saying == "cancelled":
-            self._take_back(evidence, same)
+        handle = {"denied": self._deny, "once": self._recall, "cancelled": self._take_back}.get(evidence.saying)
+        if handle is not None:
+            handle(evidence, same)
             return
         fact = next((each for each in same if self._is_said(each, evidence)), None)
         if fact is None:
@@ -430,7 +423,6 @@ class FactResolver:
     def _confirm(self, fact: Fact, evidence: Assertion) -> None:
         if evidence.confidence < MIN_CONFIDENCE <= fact.confidence:
             # What is hardly said adds a source to what is surely said, and moves neither its beginning nor its end.
-            fact.order = max(fact.order, evidence.order)
             self._tell(fact, "confirmed", evidence.reason, evidence, is_own=True)
             return
         begins = evidence.begins
@@ -445,7 +437,6 @@ class FactResolver:
         fact.is_denied = False
         is_sensitive = SENSITIVE in (fact.doubt, evidence.doubt)
         fact.doubt = SENSITIVE if is_sensitive else fact.doubt and evidence.doubt
-        fact.order = max(fact.order, evidence.order)
         if evidence.valid_to is None:
             fact.told = _latest(fact.told, evidence.told)
             if evidence.valid_from is None:
@@ -468,11 +459,9 @@ class FactResolver:
             return
         if not held:
             last = max(same, key=lambda each: (each.valid_to or 0.0, each.id))
-            last.order = max(last.order, evidence.order)
             self._tell(last, "confirmed", evidence.reason, evidence, is_own=True)
             return
         fact = max(held, key=lambda each: (each.valid_from or 0.0, each.id))
-        fact.order = max(fact.order, evidence.order)
         self._end(fact, at, evidence, is_own=True)
 
     def _recall(self, evidence: Assertion, same: Sequence[Fact]) -> None:
@@ -482,7 +471,6 @@ class FactResolver:
         if fact is None:
             self._begin(evidence, "created")
             return
-        fact.order = max(fact.order, evidence.order)
         self._tell(fact, "confirmed", evidence.reason, evidence, is_own=True)
 
     def _take_back(self, evidence: Assertion, same: Sequence[Fact]) -> None:
@@ -491,7 +479,6 @@ class FactResolver:
         if not held:
             return
         fact = max(held, key=lambda each: (each.valid_from or 0.0, each.id))
-        fact.order = max(fact.order, evidence.order)
         doubt = why_not_taken_back(fact, evidence)
         if doubt:
             self._doubt(fact, doubt, evidence, is_own=True)
@@ -590,12 +577,8 @@ class FactResolver:
             each.disputed_at = evidence.at if each.disputed_at is None else each.disputed_at
             self._tell(each, "disputed", reason, evidence)
 
-    def _settle(self, evidence: Assertion) -> None:
+    def _settle(self, fact: Fact, evidence: Assertion) -> None:
         """Take in that a person says which fact of a dispute is right."""
-        fact = next((each for each in self.facts if each.id == evidence.home and not each.is_retracted), None)
-        if fact is None:
-            return
-        fact.order = max(fact.order, evidence.order)
         fact.is_doubted = False
         self._tell(fact, "settled", evidence.reason, evidence, is_own=True)
         began = fact.valid_from
@@ -612,12 +595,8 @@ class FactResolver:
                 other.rivals = set()
         fact.rivals = set()
 
-    def _keep_beside(self, evidence: Assertion) -> None:
+    def _keep_beside(self, fact: Fact, evidence: Assertion) -> None:
         """Take in that a person says that the facts of a dispute all hold, which excludes none of them any more."""
-        fact = next((each for each in self.facts if each.id == evidence.home and not each.is_retracted), None)
-        if fact is None:
-            return
-        fact.order = max(fact.order, evidence.order)
         together = [each for each in self.facts if each.dispute and each.dispute == fact.dispute]
         for each in together:
             each.rivals = set()
@@ -642,6 +621,8 @@ class FactResolver:
         ]
 
     def _tell(self, fact: Fact, what: str, reason: str, evidence: Assertion, *, is_own: bool = False) -> None:
+        if is_own:
+            fact.order = max(fact.order, evidence.order)
         self.effects.append(Effect(fact.id, what, reason, evidence, is_own))
 
 
