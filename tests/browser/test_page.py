@@ -246,6 +246,21 @@ def test_memories_are_filtered_and_a_filter_can_be_linked_to(page: Page) -> None
     expect(page.locator("#versions ins").first).to_contain_text("SQLite,")
 
 
+def test_memory_is_read_as_it_was_known_at_an_earlier_time(page: Page) -> None:
+    settled(page, "/memory?id=billing")
+    article, slider = page.locator("article.memory"), page.get_by_label("As of")
+    expect(article).to_have_text(CORRECTED)
+    slider.fill("0")
+    expect(article).to_have_text(BILLING)
+    assert "Version 1, as it was known then." in page.locator("#memory").inner_text()
+    assert page.locator("#forget").count() == 0, "what is past is only read"
+    page.reload()
+    expect(article).to_have_text(BILLING)
+    slider.fill("1000")
+    expect(article).to_have_text(CORRECTED)
+    assert page.url.endswith("/memory?id=billing")
+
+
 def test_an_order_that_ends_after_a_page_says_so(page: Page) -> None:
     settled(page, "/memories?namespace=wide")
     page.get_by_label("Order").select_option("used")

@@ -1,16 +1,17 @@
-import { Refused, address, attempt, bar, byId, call, curve, day, dialog, difference, doing, el, forget, get, memoryLink, nothing, parameters, part, post, quiet, said, section, sending, tag, tell, time } from "./page.js";
+import { Refused, address, asOfSlider, attempt, bar, byId, call, curve, day, dialog, difference, doing, el, forget, get, memoryLink, nothing, parameters, part, post, quiet, said, section, sending, tag, tell, time } from "./page.js";
 
 const id = parameters.get("id") ?? "";
 const path = `/memories/${part(id)}`;
+let asOf = parameters.get("as_of") ?? "";
 
 const load = () => section("memory", async () => {
-  const memory = await get(path, { touch: "false" });
+  const memory = await get(path, { touch: "false", as_of: asOf || null });
   const is = (status) => memory.status === status;
   document.title = `${memory.content.slice(0, 40)} · Commonplace`;
   return [
     el("article", { class: "memory", dir: "auto" }, memory.content),
     el("p", {}, memory.tags.map(tag)),
-    el("div", { class: "row" },
+    asOf ? el("p", {}, quiet(`Version ${memory.version}, as it was known then.`)) : el("div", { class: "row" },
       is("archived") ? null : doing("Edit…", () => edit(memory), { id: "change" }),
       is("archived") ? null : doing("This is right", async () => { await post(`${path}/review`); await load(); tell("Noted: a review counts as a use."); }),
       is("archived") ? doing("Restore", async () => { await post(`${path}/restore`); await all(); }) : doing("Archive", async () => { await post(`${path}/archive`); await all(); }),
@@ -106,4 +107,9 @@ async function all() {
   await Promise.all([load(), section("versions", versions), section("fading", fading), section("links", links), section("facts", said_)]);
 }
 
+attempt(() => asOfSlider(byId("as-of"), asOf, (chosen) => {
+  asOf = chosen;
+  history.replaceState(null, "", address("/memory", { id, as_of: asOf || null }));
+  attempt(load);
+}));
 attempt(all);
