@@ -71,11 +71,8 @@ def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase
                 yield _statement(group, source, target, relation, is_end=group.is_end)
         for target in left:
             relation = _relation(entities, source, target, is_move=is_move)
-            if (
-                relation is not None
-                and (relations[:1] or [relation])[0][0] == relation[0]
-                and bool(reached) == bool(relations)
-            ):
+            is_alike = relation is not None and (relations[:1] or [relation])[0][0] == relation[0]
+            if relation is not None and is_alike and bool(reached) == bool(relations):
                 yield _statement(group, source, target, relation, is_end=True)
 
 
@@ -170,21 +167,16 @@ def replaced(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[St
         places, behind = read_behind(line, stop + 1)
         if places and places[0].type != "place":
             users, stop = places, behind
-    for user in users:
-        for target in new:
-            yield Statement(user, target, "USES", group.verb, stop, is_event=True, is_future=group.is_future)
-        for target in old:
-            yield Statement(
-                user, target, "USES", group.verb, stop, is_event=True, is_end=True, is_future=group.is_future
-            )
+    used = [(target, False) for target in new] + [(target, True) for target in old]
+    for user, (target, is_end) in product(users, used):
+        future = group.is_future
+        yield Statement(user, target, "USES", group.verb, stop, is_event=True, is_end=is_end, is_future=future)
 
 
-TRIGGERS: Final = frozenset(word for word, forms in FORMS.items() if forms[0].lemma in VERBS_OF_RULES | {"decide"}) | {
-    "is",
-    "are",
-    "was",
-    "were",
-}
+_TELLING: Final = VERBS_OF_RULES | {"decide"}
+TRIGGERS: Final = frozenset(
+    ["is", "are", "was", "were", *(word for word, forms in FORMS.items() if forms[0].lemma in _TELLING)]
+)
 _PLURAL: Final = frozenset("i we you they these those".split())
 _AT: Final = frozenset("of at for with in".split())
 _FURTHEST_OBJECT: Final = 24

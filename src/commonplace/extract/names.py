@@ -107,21 +107,7 @@ _LISTS: Final[tuple[tuple[frozenset[str], Kind], ...]] = (
     (lists.DEMONYMS | lists.ROLES | lists.TITLES | lists.SUFFIXES, NOTHING),
 )
 
-_NOUN_ENDS: Final = (
-    "ing",
-    "tion",
-    "ment",
-    "ness",
-    "ity",
-    "ism",
-    "ics",
-    "ance",
-    "ence",
-    "ware",
-    "work",
-    "ship",
-    "ology",
-)
+_NOUN_ENDS: Final = tuple("ing tion ment ness ity ism ics ance ence ware work ship ology".split())
 
 
 def _looks_like_person(words: Sequence[str]) -> bool:
