@@ -6,6 +6,7 @@ Everything is measured from outside, over the pipes of the real process, as a cl
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -164,6 +165,13 @@ def _serve(
         if tool == "memory_store":
             stored.append(result["id"])
     memory["after_forgetting"] = memory_of(server.pid)
+    for turn in range(calls):
+        question = questions[turn % len(questions)]
+        server.call("memory_store", {"content": f"{question} {turn}", "tier": "short"})
+        server.call("memory_context", {"task": question})
+        server.call("memory_get", {"path": f"memory:{stored[turn]}"})
+        server.call("memory_search", {"query": question})
+    memory["after_mixed_calls"] = memory_of(server.pid)
     pings = []
     for _ in range(calls):
         begun = time.perf_counter()
@@ -206,8 +214,12 @@ class Server:
 
     def __init__(self, store: Path, options: Sequence[str] = ()) -> None:
         command = [sys.executable, "-c", _PROGRAM, "mcp", "--store", str(store), *options]
+        # An installed package has its bytecode, which this variable would keep a checkout from having.
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         self.started = time.perf_counter()
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+        )
         self._asked = 0
 
     def __enter__(self) -> Self:
