@@ -36,6 +36,8 @@ from commonplace.types import (
 class MemoryStore(ReferenceMemories):
     """A `Store` in memory."""
 
+    postings = None
+
     def __init__(self) -> None:
         super().__init__(str(uuid4()))
 

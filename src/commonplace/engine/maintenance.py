@@ -26,7 +26,7 @@ from commonplace.journal.folder import DEFAULT
 from commonplace.locks import FileLock
 from commonplace.models.static import verify_data
 from commonplace.settings.paths import DATABASE, INDEX, INDEXING_LOCK, project_of
-from commonplace.store.store import Store
+from commonplace.store.store import UPTO_DATE, Store
 from commonplace.text.similarity import digest as digest_of_text
 from commonplace.text.tokens import clear_cache
 from commonplace.types import Chunk, Filter, Note, Owner, Progress, Reembedding
@@ -158,12 +158,16 @@ class IndexMaintenance:
         if generation.documents and written > max(PENDING_LIMIT, generation.documents // 8):
             self._bring_up_to_date(written, 0.0, None)
 
+    def held(self, generation: Generation, namespace: str) -> int:
+        """Return up to which change of a namespace recall needs nothing beside a generation: all on a server."""
+        return UPTO_DATE if self._store.is_on_server else generation.head(namespace).change
+
     def is_fresh(self, generation: Generation, namespace: str) -> bool:
         """Tell whether a search may read a generation as it is; begin to catch up elsewhere with a tail of some length.
 
         It asks the store nothing beyond what a snapshot of the namespace knows.
         """
-        pending = max(self._store.pending(namespace, generation.head(namespace).change))
+        pending = max(self._store.pending(namespace, self.held(generation, namespace)))
         if self._fault(generation, namespace) or pending > PENDING_LIMIT:
             return False
         if self._worker is not None and pending >= MIN_FOR_WORKER and not self._store.is_read_only:

@@ -30,7 +30,7 @@ from commonplace.models.contract import Embedder, Generator, Reranker, Tokenized
 from commonplace.models.registry import is_remote
 from commonplace.models.static import StaticEmbedder
 from commonplace.retention import DAY_S
-from commonplace.search.recall import LocalRecall
+from commonplace.search.recall import recall_of
 from commonplace.search.retrieve import Caches, Searcher
 from commonplace.settings import ModelSettings, Settings
 from commonplace.settings.paths import EMBEDDING_LOCK, INDEX
@@ -399,7 +399,7 @@ class Runtime:
         search, models = self.settings.search, self.settings.models
         queries = Bounds(models.embedding_cache, search.cache_bytes, models.embedding_cache_minutes * 60)
         rankings = Bounds(search.candidate_cache, search.cache_bytes, search.candidate_cache_minutes * 60)
-        recall = LocalRecall(store, index, self.embedder.stamp)
+        recall = recall_of(store, index, self.embedder.stamp)
         return Searcher(store, recall, self.embedder, self.tokens, Caches(queries, rankings))
 
     def destination(self) -> Destination:

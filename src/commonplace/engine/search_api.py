@@ -183,7 +183,7 @@ class SearchApi(Service):
             try:
                 with (
                     self._runtime.index.reading() as generation,
-                    self._store.snapshot(self._namespace, generation.head(self._namespace).change, INDEXING),
+                    self._store.snapshot(self._namespace, maintenance.held(generation, self._namespace), INDEXING),
                 ):
                     if freshness is not None or maintenance.is_fresh(generation, self._namespace):
                         freshness = freshness or Freshness()

@@ -31,8 +31,9 @@ from commonplace.formats.journal import LONG_TERM_PAGE, SECTIONS, Entry
 from commonplace.formats.journal_edit import conflict_copy
 from commonplace.graph.graphiti.outbox import GROUPS, WAITING
 from commonplace.index.contract import Scope
-from commonplace.index.generations import Generation, Index
+from commonplace.index.generations import Index
 from commonplace.ingest.projection import bring_up_to_date
+from commonplace.search.recall import Parts, parts_of
 from commonplace.settings import Settings
 from commonplace.store.schema import TABLES
 from commonplace.store.store import Store
@@ -100,7 +101,7 @@ def prove(place: ErasureRuntime, namespace: str, plan: Plan, *, is_compact: bool
         blanked += blank_questions(place, plan.terms)
     except StoreError as error:
         found.append((LOGS, f"questions with a word of it: {error.args[0]}"))
-    with place.index.reading() as generation:
+    with parts_of(place.store, place.index) as generation:
         found += [("index", what) for what in _asked(place, generation, namespace, plan)]
     return Proof(tuple(sorted(scanned.sizes.items())), tuple(found), len(hits & remaining), blanked)
 
@@ -128,7 +129,7 @@ def _database_files(place: ErasureRuntime) -> set[str]:
     return {path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)}
 
 
-def _asked(place: ErasureRuntime, generation: Generation, namespace: str, plan: Plan) -> Iterator[str]:
+def _asked(place: ErasureRuntime, generation: Parts, namespace: str, plan: Plan) -> Iterator[str]:
     """Yield what the index still answers of what went, though no file betrays it: terms are packed in its files."""
     of_texts: defaultdict[str, set[int]] = defaultdict(set)
     for space, numbers in plan.gone.passages:
@@ -145,7 +146,7 @@ def _asked(place: ErasureRuntime, generation: Generation, namespace: str, plan: 
         yield "a word that nothing else has"
 
 
-def _answers(generation: Generation, scope: Scope, gone: Set[int], vectors: Sequence[bytes]) -> bool:
+def _answers(generation: Parts, scope: Scope, gone: Set[int], vectors: Sequence[bytes]) -> bool:
     """Tell whether one of the passages that went is among those that are nearest to a vector of them."""
     for vector in vectors[:_VECTORS_ASKED]:
         values = np.frombuffer(vector, np.int8).astype(np.float32)
@@ -157,16 +158,14 @@ def _answers(generation: Generation, scope: Scope, gone: Set[int], vectors: Sequ
     return False
 
 
-def _lingers(place: ErasureRuntime, generation: Generation, plan: Plan, gone: set[int]) -> bool:
+def _lingers(place: ErasureRuntime, generation: Parts, plan: Plan, gone: set[int]) -> bool:
     """Tell whether the dictionary has a word of which no passage is left."""
     listed = generation.lexical.listed(plan.terms)
     namespaces = place.store.namespaces(with_texts=True)
     return any(not _is_held(place, generation, namespaces, term, gone) for term, n in listed.items() if 0 < n <= _RARE)
 
 
-def _is_held(
-    place: ErasureRuntime, generation: Generation, namespaces: Sequence[str], term: str, gone: set[int]
-) -> bool:
+def _is_held(place: ErasureRuntime, generation: Parts, namespaces: Sequence[str], term: str, gone: set[int]) -> bool:
     for namespace in namespaces:
         for number in generation.lexical.search([term], Scope(namespace, Filter()), _RARE).numbers.tolist():
             if number in gone:

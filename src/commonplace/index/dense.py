@@ -206,8 +206,8 @@ DEAD = "dense/dead"
 ALL_EXACT = 2_000
 """Up to this many passages in scope are all scored exactly."""
 
-_CANDIDATES = 400
-_CANDIDATES_PER_HIT = 4
+CANDIDATES = 400
+CANDIDATES_PER_HIT = 4
 _FARTHEST = np.iinfo(np.uint16).max
 
 
@@ -278,7 +278,7 @@ class ChunkedDenseIndex:
         """Return for each chunk the ascending rows worth scoring exactly: the nearest by sign bits, ties by number."""
         chunks = [self.chunks[place] for place in places]
         masks = [self._in_scope(place, scope, code) for place in places]
-        wanted = max(_CANDIDATES, _CANDIDATES_PER_HIT * limit)
+        wanted = max(CANDIDATES, CANDIDATES_PER_HIT * limit)
         if sum(int(np.count_nonzero(mask)) for mask in masks) <= max(ALL_EXACT, wanted):
             return [np.flatnonzero(mask) for mask in masks]
         query = sign_columns(vector[np.newaxis])[:, 0]

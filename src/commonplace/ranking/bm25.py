@@ -95,7 +95,8 @@ class Statistics:
 NOTHING: Final = Statistics(0, np.zeros(len(NAMES), np.int64), {})
 
 
-def _code(term: str) -> int:
+def code_of(term: str) -> int:
+    """Return the number that stands for a term in a passage's row."""
     return crc32(term.encode("utf-8", "surrogatepass"))
 
 
@@ -103,7 +104,7 @@ class _Packed(dict[str, bytes]):
     def __missing__(self, term: str) -> bytes:
         if len(self) >= _MAX_CODES:
             self.clear()
-        packed = self[term] = _code(term).to_bytes(4, "little")
+        packed = self[term] = code_of(term).to_bytes(4, "little")
         return packed
 
 
@@ -147,10 +148,16 @@ class TermRows:
     def __len__(self) -> int:
         return len(self._ends)
 
+    def units(self) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint8]]:
+        """Return the row, code and mark of each term of each field, row by row."""
+        places = np.flatnonzero(self._units["mark"] > 0)
+        rows = np.searchsorted(self._ends, places, side="right")
+        return rows, self._units["value"][places], self._units["mark"][places]
+
     def find(self, terms: Collection[str]) -> Matches:
         """Return where the given terms stand, each of them once."""
         distinct = list(dict.fromkeys(terms))
-        codes = np.fromiter(map(_code, distinct), np.uint32, len(distinct))
+        codes = np.fromiter(map(code_of, distinct), np.uint32, len(distinct))
         # Few of the rows' terms are asked for: a table of the lower halves finds them in one pass.
         asked = np.zeros(1 << 16, np.bool_)
         asked[codes & 0xFFFF] = True
@@ -161,14 +168,13 @@ class TermRows:
         if len(codes):
             is_asked = codes[order][places] == values[found]
             found, places = found[is_asked], order[places[is_asked]]
-        return Matches(
-            self.lengths,
-            np.searchsorted(self._ends, found, side="right"),
-            distinct,
-            places,
-            (marks[found] >> _COUNT_BITS).astype(np.int64),
-            (marks[found] & MAX_COUNT).astype(np.float64),
-        )
+        rows = np.searchsorted(self._ends, found, side="right")
+        return Matches(self.lengths, rows, distinct, places, *fields_and_counts(marks[found]))
+
+
+def fields_and_counts(marks: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the field that each mark names, and how often the term is there."""
+    return (marks >> _COUNT_BITS).astype(np.int64), (marks & MAX_COUNT).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import EmbedderMismatchError, IndexFaultError
-from commonplace.index.contract import Scope, Scored
-from commonplace.index.generations import Generation, Index
+from commonplace.index.contract import DenseIndex, LexicalIndex, Scope, Scored
+from commonplace.index.generations import Index
 from commonplace.index.lexical import MAX_TERMS
 from commonplace.models.cache import AgingCache, Bounds
 from commonplace.ranking.arrays import distinct, union, within, without
@@ -38,7 +38,7 @@ from commonplace.search.signals import (
 )
 from commonplace.store.store import Store
 from commonplace.text.tokens import fields_of
-from commonplace.types import Embedding, IndexEntry
+from commonplace.types import Embedding, Head, IndexEntry, TokenEntry
 
 StageOf = Callable[[str], AbstractContextManager[list[int]]]
 """Times a stage of a name; in the block, the number of candidates that it leaves is appended to the list given."""
@@ -118,6 +118,19 @@ class Recall(Protocol):
         ...
 
 
+class Parts(Protocol):
+    """The parts of an index, which hold every change of a namespace up to `head`: a `Generation`, or a database."""
+
+    @property
+    def lexical(self) -> LexicalIndex: ...
+    @property
+    def dense(self) -> DenseIndex: ...
+    def head(self, namespace: str, /) -> Head: ...
+    def entries(self, namespace: str, numbers: Sequence[int], /) -> Mapping[int, TokenEntry] | None:
+        """Return token ids and vectors of candidates, None where the store is to be asked."""
+        ...
+
+
 OWNERS_CACHE = Bounds(max_entries=16, max_bytes=8 << 20, ttl_s=5 * 60)
 ENTRY_BYTES = 2_000
 """About what a cache's entry has besides the arrays of its value: its key, a request, and Python's own objects."""
@@ -133,7 +146,7 @@ _NOTHING: Final = Scored(np.empty(0, np.int64), np.empty(0, np.float32))
 class LocalRecall:
     """A `Recall` by the index of this machine, and by what the store has that it lacks."""
 
-    def __init__(self, store: Store, index: Index, stamp: Embedding) -> None:
+    def __init__(self, store: Store, index: Index | None, stamp: Embedding) -> None:
         self._store = store
         self._index = index
         self._stamp = stamp
@@ -146,7 +159,10 @@ class LocalRecall:
         """Give what a request may see; see `Recall.reading`."""
         namespace, wanted = request.namespace, request.wanted
         # First the generation, then the state: so the state holds all that the generation does.
-        with self._index.reading() as generation, self._store.snapshot(namespace, generation.head(namespace).change):
+        with (
+            self._parts(namespace) as generation,
+            self._store.snapshot(namespace, generation.head(namespace).change),
+        ):
             made_by, held = self._store.embedding(), generation.head(namespace)
             if made_by is not None and made_by != self._stamp:
                 message = f"the store's vectors are made by {made_by}, not by {self._stamp}"
@@ -162,6 +178,11 @@ class LocalRecall:
             scope = Scope(namespace, wanted, owners, tail.dead, fields=request.fields)
             yield _LocalState(self._store, self._delta, self._spaces, generation, tail, rows, scope)
 
+    def _parts(self, namespace: str) -> AbstractContextManager[Parts]:  # noqa: ARG002 - others read one alone
+        """Give what finds passages; see `Parts`."""
+        assert self._index is not None
+        return self._index.reading()
+
     def _matching(self, request: Request, token: str) -> NDArray[np.int64] | None:
         if request.wanted.is_empty:
             return None
@@ -173,6 +194,25 @@ class LocalRecall:
         return owners
 
 
+def recall_of(store: Store, index: Index, stamp: Embedding) -> Recall:
+    """Return what finds the passages of a store: the database that keeps it on a server, else the index beside it."""
+    if store.postings is None:
+        return LocalRecall(store, index, stamp)
+    from commonplace.search.recall_postgres import DatabaseRecall
+
+    return DatabaseRecall(store, store.postings, stamp)
+
+
+def parts_of(store: Store, index: Index) -> AbstractContextManager[Parts]:
+    """Give what finds the passages of a store, in all its namespaces."""
+    stamp = store.embedding()
+    if store.postings is None or stamp is None:
+        return index.reading()
+    from commonplace.search.recall_postgres import reading_parts
+
+    return reading_parts(store, store.postings, stamp)
+
+
 @dataclass
 class _LocalState:
     """A `RecallState` of the index and of the rows that it lacks: the tail, or what was live or true at a time."""
@@ -180,7 +220,7 @@ class _LocalState:
     _store: Store
     _delta: DeltaReader
     _spaces: Spaces
-    _generation: Generation
+    _generation: Parts
     _tail: Tail
     _rows: TokenRows
     _scope: Scope
@@ -224,7 +264,8 @@ class _LocalState:
             beside: dict[int, set[int]] = {}
             if request.method == "two-stage":
                 numbers, beside = self._with_neighbours(numbers)
-            entries = self._store.tokens(self._scope.namespace, without(numbers, rows.numbers).tolist())
+            namespace, asked = self._scope.namespace, without(numbers, rows.numbers).tolist()
+            entries = self._generation.entries(namespace, asked) or self._store.tokens(namespace, asked)
             held = token_rows([entries[number] for number in sorted(entries)], self._spaces)
             here = within(rows.numbers, numbers)
             lexical = [

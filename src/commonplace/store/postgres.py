@@ -9,6 +9,7 @@ store, shared with other namespaces' writers. Who writes to all namespaces holds
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import threading
@@ -36,11 +37,12 @@ from commonplace.errors import (
     UsageError,
 )
 from commonplace.locks import refuse_forked
+from commonplace.store import postings
 from commonplace.store.connection import Connections, PrivateConnections, settings
 from commonplace.store.database import refuse_existing
 from commonplace.store.dialect import RANDOM_BYTES, Database, Rows, insert, quoted, script
 from commonplace.store.schema import TABLES, VERSION, Role, Table
-from commonplace.store.writes import change_is_under_way, snapshot_is_written
+from commonplace.store.writes import MOVE, change_is_under_way, snapshot_is_written
 
 _TYPES: Final[Mapping[Role, str]] = {
     "key": "bigint",
@@ -117,7 +119,8 @@ def initial_sql() -> Iterator[str]:
                 r"(created_at DESC, id), target,.*\)|(created_at DESC, id), source,.*\)", r"\1\2)", index, flags=re.S
             ),
             frozenset(),
-        )[0]
+        )[0].replace("ON passage_vectors (namespace)", "ON passage_vectors (namespace, number)")
+    yield from postings.CREATE
 
 
 def _create_table(table: Table) -> str:
@@ -156,10 +159,14 @@ class Session:
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self.connection = connection
+        self.changed: set[int] = set()
+        """The numbers of the namespaces of which it wrote a change."""
 
     def execute(self, sql: str, values: Mapping[str, Any] | None = None, /) -> Rows:
         """Run a statement of the store."""
         values = values or {}
+        if sql is MOVE:
+            self.changed.update(json.loads(values["spaces"]))
         absent = frozenset(name for name, value in values.items() if value is None)
         words, names = native(sql, absent)
         return self.connection.execute(words, [values[name] for name in names], binary=True)
@@ -338,6 +345,8 @@ class PostgresConnections(Connections):
             try:
                 refuse_other_version(session, str(self.address))
                 yield session
+                if session.changed:
+                    postings.follow(session, session.changed)
                 self._commit(session)
             finally:
                 self._writing.discard(thread)
@@ -384,9 +393,9 @@ class PostgresConnections(Connections):
         self._refuse_closed()
         if thorough and not self.is_read_only:
             with self.address.errors(), self._session("") as session:
-                for table in TABLES:
-                    if table.name != "sequences":
-                        session.connection.execute(f"VACUUM {table.name}")
+                names = (table.name for table in TABLES if table.name != "sequences")
+                for name in (*names, *postings.TABLES):
+                    session.connection.execute(f"VACUUM {name}")
         return True
 
     def close(self) -> None:

@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from functools import cached_property, partial
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import MissingExtraError, StoreMissingError
 from commonplace.store import owners as queries
@@ -58,7 +58,12 @@ from commonplace.types import (
     TokenEntry,
 )
 
+if TYPE_CHECKING:
+    from commonplace.store.postings import PostingsReader
+
 _ENTRIES_A_READ = 500
+UPTO_DATE: Final = 2**62
+"""Stands for the change that recall has seen where it lacks none."""
 
 
 class Store(MemoryStore, ReembeddingStore):
@@ -164,6 +169,13 @@ class Store(MemoryStore, ReembeddingStore):
     def place(self) -> str:
         """The address of its server, "" where it is in a file."""
         return self._connections.place
+
+    @cached_property
+    def postings(self) -> PostingsReader | None:
+        """What recall reads of a store on a server; None where an index follows the store."""
+        from commonplace.store.postings import PostingsReader
+
+        return PostingsReader(self._connections) if self.is_on_server else None
 
     def head(self, namespace: str) -> Head:
         """Return the last change of a namespace; what others write does not move it."""
@@ -404,10 +416,11 @@ class Store(MemoryStore, ReembeddingStore):
 
     def check(self) -> list[str]:
         """Return what is wrong with the stored data, one sentence each; empty when all is well."""
-        from commonplace.store.check import problems
+        from commonplace.store.check import problems, sentences
 
         with self._connections.reading() as db:
-            return problems(db)
+            claims = () if self.postings is None else self.postings.claims
+            return [*problems(db), *sentences((claim, db.execute(sql).fetchone()[0]) for claim, sql in claims)]
 
     def backup(self, target: Path) -> None:
         """Write a complete copy to a new file while others read and write.

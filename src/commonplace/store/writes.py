@@ -292,7 +292,7 @@ _TAKE_NUMBERS: Final = """
     UPDATE sequences SET next_owner = next_owner + :owners, next_passage = next_passage + :passages
     RETURNING next_owner - :owners, next_passage - :passages
 """
-_MOVE = f"""
+MOVE: Final = f"""
     UPDATE namespaces SET change = change + 1, token = {RANDOM_BYTES} WHERE number IN {among_numbers("spaces")}
     RETURNING number, change
 """
@@ -439,7 +439,7 @@ class Change:
         """Write what waits, and the record of the change in each namespace; return its number in this one."""
         self.flush()
         spaces = listed(sorted({self.space, *self._due}))
-        moved = dict(self.db.execute(_MOVE, {"spaces": spaces}).fetchall())
+        moved = dict(self.db.execute(MOVE, {"spaces": spaces}).fetchall())
         self.db.execute(_RECORD, {"spaces": spaces})
         return int(moved[self.space])
 

@@ -1,0 +1,196 @@
+"""Recall in PostgreSQL: the parts of an index, read from the tables that each change of the store writes.
+
+Workers keep nothing of it: a search reads the postings of its terms, the tail of its namespace, and the vectors whose
+signs are nearest to its own, in the snapshot that it sees. Scores are those of an index beside the store.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.index.contract import Scope, Scored
+from commonplace.index.dense import ALL_EXACT, CANDIDATES, CANDIDATES_PER_HIT, best
+from commonplace.index.lexical import MAX_TERMS
+from commonplace.ranking.arrays import restore, within
+from commonplace.ranking.bm25 import Statistics
+from commonplace.search.recall import LocalRecall
+from commonplace.store.postings import Postings, PostingsReader
+from commonplace.store.store import UPTO_DATE, Store
+from commonplace.text.languages import ENGLISH, NATURAL_LANGUAGES
+from commonplace.types import EMBEDDED_KIND_OF, Embedding, Head, TokenEntry
+
+_FEW_OWNERS: Final = 2_000
+"""The passages of so many owners are read; of more, the best passages are looked up in them."""
+_LOOKED_UP: Final = 1_000
+_GROWTH: Final = 8
+
+
+class DatabaseRecall(LocalRecall):
+    """A `Recall` by the database that keeps the store."""
+
+    def __init__(self, store: Store, reader: PostingsReader, stamp: Embedding) -> None:
+        super().__init__(store, None, stamp)
+        self._reader = reader
+
+    def _parts(self, namespace: str) -> AbstractContextManager[DatabaseState]:
+        return reading_parts(self._store, self._reader, self._stamp, namespace)
+
+
+@contextmanager
+def reading_parts(
+    store: Store, reader: PostingsReader, stamp: Embedding, namespace: str | None = None
+) -> Iterator[DatabaseState]:
+    """Give the parts of an index in one state of the store; those of candidates are of one namespace."""
+    with store.snapshot(namespace, UPTO_DATE):
+        yield DatabaseState(store, reader, stamp, namespace or "")
+
+
+@dataclass
+class DatabaseState:
+    """The parts of an index, in one state of a store; what was read of candidates is kept for it."""
+
+    store: Store
+    reader: PostingsReader
+    stamp: Embedding
+    namespace: str = ""
+    held: dict[int, tuple[bytes, TokenEntry]] = field(default_factory=dict)
+
+    @cached_property
+    def lexical(self) -> PostgresLexical:
+        return PostgresLexical(self)
+
+    @cached_property
+    def dense(self) -> PostgresDense:
+        return PostgresDense(self)
+
+    def head(self, namespace: str) -> Head:
+        """Return up to which change it holds a namespace: the last one."""
+        return self.store.head(namespace)
+
+    def entries(self, namespace: str, numbers: Sequence[int]) -> dict[int, TokenEntry]:
+        """Return token ids and vectors of the passages that exist in a namespace, by number; each is read once."""
+        missing = [number for number in numbers if number not in self.held]
+        if missing:
+            self.held.update((entry.number, (terms, entry)) for terms, entry in self.reader.entries(namespace, missing))
+        return {number: self.held[number][1] for number in numbers if number in self.held}
+
+    def among(self, scored: Scored, scope: Scope, limit: int) -> Scored:
+        """Return the best of scored passages that are in scope, at most so many."""
+        keep = np.ones(len(scored.numbers), np.bool_)
+        if scope.passed_over is not None and len(scope.passed_over):
+            out = self.reader.passages_of(scope.namespace, scope.passed_over.tolist())
+            keep &= ~within(scored.numbers, out)
+        if scope.owners is not None and len(scope.owners) <= _FEW_OWNERS:
+            keep &= within(scored.numbers, self.reader.passages_of(scope.namespace, scope.owners.tolist()))
+        scored = Scored(scored.numbers[keep], scored.scores[keep])
+        if scope.owners is None or len(scope.owners) <= _FEW_OWNERS:
+            return best(scored.numbers, scored.scores, limit)
+        ordered = best(scored.numbers, scored.scores, len(scored.numbers))
+        begin, size, places = 0, max(_LOOKED_UP, 2 * limit), np.empty(0, np.intp)
+        while begin < len(ordered.numbers) and len(places) < limit:
+            asked = ordered.numbers[begin : begin + size]
+            found = self.reader.owners(scope.namespace, asked.tolist())
+            owners = np.array([found.get(number, -1) for number in asked.tolist()], np.int64)
+            places = np.concatenate((places, begin + np.flatnonzero(within(owners, scope.owners))))
+            begin, size = begin + size, size * _GROWTH
+        return Scored(ordered.numbers[places[:limit]], ordered.scores[places[:limit]])
+
+
+class PostgresLexical:
+    """A `LexicalIndex` of the postings in the database, in one state."""
+
+    def __init__(self, state: DatabaseState) -> None:
+        self._state = state
+        self._of: dict[str, Postings] = {}
+
+    def _postings(self, namespace: str) -> Postings:
+        return self._of.setdefault(namespace, self._state.reader.of(namespace))
+
+    def search(self, terms: Sequence[str], scope: Scope, limit: int, statistics: Statistics | None = None) -> Scored:
+        """Return the best passages that hold any of the terms; see `LexicalIndex.search`."""
+        own, parts = self._postings(scope.namespace).find(list(dict.fromkeys(terms)))
+        statistics = statistics or own
+        asked = statistics.rarest(terms, MAX_TERMS)
+        scores = np.concatenate([matches.scores(asked, statistics, scope.fields) for _, matches in parts])
+        numbers = np.concatenate([each for each, _ in parts])
+        return self._state.among(Scored(numbers[scores > 0], scores[scores > 0]), scope, limit)
+
+    def score(self, terms: Sequence[str], numbers: Collection[int], scope: Scope) -> Mapping[int, float]:
+        """Return the scores of the given passages that match; see `LexicalIndex.score`."""
+        found = self.search(terms, scope, 2**62)
+        scores = zip(found.numbers.tolist(), found.scores.tolist(), strict=True)
+        return {number: score for number, score in scores if number in numbers}
+
+    def rows(self, numbers: NDArray[np.int64]) -> Sequence[bytes]:
+        """Return the term counts of candidates, in their order; b"" for what was not read."""
+        return [self._state.held[number][0] if number in self._state.held else b"" for number in numbers.tolist()]
+
+    def statistics(self, terms: Sequence[str], scope: Scope) -> Statistics:
+        """Return the statistics of the scope's namespace; see `LexicalIndex.statistics`."""
+        return self._postings(scope.namespace).find(list(dict.fromkeys(terms)))[0]
+
+    def listed(self, terms: Sequence[str]) -> Mapping[str, int]:
+        """Return how many entries there are of each term, in all namespaces; see `LexicalIndex.listed`."""
+        found: Counter[str] = Counter(dict.fromkeys(terms, 0))
+        for namespace in self._state.store.namespaces(with_texts=True):
+            frequencies = self._state.reader.of(namespace).find(list(found))[0].frequencies
+            found.update({term: sum(held) for term, held in frequencies.items()})
+        return found
+
+    def similar(self, term: str, distance: int, scope: Scope, limit: int) -> Sequence[int]:  # noqa: ARG002 - terms are not kept as text
+        """Return the newest passages, whatever they hold: the database cannot tell which terms are alike."""
+        newest = np.array(self._state.reader.newest(scope.namespace), np.int64)
+        scored = Scored(newest, np.zeros(len(newest), np.float32))
+        return [int(number) for number in self._state.among(scored, scope, len(newest)).numbers]
+
+    def languages(self, namespace: str) -> frozenset[str]:
+        """Return the languages, but English, of a namespace's passages; see `LexicalIndex.languages`."""
+        others = [language for language in NATURAL_LANGUAGES if language != ENGLISH]
+        return frozenset(self._state.reader.languages(namespace, others))
+
+
+class PostgresDense:
+    """A `DenseIndex` of the vectors in the database, in one state: those whose signs are nearest are scored exactly."""
+
+    def __init__(self, state: DatabaseState) -> None:
+        self._state = state
+        self._owners: dict[int, int] = {}
+
+    def search(self, vector: NDArray[np.float32], scope: Scope, limit: int, space: str = "") -> Scored:
+        """Return the passages with the highest cosine; see `DenseIndex.search`."""
+        if not vector.any() or limit <= 0:
+            return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
+        state, stamp = self._state, self._state.stamp
+        kinds = [kind for kind in EMBEDDED_KIND_OF if str(stamp.of(kind)) == space]
+        wanted = max(CANDIDATES, CANDIDATES_PER_HIT * limit)
+        found = state.reader.nearest(
+            scope.namespace,
+            vector,
+            ALL_EXACT if state.store.counts(scope.namespace)["passages"] <= ALL_EXACT else wanted,
+            kinds=kinds if space and len(stamp.spaces) > 1 else None,
+            owners=scope.owners,
+            passed_over=scope.passed_over,
+        )
+        self._owners.update((number, owner) for number, owner, _ in found)
+        numbers, vectors = np.array([row[0] for row in found], np.int64), [row[2] for row in found]
+        has = np.array([any(each) for each in vectors], np.bool_)
+        cosines = restore(vectors) @ vector if found else np.empty(0, np.float32)
+        return best(numbers[has], cosines[has], limit)
+
+    def owners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the owner of each passage of a search, -1 for one that is not there."""
+        asked = numbers.tolist()
+        missing = [number for number in asked if number not in self._owners]
+        if missing:
+            # What was found by words is a candidate: all of it is needed soon.
+            entries = self._state.entries(self._state.namespace, missing)
+            self._owners.update((number, entry.owner_number) for number, entry in entries.items())
+        return np.array([self._owners.get(number, -1) for number in asked], np.int64)

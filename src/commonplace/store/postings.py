@@ -1,0 +1,489 @@
+"""What recall reads in PostgreSQL, written in the transaction of the passages: term counts, postings, sign bits.
+
+Each live passage has a row of term counts and one of the signs of its vector. The newest of a namespace, its tail, are
+read as they are. When the tail is long, it is packed: a row for each term and segment, some thousand passages in the
+order of their numbers, holds units of seven bytes, one for each passage and field with the term: the lower half of the
+passage's number, uint32, the field's length, uint16, and the mark that `ranking.bm25` gives field and count. Some small
+segments become one. A passage that goes is cut out of its segment at once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.ranking.bm25 import NAMES, Matches, Statistics, TermRows, code_of, fields_and_counts, pack
+from commonplace.store.connection import Connections
+from commonplace.store.owners import LIVE_VECTOR, build_entry
+from commonplace.store.writes import META
+from commonplace.text.tokens import fields_of, passage_language
+from commonplace.types import TokenEntry
+
+if TYPE_CHECKING:
+    from commonplace.store.postgres import Session
+
+TAIL: Final = 256
+"""So many passages of a namespace are read whole; more are packed."""
+MERGED: Final = 12
+"""So many segments become one, of which none is large."""
+LARGE: Final = 2_048
+"""A segment of so many passages is left as it is."""
+MAX_NEWEST: Final = 200
+_AT_ONCE: Final = 1_000
+_POSTING: Final = np.dtype([("number", "<u4"), ("length", "<u2"), ("mark", "u1")])
+
+CREATE: Final = (
+    """
+    CREATE TABLE passage_terms (
+        namespace bigint NOT NULL REFERENCES namespaces ON DELETE CASCADE, number bigint NOT NULL,
+        language text NOT NULL, terms bytea NOT NULL, PRIMARY KEY (namespace, number)
+    )
+    """,
+    "CREATE INDEX passage_terms_by_language ON passage_terms (namespace, language) WHERE language != 'english'",
+    """
+    CREATE TABLE passage_signs (
+        namespace bigint NOT NULL REFERENCES namespaces ON DELETE CASCADE, number bigint NOT NULL,
+        owner bigint NOT NULL, kind text NOT NULL, signs bit varying NOT NULL, next_signs bit varying,
+        PRIMARY KEY (namespace, number)
+    )
+    """,
+    """
+    CREATE TABLE segments (
+        namespace bigint NOT NULL REFERENCES namespaces ON DELETE CASCADE, start bigint NOT NULL,
+        upto bigint NOT NULL, passages bigint NOT NULL, lengths bigint[] NOT NULL, PRIMARY KEY (namespace, start)
+    )
+    """,
+    """
+    CREATE TABLE postings (
+        namespace bigint NOT NULL REFERENCES namespaces ON DELETE CASCADE, segment bigint NOT NULL,
+        term integer NOT NULL, units bytea NOT NULL, PRIMARY KEY (namespace, term, segment)
+    )
+    """,
+    "ALTER TABLE postings ALTER units SET STORAGE EXTERNAL",
+    """
+    CREATE FUNCTION signs_of(vector bytea) RETURNS bit varying LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    DECLARE signs text := '';
+    BEGIN
+        FOR place IN 0..length(vector) - 1 LOOP
+            signs := signs || CASE WHEN get_byte(vector, place) BETWEEN 1 AND 127 THEN '1' ELSE '0' END;
+        END LOOP;
+        RETURN signs::bit varying;
+    END $$
+    """,
+    """
+    CREATE FUNCTION follow_vector() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF TG_TABLE_NAME = 'next_vectors' THEN
+            UPDATE passage_signs SET next_signs = signs_of(NEW.vector)
+            WHERE namespace = NEW.namespace AND number = NEW.number;
+        ELSE
+            UPDATE passage_signs SET signs = signs_of(NEW.vector), next_signs = NULL
+            WHERE namespace = NEW.namespace AND number = NEW.number;
+        END IF;
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE TRIGGER follow_vector AFTER UPDATE OF vector ON passage_vectors
+    FOR EACH ROW EXECUTE FUNCTION follow_vector()
+    """,
+    """
+    CREATE TRIGGER follow_vector AFTER INSERT OR UPDATE ON next_vectors
+    FOR EACH ROW EXECUTE FUNCTION follow_vector()
+    """,
+)
+TABLES: Final = ("passage_terms", "passage_signs", "segments", "postings")
+
+CLAIMS: Final = (
+    (
+        "passages that recall lacks",
+        """
+        SELECT count(*) FROM passage_vectors v
+            LEFT JOIN passage_terms t ON t.namespace = v.namespace AND t.number = v.number
+            LEFT JOIN passage_signs s ON s.namespace = v.namespace AND s.number = v.number
+        WHERE v.is_past = 0 AND (t.number IS NULL OR s.number IS NULL)
+        """,
+    ),
+    (
+        "passages in recall that are gone",
+        """
+        SELECT count(*) FROM (SELECT number FROM passage_terms UNION SELECT number FROM passage_signs) r
+        WHERE NOT EXISTS (SELECT 1 FROM passage_vectors v WHERE v.number = r.number AND v.is_past = 0)
+        """,
+    ),
+    (
+        "segments of another number of passages than they say",
+        """
+        SELECT count(*) FROM segments s
+        WHERE s.passages != (
+            SELECT count(*) FROM passage_terms t
+            WHERE t.namespace = s.namespace AND t.number BETWEEN s.start AND s.upto
+        )
+        """,
+    ),
+)
+"""What must hold besides: each statement counts where it fails."""
+
+_GONE = """
+    WITH gone AS (
+        SELECT d.namespace, d.number
+        FROM namespaces n JOIN deletions d ON d.namespace = n.number AND d.change = n.change
+        WHERE n.number = ANY(:spaces::bigint[])
+    ), signs AS (
+        DELETE FROM passage_signs s USING gone g WHERE s.namespace = g.namespace AND s.number = g.number
+    )
+    DELETE FROM passage_terms t USING gone g WHERE t.namespace = g.namespace AND t.number = g.number
+    RETURNING t.namespace, t.number, t.terms
+"""
+# In a namespace numbers ascend: what is live and above all that are here is new.
+_FRESH = """
+    SELECT p.namespace, p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading,
+        o.summary, p.text, v.token_ids, v.vector
+    FROM namespaces n
+        JOIN passage_vectors v ON v.namespace = n.number AND v.is_past = 0
+            AND v.number > coalesce((SELECT max(t.number) FROM passage_terms t WHERE t.namespace = n.number), 0)
+        JOIN passages p ON p.number = v.number
+        JOIN owners o ON o.number = p.owner
+    WHERE n.number = ANY(:spaces::bigint[])
+    ORDER BY v.number LIMIT :limit
+"""
+_SEGMENTS = "SELECT start, upto, passages, lengths FROM segments WHERE namespace = :space ORDER BY start"
+_ADD_TERMS = """
+    INSERT INTO passage_terms (namespace, number, language, terms)
+    SELECT * FROM unnest(:spaces::bigint[], :numbers::bigint[], :languages::text[], :terms::bytea[])
+"""
+_ADD_SIGNS = """
+    INSERT INTO passage_signs (namespace, number, owner, kind, signs)
+    SELECT * FROM unnest(
+        :spaces::bigint[], :numbers::bigint[], :owners::bigint[], :kinds::text[], :signs::text[]::bit varying[]
+    )
+"""
+_TAILS = """
+    SELECT n.number FROM namespaces n
+    WHERE n.number = ANY(:spaces::bigint[]) AND (
+        SELECT count(*) FROM passage_terms t WHERE t.namespace = n.number
+            AND t.number > coalesce((SELECT max(s.upto) FROM segments s WHERE s.namespace = n.number), 0)
+    ) > :tail
+"""
+_UNPACKED = """
+    SELECT number, terms FROM passage_terms
+    WHERE namespace = :space
+        AND number > coalesce((SELECT max(upto) FROM segments WHERE namespace = :space), 0)
+    ORDER BY number
+"""
+_ADD_POSTINGS = """
+    INSERT INTO postings (namespace, segment, term, units)
+    SELECT :space, :segment, * FROM unnest(:terms::integer[], :units::bytea[])
+"""
+_MERGE_POSTINGS = """
+    INSERT INTO postings (namespace, segment, term, units)
+    SELECT namespace, :segment, term, string_agg(units, '' ORDER BY segment) FROM postings
+    WHERE namespace = :space AND segment > :segment GROUP BY namespace, term
+    ON CONFLICT (namespace, term, segment) DO UPDATE SET units = postings.units || excluded.units
+"""
+_DROP_MERGED = (
+    "DELETE FROM postings WHERE namespace = :space AND segment > :segment",
+    "DELETE FROM segments WHERE namespace = :space AND start > :segment",
+)
+_PUT_SEGMENT = """
+    INSERT INTO segments (namespace, start, upto, passages, lengths)
+    VALUES (:space, :segment, :upto, :passages, :lengths::bigint[])
+    ON CONFLICT (namespace, start)
+        DO UPDATE SET upto = excluded.upto, passages = excluded.passages, lengths = excluded.lengths
+"""
+_POSTINGS = """
+    SELECT term, units FROM postings
+    WHERE namespace = :space AND segment = :segment AND term = ANY(:terms::integer[])
+"""
+_SET_POSTINGS = """
+    UPDATE postings p SET units = u.units FROM unnest(:terms::integer[], :units::bytea[]) u (term, units)
+    WHERE p.namespace = :space AND p.segment = :segment AND p.term = u.term
+"""
+_DROP_POSTINGS = """
+    DELETE FROM postings WHERE namespace = :space AND segment = :segment AND term = ANY(:terms::integer[])
+"""
+
+
+def signs_of(vector: bytes | NDArray[np.float32]) -> str:
+    """Return a digit for each dimension, 1 where the value is positive; also as the database's function does."""
+    values = np.frombuffer(vector, np.int8) if isinstance(vector, bytes) else vector
+    return (np.greater(values, 0) + np.uint8(48)).astype(np.uint8).tobytes().decode()
+
+
+def _signed(codes: NDArray[np.uint32]) -> list[int]:
+    found: list[int] = codes.view(np.int32).tolist()
+    return found
+
+
+def follow(session: Session, spaces: Iterable[int]) -> None:
+    """Let what recall reads follow the changes that a transaction made in some namespaces."""
+    values = {"spaces": sorted(spaces), "limit": _AT_ONCE, "tail": TAIL}
+    with session.connection.pipeline():
+        gone, fresh = session.execute(_GONE, values), session.execute(_FRESH, values)
+    _cut_out(session, gone.fetchall())
+    while rows := fresh.fetchall():
+        _add(session, rows)
+        if len(rows) < _AT_ONCE:
+            for (space,) in session.execute(_TAILS, values).fetchall():
+                _pack(session, space)
+            break
+        fresh = session.execute(_FRESH, values)
+
+
+def _add(session: Session, rows: Sequence[tuple[Any, ...]]) -> None:
+    entries = [build_entry(row[1:]) for row in rows]
+    languages = list(map(passage_language, entries))
+    values = {
+        "spaces": [row[0] for row in rows],
+        "numbers": [entry.number for entry in entries],
+        "owners": [entry.owner_number for entry in entries],
+        "kinds": [entry.kind for entry in entries],
+        "signs": [signs_of(entry.vector) for entry in entries],
+        "languages": languages,
+        "terms": [pack(fields_of(*each)) for each in zip(entries, languages, strict=True)],
+    }
+    with session.connection.pipeline():
+        session.execute(_ADD_TERMS, values)
+        session.execute(_ADD_SIGNS, values)
+
+
+def _pack(session: Session, space: int) -> None:
+    """Make a segment of the tail of a namespace, and one of the last segments where many are small."""
+    rows = session.execute(_UNPACKED, {"space": space}).fetchall()
+    numbers = np.array([row[0] for row in rows], np.int64)
+    terms = TermRows([row[1] for row in rows])
+    places, codes, marks = terms.units()
+    units = np.empty(len(codes), _POSTING)
+    units["number"] = numbers[places] & 0xFFFFFFFF
+    units["length"] = np.minimum(terms.lengths[places, fields_and_counts(marks)[0]], 0xFFFF)
+    units["mark"] = marks
+    order = np.argsort(codes, kind="stable")
+    distinct, begins = np.unique(codes[order], return_index=True)
+    parts = [part.tobytes() for part in np.split(units[order], begins)[1:]]
+    made = _Segment(int(numbers[0]), int(numbers[-1]), len(rows), terms.lengths.sum(axis=0))
+    with session.connection.pipeline():
+        session.execute(
+            _ADD_POSTINGS, {"space": space, "segment": made.start, "terms": _signed(distinct), "units": parts}
+        )
+        session.execute(_PUT_SEGMENT, made.values(space))
+    last: list[_Segment] = []
+    for each in reversed(_segments(session, space)):
+        if each.passages >= LARGE or made.upto - each.start >= 2**32:
+            break
+        last.append(each)
+    if len(last) >= MERGED:
+        start, count, lengths = last[-1].start, sum(each.passages for each in last), sum(each.lengths for each in last)
+        merged = _Segment(start, made.upto, count, np.asarray(lengths)).values(space)
+        with session.connection.pipeline():
+            session.execute(_MERGE_POSTINGS, merged)
+            for sql in _DROP_MERGED:
+                session.execute(sql, merged)
+            session.execute(_PUT_SEGMENT, merged)
+
+
+class _Segment(NamedTuple):
+    start: int
+    upto: int
+    passages: int
+    lengths: NDArray[np.int64]
+
+    def values(self, space: int) -> dict[str, Any]:
+        return {
+            "space": space, "segment": self.start, "upto": self.upto, "passages": self.passages,
+            "lengths": self.lengths.tolist(),
+        }  # fmt: skip
+
+
+def _segments(session: Session, space: int) -> list[_Segment]:
+    found = session.execute(_SEGMENTS, {"space": space}).fetchall()
+    return [_Segment(start, upto, count, np.array(lengths, np.int64)) for start, upto, count, lengths in found]
+
+
+def _cut_out(session: Session, rows: Sequence[tuple[int, int, bytes]]) -> None:
+    """Take passages that went out of the postings, by namespace, number and term counts."""
+    of_spaces: defaultdict[int, list[tuple[int, bytes]]] = defaultdict(list)
+    for space, number, terms in rows:
+        of_spaces[space].append((number, terms))
+    for space, gone in of_spaces.items():
+        for segment in _segments(session, space):
+            mine = [(number, terms) for number, terms in gone if segment.start <= number <= segment.upto]
+            if not mine:
+                continue
+            lost = TermRows([terms for _, terms in mine])
+            left = segment._replace(
+                passages=segment.passages - len(mine), lengths=segment.lengths - lost.lengths.sum(axis=0)
+            )
+            numbers = np.array([number & 0xFFFFFFFF for number, _ in mine], np.uint32)
+            own = left.values(space)
+            kept = {}
+            for term, data in session.execute(_POSTINGS, {**own, "terms": _signed(np.unique(lost.units()[1]))}):
+                held = np.frombuffer(data, _POSTING)
+                kept[term] = held[np.isin(held["number"], numbers, invert=True)].tobytes()
+            filled = {term: data for term, data in kept.items() if data}
+            with session.connection.pipeline():
+                session.execute(_SET_POSTINGS, {**own, "terms": list(filled), "units": list(filled.values())})
+                session.execute(_DROP_POSTINGS, {**own, "terms": [term for term in kept if term not in filled]})
+                session.execute(_PUT_SEGMENT, own)
+
+
+_SPACE = "(SELECT number FROM namespaces WHERE name = :namespace)"
+_LANGUAGES = f"""
+    SELECT l FROM unnest(:languages::text[]) l
+    WHERE EXISTS (SELECT 1 FROM passage_terms WHERE namespace = {_SPACE} AND language = l AND language != 'english')
+"""
+_ALL_SEGMENTS = f"""
+    SELECT NULL::integer, s.start, s.passages, NULL::bytea, s.lengths FROM segments s WHERE s.namespace = {_SPACE}
+    UNION ALL
+    SELECT NULL::integer, t.number, 0, t.terms, NULL::bigint[] FROM passage_terms t
+    WHERE t.namespace = {_SPACE}
+        AND t.number > coalesce((SELECT max(upto) FROM segments WHERE namespace = {_SPACE}), 0)
+    UNION ALL
+"""
+_OF_TERMS = f"""
+    SELECT p.term, p.segment, 0::bigint, p.units, NULL::bigint[] FROM postings p
+    WHERE p.namespace = {_SPACE} AND p.term = ANY(:terms::integer[])
+"""
+_NEAREST = f"""
+    SELECT s.number, s.owner FROM passage_signs s
+    WHERE s.namespace = {_SPACE} AND length({{signs}}) = length(:signs::bit varying)
+        AND (:kinds::text[] IS NULL OR s.kind = ANY(:kinds::text[]))
+        AND (:owners::bigint[] IS NULL OR s.owner = ANY(:owners::bigint[]))
+        AND (:passed_over::bigint[] IS NULL OR s.owner != ALL(:passed_over::bigint[]))
+    ORDER BY bit_count({{signs}} # :signs::bit varying), s.number LIMIT :limit
+"""
+_VECTORS = f"SELECT x.number, x.owner, {LIVE_VECTOR} FROM ({{nearest}}) x JOIN passage_vectors v ON v.number = x.number"
+_ENTRIES = f"""
+    SELECT t.terms, v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind, o.at, o.session
+    FROM passage_vectors v JOIN owners o ON o.number = v.owner
+        LEFT JOIN passage_terms t ON t.namespace = v.namespace AND t.number = v.number
+    WHERE v.number = ANY(:numbers::bigint[]) AND v.namespace = {_SPACE}
+"""
+_OWNERS = f"SELECT number, owner FROM passage_signs WHERE namespace = {_SPACE} AND number = ANY(:numbers::bigint[])"
+_OF_OWNERS = f"SELECT number FROM passage_signs WHERE namespace = {_SPACE} AND owner = ANY(:owners::bigint[])"
+_NEWEST = f"SELECT number FROM passage_signs WHERE namespace = {_SPACE} ORDER BY number DESC LIMIT :limit"
+
+
+@dataclass
+class Postings:
+    """The passages of a namespace by their terms, as one snapshot sees them; each term is read once.
+
+    Attributes:
+        blocks: of each term that was read, by its code, the first number of each segment with the units there.
+        segments: passages and lengths of each segment.
+    """
+
+    _connections: Connections
+    _namespace: str
+    _blocks: dict[int, list[tuple[int, bytes]]] = field(default_factory=dict)
+    _tail: tuple[NDArray[np.int64], TermRows] | None = None
+    _documents: int = 0
+    _lengths: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(NAMES), np.int64))
+
+    def find(self, terms: Sequence[str]) -> tuple[Statistics, list[tuple[NDArray[np.int64], Matches]]]:
+        """Return the statistics of terms, and where they stand: in parts, passages with their numbers."""
+        self._read(terms)
+        assert self._tail is not None
+        parts = [(self._tail[0], self._tail[1].find(terms)), self._packed(terms)]
+        (_, tail), (_, packed) = parts
+        return tail.statistics + Statistics(self._documents, self._lengths, packed.statistics.frequencies), parts
+
+    def _read(self, terms: Iterable[str]) -> None:
+        codes = sorted({code_of(term) for term in terms} - self._blocks.keys())
+        if not codes and self._tail is not None:
+            return
+        sql = _OF_TERMS if self._tail is not None else f"{_ALL_SEGMENTS} {_OF_TERMS}"
+        values = {"namespace": self._namespace, "terms": _signed(np.array(codes, np.uint32))}
+        found = self._connections.rows(sql, values)
+        self._blocks.update((code, []) for code in codes)
+        unpacked = []
+        for term, number, passages, data, lengths in found:
+            if lengths is not None:
+                self._documents += passages
+                self._lengths = self._lengths + np.array(lengths, np.int64)
+            elif term is None:
+                unpacked.append((number, data))
+            else:
+                self._blocks[term & 0xFFFFFFFF].append((number, data))
+        if self._tail is None:
+            unpacked.sort()
+            numbers = np.array([number for number, _ in unpacked], np.int64)
+            self._tail = numbers, TermRows([data for _, data in unpacked])
+
+    def _packed(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], Matches]:
+        blocks = [(place, block) for place, term in enumerate(terms) for block in self._blocks[code_of(term)]]
+        units = np.frombuffer(b"".join(data for _, (_, data) in blocks), _POSTING)
+        sizes = [len(data) // _POSTING.itemsize for _, (_, data) in blocks]
+        starts = np.repeat(np.array([start for _, (start, _) in blocks], np.int64), sizes)
+        numbers = starts + ((units["number"].astype(np.int64) - starts) & 0xFFFFFFFF)
+        places = np.repeat(np.array([place for place, _ in blocks], np.int64), sizes)
+        held, rows = np.unique(numbers, return_inverse=True)
+        fields, counts = fields_and_counts(units["mark"])
+        lengths = np.zeros((len(held), len(NAMES)), np.int64)  # of the fields that hold a term: no other is asked for
+        lengths[rows, fields] = units["length"]
+        return held, Matches(lengths, rows, list(terms), places, fields, counts)
+
+
+class PostingsReader:
+    """What a search asks of the passages of a store in PostgreSQL. Each call sees what the thread's snapshot does."""
+
+    claims = CLAIMS
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def of(self, namespace: str) -> Postings:
+        """Return the postings of a namespace, to be used within one snapshot."""
+        return Postings(self._connections, namespace)
+
+    def languages(self, namespace: str, among: Iterable[str]) -> list[str]:
+        """Return those of some languages, but English, in which passages of a namespace are stemmed."""
+        found = self._connections.rows(_LANGUAGES, {"namespace": namespace, "languages": list(among)})
+        return [language for (language,) in found]
+
+    def nearest(
+        self,
+        namespace: str,
+        vector: NDArray[np.float32],
+        limit: int,
+        *,
+        kinds: Sequence[str] | None = None,
+        owners: NDArray[np.int64] | None = None,
+        passed_over: NDArray[np.int64] | None = None,
+    ) -> list[tuple[int, int, bytes]]:
+        """Return number, owner and vector of the passages whose vectors' signs differ least; ties by number."""
+        is_switched = "switched_from" in dict(self._connections.known(META, lambda: self._connections.rows(META)))
+        nearest = _NEAREST.format(signs="coalesce(s.next_signs, s.signs)" if is_switched else "s.signs")
+        values = {
+            "namespace": namespace,
+            "signs": signs_of(vector),
+            "limit": limit,
+            "kinds": None if kinds is None else list(kinds),
+            "owners": None if owners is None else owners.tolist(),
+            "passed_over": None if passed_over is None or not len(passed_over) else passed_over.tolist(),
+        }
+        return self._connections.rows(_VECTORS.format(nearest=nearest), values)
+
+    def entries(self, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[bytes, TokenEntry]]:
+        """Yield term counts, token ids and vectors of the passages that exist in a namespace; b"" for a past one."""
+        for terms, *row in self._connections.rows(_ENTRIES, {"namespace": namespace, "numbers": list(numbers)}):
+            yield terms or b"", TokenEntry(*row)
+
+    def owners(self, namespace: str, numbers: Sequence[int]) -> dict[int, int]:
+        """Return the owners of passages."""
+        return dict(self._connections.rows(_OWNERS, {"namespace": namespace, "numbers": list(numbers)}))
+
+    def passages_of(self, namespace: str, owners: Sequence[int]) -> NDArray[np.int64]:
+        """Return the live passages of owners, ascending."""
+        found = self._connections.rows(_OF_OWNERS, {"namespace": namespace, "owners": list(owners)})
+        return np.sort(np.fromiter(chain.from_iterable(found), np.int64, len(found)))
+
+    def newest(self, namespace: str) -> list[int]:
+        """Return the numbers of the newest passages."""
+        found = self._connections.rows(_NEWEST, {"namespace": namespace, "limit": MAX_NEWEST})
+        return [number for (number,) in found]

@@ -1,0 +1,65 @@
+"""In a namespace of which few passages are candidates, PostgreSQL finds what the index beside a file finds."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from tests.unit.search.notebook import Notebook, notebook
+
+from commonplace.index import dense
+from commonplace.search import recall_postgres
+from commonplace.store import postings
+from commonplace.types import Document, Filter
+
+WORDS = (
+    "billing login session token invoice payment kitchen garden train station doctor school printer database server "
+    "deployment release meeting Monday coffee window bridge river mountain paper letter phone camera music piano"
+).split()
+
+
+def sentence(rng: random.Random) -> str:
+    return " ".join(rng.choice(WORDS) for _ in range(rng.randint(6, 14))).capitalize() + "."
+
+
+@pytest.fixture
+def books(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Notebook, Notebook]:
+    """The same passages beside a file and in PostgreSQL, most of them packed there; half of them have a tag."""
+    monkeypatch.setattr(postings, "TAIL", 100)
+    monkeypatch.setattr(postings, "MERGED", 3)
+    for module in (dense, recall_postgres):
+        monkeypatch.setattr(module, "ALL_EXACT", 100)
+        monkeypatch.setattr(module, "CANDIDATES", 50)
+    rng = random.Random(7)
+    documents = [Document(f"d{n}", sentence(rng), tags=("even",) if n % 2 == 0 else ()) for n in range(1_000)]
+    local, stored = (notebook(name, tmp_path / name) for name in ("sqlite", "postgres"))
+    for book in (local, stored):
+        for begin in range(0, len(documents), 150):
+            book.index_documents(*documents[begin : begin + 150])
+        found = book.store.owner_numbers(book.namespace, "artifact", [f"d{n}" for n in range(0, 1_000, 9)])
+        book.store.delete_owners(book.namespace, list(found.values()))
+    local.project()
+    return local, stored
+
+
+@pytest.mark.parametrize("few_owners", [2_000, 10])
+def test_the_first_five_are_those_of_an_index(
+    books: tuple[Notebook, Notebook], few_owners: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall_postgres, "_FEW_OWNERS", few_owners)
+    monkeypatch.setattr(recall_postgres, "_LOOKED_UP", 40)
+    local, stored = books
+    assert stored.store._connections.rows("SELECT count(*) FROM segments")[0][0] > 2
+    rng = random.Random(11)
+    questions = [" ".join(rng.sample(WORDS, 3)) for _ in range(40)]
+    for wanted in (Filter(), Filter(tags=("even",))):
+        same = [
+            local.found(each, limit=5, stage1_limit=10, wanted=wanted)
+            == stored.found(each, limit=5, stage1_limit=10, wanted=wanted)
+            for each in questions
+        ]
+        assert sum(same) >= 0.95 * len(same)
+    assert stored.store.check() == []
+    for book in books:
+        book.close()
