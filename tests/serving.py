@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import psycopg
 import uvicorn
 
 import commonplace
@@ -19,7 +18,6 @@ from commonplace.server.app import Limits, Service, application
 from commonplace.server.engine_pool import EnginePool
 from commonplace.server.page.session import PageSession
 from commonplace.server.run import LOOPBACK
-from commonplace.store.schema import TABLES
 
 
 class _Server(uvicorn.Server):
@@ -46,16 +44,21 @@ def new_store(database: str, directory: Path) -> Iterator[Path | str]:
     from tests import postgres  # others need neither a driver nor a server
 
     dsn = postgres.new_database(is_empty=True)
-    yield postgres.url_of(dsn)
-    postgres.drop(dsn)
+    try:
+        yield postgres.url_of(dsn)
+    finally:
+        postgres.drop(dsn)
 
 
 def everything_in(store: Path | str) -> str:
     """Return all that a store holds: the bytes of its files as Latin-1, or the rows of its tables."""
     if isinstance(store, Path):
         return "".join(path.read_bytes().decode("latin-1") for path in store.rglob("*") if path.is_file())
+    import psycopg
+
     with psycopg.connect(store) as db:
-        rows = [db.execute(f"SELECT t::text FROM {table.name} t").fetchall() for table in TABLES]  # type: ignore[call-overload]
+        names = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+        rows = [db.execute(f"SELECT t::text FROM {name} t").fetchall() for (name,) in names]  # type: ignore[call-overload]
     return str(rows)
 
 

@@ -87,8 +87,8 @@ class _OneBlasThread:
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._users -= 1
-            if self._users == 0 and (blas := _openblas()):
-                blas[1](self._before)
+            if self._users == 0 and (blas := _openblas()) and blas[0]() == 1:
+                blas[1](self._before)  # unless the application has set another number meanwhile
 
 
 ONE_BLAS_THREAD: Final = _OneBlasThread()

@@ -124,7 +124,7 @@ class Searcher:
             IndexFaultError: the current generation of the index is damaged or not of this store's history.
         """
         clock = _Clock()
-        with ONE_BLAS_THREAD, self._recall.reading(request) as recall:
+        with self._recall.reading(request) as recall:
             self._drop_unless(request.namespace, recall.state)
             run = _Run(request, _asked_times(request), recall, clock)
             ranking = self._pool(run)
@@ -205,9 +205,9 @@ class Searcher:
         return ranking
 
     def _rank(self, run: _Run) -> Ranking:
-        """Rank for each phrasing of the query what any of them recalls."""
-        clock, request, recall = run.clock, run.request, run.recall
-        with clock.stage("query"):
+        """Prepare each phrasing of the query, and rank what any of them recalls."""
+        request, recall = run.request, run.recall
+        with run.clock.stage("query"):
             spaces = () if request.by_words else tuple(self._asked(request))
             phrasings = [
                 Phrasing(text, self._prepared(text, spaces, recall.languages), self._tokens)
@@ -216,6 +216,13 @@ class Searcher:
             queries = [each.query for each in phrasings]
             if request.method == "semantic" and any(query.fault and not query.embedder for query in queries):
                 request = replace(request, method="bm25")
+        with ONE_BLAS_THREAD:
+            return self._ordered(run, request, phrasings)
+
+    def _ordered(self, run: _Run, request: Request, phrasings: Sequence[Phrasing]) -> Ranking:
+        """Rank for each phrasing what any of them recalls."""
+        clock, recall = run.clock, run.recall
+        queries = [each.query for each in phrasings]
         dated, of_time = self._dated(run)
         found = recall.search(request, phrasings, of_time, clock.stage)
         with clock.stage("signals") as count:

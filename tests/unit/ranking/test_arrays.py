@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tests.unit.blas import two_threads
 
+from commonplace.ranking import arrays
 from commonplace.ranking.arrays import ONE_BLAS_THREAD, quantise, restore
 
 
@@ -43,3 +44,12 @@ def test_linear_algebra_has_one_thread_inside_and_what_it_had_outside() -> None:
                 assert count() == 1
             assert count() == 1
         assert count() == before
+
+
+def test_a_number_of_threads_that_the_application_sets_meanwhile_stays() -> None:
+    with two_threads() as count:
+        with ONE_BLAS_THREAD:
+            blas = arrays._openblas()
+            assert blas is not None
+            blas[1](3)
+        assert count() == 3
