@@ -100,8 +100,8 @@ def forget(
                 plan = replace(plan, gone=erase_parts(place.store, change, _ground(place), plan.chosen.parts))
                 cleared += clear_logs(place, plan.gone.traces.patterns)
                 if place.untell is not None:
-                    for id_, group in plan.gone.told:
-                        place.untell(change, id_, group)
+                    for episode, group in plan.gone.told:
+                        place.untell(change, episode, group)
             _revive(place, change, plan.chosen.revived, at)
             erase_injected(place.store, namespace, change, plan.ids)
             change.drop_note(ANSWER)

@@ -107,6 +107,7 @@ class TestAnEpisode:
         with commonplace.open(book.directory, settings=settings) as following:
             receipt = following.forget("merger")
         assert receipt.verified
+        assert receipt.id not in ("", *receipt.ids), "a receipt has an id of its own"
         assert receipt.outside[0].startswith("copies of these episodes in Graphiti")
         assert [note.id for note in book._runtime.store.notes("default", WAITING)] == ["delete:merger"]
         assert holding(book, *MARKS) == []
