@@ -5,16 +5,20 @@ from __future__ import annotations
 import gc
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: as many workers as cores would fight over them
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
 from commonplace.ingest.embeddings import EmbeddingBacklog
 from commonplace.journal.sync import JournalSync
+from commonplace.models.contract import TokenizedText
+from commonplace.models.minilm import SHIPPED, Floats, MinilmEmbedder
 from commonplace.store import connection
 
 gc.disable()  # until all tests are collected: nothing of them is garbage
@@ -27,7 +31,7 @@ if _MEMORY.is_dir():
     if _found.f_bavail * _found.f_frsize > _ROOM and not _found.f_flag & os.ST_NOEXEC:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
-_START = EmbeddingBacklog.start
+_START, _EMBED = EmbeddingBacklog.start, MinilmEmbedder.embed
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -45,6 +49,31 @@ def _vectors_in_turn() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(EmbeddingBacklog, "start", lambda self: self.drain())
         yield
+
+
+@lru_cache(maxsize=50_000)
+def _vector(model: MinilmEmbedder, ids: bytes) -> Floats:
+    return _EMBED(model, [TokenizedText("", np.frombuffer(ids, np.uint16))])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _each_text_embedded_once() -> Iterator[None]:
+    """Let the transformer read a text once in all tests of a process: it makes each vector by itself."""
+
+    def embed(model: MinilmEmbedder, texts: Sequence[TokenizedText]) -> Floats:
+        if model.directory != SHIPPED or not texts:
+            return _EMBED(model, texts)
+        return np.concatenate([_vector(model, each.token_ids.tobytes()) for each in texts])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MinilmEmbedder, "embed", embed)
+        yield
+
+
+@pytest.fixture
+def vectors_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the transformer read each text whenever it is given."""
+    monkeypatch.setattr(MinilmEmbedder, "embed", _EMBED)
 
 
 @pytest.fixture(scope="session", autouse=True)

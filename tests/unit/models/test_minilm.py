@@ -22,6 +22,7 @@ from commonplace.types import Embedding
 
 SENTENCES = ["Where are sessions refreshed?", "rice", "We chose Postgres, because the ledger needs transactions."]
 WINDOW = tiny_minilm.TOKENS - 2
+pytestmark = pytest.mark.usefixtures("vectors_made_anew")
 
 
 def tokenized(texts: list[str]) -> list[TokenizedText]:
