@@ -36,14 +36,18 @@ _WHILE: Final = re.compile(rf"\b(?:temporarily|for (?:\w+ ){{0,2}}(?:{_WHILES}))
 _SPAN: Final = re.compile(rf"\b(?:temporarily|for (?:\w+ ){{0,2}}(?:{_WHILES}|months?|years?|decades?))\b")
 """How long something goes on or has gone on; of what goes on, years are not long either."""
 _SETTING_OUT: Final = re.compile(
-    r"\b(?:(?:at|around|about) (?!the\b)[\da-z]|for (?!good\b|ever\b)[a-z]|on foot|early|late|morning|afternoon|evening"
-    r"|tonight|today|by (?:train|car|bus|plane|boat|ferry|bike|taxi|ship|coach|tram|air)\b)"
+    r"\b(?:on foot|early|late|morning|afternoon|evening|tonight|today"
+    r"|by (?:train|car|bus|plane|boat|ferry|bike|taxi|ship|coach|tram|air)"
+    r"|(?:at|around|about) (?:\d[\d:.]*|noon|midnight|dawn|dusk|sunrise|sunset|half|one|two|three|four|five|six|seven"
+    r"|eight|nine|ten|eleven|twelve)"
+    r"|(?:for|on) (?:\w+ )?(?:airport|station|office|day|night|evening|weekend|holidays?|vacation|trip|visit|conference"
+    r"|meeting|lunch|dinner|breakfast|work|home|school|appointment|flight|wedding|funeral|concert|party|coffee|tour))\b"
 )
 """Nobody says of a move or a new job when in the day it was, how or for what errand."""
 _FOR_GOOD: Final = re.compile(r"\bfor (?:good|ever)\b|\b(?:permanently|forever)\b")
 _BACK: Final = re.compile(
     r"(?:,| and| but| [–—])(?: (?:then|later|soon|eventually|now|again|ha[sd]|have|is|was|came|come|went|moved|s?he"
-    r"|they))* (?:back|returned)\b|\bfor (?:one|this|that|a single) \w"
+    r"|they))* (?:back(?! in\b)|returned)\b|\bfor (?:one|a single) (?!thing|reason)\w"
 )
 """Who came back has not moved, nor who did it for one call; `moved back to` says itself where they are."""
 _MOVING_AWAY: Final = MOVING | {"relocate", "settle"}

@@ -224,8 +224,9 @@ _OF_TOOLS: Final = frozenset({"migration", "switch"})
 _OFF: Final = r"(?:cancell?ed|abandoned|scrapped|dropped|aborted|called off)"
 _MOVES_CALLED_OFF: Final = (
     re.compile(
-        r"\b(?P<noun>move|relocation|migration|switch)\b[^,;]*? (?:f[ea]lls? through|(?:did not|didn['’]t|never) "
-        r"(?:happen(?:ed)?|materiali[sz]ed?|(?:go|come) (?:through|off|ahead))|(?:was|were|is|got|ha[sd] been)"
+        r"\b(?P<noun>move|relocation|migration|switch)\b(?:(?! (?:but|and|because|if)\b)[^,;])*?"
+        r" (?:f[ea]lls? through|(?:did not|didn['’]t|never) (?:happen(?:ed)?|materiali[sz]ed?"
+        r"|(?:go|come) (?:through|off|ahead))|(?:was|were|is|got|ha[sd] been)"
         rf"(?: (?:also|then|now|just|finally|actually|suddenly))? {_OFF})\b"
     ),
     re.compile(rf"\b{_OFF} (?:[\w'’]+ ){{1,3}}(?P<noun>move|relocation|migration|switch)\b"),

@@ -254,6 +254,7 @@ NOTHING_CALLED_OFF = [
     "Mira moved to Munich after all.",
     "Nobody moved after all.",
     "That was a good move.",
+    "The move went well but the party was cancelled.",
 ]
 
 
@@ -348,6 +349,7 @@ MOVES = [
     ("Mira left Berlin in 2019.", ["Mira LIVES_IN Berlin until 2019-01-01 ended"]),
     ("Mira left Berlin in May 2025.", ["Mira LIVES_IN Berlin until 2025-05-01 ended"]),
     ("Mira is leaving Berlin in June.", ["Mira LIVES_IN Berlin until 2026-06-01 ended"]),
+    ("Mira left Acme for a startup.", ["Mira WORKS_FOR Acme ended"]),
     ("Mira left Acme on Monday.", ["Mira WORKS_FOR Acme until 2026-03-09 ended"]),
     ("Mira is leaving Acme on Monday.", ["Mira WORKS_FOR Acme until 2026-03-16 ended"]),
     ("Mira moved back to Berlin.", ["Mira LIVES_IN Berlin"]),
@@ -358,6 +360,7 @@ MOVES = [
     ("Mira moved to Lagos this morning.", ["Mira LIVES_IN Lagos since 2026-03-10"]),
     ("Mira, who lives in Berlin, is leaving on Monday.", ["Mira LIVES_IN Berlin"]),
     ("Mira moved to Lagos.", ["Mira LIVES_IN Lagos"]),
+    ("Mira moved to Lagos for this reason.", ["Mira LIVES_IN Lagos"]),
 ]
 
 
