@@ -17,12 +17,12 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final
 
-from commonplace.dataclasses import asdict, dataclass, fields
+from commonplace.dataclasses import asdict, dataclass, fields, replace
 from commonplace.dates.time import iso
 from commonplace.errors import NotFoundError, StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
 from commonplace.files import open_file
@@ -87,7 +87,7 @@ class Manifest:
     store: str
     change: int
     created_at: str
-    members: tuple[Member, ...]
+    members: tuple[Member, ...] = ()
 
     @property
     def total_bytes(self) -> int:
@@ -98,14 +98,14 @@ class Manifest:
 def write_archive(
     file: IO[bytes],
     sources: Sequence[tuple[str, Path]],
-    manifest: Callable[..., Manifest],
+    about: Manifest,
     count: Callable[[int], object] = lambda _: None,
 ) -> Manifest:
     """Pack files, then the manifest over what was packed; a file that is gone meanwhile is left out.
 
     Args:
         sources: (path in the archive, file).
-        manifest: makes the manifest of the members.
+        about: the manifest but for the members.
         count: called with how many bytes more were packed.
     """
     members = []
@@ -117,7 +117,7 @@ def write_archive(
                 continue
             with opened:
                 members.append(_pack(archive, path, opened, count))
-        made = manifest(tuple(members))
+        made = replace(about, members=tuple(members))
         document = {"format": FORMAT, "version": VERSION, **asdict(made)}
         archive.writestr(_info(MANIFEST), json.dumps(document, indent=1), zipfile.ZIP_DEFLATED)
     return made
@@ -363,46 +363,34 @@ SPACE: Final = ""
 """The namespace of notes that no namespace wrote; nobody can open it."""
 
 
-def backup_note(path: Path, at: datetime) -> Note:
-    """Return the note of a backup.
-
-    Args:
-        at: when it was made.
-    """
-    return _note(path, at)
-
-
-def replaced_note(path: Path, at: datetime) -> Note:
-    """Return the note of a store that was replaced, and kept at a path.
-
-    Args:
-        at: when it was replaced.
-    """
-    return _note(path, at, replaced=True)
+def backup_note(path: Path, at: datetime, **more: bool) -> Note:
+    """Return the note of a backup that was made at a time; of a store that was replaced then with `replaced=True`."""
+    at = at.astimezone(UTC)
+    return Note(NOTE, str(path), at.timestamp(), json.dumps({"path": str(path), "at": iso(at), **more}))
 
 
 def noted_in(database: Path) -> list[Note]:
     """Return the notes of a store that is about to be replaced, none where it cannot be read."""
-    with suppress(StoreError):
-        store = Store.open(database, create=False)
-        try:
-            return store.notes(None, NOTE)
-        finally:
-            store.close()
+    with suppress(StoreError), closing(Store.open(database, create=False)) as store:
+        return store.notes(None, NOTE)
     return []
 
 
 def put_notes(database: Path, notes: Iterable[Note]) -> None:
     """Write notes into a store that nobody else has open."""
-    store = Store.open(database, create=False)
-    try:
-        with store.change_memories(SPACE) as change:
-            for note in notes:
-                change.put_note(note)
-    finally:
-        store.close()
+    with closing(Store.open(database, create=False)) as store, store.change_memories(SPACE) as change:
+        for note in notes:
+            change.put_note(note)
 
 
-def _note(path: Path, at: datetime, **more: bool) -> Note:
-    at = at.astimezone(UTC)
-    return Note(NOTE, str(path), at.timestamp(), json.dumps({"path": str(path), "at": iso(at), **more}))
+def examined(database: Path, damage: str, remedy: str) -> tuple[str, int]:
+    """Return id and change of a store that nobody else has open.
+
+    Raises:
+        StoreDamagedError: it is damaged, in the words that are given.
+    """
+    with closing(Store.open(database, create=False)) as store:
+        problems = store.check()
+        if problems:
+            raise StoreDamagedError(f"{damage}: {problems[0]}", remedy=remedy)
+        return store.id, store.change()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import partial
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
+from typing import Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.dates.time import iso
@@ -22,10 +22,10 @@ from commonplace.exchange.archive import (
     NOTE,
     SUFFIX,
     Manifest,
-    Member,
     backup_note,
     counter,
     database_errors,
+    examined,
     file_errors,
     opened,
     read_manifest,
@@ -36,6 +36,8 @@ from commonplace.files import sync
 from commonplace.store.drafts import clear_drafts, draft
 from commonplace.store.store import Store
 from commonplace.types import Progress
+
+_DAMAGED: Final = "the store is damaged, so that no backup of it was kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +93,21 @@ def back_up(
             with database_errors(writing, database, str(directory / DATABASE)):
                 counter(progress, "Copying the database", 0)
                 store.backup(database)
-                found = _examined(database)
+                found = examined(database, _DAMAGED, "see `commonplace doctor`, and keep the earlier backups")
             sources, links = _sources(directory)
             sources.insert(0, (DATABASE, database))
             count = counter(progress, "Backing up", _bytes_of(sources))
-            manifest = write_archive(file, sources, partial(_manifest, *found, iso(created_at)), count)
+            about = Manifest(version("commonplace"), *found, iso(created_at))
+            manifest = write_archive(file, sources, about, count)
             file.flush()
             os.fsync(file.fileno())
-        _verify(archive, manifest, counter(progress, "Reading the backup", manifest.total_bytes))
+        count = counter(progress, "Reading the backup", manifest.total_bytes)
+        with opened(archive) as packed:
+            found_again = read_manifest(packed)
+            for member in found_again.members:
+                unpack(packed, member, lambda piece: count(len(piece)))
+        if found_again != manifest:
+            raise StoreDamagedError(f"{archive} does not hold what was written to it", remedy="check the disk")
         with _noted(store, namespace, target, created_at):
             _refuse_existing(target)
             with file_errors(writing):
@@ -120,25 +129,6 @@ def back_up(
         seconds=time.perf_counter() - begun,
         notices=tuple(notices),
     )
-
-
-def _manifest(store: str, change: int, created_at: str, members: tuple[Member, ...]) -> Manifest:
-    return Manifest(version("commonplace"), store, change, created_at, members)
-
-
-def _examined(database: Path) -> tuple[str, int]:
-    """Return id and change of the copied database, which is whole."""
-    copy = Store.open(database, create=False)
-    try:
-        problems = copy.check()
-        if problems:
-            raise StoreDamagedError(
-                f"the store is damaged, so that no backup of it was kept: {problems[0]}",
-                remedy="see `commonplace doctor`, and keep the earlier backups",
-            )
-        return copy.id, copy.change()
-    finally:
-        copy.close()
 
 
 def _sources(directory: Path) -> tuple[list[tuple[str, Path]], list[Path]]:
@@ -174,16 +164,6 @@ def _bytes_of(sources: Iterable[tuple[str, Path]]) -> int:
         with suppress(OSError):
             total += path.stat().st_size
     return total
-
-
-def _verify(archive: Path, written: Manifest, count: Callable[[int], None]) -> None:
-    """Read an archive back and compare it with what was packed."""
-    with opened(archive) as packed:
-        manifest = read_manifest(packed)
-        for member in manifest.members:
-            unpack(packed, member, lambda piece: count(len(piece)))
-    if manifest != written:
-        raise StoreDamagedError(f"{archive} does not hold what was written to it", remedy="check the disk")
 
 
 @contextmanager

@@ -609,15 +609,6 @@ def _comparable(record: Entity | Relation | Happening) -> tuple[object, ...]:
     return tuple(json.dumps(json.loads(v), sort_keys=True) if name in objects else v for name, v in values.items())
 
 
-def item_of(kind: str, place: str, entries: Entries, redactor: Redactor) -> Item:
-    """Return the item that stands in a line of any type but `memory`.
-
-    Raises:
-        UsageError: a value is of the wrong kind, too large or out of its range.
-    """
-    return _READERS[kind](place, entries, redactor)
-
-
 def version_of(
     owner: Owner, record: MemoryRecord, created_at: float, expired_at: float | None, *, max_bytes: int
 ) -> Version:
@@ -875,7 +866,7 @@ def _parsed(name: str, text: str, sort: type) -> Any:
     return found
 
 
-_READERS: Final[Mapping[str, Callable[[str, Entries, Redactor], Item]]] = {
+READERS: Final[Mapping[str, Callable[[str, Entries, Redactor], Item]]] = {
     "link": link_item,
     "owner": _owner_item,
     "knowledge": _knowledge_item,
@@ -885,3 +876,4 @@ _READERS: Final[Mapping[str, Callable[[str, Entries, Redactor], Item]]] = {
     "relation": _relation_item,
     "issue": _issue_item,
 }
+"""How the item of a line is read, by its type; a UsageError says what of it cannot be kept."""

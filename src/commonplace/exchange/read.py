@@ -1,23 +1,40 @@
-"""Read an export line by line and reject one that is truncated or damaged."""
+"""Read what is imported: our exports, rejecting one that is truncated or damaged, and the files of other systems."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import IO, Any, Final
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.errors import NotFoundError, StoreVersionError, UsageError
 from commonplace.exchange.codec import FORMAT, HEADER, LINES, VERSION, built, decoded, refuse_other_entries, time_of
-from commonplace.exchange.foreign import items_of
-from commonplace.exchange.items import Item, MemoryItem, Problem, Redactor, Source, Version, item_of, version_of
-from commonplace.formats.foreign.detect import READERS, detect
+from commonplace.exchange.items import (
+    READERS,
+    FactItem,
+    Item,
+    LinkItem,
+    MemoryItem,
+    Problem,
+    Redactor,
+    Remark,
+    Source,
+    Version,
+    version_of,
+)
+from commonplace.formats.foreign import detect as systems
+from commonplace.formats.foreign.reader import Foreign, ForeignFact, ForeignLink, ForeignMemory
+from commonplace.graph.episodes import FactInput, itself
 from commonplace.graph.kinds import Kinds
-from commonplace.memory.validate import one_of
-from commonplace.types import MemoryRecord, Owner
+from commonplace.graph.model_extraction import entity_type, relation_type
+from commonplace.graph.names import checked, normal
+from commonplace.memory.validate import TRUST, json_object, one_of
+from commonplace.redaction import redact
+from commonplace.types import Link, MemoryRecord, Owner, Tier
 
 MAX_LINE_BYTES: Final = 256 * 2**20
 _START_BYTES = 4096
@@ -40,74 +57,56 @@ def read_export(path: Path, *, max_bytes: int) -> Iterator[Item | Problem]:
         StoreVersionError: a newer Commonplace wrote it.
         UsageError: it is no export, cut off, or damaged.
     """
-    versions, redactor = _Versions(max_bytes), Redactor(max_bytes)
+    redactor = Redactor(max_bytes)
     with path.open("rb") as file:
-        for number, entries in _entries(file, path.name):
-            if entries["type"] == "memory":
-                yield from versions.add(number, entries)
-                continue
-            yield from versions.finish()
-            try:
-                yield _item(number, entries, redactor)
-            except UsageError as error:
-                yield Problem(_place(number), _name_of(entries), str(error))
-        yield from versions.finish()
+        # The lines of one memory follow each other; any other line is by itself.
+        for _, lines in groupby(_entries(file, path.name), key=_memory_of):
+            first, versions = 0, list[Version]()
+            for number, entries in lines:
+                first = first or number
+                try:
+                    if entries["type"] == "memory":
+                        versions.append(_version(entries, versions, max_bytes))
+                    else:
+                        yield _item(number, entries, redactor)
+                except UsageError as error:
+                    yield Problem(_place(number), _name_of(entries), str(error))
+                    versions.clear()
+                    break
+            if versions:
+                secrets = tuple(kind for version in versions for kind in version.secrets)
+                yield MemoryItem(_place(first), tuple(versions), secrets=secrets)
 
 
-@dataclass(slots=True)
-class _Versions:
-    """Collects the lines of one memory, which follow each other."""
-
-    max_bytes: int
-    line: int = 0
-    id: object = None
-    found: list[Version] = field(default_factory=list)
-    problem: Problem | None = None
-
-    def add(self, number: int, entries: Mapping[str, Any]) -> Iterator[Item | Problem]:
-        """Take a line; yield the memory before, where another one begins."""
-        owner = entries.get("owner")
-        id_ = owner.get("id") if isinstance(owner, dict) else None
-        if id_ != self.id or not self.line:
-            yield from self.finish()
-            self.line, self.id = number, id_
-        try:
-            self.found.append(_version(entries, self.max_bytes))
-            self._refuse_disorder()
-        except UsageError as error:
-            self.problem = self.problem or Problem(_place(number), _name_of(entries), str(error))
-
-    def finish(self) -> Iterator[Item | Problem]:
-        """Yield the memory that was collected, if any was."""
-        if self.problem is not None:
-            yield self.problem
-        elif self.found:
-            secrets = tuple(kind for version in self.found for kind in version.secrets)
-            yield MemoryItem(_place(self.line), tuple(self.found), secrets=secrets)
-        self.line, self.id, self.found, self.problem = 0, None, [], None
-
-    def _refuse_disorder(self) -> None:
-        if len(self.found) < 2:
-            return
-        before, last = self.found[-2:]
-        if before.expired_at is None:
-            raise UsageError("an older version has no expired_at", remedy="only the last version may be live")
-        if last.record.version <= before.record.version:
-            raise UsageError(
-                f"version {last.record.version} follows version {before.record.version}", remedy="give the oldest first"
-            )
+def _memory_of(line: tuple[int, Mapping[str, Any]]) -> tuple[object, object]:
+    number, entries = line
+    owner = entries.get("owner")
+    return (
+        ("memory", owner.get("id") if isinstance(owner, dict) else None)
+        if entries["type"] == "memory"
+        else ("", number)
+    )
 
 
-def _version(entries: Mapping[str, Any], max_bytes: int) -> Version:
+def _version(entries: Mapping[str, Any], before: Sequence[Version], max_bytes: int) -> Version:
+    """Return a version of a memory, which follows those before it."""
     _refuse_other("memory", entries)
     expired_at = entries["expired_at"]
-    return version_of(
+    version = version_of(
         built(Owner, entries["owner"]),
         built(MemoryRecord, entries["record"]),
         time_of("created_at", entries["created_at"]),
         None if expired_at is None else time_of("expired_at", expired_at),
         max_bytes=max_bytes,
     )
+    if before and before[-1].expired_at is None:
+        raise UsageError("an older version has no expired_at", remedy="only the last version may be live")
+    if before and version.record.version <= before[-1].record.version:
+        raise UsageError(
+            f"version {version.record.version} follows version {before[-1].record.version}",
+            remedy="give the oldest first",
+        )
+    return version
 
 
 def _item(number: int, entries: Mapping[str, Any], redactor: Redactor) -> Item:
@@ -115,7 +114,7 @@ def _item(number: int, entries: Mapping[str, Any], redactor: Redactor) -> Item:
     if kind not in LINES:
         raise UsageError(f"the type of the line is {kind!r:.80}", remedy=f"known are {', '.join(LINES)}")
     _refuse_other(kind, entries)
-    return item_of(kind, _place(number), entries, redactor)
+    return READERS[kind](_place(number), entries, redactor)
 
 
 def _entries(file: IO[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -197,7 +196,7 @@ def _name_of(entries: Mapping[str, Any]) -> str:
 
 AUTO: Final = "auto"
 OWN: Final = "commonplace"
-FORMATS: Final = (AUTO, OWN, *READERS)
+FORMATS: Final = (AUTO, OWN, *systems.READERS)
 
 
 def source_of(path: Path, format_: str, *, kinds: Kinds, now: float, max_bytes: int) -> Source:
@@ -214,9 +213,9 @@ def source_of(path: Path, format_: str, *, kinds: Kinds, now: float, max_bytes: 
         UsageError: it cannot be read, the format is unknown, or it is none that is known.
     """
     one_of("format", format_, FORMATS)
-    if not _is_there(path):
-        raise NotFoundError(f"there is nothing at {path}", remedy="name a file or folder to import")
-    with _told(path):
+    with _read_errors(path):
+        if not path.exists():
+            raise NotFoundError(f"there is nothing at {path}", remedy="name a file or folder to import")
         is_own = path.is_file() and is_export(path)
         if is_own and format_ in (AUTO, OWN):
             return Source(OWN, partial(read_export, path, max_bytes=max_bytes))
@@ -224,19 +223,107 @@ def source_of(path: Path, format_: str, *, kinds: Kinds, now: float, max_bytes: 
             raise UsageError(
                 f"{path} is not an export of Commonplace", remedy="name a file that `commonplace export` wrote"
             )
-        name = detect(path) if format_ == AUTO else format_
-        foreign = READERS[name](path)
+        name = systems.detect(path) if format_ == AUTO else format_
+        foreign = systems.READERS[name](path)
     return Source(name, partial(items_of, foreign, name, kinds=kinds, now=now, max_bytes=max_bytes))
 
 
-def _is_there(path: Path) -> bool:
-    with _told(path):
-        return path.exists()
-
-
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _read_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}", remedy="make it readable") from error
+
+
+TIER: Final[Tier] = "medium"
+"""What another system kept is worth more than a day's note, and not for ever."""
+
+
+def items_of(
+    foreign: Foreign, format_: str, *, kinds: Kinds, now: float, max_bytes: int
+) -> Iterator[Item | Problem | Remark]:
+    """Yield what was read as items, memories before links and facts.
+
+    A memory without a time has none here either, so that it is the same whenever it is imported; it is known from `now`
+    on. A title that the content does not begin with becomes its first line.
+
+    Args:
+        format_: the source of memories that name none.
+        kinds: the types of entities and facts that there are.
+        max_bytes: the most bytes of UTF-8 that the content of a memory may have.
+    """
+    for problem in foreign.problems:
+        yield Problem(problem.path, "", problem.reason)
+    for notice in foreign.notices:
+        yield Remark(notice.path, notice.reason)
+    for memory in foreign.memories:
+        try:
+            yield _memory(memory, format_, now, max_bytes)
+        except UsageError as error:
+            yield Problem(format_, f"memory {memory.id!r:.80}", str(error))
+    for link in foreign.links:
+        yield LinkItem(format_, _link(link, now))
+    for fact in foreign.facts:
+        try:
+            yield _fact(fact, kinds)
+        except UsageError as error:
+            yield Problem(fact.place, "", str(error))
+
+
+def _memory(memory: ForeignMemory, format_: str, now: float, max_bytes: int) -> MemoryItem:
+    at = memory.updated_at if memory.created_at is None else memory.created_at
+    known_at = now if at is None else at
+    last_known = max(known_at, memory.last_used or known_at, memory.updated_at or known_at)
+    is_told = memory.last_used is not None or memory.status == "archived"
+    # A file that tells of no use is one of years ago as a whole: without this, the first decay would archive all of it.
+    last_used = last_known if is_told else max(last_known, now)
+    owner = Owner(memory.id, "memory", tags=memory.tags, session=memory.session, position=memory.position, at=at)
+    record = MemoryRecord(
+        content=_content(memory),
+        tier=memory.tier or TIER,
+        status=memory.status,
+        category=memory.category,
+        entities=memory.entities,
+        source=memory.source or format_,
+        origin=memory.origin,
+        trust=TRUST[memory.origin],
+        metadata=json_object("metadata", memory.metadata),
+        born_at=known_at,
+        last_used=last_used,
+        use_count=memory.use_count,
+        strength=memory.strength,
+    )
+    expired_at = last_known if memory.status == "archived" else None
+    version = version_of(owner, record, known_at, expired_at, max_bytes=max_bytes)
+    return MemoryItem(format_, (version,), secrets=version.secrets)
+
+
+def _content(memory: ForeignMemory) -> str:
+    title, content = memory.title.strip(), memory.content
+    first = content.lstrip("# \n").partition("\n")[0]
+    return content if not title or first.strip().casefold() == title.casefold() else f"{title}\n\n{content}"
+
+
+def _link(link: ForeignLink, now: float) -> Link:
+    return Link(link.source, link.target, " ".join(link.type.split()) or "related", link.strength, now)
+
+
+def _fact(fact: ForeignFact, kinds: Kinds) -> FactItem:
+    """Return a fact of a type of ours; the sentence that says it keeps the other system's word for the relation."""
+    ends = [redact(checked(name, each)) for name, each in (("source", fact.source), ("target", fact.target))]
+    source, target = (each.text for each in ends)
+    if normal(source) == normal(target):
+        raise itself(source)
+    words = redact(" ".join(fact.type.replace("_", " ").split()) or "is related to")
+    given = FactInput(
+        source,
+        relation_type(fact.type, kinds),
+        target,
+        source_type=entity_type(fact.source_type, kinds) if fact.source_type else "",
+        target_type=entity_type(fact.target_type, kinds) if fact.target_type else "",
+        fact=f"{source} {words.text} {target}",
+        valid_from=fact.valid_from,
+        trust=TRUST["document"],
+    )
+    return FactItem(fact.place, given, secrets=tuple(kind for each in (*ends, words) for kind in each.kinds))

@@ -25,16 +25,15 @@ from commonplace.errors import StoreBusyError, StoreDamagedError, StoreError
 from commonplace.exchange.archive import (
     DATABASE,
     Manifest,
-    Member,
     backup_note,
     counter,
     database_errors,
+    examined,
     file_errors,
     noted_in,
     opened,
     put_notes,
     read_manifest,
-    replaced_note,
     unpack,
 )
 from commonplace.files import sync
@@ -43,7 +42,6 @@ from commonplace.settings import load
 from commonplace.settings.paths import STORE_FILE, STORE_NAME, address_of, refuse_links
 from commonplace.store.database import connect, driver_errors, left_behind, lock_path
 from commonplace.store.drafts import clear_drafts, restore_draft, take_over_notes
-from commonplace.store.store import Store
 from commonplace.types import Progress
 
 _HERE = -100
@@ -98,6 +96,7 @@ _IGNORE: Final = ".gitignore"
 _CARRIED: Final = (_IGNORE, STORE_FILE)
 """What a place keeps whatever store it holds."""
 
+_ANOTHER: Final = "take another backup"
 _TRIES, _PAUSE_S = 20, 0.05
 _LOCK_S = 10.0
 
@@ -169,12 +168,14 @@ def restore(
                 database_errors(writing, new / DATABASE, f"{DATABASE} in {backup}"),
             ):
                 _unpack_all(new, directory, archive, manifest, progress)
-                _examine(new, manifest)
+                found = examined(new / DATABASE, "the store in the backup is damaged", _ANOTHER)
+                if found != (manifest.store, manifest.change):
+                    raise StoreDamagedError(
+                        "the store in the backup is not the one that its manifest names", remedy=_ANOTHER
+                    )
                 put_notes(new / DATABASE, [backup_note(backup, datetime.fromisoformat(manifest.created_at))])
-                kept = None
-                if is_store:
-                    kept = _replaced(new, directory, aside, now)
-                else:
+                kept = _replaced(new, directory, aside, now) if is_store else None
+                if not is_store:
                     _placed(new, directory, aside)
     return RestoreReport(
         directory=directory,
@@ -229,59 +230,27 @@ def _refuse_occupied(directory: Path, *, is_replacing: bool) -> bool:
     return False
 
 
-def _refuse_too_large(manifest: Manifest, place: Path) -> None:
-    free = shutil.disk_usage(place).free
+def _unpack_all(new: Path, directory: Path, archive: ZipFile, manifest: Manifest, progress: Progress | None) -> None:
+    """Put into a new directory what the old one keeps, and the files of a backup."""
+    free = shutil.disk_usage(new).free
     if manifest.total_bytes > free:
         raise StoreError(
-            f"the backup needs {manifest.total_bytes:,} bytes unpacked, {free:,} are free beside {place}",
+            f"the backup needs {manifest.total_bytes:,} bytes unpacked, {free:,} are free beside {new}",
             remedy="free some space, or name another directory",
         )
-
-
-def _prepare(new: Path, directory: Path) -> None:
-    """Take over what a place keeps, and hide a project's store from the project's own history before it has content."""
     for name in _CARRIED:
         if (directory / name).is_file():
             shutil.copy2(directory / name, new / name)
+    # A project's store is hidden from the project's own history before it has content.
     if directory.name == STORE_NAME and not (new / _IGNORE).exists():
         (new / _IGNORE).write_text("*\n", encoding="utf-8")
-
-
-def _unpack_all(new: Path, directory: Path, archive: ZipFile, manifest: Manifest, progress: Progress | None) -> None:
-    """Put into a new directory what the old one keeps, and the files of a backup."""
-    _refuse_too_large(manifest, new)
-    _prepare(new, directory)
     count = counter(progress, "Restoring", manifest.total_bytes)
     for member in manifest.members:
-        _unpack_into(new, archive, member, count)
-
-
-def _unpack_into(new: Path, archive: ZipFile, member: Member, count: Callable[[int], None]) -> None:
-    target = new / member.path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with target.open("xb") as file:
-
-        def write(piece: bytes) -> None:
-            file.write(piece)
-            count(len(piece))
-
-        unpack(archive, member, write)
-    os.utime(target, ns=(member.mtime_ns, member.mtime_ns))
-
-
-def _examine(new: Path, manifest: Manifest) -> None:
-    """Refuse a database that is not whole, or not the one that the manifest speaks of."""
-    store = Store.open(new / DATABASE, create=False)
-    try:
-        problems = store.check()
-        if problems:
-            raise StoreDamagedError(f"the store in the backup is damaged: {problems[0]}", remedy="take another backup")
-        if (store.id, store.change()) != (manifest.store, manifest.change):
-            raise StoreDamagedError(
-                "the store in the backup is not the one that its manifest names", remedy="take another backup"
-            )
-    finally:
-        store.close()
+        target = new / member.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("xb") as file:
+            unpack(archive, member, lambda piece, file=file: count(file.write(piece)))
+        os.utime(target, ns=(member.mtime_ns, member.mtime_ns))
 
 
 def _sync_all(new: Path) -> None:
@@ -316,7 +285,7 @@ def _replaced(new: Path, directory: Path, aside: Path, now: datetime) -> Path:
 
     What is forgotten later is still in the other one, and in the copies that it knew: the new one takes them over.
     """
-    put_notes(new / DATABASE, [*noted_in(directory / DATABASE), replaced_note(aside, now)])
+    put_notes(new / DATABASE, [*noted_in(directory / DATABASE), backup_note(aside, now, replaced=True)])
     _sync_all(new)
     with FileLock(lock_path(directory / DATABASE)).hold(_LOCK_S):
         _close_off(directory / DATABASE)
@@ -324,7 +293,7 @@ def _replaced(new: Path, directory: Path, aside: Path, now: datetime) -> Path:
         kept = put_in_place(new, directory, aside)
     sync(directory.parent)
     if kept != aside:
-        put_notes(directory / DATABASE, [replaced_note(kept, now)])
+        put_notes(directory / DATABASE, [backup_note(kept, now, replaced=True)])
     return kept
 
 

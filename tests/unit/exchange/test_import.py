@@ -25,10 +25,9 @@ from tests.unit.exchange.imports import (
 )
 
 from commonplace.errors import NotFoundError, StoreVersionError, UsageError
-from commonplace.exchange.foreign import items_of
 from commonplace.exchange.import_ import Counts, Rules, import_items
 from commonplace.exchange.items import Item, Problem, Source
-from commonplace.exchange.read import source_of
+from commonplace.exchange.read import items_of, source_of
 from commonplace.formats.foreign.reader import Foreign, ForeignLink, ForeignMemory
 from commonplace.graph.kinds import Kinds
 from commonplace.store.store import Store
