@@ -199,13 +199,9 @@ def _begun(place: ErasureRuntime, namespace: str, plan: Plan, id_: str, at: floa
         id=id_,
         ids=plan.ids,
         counts=plan.counts(),
-        outside=(*plan.chosen.outside, *_told(place, plan), *_copies(place), *_kept(place), ELSEWHERE),
+        outside=(*plan.chosen.outside, *_told(place, plan), *_copies(place)),
         notices=tuple(notices),
     )
-
-
-def _kept(place: ErasureRuntime) -> tuple[str, ...]:
-    return (ON_SERVER,) if place.store.is_on_server else ()
 
 
 def _told(place: ErasureRuntime, plan: Plan) -> tuple[str, ...]:
@@ -242,7 +238,7 @@ def _finished(place: ErasureRuntime, receipt: ForgetReceipt, pending: Pending, p
         receipt,
         counts=counts,
         # A backup that took its copy before this run erased anything may have been made since.
-        outside=tuple(dict.fromkeys((*receipt.outside[:-1], *_copies(place), *_kept(place), ELSEWHERE))),
+        outside=tuple(dict.fromkeys((*receipt.outside[:-1], *_copies(place)))),
         checked=proof.checked,
         excluded_needles=proof.excluded,
         found=found,
@@ -258,7 +254,9 @@ def _more(receipt: ForgetReceipt, log_lines: int, in_process: int) -> dict[str, 
 def _copies(place: ErasureRuntime) -> list[str]:
     """Say which copies there are elsewhere; first those that are being written, for they may be backups at once."""
     live = [each.target for each in clear_drafts(place.directory, remove=False) if each.state == "live"]
-    return [*(f"what another process is writing to {path}" for path in live), *(each for _, each in _backups(place))]
+    written = [f"what another process is writing to {path}" for path in live]
+    on_server = [ON_SERVER] if place.store.is_on_server else []
+    return [*written, *(each for _, each in _backups(place)), *on_server, ELSEWHERE]
 
 
 def _backups(place: ErasureRuntime) -> list[tuple[Path, str]]:

@@ -79,9 +79,13 @@ class ForgetReceipt(View):
 
 def receipt_of(note: Note) -> ForgetReceipt:
     """Return the receipt that a note keeps."""
-    values = {**json.loads(note.body), "at": note.at}
-    for name in ("ids", "waiting", "outside", "notices"):
-        values[name] = tuple(values[name])
-    for name in ("checked", "found"):
-        values[name] = tuple((file, what) for file, what in values[name])
-    return ForgetReceipt(**values)
+    return ForgetReceipt(**{**values_of(note), "at": note.at})
+
+
+def values_of(note: Note) -> dict[str, Any]:
+    """Return the fields that a note keeps as a JSON object, lists as tuples."""
+    return {name: _tuples(value) for name, value in json.loads(note.body).items()}
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from commonplace.dataclasses import asdict, dataclass, replace
-from commonplace.erasure.receipt import RECEIPT, STORE_SPACE, UNPROVED, ForgetReceipt, receipt_of
+from commonplace.erasure.receipt import RECEIPT, STORE_SPACE, UNPROVED, ForgetReceipt, receipt_of, values_of
 from commonplace.erasure.scan import CONTENT, DIGEST, ID, MIN_PART_LENGTH, Patterns
 from commonplace.errors import CommonplaceError, StoreError
 from commonplace.formats.vault import memory_id_of
@@ -128,13 +128,7 @@ class Pending:
 
 def pending_of(notes: Sequence[Note]) -> list[Pending]:
     """Return what notes of the kind `FORGETTING` keep, each once."""
-    found = {}
-    for note in notes:
-        values = json.loads(note.body)
-        values["steps"], values["ids"] = tuple(values["steps"]), tuple(values["ids"])
-        values["firsts"] = tuple((owner, passage) for owner, passage in values["firsts"])
-        found[note.id] = Pending(**values)
-    return list(found.values())
+    return list({note.id: Pending(**values_of(note)) for note in notes}.values())
 
 
 VAULT: Final = "vault"
@@ -364,10 +358,15 @@ def blank(place: ErasureRuntime, patterns: Patterns, *, dry_run: bool = False) -
     def places(data: bytes) -> list[int]:
         return [offset for offset, _ in patterns.places(data)]
 
-    return _blank_lines(place, places, dry_run=dry_run) if len(patterns) else 0
+    return blank_where(place, places, dry_run=dry_run) if len(patterns) else 0
 
 
-def _blank_lines(place: ErasureRuntime, places: Callable[[bytes], list[int]], *, dry_run: bool = False) -> int:
+def blank_where(place: ErasureRuntime, places: Callable[[bytes], Iterable[int]], *, dry_run: bool = False) -> int:
+    """Blank the log lines that stand at these places of each log; return how many there are.
+
+    Raises:
+        StoreError: a log cannot be read or written.
+    """
     try:
         return blank_lines(place.directory / LOGS, places, dry_run=dry_run)
     except OSError as error:
@@ -383,7 +382,7 @@ def blank_questions(place: ErasureRuntime, terms: Collection[str]) -> int:
     def places(data: bytes) -> list[int]:
         return [offset for offset, words in _questions(data) if not lost.isdisjoint(words)]
 
-    return _blank_lines(place, places) if lost else 0
+    return blank_where(place, places) if lost else 0
 
 
 def clear_unknown_questions(place: ErasureRuntime) -> int:
@@ -397,7 +396,7 @@ def clear_unknown_questions(place: ErasureRuntime) -> int:
         lost = _lost(place, {word for _, words in asked for word in words})
         return [offset for offset, words in asked if not lost.isdisjoint(words)]
 
-    return _blank_lines(place, places)
+    return blank_where(place, places)
 
 
 def _lost(place: ErasureRuntime, terms: Collection[str]) -> set[str]:
@@ -410,11 +409,17 @@ def _lost(place: ErasureRuntime, terms: Collection[str]) -> set[str]:
 
 def _questions(data: bytes) -> Iterator[tuple[int, list[str]]]:
     """Yield (offset, words) of the lines of a log that quote a question."""
-    offset = 0
-    for line in data.splitlines(keepends=True):
+    for offset, line in lines_of(data):
         if b'"query"' in line:
             question = _question(line)
             yield offset, analyse(question, natural_language(question))
+
+
+def lines_of(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a log, each with its offset."""
+    offset = 0
+    for line in data.splitlines(keepends=True):
+        yield offset, line
         offset += len(line)
 
 

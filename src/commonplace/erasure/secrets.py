@@ -35,6 +35,8 @@ from commonplace.erasure.resume import (
     Finding,
     Pending,
     Waiting,
+    blank_where,
+    lines_of,
     pending_of,
     settle,
     take,
@@ -55,7 +57,7 @@ from commonplace.knowledge.maps import digest_of
 from commonplace.ledger.erase import cleaned as cleaned_issue
 from commonplace.ledger.erase import rewrite
 from commonplace.locks import FileLock
-from commonplace.logs import blank_lines, query_hash
+from commonplace.logs import query_hash
 from commonplace.memory.content import writes_of
 from commonplace.models.contract import TokenizedText
 from commonplace.redaction import Secret, find_secrets, with_placeholders
@@ -63,6 +65,7 @@ from commonplace.redaction.patterns import is_disordered
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.graph_rules import namespace_of, texts_of
 from commonplace.store.memories import MemoryChange
+from commonplace.store.owners import plain_owners
 from commonplace.store.records import cleaned, names_of
 from commonplace.store.schema import SCHEMA
 from commonplace.store.store import Store
@@ -120,17 +123,9 @@ class Cleaner:
 
     def text(self, text: str) -> str:
         """Return a text without secrets."""
-        while secrets := self._find(text):
+        while secrets := self.find(text):
             text = with_placeholders(text, secrets)
         return text
-
-    def find(self, text: str) -> list[Secret]:
-        """Return the secrets in a text, in order, none overlapping another."""
-        return self._find(text)
-
-    def texts(self, texts: Iterable[str]) -> tuple[str, ...]:
-        """Return tags and the like without secrets, each once."""
-        return tuple(dict.fromkeys(map(self.text, texts)))
 
     def passages(self, chunks: Sequence[Chunk]) -> list[Chunk]:
         """Return the passages of one text without secrets, also without one that goes from a passage to the next."""
@@ -162,7 +157,7 @@ class Cleaner:
             cleaned[free] = self.value(inner, key)
         return cleaned
 
-    def _find(self, text: str, begin: int = 0) -> list[Secret]:
+    def find(self, text: str, begin: int = 0) -> list[Secret]:
         """Return the secrets from a character on, in order, none overlapping another; and remember them."""
         found: list[Secret] = []
         if not text:
@@ -177,14 +172,14 @@ class Cleaner:
 
     def _named(self, name: str, text: str) -> str:
         before = f"{name}: " if name else ""
-        while before and (secrets := self._find(before + text, len(before))):
+        while before and (secrets := self.find(before + text, len(before))):
             text = with_placeholders(before + text, secrets)[len(before) :]
         return text
 
     def _across(self, chunks: Sequence[Chunk]) -> list[str]:
         texts = [chunk.text for chunk in chunks]
         whole, spans = _laid_out(chunks)
-        secrets = self._find(whole)
+        secrets = self.find(whole)
         if not secrets:
             return texts
         for at, (begin, end) in enumerate(spans):
@@ -289,8 +284,8 @@ class Found:
 
 
 T = TypeVar("T")
+EntityRecords = tuple[Entity, tuple[Alias, ...], tuple[Mention, ...], tuple[Happening, ...]]
 
-_NUMBERS_AT_ONCE: Final = 500
 _EVER: Final = GraphFilter(with_past=True)
 
 
@@ -316,7 +311,7 @@ class StoredSecrets:
         self._name(f"namespace {self._shown(namespace)}", (namespace,))
         for memory in store.memories(namespace, Selection(order="id")):
             self._memory(memory.owner.id)
-        for number, owner in self._others(namespace):
+        for number, owner in plain_owners(store, namespace, Filter()):
             self._other(namespace, number, owner)
         self._graph()
         knowledge = store.knowledge(namespace)
@@ -418,16 +413,6 @@ class StoredSecrets:
         names = {name for each in versions for name in (*names_of(each.owner), *names_of(each.record))}
         self._add(Holder(self._of("memory", id_), namespace=namespace), names, clean, write)
 
-    def _others(self, namespace: str) -> Iterator[tuple[int, Owner]]:
-        """Yield the owners that are no memories with versions and no items of knowledge."""
-        numbers = self.store.matching_owners(namespace, Filter())
-        for begin in range(0, len(numbers), _NUMBERS_AT_ONCE):
-            some = numbers[begin : begin + _NUMBERS_AT_ONCE]
-            known = {*self.store.memory_records(namespace, some), *self.store.knowledge(namespace).of_numbers(some)}
-            yield from sorted(
-                (number, owner) for number, owner in self.store.owners(namespace, some).items() if number not in known
-            )
-
     def _other(self, namespace: str, number: int, owner: Owner) -> None:
         cleaner = Cleaner(self.known)
         what, name = ("the indexed file", owner.path) if owner.path else ("document", owner.id)
@@ -471,7 +456,7 @@ class StoredSecrets:
         mended = {("entity", each.id) for each in graph.list_entities(_EVER) if self._entity(graph, each.id)}
         mended |= {("relation", each.id) for each in graph.list_relations(_EVER) if self._relation(graph, each.id)}
         for texts in (texts_of(self.namespace, kind) for kind in GRAPH_KINDS):
-            for number, owner in self._others(texts):
+            for number, owner in plain_owners(self.store, texts, Filter()):
                 if (owner.kind, owner.id) not in mended:
                     self._other(texts, number, owner)
 
@@ -490,12 +475,16 @@ class StoredSecrets:
         self._add(Holder(self._of("episode", id_)), (id_,), clean, write)
 
     def _entity(self, graph: GraphReading, id_: str) -> bool:
-        def clean(cleaner: Cleaner) -> _CleanedEntity | None:
+        def clean(cleaner: Cleaner) -> EntityRecords | None:
             known = graph.entities([id_]).get(id_)
+            if known is None:
+                return None
             clean = GraphCleaner(cleaner.text, cleaner.value, cleaner.find)
-            return None if known is None else _cleaned_entity(graph, known, clean)
+            entity, mentions = clean.entity(known), graph.mentions("entity", [id_]).get(id_, ())
+            aliases = clean.aliases(entity, graph.aliases([id_]).get(id_, ()))
+            return entity, aliases, clean.mentions(mentions), clean.happenings(graph.happenings("entity", id_))
 
-        def write(change: MemoryChange, cleaned: _CleanedEntity, _: Cleaner) -> None:
+        def write(change: MemoryChange, cleaned: EntityRecords, _: Cleaner) -> None:
             entity, aliases, mentions, happenings = cleaned
             for alias in change.graph.aliases([id_]).get(id_, ()):
                 change.graph.drop_alias(id_, alias.normal)
@@ -566,7 +555,7 @@ class StoredSecrets:
             issue, events = ledger.issue(id_), ledger.events(id_)
             if issue is not None:
                 issue = cleaned_issue(issue, cleaner.text, cleaner.value)
-                issue = replace(issue, labels=tuple(sorted(cleaner.texts(issue.labels))))
+                issue = replace(issue, labels=tuple(sorted(set(map(cleaner.text, issue.labels)))))
             return issue, [_cleaned(event, cleaner) for event in events]
 
         issue, events = ledger.issue(id_), ledger.events(id_)
@@ -589,19 +578,6 @@ class StoredSecrets:
 
 def _cleaned(record: T, cleaner: Cleaner) -> T:
     return cleaned(record, cleaner.text, cleaner.value)
-
-
-_CleanedEntity = tuple[Entity, tuple[Alias, ...], tuple[Mention, ...], tuple[Happening, ...]]
-
-
-def _cleaned_entity(graph: GraphReading, entity: Entity, clean: GraphCleaner) -> _CleanedEntity:
-    cleaned = clean.entity(entity)
-    return (
-        cleaned,
-        clean.aliases(cleaned, graph.aliases([entity.id]).get(entity.id, ())),
-        clean.mentions(graph.mentions("entity", [entity.id]).get(entity.id, ())),
-        clean.happenings(graph.happenings("entity", entity.id)),
-    )
 
 
 def move_places(graph: GraphChange, episode: Episode, moves: Moves) -> None:
@@ -784,16 +760,9 @@ class Secrets:
 
         def places(data: bytes) -> Iterator[int]:
             yield from (offset for offset, _ in patterns.places(data))
-            offset = 0
-            for line in data.splitlines(keepends=True):
-                if find_secrets(_text(line)):
-                    yield offset
-                offset += len(line)
+            yield from (offset for offset, line in lines_of(data) if find_secrets(_text(line)))
 
-        try:
-            blank_lines(self._directory / LOGS, places)
-        except OSError as error:
-            raise _unwritten(self._directory / LOGS, error) from error
+        blank_where(self._place, places)
 
     def _left(self, found: Found, patterns: Patterns, waiting: Sequence[Waiting]) -> Iterator[Finding]:
         """Yield what holds one of the secrets still; what waits is told of as what was forgotten and waits."""

@@ -23,6 +23,7 @@ from commonplace.dataclasses import dataclass, field
 from commonplace.errors import NotFoundError
 from commonplace.graph.service import families
 from commonplace.store.graph import GraphReading
+from commonplace.store.owners import plain_owners
 from commonplace.store.store import Store
 from commonplace.types import Filter, Owner, Selection
 from commonplace.types.knowledge import StoredKnowledge
@@ -93,12 +94,10 @@ def notices_of(graph: GraphReading, chosen: Parts) -> tuple[str, ...]:
     staying = {mention.episode for some in found for mention in some} - set(chosen.episodes)
     if not staying:
         return ()
-    more = len(staying) - _NAMED
-    listed = ", ".join(sorted(staying)[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    listed = _listed(sorted(staying))
     return (f"episodes that speak of it stay, with what else they say; forget them by their ids: {listed}",)
 
 
-_NUMBERS_AT_ONCE = 500
 _NAMESPACES_NAMED = 10
 
 
@@ -220,7 +219,7 @@ def all_of(store: Store, namespace: str) -> Chosen:
         more = ", …" if len(known) > _NAMESPACES_NAMED else ""
         raise NotFoundError(f"there is no namespace {namespace!r:.80}", remedy=f"the store has {named}{more}")
     memories = tuple(memory.owner.id for memory in store.memories(namespace, Selection(order="id")))
-    owners = _without_records(store, namespace, Filter())
+    owners = dict(plain_owners(store, namespace, Filter()))
     owners |= {item.number: item.owner for item in all_items(store, namespace)}
     is_of_files = any(owner.path for owner in owners.values())
     return Chosen(
@@ -260,7 +259,7 @@ def _owners(store: Store, namespace: str, wanted: Wanted, memories: set[str]) ->
     if wanted.agent is not None:
         return items
     limits = Filter() if wanted.tag is None else Filter(tags=(wanted.tag,))
-    found = _without_records(store, namespace, limits) | items
+    found = dict(plain_owners(store, namespace, limits)) | items
     return {number: owner for number, owner in sorted(found.items()) if _is_asked(owner, wanted, memories)}
 
 
@@ -272,20 +271,6 @@ def _is_asked(owner: Owner, wanted: Wanted, memories: set[str]) -> bool:
     if wanted.session is not None:
         return not owner.path and owner.session == wanted.session
     return not owner.path
-
-
-def _without_records(store: Store, namespace: str, limits: Filter) -> dict[int, Owner]:
-    """Return the owners that pass a filter and are no memories of the kind that has versions, by number."""
-    found = _read(store, namespace, store.matching_owners(namespace, limits))
-    records = store.memory_records(namespace, [number for number, owner in found.items() if owner.kind == "memory"])
-    return {number: owner for number, owner in found.items() if number not in records}
-
-
-def _read(store: Store, namespace: str, numbers: Sequence[int]) -> dict[int, Owner]:
-    found: dict[int, Owner] = {}
-    for begin in range(0, len(numbers), _NUMBERS_AT_ONCE):
-        found.update(store.owners(namespace, numbers[begin : begin + _NUMBERS_AT_ONCE]))
-    return dict(sorted(found.items()))
 
 
 def _merged_from(store: Store, namespace: str, asked: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -375,14 +360,14 @@ def _of_files(store: Store, namespace: str, wanted: Wanted) -> tuple[str, ...]:
     """Say what has the tag and stays."""
     if wanted.tag is None:
         return ()
-    numbers = store.matching_owners(namespace, Filter(tags=(wanted.tag,), kinds=("artifact",)))
-    files = [owner.path for owner in _read(store, namespace, numbers).values() if owner.path]
+    tagged = plain_owners(store, namespace, Filter(tags=(wanted.tag,), kinds=("artifact",)))
+    files = [owner.path for _, owner in tagged if owner.path]
     return (f"indexed files have that tag too and stay; forget them by path: {_listed(files)}",) if files else ()
 
 
 def _listed(names: Sequence[str]) -> str:
     more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(names[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _described(wanted: Wanted) -> str:

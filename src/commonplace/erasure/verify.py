@@ -187,18 +187,14 @@ def own_words() -> bytes:
 
     Where the disk has no room to make a store it is less: a word of it is then said to be left somewhere, and is not.
     """
-    said = [*_on_pages(), json.dumps(asdict(Settings()))]
+    copy = conflict_copy(LONG_TERM_PAGE, Entry(_NOTHING, None, "", ""), None, datetime.fromtimestamp(0, UTC))
+    said = [LONG_TERM_PAGE, *SECTIONS, copy.text, json.dumps(asdict(Settings()))]
     try:
         with tempfile.TemporaryDirectory(prefix="commonplace-") as place:
             files = _files_of_a_store(Path(place))
     except (StoreError, OSError):
         files = []
     return b"\0\0".join([*(text.encode() for text in said), *files])
-
-
-def _on_pages() -> list[str]:
-    copy = conflict_copy(LONG_TERM_PAGE, Entry(_NOTHING, None, "", ""), None, datetime.fromtimestamp(0, UTC))
-    return [LONG_TERM_PAGE, *SECTIONS, copy.text]
 
 
 def _files_of_a_store(directory: Path) -> list[bytes]:

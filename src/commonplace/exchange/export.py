@@ -20,6 +20,7 @@ from commonplace.store.drafts import clear_drafts, draft
 from commonplace.store.graph import GraphReading
 from commonplace.store.knowledge import KnowledgeReading
 from commonplace.store.ledger import LedgerReading
+from commonplace.store.owners import plain_owners
 from commonplace.store.store import Store
 from commonplace.types import KINDS, Chunk, Filter, Progress, Selection
 from commonplace.types.graph import Alias, Entity, GraphCounts, GraphFilter, Relation, Subject
@@ -125,7 +126,8 @@ def _memory_lines(store: Store, namespace: str, memories: int) -> Lines:
 
 def _owner_lines(store: Store, namespace: str, numbers: Sequence[int]) -> Lines:
     """Yield owners with what they were cut into, in the order given."""
-    for portion in _portions(numbers):
+    for begin in range(0, len(numbers), _AT_ONCE):
+        portion = numbers[begin : begin + _AT_ONCE]
         owners = store.owners(namespace, portion)
         passages = store.passages(namespace, store.passages_of(namespace, portion))
         chunks: dict[int, list[Chunk]] = {number: [] for number in portion}
@@ -307,17 +309,9 @@ def _write(store: Store, namespace: str, kinds: Sequence[str], lines: _Lines, pr
 
 def _owners(store: Store, namespace: str, wanted: Collection[str]) -> list[int]:
     """Return the numbers of the owners that have no record, by kind and id."""
-    found = []
     kinds = tuple(kind for kind in KINDS if kind in wanted)
-    for numbers in _portions(store.matching_owners(namespace, Filter(kinds=kinds)) if kinds else []):
-        records = {*store.memory_records(namespace, numbers), *store.knowledge(namespace).of_numbers(numbers)}
-        owners = store.owners(namespace, [number for number in numbers if number not in records])
-        found += [(KINDS.index(owner.kind), owner.id, number) for number, owner in owners.items()]
-    return [number for _, _, number in sorted(found)]
-
-
-def _portions(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
-    return (numbers[begin : begin + _AT_ONCE] for begin in range(0, len(numbers), _AT_ONCE))
+    owners = plain_owners(store, namespace, Filter(kinds=kinds)) if kinds else ()
+    return [number for _, _, number in sorted((KINDS.index(owner.kind), owner.id, number) for number, owner in owners)]
 
 
 @contextmanager

@@ -139,12 +139,8 @@ class Writer:
         if outcome == "conflict" and isinstance(item, MemoryItem):
             self._skipped[item.id] = item.latest.record.content
 
-    def _change(self) -> AbstractContextManager[MemoryChange]:
-        return self._into.store.change_memories(self._into.namespace)
-
-    def _change_vectors(self) -> AbstractContextManager[MemoryChange]:
-        """Begin a change that writes vectors."""
-        made_by = self._destination.embedder.stamp
+    def _change(self, *, vectors: bool = False) -> AbstractContextManager[MemoryChange]:
+        made_by = self._destination.embedder.stamp if vectors else None
         return self._into.store.change_memories(self._into.namespace, made_by=made_by)
 
     def _write_links(self, items: list[LinkItem]) -> None:
@@ -160,7 +156,7 @@ class Writer:
             batch = [item.record for item in items[begin : begin + BATCH]]
             names = {name for fact in batch for name in (fact.source, fact.target)}
             texts.prepare([*sorted(names), *(fact_text(fact.fact, fact.type) for fact in batch)])
-            with self._change_vectors() as change:
+            with self._change(vectors=True) as change:
                 for fact in batch:
                     if not is_said(change.graph, fact):
                         add_fact(change.graph, ground, texts, fact, self._into.now)
@@ -173,7 +169,7 @@ class Writer:
         feed = self._into.reader
         live = [its[-1] for item, its in made if item.latest.expired_at is None]
         readings = None if feed is None else feed.read(live, self._destination)
-        with self._change_vectors() as change:
+        with self._change(vectors=True) as change:
             for item, its_writes in made:
                 is_written = self._write_memory(change, item, its_writes)
                 if is_written and feed is not None and readings is not None:
@@ -206,7 +202,7 @@ class Writer:
         maker = PassageMaker(self._destination)
         made = maker.complete([maker.prepare(item.record, normalise(item.map.content), "text") for item in items])
         embedder = str(self._destination.embedder.stamp.of("knowledge"))
-        with self._change_vectors() as change:
+        with self._change(vectors=True) as change:
             stored = knowledge_by_id(change.knowledge)
             for item, write in zip(items, made, strict=True):
                 before = stored.get(item.id)
@@ -248,7 +244,7 @@ class Writer:
         self._batches[MemoryItem].flush()
         texts = Texts(self._destination)
         texts.prepare(map(_text_of, items))
-        with self._change_vectors() as change:
+        with self._change(vectors=True) as change:
             for item in items:
                 self._write_part(change.graph, self._as_here(item), texts)
         self._destination.after_batch()
@@ -496,11 +492,6 @@ class _Survey:
 def _surveyed(source: Source, known: Known, rules: Rules) -> _Survey:
     survey = _Survey(known)
     survey.look_at(source.items())
-    _refuse(survey, rules)
-    return survey
-
-
-def _refuse(survey: _Survey, rules: Rules) -> None:
     if survey.problems and not rules.skip_problems:
         raise UsageError(
             f"{_items(survey.problems)} cannot be kept, nothing was imported: {_some(survey.problems)}",
@@ -512,6 +503,7 @@ def _refuse(survey: _Survey, rules: Rules) -> None:
             f" nothing was imported: {_some(survey.conflicts)}",
             remedy="keep what is here with on_conflict='skip' (--on-conflict skip), or replace it with 'replace'",
         )
+    return survey
 
 
 def _items(counted: Sequence[object]) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.dataclasses import dataclass
+from commonplace.files import sync
 from commonplace.formats.journal import LONG_TERM_PAGE, PAGE_DRAFT, is_page_name
 from commonplace.text.similarity import sha256
 
@@ -171,11 +172,7 @@ class Folder:
         """Wait until the disk has the names of what was written."""
         for place in {self._directory, self._directory / MEMORY, self._pages}:
             with suppress(FileNotFoundError):
-                handle = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
-                try:
-                    os.fsync(handle)
-                finally:
-                    os.close(handle)
+                sync(place)
 
     def keep_damaged(self, file: PageFile) -> str:
         """Keep a page as it was read in a file beside it; return its name, the same for the same text."""

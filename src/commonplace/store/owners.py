@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
 from commonplace.store.dialect import among, among_numbers, each, hexed
 from commonplace.store.rows import Row, form_of, unlisted
-from commonplace.types import Chunk, FileStamp, IndexEntry, Owner, Passage
+from commonplace.types import Chunk, FileStamp, Filter, IndexEntry, Owner, Passage
+
+if TYPE_CHECKING:
+    from commonplace.store.store import Store
 
 _OWNER = form_of(Owner)
 _STAMP = form_of(FileStamp)
@@ -282,3 +286,17 @@ STATE = f"""
     UNION ALL SELECT 'note', id, body, 0, 0, at FROM notes WHERE kind = :notes AND namespace = {_SPACE}
 """
 """What every search asks of a namespace before it looks for anything, in one statement."""
+
+
+_OWNERS_A_READ: Final = 500
+
+
+def plain_owners(store: Store, namespace: str, wanted: Filter) -> Iterator[tuple[int, Owner]]:
+    """Yield (number, owner), ascending, of what passes a filter and has no record: no memory, no item of knowledge."""
+    numbers = store.matching_owners(namespace, wanted)
+    for begin in range(0, len(numbers), _OWNERS_A_READ):
+        some = numbers[begin : begin + _OWNERS_A_READ]
+        known = {*store.memory_records(namespace, some), *store.knowledge(namespace).of_numbers(some)}
+        yield from sorted(
+            (number, owner) for number, owner in store.owners(namespace, some).items() if number not in known
+        )
