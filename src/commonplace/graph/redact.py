@@ -13,6 +13,7 @@ from commonplace.graph.facts import OWN, Assertion, assertion_of, happening
 from commonplace.graph.kinds import topic_of
 from commonplace.graph.names import KEY, normal, stored_keys
 from commonplace.redaction import Secret, with_placeholders
+from commonplace.store import records
 from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
 
 _IDS: Final = ("into", "from")
@@ -68,24 +69,11 @@ class GraphCleaner:
         content, moves = replaced(episode.content, self.find)
         if moves.steps:
             self.moves[episode.id] = moves
-        return replace(
-            episode,
-            content=content,
-            name=self.text(episode.name),
-            source_description=self.text(episode.source_description),
-            group=self.text(episode.group),
-        )
+        return replace(records.cleaned(replace(episode, content=""), self.text, self.value), content=content)
 
     def entity(self, entity: Entity) -> Entity:
         """Return an entity without secrets."""
-        return replace(
-            entity,
-            name=self.text(entity.name),
-            type=self.text(entity.type),
-            summary=self.text(entity.summary),
-            attributes=self._json(entity.attributes, self._attributes),
-            group=self.text(entity.group),
-        )
+        return records.cleaned(entity, self.text, self._attributes)
 
     def aliases(self, entity: Entity, aliases: Iterable[Alias]) -> tuple[Alias, ...]:
         """Return the names of an entity without secrets, and keys that fit them; of two that become one, the first."""
@@ -108,13 +96,7 @@ class GraphCleaner:
         fact = self.text(relation.fact)
         # What a fact is about was taken from its sentence.
         topic = None if fact == relation.fact else topic_of(fact)
-        return replace(
-            relation,
-            fact=fact,
-            type=self.text(relation.type),
-            group=self.text(relation.group),
-            attributes=self._json(relation.attributes, lambda given: self._attributes(given, topic)),
-        )
+        return records.cleaned(replace(relation, fact=fact), self.text, lambda given: self._attributes(given, topic))
 
     def mentions(self, mentions: Iterable[Mention]) -> tuple[Mention, ...]:
         """Return mentions without secrets, with places as they are now; two that become one come once."""
