@@ -149,8 +149,8 @@ def read_manifest(archive: zipfile.ZipFile) -> Manifest:
     return manifest
 
 
-def unpack(archive: zipfile.ZipFile, member: Member, write: Callable[[bytes], object]) -> None:
-    """Hand the bytes of a member on, piece by piece; they are right only when this returns.
+def unpack(archive: zipfile.ZipFile, member: Member) -> Iterator[bytes]:
+    """Yield the bytes of a member, piece by piece; they are right only when all came.
 
     Raises:
         StoreDamagedError: they are not those that the manifest speaks of.
@@ -158,7 +158,7 @@ def unpack(archive: zipfile.ZipFile, member: Member, write: Callable[[bytes], ob
     digest = hashlib.sha256()
     for piece in _unpacked(archive, archive.getinfo(member.path), member.size):
         digest.update(piece)
-        write(piece)
+        yield piece
     if digest.hexdigest() != member.sha256:
         raise _BrokenError(f"the checksum of {member.path!r:.200} is not the one of the manifest")
 

@@ -105,7 +105,8 @@ def back_up(
         with opened(archive) as packed:
             found_again = read_manifest(packed)
             for member in found_again.members:
-                unpack(packed, member, lambda piece: count(len(piece)))
+                for piece in unpack(packed, member):
+                    count(len(piece))
         if found_again != manifest:
             raise StoreDamagedError(f"{archive} does not hold what was written to it", remedy="check the disk")
         with _noted(store, namespace, target, created_at):

@@ -249,7 +249,9 @@ def _unpack_all(new: Path, directory: Path, archive: ZipFile, manifest: Manifest
         target = new / member.path
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("xb") as file:
-            unpack(archive, member, lambda piece, file=file: count(file.write(piece)))
+            for piece in unpack(archive, member):
+                file.write(piece)
+                count(len(piece))
         os.utime(target, ns=(member.mtime_ns, member.mtime_ns))
 
 
