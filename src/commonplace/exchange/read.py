@@ -10,7 +10,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, Any, Final
 
-from commonplace.dataclasses import dataclass, field
 from commonplace.errors import NotFoundError, StoreVersionError, UsageError
 from commonplace.exchange.codec import FORMAT, HEADER, LINES, VERSION, built, decoded, refuse_other_entries, time_of
 from commonplace.exchange.items import (
