@@ -6,12 +6,11 @@ changes.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from commonplace.dataclasses import asdict, dataclass, field, replace
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.extract.model import SENSITIVE, UNSURE, Cancellation, Claim, Departure, Extraction, Found
 from commonplace.graph.entities import Entities, all_merged, roots
@@ -25,7 +24,7 @@ from commonplace.ingest.passages import Destination
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.memories import MemoryChange
 from commonplace.types import MemoryRecord, MemoryWrite, Owner, StoredMemory
-from commonplace.types.graph import Alias, Entity, Episode, EpisodeSource, GraphFilter, Happening, Mention, Relation
+from commonplace.types.graph import Alias, Entity, Episode, EpisodeSource, GraphFilter, Mention, Relation
 
 if TYPE_CHECKING:
     from commonplace.graph.views import AdditionOutcome
@@ -249,15 +248,6 @@ def add_episode(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Left:
-    """What is said of something that was left; see `Departure`. A source of "" is nobody in particular."""
-
-    said: Assertion
-    successor: str
-    is_own: bool
-
-
 class _Adding:
     """One episode on its way in."""
 
@@ -303,8 +293,6 @@ class _Adding:
         )
         for aspect in [claim.aspect] if claim.aspect else self._aspects(source, claim, target):
             self._slots.say(replace(evidence, aspect=aspect), claim.type, self.changed)
-        if claim.type in _LEFT and evidence.saying == "said":
-            self._leave_again(source.id, claim.type, target.id)
 
     def _said(
         self, home: str, ends: tuple[str, str], saying: Saying, said: Claim | Cancellation | Departure, **more: Any
@@ -320,55 +308,37 @@ class _Adding:
         return sorted(found) or [""]
 
     def depart(self, gone: Departure, entities: Sequence[Entity]) -> None:
-        """Take in that something is left or no more: what still holds of it ends, and its successor takes its place.
-
-        It is remembered with what is gone, for what is told afterwards of an earlier time.
-        """
+        """Take in that something is left or no more: what still holds of it ends, and its successor takes its place."""
         target = entities[gone.target]
         if target.type == "person":
             return
         source, successor = ("" if place is None else entities[place].id for place in (gone.source, gone.successor))
-        said = self._said("", (source, target.id), "denied", gone, valid_to=gone.valid_to, doubt=gone.doubt)
-        left = _Left(said, successor, gone.is_own)
-        detail = json.dumps(asdict(replace(left, said=replace(said, start=0, end=0))))
-        at = self._episode.created_at
-        self._graph.put_happening(Happening("entity", target.id, at, "left", "", self._episode.id, detail))
         held = self._graph.relations_of([target.id], GraphFilter(types=_LEFT), limit=None).get(target.id, [])
         for each in held:
-            self._leave(each, left)
-
-    def _leave_again(self, source: str, type_: str, target: str) -> None:
-        """Let what has just been told of an earlier time end by what is known to have been left since."""
-        for each in self._graph.happenings("entity", target):
-            if each.what != "left":
+            doubt = (
+                None if each.target != target.id or each.valid_to is not None else self._doubt_of(gone, each, source)
+            )
+            if doubt is None:
                 continue
-            detail = json.loads(each.detail)
-            said = Assertion(**detail.pop("said"))
-            if said.told > self._episode.reference_time:
-                for fact in self._graph.facts(source, type_, target):
-                    self._leave(fact, _Left(replace(said, at=self._episode.created_at), **detail))
+            fact = fact_of(each)
+            doubt = SENSITIVE if fact.doubt == SENSITIVE else doubt
+            ends = (each.source, target.id)
+            evidence = self._said(
+                each.id, ends, "denied", gone, valid_to=gone.valid_to, aspect=fact.aspect, doubt=doubt
+            )
+            self._slots.say(evidence, each.type, self.changed)
+            if successor and successor not in (each.source, target.id) and doubt != UNSURE:
+                taken = replace(evidence, saying="said", valid_from=gone.valid_to, valid_to=None)
+                new = replace(taken, home=self._ground.new_id(), target=successor)
+                self._slots.say(new, each.type, self.changed)
 
-    def _leave(self, held: Relation, left: _Left) -> None:
-        """End what holds of something that was left, and let its successor take its place."""
-        doubt = self._doubt_of(left, held) if held.target == left.said.target and held.valid_to is None else None
-        if doubt is None:
-            return
-        fact = fact_of(held)
-        doubt = SENSITIVE if fact.doubt == SENSITIVE else doubt
-        evidence = replace(left.said, home=held.id, source=held.source, aspect=fact.aspect, doubt=doubt)
-        self._slots.say(evidence, held.type, self.changed)
-        if left.successor and left.successor not in (held.source, held.target) and doubt != UNSURE:
-            taken = replace(evidence, saying="said", valid_from=left.said.valid_to, valid_to=None)
-            new = replace(taken, home=self._ground.new_id(), target=left.successor)
-            self._slots.say(new, held.type, self.changed)
-
-    def _doubt_of(self, left: _Left, fact: Relation) -> str | None:
+    def _doubt_of(self, gone: Departure, fact: Relation, source: str) -> str | None:
         """Return why a fact may go on although what it names was left, "" where it has ended, None if it is not meant.
 
         Who speaks leaves a thing for themselves and for what they call theirs; anybody else for themselves alone.
         """
-        doubt, is_theirs = left.said.doubt, fact.source == left.said.source
-        if is_theirs or not left.is_own:
+        doubt, is_theirs = gone.doubt, fact.source == source
+        if is_theirs or not gone.is_own:
             return doubt if is_theirs else None
         of = self._graph.entities([fact.source]).get(fact.source)
         if of is None or of.type in ("person", "place") or (of.type in _NAMED and not of.name.islower()):

@@ -90,14 +90,6 @@ def test_what_is_gone_ends_for_things_and_whoever_left_it_but_for_nobody_else(bo
     assert held == {"Tom Baker": True, "website": False, "the user": False}
 
 
-def test_what_is_gone_ends_also_what_is_told_of_an_earlier_time_afterwards(book: Engine) -> None:
-    """Memories come in any order: a departure that came first ends what was so before it."""
-    tell(book, "Our website is hosted on Netlify.", "user: AWS is shut down.")
-    book.graph.add_episode("Our servers run on AWS.", reference_time=JANUARY)
-    [fact] = [each for each in book.graph.search_edges("AWS", 9, include_past=True) if each.target_name == "AWS"]
-    assert str(fact.valid_to)[:10] == FEBRUARY
-
-
 @pytest.mark.parametrize("text", ["The office is on Fire now.", "My boss is Happy now."])
 def test_how_something_is_for_the_moment_is_no_fact(book: Engine, text: str) -> None:
     assert book.graph.add_episode(text, reference_time=JANUARY).relations == ()
