@@ -543,6 +543,11 @@ def _prepare(connection: psycopg.Connection[Any], address: Address, *, create: b
     if not session.execute("SELECT 1 FROM meta WHERE key = 'store_id'").fetchone():
         raise StoreDamagedError(f"{address} is not a Commonplace store", remedy="name an empty database")
     refuse_other_version(session, str(address))
+    if connection.execute("SELECT to_regclass('postings')").fetchall() == [(None,)]:
+        raise StoreVersionError(
+            f"the store {address} was made by an earlier build, which wrote nothing that a search reads here",
+            remedy="export it with the Commonplace that made it",
+        )
     (is_read_only,) = session.execute(
         """
         SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean

@@ -73,6 +73,11 @@ class TestRefusing:
         with pytest.raises(StoreVersionError, match="upgrade Commonplace"):
             opened(dsn)
 
+    def test_a_store_without_what_recall_reads(self, dsn: str) -> None:
+        postgres.run(dsn, "DROP TABLE postings")
+        with pytest.raises(StoreVersionError, match=r"made by an earlier build.*export it"):
+            opened(dsn)
+
     def test_a_server_that_is_too_old(self, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "_OLDEST_SERVER", 990_000)
         with pytest.raises(StoreVersionError, match="upgrade the server"):
