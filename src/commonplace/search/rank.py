@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from commonplace.ranking.fusion import Groups, bounded, fuse, lend, ramp, standa
 from commonplace.search.request import PreparedQuery, Request
 from commonplace.search.signals import ASSISTANT, CROWDING, DENSE, LATE, LEXICAL, TIME, USER, Candidates
 from commonplace.search.signals import LITERAL as IS_LITERAL
+from commonplace.search.supersession import Statements, judge
 from commonplace.search.time import NO_TIMES, AskedTimes, DatedOwners
 
 NEIGHBOURS, SPEAKER, RETENTION = "neighbours", "speaker", "retention"
@@ -412,100 +413,34 @@ def _judged(
 
 POOL: Final = 100
 """So many of the best candidates are compared with each other."""
-NEAREST: Final = 5
-"""A text's surroundings are the mean of so many of its nearest among them."""
-COMPETING: Final = 0.25
-"""From this sum on, of what follows, two memories compete: the locally scaled cosine (2 · cosine − the surroundings of
-either: "csls", Conneau et al. 2018), …"""
-CHANGE: Final = 0.08
-"""… so much for each word of change in the newer one, up to `MAX_CHANGES`, …"""
-MAX_CHANGES: Final = 2
-MAX_CHANGE_LENGTH: Final = 64
-"""Any longer text, in tokens, has such words by chance, and they do not count."""
-MIN_SIMILARITY: Final = 0.35
-"""Texts with a smaller cosine are about different things, however few others there are to scale it by."""
-MIN_SIMILARITY_OF_FEW: Final = 0.5
-"""The same where there are not `NEAREST` others, and strangers, with `STRANGER`, stand for the rest."""
-STRANGER: Final = np.float32(0.1)
-MIN_RELATED: Final = 0.3
+COMPETING: Final = 0.34
+"""From this value on (`judge`) a newer memory stands before an older one; …"""
+MIN_RELATED: Final = 0.35
 """… less what the newer one's cosine with the query is lower by than this."""
 
-WORDS_OF_CHANGE: Final = (
-    "again anymore back became becomes broke cancelled change changed changes closed cut died ended ends extended "
-    "finally finished former formerly from gone got increased instead left longer lost lowered merged moved moving new "
-    "newly no now old over postponed previously promoted raised reduced renamed replaced replaces resigned retired "
-    "since sold split started starting starts stepped stopped switched switching today tomorrow tonight took traded "
-    "until upgraded went yet"
-)
-"""They tell that something is no longer as it was, or is from now on. In English, as the texts to choose on are."""
 
+def competitors(
+    said: Statements, places: NDArray[np.int64], dense: NDArray[np.float32], holds: NDArray[np.bool_]
+) -> dict[int, tuple[int, ...]]:
+    """Return for each candidate that newer ones compete with these, newest first, ties by place.
 
-@dataclass(frozen=True, slots=True)
-class Dated:
-    """n memories with a date of their own, of one search.
-
-    Attributes:
+    Args:
+        said: n memories of one search.
         places: their indices among the candidates, int64, shape (n,).
-        times: seconds since the epoch, float64, shape (n,).
-        sessions: "" where there is none; two of one session do not compete, for one follows from the other.
-        vectors: float32, shape (n, d), rows of unit length or zero.
         dense: cosines with the query, float32, shape (n,).
         holds: whether it holds all numbers that the query names, bool, shape (n,); False where it names none.
-        changes: how many different words of change each has, int64, shape (n,), 0 in long texts.
     """
-
-    places: NDArray[np.int64]
-    times: NDArray[np.float64]
-    sessions: Sequence[str]
-    vectors: NDArray[np.float32]
-    dense: NDArray[np.float32]
-    holds: NDArray[np.bool_]
-    changes: NDArray[np.int64]
-
-
-def change_tokens(tokenize: Callable[[str], NDArray[np.uint16]]) -> frozenset[int]:
-    """Return the tokens that are words of change; words of several tokens are left out."""
-    found = (tokenize(word).tolist() for word in WORDS_OF_CHANGE.split())
-    return frozenset(ids[0] for ids in found if len(ids) == 1)
-
-
-def count_changes(token_ids: NDArray[np.uint16], words: frozenset[int]) -> int:
-    """Return how many different words of change a text has, 0 in a long one."""
-    return 0 if len(token_ids) > MAX_CHANGE_LENGTH else len(words.intersection(token_ids.tolist()))
-
-
-def scaled_cosines(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return 2 · cosine − the mean cosine of either with its `NEAREST` nearest others, float32, shape (n, n)."""
-    cosines = vectors @ vectors.T
-    np.fill_diagonal(cosines, -1.0)
-    padded = np.hstack([cosines, np.full((len(cosines), NEAREST), STRANGER if len(cosines) <= NEAREST else -1.0)])
-    around = -np.sort(-padded, axis=1)[:, :NEAREST].mean(axis=1).astype(np.float32)
-    return np.asarray(2 * cosines - around[:, np.newaxis] - around, dtype=np.float32)
-
-
-def competitors(dated: Dated) -> dict[int, tuple[int, ...]]:
-    """Return for each candidate that newer ones compete with these, newest first, ties by place."""
-    if len(dated.places) < 2:
-        return {}
-    changes = np.minimum(dated.changes, MAX_CHANGES)
     # Rows are the older, columns the newer ones.
-    unrelated = np.minimum(dated.dense - dated.dense[:, np.newaxis] + np.float32(MIN_RELATED), 0)
-    values = scaled_cosines(dated.vectors) + CHANGE * changes + unrelated
-    least = MIN_SIMILARITY if len(dated.places) > NEAREST else MIN_SIMILARITY_OF_FEW
-    alike = dated.vectors @ dated.vectors.T >= least
+    values = judge(said) + np.minimum(dense - dense[:, np.newaxis] + np.float32(MIN_RELATED), 0)
     # What holds the number that is asked for is not overtaken by what holds another one.
-    alike &= dated.holds | ~dated.holds[:, np.newaxis]
-    sessions = np.array([hash(name) if name else index for index, name in enumerate(dated.sessions)])
-    is_newer = (dated.times > dated.times[:, np.newaxis]) & (sessions != sessions[:, np.newaxis])
     found: dict[int, list[int]] = {}
-    for older, newer in np.argwhere(is_newer & alike & (values >= COMPETING)).tolist():
+    for older, newer in np.argwhere((values >= COMPETING) & (holds | ~holds[:, np.newaxis])).tolist():
         found.setdefault(older, []).append(newer)
-    return {
-        int(dated.places[older]): tuple(
-            int(dated.places[each]) for each in sorted(newer, key=lambda each: (-dated.times[each], dated.places[each]))
-        )
-        for older, newer in found.items()
-    }
+    result: dict[int, tuple[int, ...]] = {}
+    for place, others in found.items():
+        when = said.stored if np.isnan(said.times[[place, *others]]).any() else said.times
+        result[int(places[place])] = tuple(places[others][np.lexsort((places[others], -when[others]))].tolist())
+    return result
 
 
 def placed(order: Sequence[int], newer: Mapping[int, Sequence[int]]) -> list[tuple[int, int | None]]:

@@ -24,11 +24,8 @@ from commonplace.search.rank import (
     COMPARABLE,
     POOL,
     Context,
-    Dated,
     Ranking,
-    change_tokens,
     competitors,
-    count_changes,
     order,
     together,
 )
@@ -36,6 +33,7 @@ from commonplace.search.recall import ENTRY_BYTES, Recall, RecallState
 from commonplace.search.request import PreparedQuery, Request, prepare
 from commonplace.search.result import SearchResult
 from commonplace.search.signals import TIME, Candidates, Phrasing, Spaces, TokenRows
+from commonplace.search.supersession import Statements, change_tokens, count_changes
 from commonplace.search.time import (
     NO_TIMES,
     AskedTimes,
@@ -47,6 +45,7 @@ from commonplace.search.time import (
 from commonplace.store.graph_rules import is_reserved
 from commonplace.store.store import Store
 from commonplace.text.query import analyse_query, respelled, slips
+from commonplace.text.tokens import analyse
 from commonplace.types import GRAPH_KINDS, KINDS, Stage
 
 QUERY_CACHE = Bounds(max_entries=5_000, max_bytes=1 << 18, ttl_s=30 * 60)
@@ -248,7 +247,7 @@ class Searcher:
             # Who asks for a time is not told of another.
             # Nor can the vectors tell of scripts that they do not know which texts are about one thing.
             is_left = request.method != "two-stage" or run.asked.times or any(query.unspaced for query in queries)
-            newer = {} if is_left else self._newer(queries[0], request.query, rows, ranking)
+            newer = {} if is_left else self._newer(queries[0], request, rows, ranking)
             return replace(ranking, fault=next((query.fault for query in queries if query.fault), ""), newer=newer)
 
     @cached_property
@@ -256,9 +255,9 @@ class Searcher:
         return change_tokens(self._tokens.tokenize)
 
     def _newer(
-        self, prepared: PreparedQuery, query: str, rows: TokenRows, ranking: Ranking
+        self, prepared: PreparedQuery, request: Request, rows: TokenRows, ranking: Ranking
     ) -> dict[int, tuple[int, ...]]:
-        """Return of the best candidates that are memories with a date those that may have overtaken them.
+        """Return of the best candidates that are memories those that may have overtaken them.
 
         How alike two of them are is known of our embedders' vectors alone.
         """
@@ -266,28 +265,26 @@ class Searcher:
             return {}
         candidates = ranking.candidates
         chosen = np.argsort(-ranking.values, kind="stable")[:POOL]
-        places = np.searchsorted(rows.numbers, candidates.numbers[chosen])
-        dated = ~np.isnan(rows.times[places])
-        chosen, rows = chosen[dated], rows.take(places[dated])
+        memories = self._store.memory_records(request.namespace, candidates.owners[chosen].tolist())
+        chosen = chosen[[number in memories for number in candidates.owners[chosen].tolist()]]
         if len(chosen) < 2:
             return {}
+        rows = rows.take(np.searchsorted(rows.numbers, candidates.numbers[chosen]))
+        kept = [memories[number] for number in candidates.owners[chosen].tolist()]
         vectors = rows.vectors.astype(np.float32)
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-9))
         texts = np.split(rows.token_ids, np.cumsum(rows.lengths)[:-1])
-        numbers = [set(self._tokens.tokenize(word).tolist()) for word in _NUMBER.findall(query)]
-        return competitors(
-            Dated(
-                places=chosen,
-                times=rows.times,
-                sessions=rows.sessions.tolist(),
-                vectors=vectors,
-                dense=candidates.dense[chosen],
-                holds=np.array(
-                    [bool(numbers) and all(each <= set(text.tolist()) for each in numbers) for text in texts]
-                ),
-                changes=np.array([count_changes(text, self._change_tokens) for text in texts], dtype=np.int64),
-            )
+        said = Statements(
+            times=rows.times,
+            stored=np.array([each.record.born_at for each in kept]),
+            sessions=rows.sessions.tolist(),
+            vectors=vectors,
+            terms=[frozenset(analyse(each.record.content)) for each in kept],
+            changes=np.array([count_changes(text, self._change_tokens) for text in texts], dtype=np.int64),
         )
+        asked = [set(self._tokens.tokenize(word).tolist()) for word in _NUMBER.findall(request.query)]
+        holds = np.array([bool(asked) and all(each <= set(text.tolist()) for each in asked) for text in texts])
+        return competitors(said, chosen, candidates.dense[chosen], holds)
 
     def _dated(self, run: _Run) -> tuple[DatedOwners | None, NDArray[np.int64]]:
         """Return the memories of the times that are asked for, and the passages to recall for them, ascending."""

@@ -12,25 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.contract.stores import BACKENDS
-from tests.unit.search.notebook import Notebook, model, notebook
+from tests.unit.search.notebook import Notebook, notebook
+from tests.unit.search.test_supersession import about_two_things
 
 from commonplace.ranking.fusion import fuse
 from commonplace.search.explain import explain
 from commonplace.search.rank import (
     ANSWER_SHARE,
     DENSE_WEIGHTS,
-    MAX_CHANGE_LENGTH,
     NEIGHBOUR_SHARES,
     WEIGHTS,
     Context,
-    Dated,
     Ranking,
-    change_tokens,
     competitors,
-    count_changes,
     order,
     placed,
-    scaled_cosines,
     speaker_asked_for,
 )
 from commonplace.search.request import PreparedQuery, Request
@@ -181,9 +177,9 @@ def test_a_question_tells_whose_words_it_is_about(question: str, speaker: int) -
 def test_who_spoke_counts_where_the_question_says_i(tmp_path: Path) -> None:
     """Of two turns alike the user's stands first; it is read off the word before the colon, and shown."""
     book = notebook("sqlite", tmp_path)
-    book.remember("agent", "assistant: bought a red bicycle in Ghent")
-    book.remember("user", "user: bought a red bicycle in Ghent")
-    book.remember("Eve", "Eve: bought a red bicycle in Ghent")
+    book.remember("agent", "assistant: bought a red bicycle in Ghent", at=1.0)
+    book.remember("user", "user: bought a red bicycle in Ghent", at=1.0)
+    book.remember("Eve", "Eve: bought a red bicycle in Ghent", at=1.0)
     book.remember("none", "")
     hits = book.search("what did I buy in Ghent", min_score=0.0).hits
     assert hits[0].owner_id == "user"
@@ -295,64 +291,33 @@ def test_every_candidate_is_placed_once(order: list[int], newer: dict[int, list[
     assert sorted(place for place, _ in placed(order, others)) == sorted(order)
 
 
-def unit(degrees: float) -> list[float]:
-    """Return a vector of unit length in that direction."""
-    return [math.cos(math.radians(degrees)), math.sin(math.radians(degrees))]
-
-
-def test_a_cosine_is_scaled_by_what_is_near_anyway() -> None:
-    """Strangers of .1 replace missing neighbours: at 0° and 60° the nearest five have the mean (.5 + 4 · .1) / 5."""
-    found = scaled_cosines(np.array([unit(0), unit(60), unit(180)], np.float32))
-    assert found[0, 1] == pytest.approx(2 * 0.5 - 0.18 - 0.18, abs=1e-6)
-    assert found[0, 2] == pytest.approx(-2 - 0.18 - 0.1, abs=1e-6)
-
-
-def dated(
-    *,
-    times: list[float],
-    sessions: list[str] | None = None,
-    dense: list[float] | None = None,
-    holds: list[bool] | None = None,
-) -> Dated:
-    """Return three memories, of which the first two are about the same."""
-    return Dated(
-        places=np.array([4, 7, 9]),
-        times=np.array(times),
-        sessions=sessions or ["", "", ""],
-        vectors=np.array([unit(0), unit(10), unit(90)], np.float32),
-        dense=np.array(dense or [0.5, 0.5, 0.5], np.float32),
-        holds=np.array(holds or [False] * 3),
-        changes=np.zeros(3, np.int64),
+def competing(
+    *, times: list[float], dense: list[float] | None = None, holds: list[bool] | None = None
+) -> dict[int, tuple[int, ...]]:
+    """Return what competes of three memories, of which the first two are about the same."""
+    return competitors(
+        about_two_things(times=times),
+        np.array([4, 7, 9]),
+        np.array(dense or [0.5, 0.5, 0.5], np.float32),
+        np.array(holds or [False] * 3),
     )
 
 
 def test_what_holds_the_number_that_is_asked_for_is_not_overtaken_by_another() -> None:
     """Order 20418 was placed, 20419 later: about the first only the first tells."""
-    assert competitors(dated(times=[1.0, 2.0, 3.0], holds=[True, False, False])) == {}
-    assert competitors(dated(times=[1.0, 2.0, 3.0], holds=[True, True, False])) == {4: (7,)}
+    assert competing(times=[1.0, 2.0, 3.0], holds=[True, False, False]) == {}
+    assert competing(times=[1.0, 2.0, 3.0], holds=[True, True, False]) == {4: (7,)}
 
 
 def test_the_newer_of_two_about_the_same_competes_with_the_older_alone() -> None:
-    assert competitors(dated(times=[1.0, 2.0, 3.0])) == {4: (7,)}
-    assert competitors(dated(times=[2.0, 1.0, 3.0])) == {7: (4,)}
-    assert competitors(dated(times=[1.0, 1.0, 1.0])) == {}, "none is newer"
-
-
-def test_turns_of_one_session_do_not_compete() -> None:
-    assert competitors(dated(times=[1.0, 2.0, 3.0], sessions=["a", "a", ""])) == {}
-    assert competitors(dated(times=[1.0, 2.0, 3.0], sessions=["a", "b", ""])) == {4: (7,)}
+    assert competing(times=[1.0, 2.0, 3.0]) == {4: (7,)}
+    assert competing(times=[2.0, 1.0, 3.0]) == {7: (4,)}
+    assert competing(times=[math.nan, math.nan, 3.0]) == {4: (7,)}, "by when they were stored"
 
 
 def test_a_newer_one_that_has_little_to_do_with_the_question_does_not_compete() -> None:
     """Both are about the same person, but only the older answers."""
-    assert competitors(dated(times=[1.0, 2.0, 3.0], dense=[0.9, -0.6, 0.0])) == {}
-
-
-def test_words_of_change_count_in_short_texts() -> None:
-    words = change_tokens(model().tokenize)
-    assert count_changes(model().tokenize("From tomorrow it is 75, no longer 50"), words) == 4
-    assert count_changes(model().tokenize("I take 50 every morning"), words) == 0
-    assert count_changes(model().tokenize("now " * (MAX_CHANGE_LENGTH + 1)), words) == 0
+    assert competing(times=[1.0, 2.0, 3.0], dense=[0.9, -0.9, 0.0]) == {}
 
 
 @pytest.fixture(params=sorted(BACKENDS))
@@ -401,7 +366,8 @@ def test_who_asks_for_a_time_is_not_told_of_another(book: Notebook) -> None:
     assert [hit.superseded_by for hit in asked.hits] == [None] * len(asked.hits)
 
 
-def test_a_memory_without_a_date_of_its_own_competes_with_none(book: Notebook) -> None:
+def test_a_memory_without_a_date_of_its_own_is_as_new_as_it_was_stored(book: Notebook) -> None:
     book.remember("undated", "The dose of the blood pressure tablet is thirty milligrams now.")
-    found = book.search("what is the dose of the ten milligrams tablet")
-    assert "undated" not in {hit.superseded_by for hit in found.hits}
+    found = book.search("what is the dose of the ten milligrams tablet").hits
+    assert [hit.owner_id for hit in found[:3]] == ["undated", "later", "dose"]
+    assert [hit.superseded_by for hit in found[:3]] == [None, "undated", "undated"]

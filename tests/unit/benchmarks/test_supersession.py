@@ -1,0 +1,51 @@
+"""The benchmark of supersession: what is true, and a cut that is chosen on some and shown on others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.supersession import held_out, run
+
+from commonplace.errors import UsageError
+
+TEXTS = (
+    "The badger burrow is at Long Copse.",
+    "Trumpet lessons begin on Thursdays.",
+    "The badger burrow moved to Mill Lane now.",
+)
+
+
+def test_the_cut_of_one_half_is_shown_on_the_other() -> None:
+    """From .8 on all of the first are right, with .6 two of three; of the second's two true ones one is found."""
+    first = np.array([0.9, 0.6, 0.8, 0.1], np.float32), np.array([True, False, True, False])
+    second = np.array([0.95, 0.7, 0.85, -np.inf], np.float32), np.array([True, True, False, False])
+    talk = np.array([[-np.inf, 0.81], [-np.inf, -np.inf]], np.float32)
+    expected = {"from": 0.8, "precision": 0.5, "recall": 0.5, "flags_per_100_turns": 50.0}
+    assert held_out([first], [second], talk) == expected
+    nothing = np.array([0.9], np.float32), np.array([False])
+    assert held_out([nothing], [second], talk)["recall"] == 0.0
+
+
+def test_pairs_of_questions_and_of_the_file_are_true(tmp_path: Path) -> None:
+    memories, questions, further, talk = (tmp_path / name for name in ("m", "q", "f", "t"))
+    rows = [
+        {"user": user, "id": f"{user}{place}", "at": f"2026-01-0{place + 1}", "content": text, "origin": "user"}
+        for user in "ab"
+        for place, text in enumerate(TEXTS)
+    ]
+    memories.write_text("\n".join(map(json.dumps, rows)))
+    asked = {"id": "q", "question": "Where is the burrow?", "style": "update"}
+    each = [{**asked, "user": user, "relevant": [f"{user}2"], "stale": [f"{user}0"]} for user in "ab"]
+    questions.write_text("\n".join(map(json.dumps, each)))
+    further.write_text(json.dumps({"supersedes": [["a1", "a0", "why"]], "artefacts": [["a2", "a1", "no"]]}))
+    talk.write_text("\n".join(json.dumps({"content": text}) for text in TEXTS))
+    result = run(memories, questions, further=further, talk=talk)
+    assert (result["people"], result["true_pairs"]) == (2, 3)
+    assert [half["recall"] for half in result["halves"]] == [1.0, 0.5]
+    assert [half["flags_per_100_turns"] for half in result["halves"]] == [33.33, 33.33]
+    further.write_text("[]")
+    with pytest.raises(UsageError, match="cannot be read"):
+        run(memories, questions, further=further)
