@@ -221,15 +221,22 @@ JOBS: Final = ("WORKS_FOR",)
 TOOLS: Final = ("USES",)
 
 _OF_TOOLS: Final = frozenset({"migration", "switch"})
+_NOUN: Final = r"(?P<noun>move|relocation|migration|switch)\b"
+_SAME_CLAUSE: Final = r"(?:(?!\b(?:but|because|if|and|though|while)\b)[^,;]){0,99}?"
+_UNDENIED: Final = r"(?:(?!\b(?:but|because|if|and|though|while|not|never)\b|n['’]t\b)[^,;]){0,99}?"
+_LATELY: Final = r"(?: (?:also|then|now|just|finally|actually|suddenly|already|being))?"
+_NOT: Final = r"(?:(?:did|does|ha[sd]|have|is|was|will|wo)(?: not|n['’]t)|(?<!may |ght |uld )never)"
+_HAPPENED: Final = r"(?:happen(?:ed)?|materiali[sz]ed?|(?:go|gone|come) (?:through|off|ahead))"
 _OFF: Final = r"(?:cancell?ed|abandoned|scrapped|dropped|aborted|called off)"
-_MOVES_CALLED_OFF: Final = (
-    re.compile(
-        r"\b(?P<noun>move|relocation|migration|switch)\b(?:(?! (?:but|and|because|if)\b)[^,;])*?"
-        r" (?:f[ea]lls? through|(?:did not|didn['’]t|never) (?:happen(?:ed)?|materiali[sz]ed?"
-        r"|(?:go|come) (?:through|off|ahead))|(?:was|were|is|got|ha[sd] been)"
-        rf"(?: (?:also|then|now|just|finally|actually|suddenly))? {_OFF})\b"
-    ),
-    re.compile(rf"\b{_OFF} (?:[\w'’]+ ){{1,3}}(?P<noun>move|relocation|migration|switch)\b"),
+_MOVES_CALLED_OFF: Final = tuple(
+    re.compile(rf"\b{way}", re.IGNORECASE)
+    for way in (
+        rf"{_NOUN}{_UNDENIED} (?:fell|falls|fallen) through\b",
+        rf"{_NOUN}{_SAME_CLAUSE} {_NOT}(?: going to)? {_HAPPENED}\b",
+        rf"{_NOUN}{_SAME_CLAUSE} (?:was|were|is|are|got|ha(?:[sd]|ve){_LATELY} been){_LATELY} {_OFF}\b",
+        rf"{_OFF} (?:(?!and\b|but\b)[\w'’]+ ){{1,3}}{_NOUN}",
+        rf"{_OFF} (?:[\w'’]+ ){{1,3}}and (?:[\w'’]+ ){{1,2}}{_NOUN}(?: to (?:(?-i:[A-Z])[\w-]+ ?)+)?\W*$",
+    )
 )
 _MOVES: Final = frozenset({"move", "relocate"})
 _STAYING: Final = frozenset("stay stays stayed staying remain remains remained remaining".split())
