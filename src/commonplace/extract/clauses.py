@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
@@ -35,21 +36,25 @@ _WHILES: Final = (
 _WHILE: Final = re.compile(rf"\b(?:temporarily|for (?:\w+ ){{0,2}}(?:{_WHILES}))\b")
 _SPAN: Final = re.compile(rf"\b(?:temporarily|for (?:\w+ ){{0,2}}(?:{_WHILES}|months?|years?|decades?))\b")
 """How long something goes on or has gone on; of what goes on, years are not long either."""
+_HOURS: Final = r"(?:\d\d?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|quarter)"
+_ERRANDS: Final = "|".join(sorted(WORDS["ERRANDS"]))
 _SETTING_OUT: Final = re.compile(
-    r"\b(?:on foot|early|late|morning|afternoon|evening|tonight|today"
-    r"|by (?:train|car|bus|plane|boat|ferry|bike|taxi|ship|coach|tram|air)"
-    r"|(?:at|around|about) (?:\d[\d:.]*|noon|midnight|dawn|dusk|sunrise|sunset|half|one|two|three|four|five|six|seven"
-    r"|eight|nine|ten|eleven|twelve)"
-    r"|(?:for|on) (?:\w+ )?(?:airport|station|office|day|night|evening|weekend|holidays?|vacation|trip|visit|conference"
-    r"|meeting|lunch|dinner|breakfast|work|home|school|appointment|flight|wedding|funeral|concert|party|coffee|tour))\b"
+    rf"\b(?:(?:at|around|about) {_HOURS}\b(?! (?:an? )?(?:year|month|week|day))"
+    rf"|(?:for|on) (?:\w+ ){{0,2}}(?:{_ERRANDS})"
+    r"|noon|midnight|dawn|dusk|sunrise|sunset|daybreak|lunchtime|morning|afternoon|evening|night|tonight|today|early|late"
+    r"|on foot|by (?:train|car|bus|plane|boat|ferry|bike|bicycle|taxi|ship|coach|tram|air))\b"
 )
 """Nobody says of a move or a new job when in the day it was, how or for what errand."""
 _FOR_GOOD: Final = re.compile(r"\bfor (?:good|ever)\b|\b(?:permanently|forever)\b")
 _BACK: Final = re.compile(
     r"(?:,| and| but| [–—])(?: (?:then|later|soon|eventually|now|again|ha[sd]|have|is|was|came|come|went|moved|s?he"
-    r"|they))* (?:back(?! in\b)|returned)\b|\bfor (?:one|a single) (?!thing|reason)\w"
+    r"|they))* (?P<back>back(?! in\b)|returned)\b"
 )
-"""Who came back has not moved, nor who did it for one call; `moved back to` says itself where they are."""
+_ONCE: Final = re.compile(
+    r"\bfor (?:one|this|that|a single) (?:call|meeting|trip|visit|conference|wedding|concert|party|festival|tour|demo"
+    r"|event|session|workshop|interview|talk|test|hour|day|night|morning|afternoon|evening|week|weekend|month|moment)\b"
+)
+"""Who did it for one call has not moved."""
 _MOVING_AWAY: Final = MOVING | {"relocate", "settle"}
 _STOPS: Final = frozenset(". ; , : ( because so and but which who".split())
 _PLACE: Final = frozenset({"place"})
@@ -64,8 +69,16 @@ def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase
     """Yield where something has come to be, and where it no longer is."""
     left, reached, thing = _ends(line, group)
     is_move = group.form.lemma not in _OF_TOOLS
-    if _BACK.search(line.tokens.text, line.tokens.start[group.verb], line.tokens.end[-1]):
+    tokens = line.tokens
+    if _ONCE.search(tokens.text, tokens.start[group.verb], tokens.end[-1]):
         return
+    returned = _BACK.search(tokens.text, tokens.start[group.verb], tokens.end[-1])
+    if returned is not None:
+        # Who went there and came back lives where they came back to; `moved back to` is read by itself.
+        back = bisect_left(tokens.start, returned.start("back"))
+        is_told = tokens.at(back + 1) == "to" and tokens.at(back - 1) != "moved"
+        left, reached = [], read_behind(line, back + 2)[0][:1] if is_told else []
+        group = replace(group, verb=back)
     for source in [thing] if thing is not None else subject:
         relations = []
         for target in reached:

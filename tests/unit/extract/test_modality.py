@@ -328,6 +328,16 @@ def test_a_change_of_tools_that_is_called_off_is_only_doubted(text: str, line: s
 
 # Who only travels, or goes home for the day, has not moved; nor have those who have come back.
 
+LEAVING = [
+    "for a competitor",
+    "for personal reasons",
+    "for health reasons",
+    "for a startup",
+    "for her own company",
+    "at her own request",
+    "at short notice",
+    "at age 30",
+]
 NO_MOVES = [
     "Mira left Berlin at five.",
     "Mira left Berlin at 5 pm.",
@@ -350,11 +360,14 @@ NO_MOVES = [
     "Mira left Acme at five.",
     "Mira left Acme for the day.",
     "Mira left Acme for lunch.",
+    "Mira left Acme for a quick coffee.",
+    "Mira left Acme at noon.",
+    "Mira left Acme on a business trip.",
+    "Mira left Acme last night.",
     "Mira moved to Lagos and back.",
     "Mira moved to Lagos and back again.",
     "Mira moved to Lagos, then back.",
     "Mira moved to Lagos and came back.",
-    "Mira moved to Lagos and then back to Berlin.",
     "Mira moved to Lagos in 2019 and returned in 2020.",
     "Mira moved to Lagos for the summer.",
     "Mira moved to Lagos for six months.",
@@ -363,6 +376,8 @@ NO_MOVES = [
     "Mira moved temporarily to Lagos.",
     "Mira settled in Lagos for the night.",
     "Mira relocated to Lagos for the winter.",
+    "We switched from Slack to Teams for one call.",
+    "We switched from Slack to Teams for this meeting.",
 ]
 
 MOVES = [
@@ -370,10 +385,27 @@ MOVES = [
     ("Mira left Berlin in 2019.", ["Mira LIVES_IN Berlin until 2019-01-01 ended"]),
     ("Mira left Berlin in May 2025.", ["Mira LIVES_IN Berlin until 2025-05-01 ended"]),
     ("Mira is leaving Berlin in June.", ["Mira LIVES_IN Berlin until 2026-06-01 ended"]),
-    ("Mira left Acme for a startup.", ["Mira WORKS_FOR Acme ended"]),
+    *((f"Mira left Acme {words}.", ["Mira WORKS_FOR Acme ended"]) for words in LEAVING),
+    ("Mira left Acme about two years ago.", ["Mira WORKS_FOR Acme until 2024-01-01 ended"]),
+    ("I left Acme for a better job.", ["the user WORKS_FOR Acme ended"]),
     ("Mira left Acme on Monday.", ["Mira WORKS_FOR Acme until 2026-03-09 ended"]),
     ("Mira is leaving Acme on Monday.", ["Mira WORKS_FOR Acme until 2026-03-16 ended"]),
     ("Mira moved back to Berlin.", ["Mira LIVES_IN Berlin"]),
+    ("Mira moved to Lagos and back to Berlin.", ["Mira LIVES_IN Berlin"]),
+    ("Mira moved to Lagos and then back to Berlin.", ["Mira LIVES_IN Berlin"]),
+    ("Mira moved to Lagos and came back to Berlin.", ["Mira LIVES_IN Berlin"]),
+    ("Mira moved to Lagos, then later returned to Berlin.", ["Mira LIVES_IN Berlin"]),
+    (
+        "Mira moved to Lagos in 2019 and back to Berlin in 2021.",
+        ["Mira LIVES_IN Berlin since 2021-01-01"],
+    ),
+    ("Mira moved to Lagos, back in May 2025.", ["Mira LIVES_IN Lagos since 2025-05-01"]),
+    ("Mira moved to Lagos for this job.", ["Mira LIVES_IN Lagos"]),
+    ("Mira moved to Lagos for one reason: love.", ["Mira LIVES_IN Lagos"]),
+    ("Mira moved to Lagos to work for one of the largest banks.", ["Mira LIVES_IN Lagos"]),
+    ("We migrated from MySQL to Postgres for this project.", ["we USES Postgres", "we USES MySQL ended"]),
+    ("We switched from Slack to Teams for one reason.", ["we USES Teams", "we USES Slack ended"]),
+    ("We switched from MySQL to Postgres and back to MySQL.", ["we USES MySQL"]),
     (
         "Mira moved to Lagos in 2019 and moved back to Berlin in 2021.",
         ["Mira LIVES_IN Berlin since 2021-01-01"],

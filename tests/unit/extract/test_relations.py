@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.unit.extract.extraction import claims, extracted
 
+from commonplace.extract.verbs import FORMS
+from commonplace.extract.words import WORDS
+
 DEPENDENCIES = [
     ("The auth.ts file depends on token.ts for JWT refresh handling", ["auth.ts DEPENDS_ON token.ts"]),
     ("The payment module depends heavily on the ledger package.", ["payment module DEPENDS_ON ledger package"]),
@@ -260,3 +263,8 @@ def test_span_is_that_of_the_sentence() -> None:
     text = "Hello there. auth.ts depends on token.ts. Bye."
     claim = extracted(text).claims[0]
     assert text[slice(*claim.span)] == "auth.ts depends on token.ts."
+
+
+def test_each_noun_that_may_be_a_verb_is_a_verb_that_is_read() -> None:
+    """A list of words.txt that loses its heading adds its words to the list before it."""
+    assert {form.lemma for forms in FORMS.values() for form in forms} >= WORDS["NOUNS"]
