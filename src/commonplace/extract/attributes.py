@@ -227,7 +227,8 @@ class Attributes:
     def _is_lasting(self, value: Phrase, stop: int) -> bool:
         """Tell whether a change is said for good: `is at 10:15 now`, not `for a week`, `today`, `in one case`."""
         said = self._tokens.text[value.end : self._begin + stop]
-        return _SAID["today"].search(said) is None and _LASTING.issuperset(self._tail(value.end, stop))
+        is_brief = _SAID["for a while"].search(said) or _SAID["today"].search(said)
+        return not is_brief and _LASTING.issuperset(self._tail(value.end, stop))
 
     def _tail(self, end: int, stop: int) -> list[str]:
         """Return the words from a character of the text up to the end of a clause, without dates and small words."""
@@ -259,7 +260,7 @@ class Attributes:
         said = said.strip()
         rest = text[match.end() :]
         value = self._value(start + match.end(), rest, "on" if match[0].endswith(" at") else "value")
-        if value is None or not said or value.name.lower() in DEMONYMS | _CONDITIONS or _SAID["other"].search(said):
+        if value is None or not said or value.name.lower() in DEMONYMS or _SAID["other"].search(said):
             return None
         is_defined = re.match(r" an? ", rest) is not None
         owned = _OWNED.fullmatch(_SAID["new"].sub("", said))
@@ -276,7 +277,8 @@ class Attributes:
             if not _is_noun_phrase(bare.lower()) or _VALUE.search(bare[1:]):
                 return None
             source, aspect, is_soft = self._subject_of(place, said), _aspect_of(value.name), False
-        if source is None or source.anaphor not in ("", "i", "we"):
+        is_condition = value.name.lower() in _CONDITIONS and _SAID["named"].search(aspect) is None
+        if is_condition or source is None or source.anaphor not in ("", "i", "we"):
             return None
         relation = "PREFERS" if aspect.startswith(("favourite", "favorite")) else "RELATED_TO"
         at = start + match.start()
@@ -288,7 +290,7 @@ class Attributes:
     def _gone(self, start: int, text: str) -> Iterator[Statement]:
         """Read `AWS is shut down`, `we left Netlify`, and what takes the place of something."""
         verb, stop = self._place(start), start + len(text)
-        if _SAID["passing"].search(self._text):
+        if _SAID["for a while"].search(self._text) or _SAID["passing"].search(self._text):
             return
         is_first = not self._text[:start].strip(" ,").lower().startswith(("in ", "on ", "at ", "for ", "during "))
         match = _SAID["gone"].match(text)

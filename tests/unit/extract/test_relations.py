@@ -174,6 +174,8 @@ PEOPLE = [
     ("Berlin-based Acme hired Mira.", ["Acme LOCATED_IN Berlin", "Mira WORKS_FOR Acme"]),
     ("Acme is headquartered in Zürich, Switzerland.", ["Zürich LOCATED_IN Switzerland", "Acme LOCATED_IN Zürich"]),
     ("Acme relocated to Vienna in 2022.", ["Acme LOCATED_IN Vienna since 2022-01-01"]),
+    ("Emily Post joined Globex.", ["Emily Post WORKS_FOR Globex"]),
+    ("Ralph Winter joined Acme.", ["Ralph Winter WORKS_FOR Acme"]),
     ("Ngozi works at Zblork.", ["Ngozi WORKS_FOR Zblork"]),
     ("The frontend team owns src/web.", ["frontend team RELATED_TO src/web"]),
     ("Pavel Novak works with Ines Duarte.", ["Pavel Novak RELATED_TO Ines Duarte"]),
@@ -263,6 +265,25 @@ def test_span_is_that_of_the_sentence() -> None:
     text = "Hello there. auth.ts depends on token.ts. Bye."
     claim = extracted(text).claims[0]
     assert text[slice(*claim.span)] == "auth.ts depends on token.ts."
+
+
+@pytest.mark.parametrize(
+    ("text", "aspect", "value"),
+    [
+        ("My cat's name is Lucky.", "cat's name", "Lucky"),
+        ("My cat is Lucky.", "cat", "Lucky"),
+        ("My favourite band is Up.", "favourite band", "Up"),
+        ("My Spotify plan is Free.", "spotify plan", "Free"),
+    ],
+)
+def test_name_may_be_a_word_for_how_somebody_is(text: str, aspect: str, value: str) -> None:
+    found = extracted(text)
+    assert [(each.aspect, found.entities[each.target].name) for each in found.claims] == [(aspect, value)]
+
+
+@pytest.mark.parametrize("text", ["The server is Down.", "My boss is Happy.", "Our office is on Fire."])
+def test_how_somebody_is_for_the_moment_is_no_value(text: str) -> None:
+    assert claims(text) == []
 
 
 def test_each_noun_that_may_be_a_verb_is_a_verb_that_is_read() -> None:
