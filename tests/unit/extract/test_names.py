@@ -59,7 +59,7 @@ def test_capital_at_the_beginning_of_a_sentence_is_no_name_unless_a_fact_needs_i
     assert names("Caching depends on Redis.") == ["Caching concept", "Redis tool"]
 
 
-@pytest.mark.parametrize("opener", ["Alright", "Whoa", "Hmm", "Gosh", "Yep", "Nope", "Yay"])
+@pytest.mark.parametrize("opener", ["Alright", "Whoa", "Hmm", "Gosh", "Yep", "Nope", "Yay", "Yo", "Aw", "Cheers"])
 def test_word_that_opens_a_turn_is_no_part_of_the_name_behind_it(opener: str) -> None:
     """In chat people leave out the comma of an address: the name alone is who is meant."""
     assert names(f"{opener} Sam, that is nice.") == ["Sam person"]
@@ -155,6 +155,13 @@ NOTHING = [
 
 NAMES = [
     ("Tom Long agreed.", "Tom Long person"),
+    ("Ralph Winter joined Acme.", "Ralph Winter person"),
+    ("Ralph K. Winter agreed.", "Ralph K. Winter person"),
+    ("Dan Rather works for CBS.", "Dan Rather person"),
+    ("Emily Post joined Globex.", "Emily Post person"),
+    ("John Church joined Acme.", "John Church person"),
+    ("Morgan Stanley Bank hired Tom.", "Morgan Stanley Bank organization"),
+    ("Cheers Anna, I moved to Berlin.", "Anna person"),
     ("Malcolm O 'Neill agreed.", "Malcolm O 'Neill person"),
     ("We met Darly Alves da Brandt there.", "Darly Alves da Brandt person"),
     ("They drove through Henry County then.", "Henry County place"),
