@@ -41,6 +41,9 @@ _AT: Final = frozenset("of at for with from".split())
 _FORMER: Final = frozenset("former ex ex- late onetime retired past".split())
 _SMALL: Final = frozenset("the a an of for and to at with from 's , &".split())
 _ARTICLES: Final = frozenset({"the", "a", "an"})
+_FIRMS: Final = frozenset("company firm group agency maker manufacturer bank startup chain subsidiary".split())
+_FIRM_ROLES: Final = lists.WORDS["FIRM_ROLES"]
+"""Who only a firm or the like has; a leader or a judge may be anybody's."""
 _AWAY: Final = frozenset("sen senator rep representative congressman congresswoman ambassador envoy".split())
 """Who holds one of these for a place is mostly elsewhere."""
 _SAYING_WHO: Final = frozenset("a an the another former then now retired".split())
@@ -115,7 +118,23 @@ def _said(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand |
         if gap == [","] and left.type == "organization" and _is_title_of(line, left):
             return "WORKS_FOR", True, 0.8
         return _served(left, gap, is_title=line.tokens.word[right.first - 1][0].isupper())
-    return None
+    return _unknown(line, left, right, gap)
+
+
+def _unknown(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
+    """Take a name for a firm's where it has a spokesman: `Zblork spokesman Tom Baker`, `Tom, president of Zblork`."""
+    tokens, types = line.tokens, (left.type, right.type)
+    if types == ("concept", "person") and left.name[0].isupper() and tokens.word[left.first][0] != "`":
+        is_theirs = gap != [] and gap[-1] in _FIRM_ROLES
+        return _served(replace(left, type="organization"), gap, is_title=False) if is_theirs else None
+    if types != ("person", "concept") or right.is_weak or not right.name[0].isupper():
+        return None
+    # A name that goes on is longer than what is understood of it.
+    goes_on = right.last < tokens.count and (
+        tokens.at(right.last) in ("of", "for") or tokens.word[right.last][0].isupper()
+    )
+    is_role = gap[:1] == [","] and gap[-1] in _AT and not _FIRM_ROLES.isdisjoint(gap)
+    return ("WORKS_FOR", False, 0.8) if is_role and not goes_on and _has_role_at(gap[1:]) else None
 
 
 def _inside(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
@@ -148,6 +167,8 @@ def _seated(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand
     """Read `Acme of Berlin`, `Acme in Berlin`, `Berlin's Acme`, `Berlin-based Acme`."""
     if left.type == "organization":
         if gap in (["in"], ["of"], [",", "in"], ["at"]):
+            return "LOCATED_IN", False, 0.8
+        if _is_told(gap) and _FIRMS.intersection(line.tokens.lower[right.last : right.last + 3]):
             return "LOCATED_IN", False, 0.8
         if gap == [","] and line.tokens.at(right.last) == "," and line.tokens.at(right.last + 1) in lists.STATES:
             return "LOCATED_IN", False, 0.8

@@ -131,6 +131,7 @@ BESIDE = [
     ("Dominique Beuff of the International Red Cross Committee spoke.", "WORKS_FOR International Red Cross Committee"),
     ("Noboru Takeshita of the Liberal Democratic Party spoke.", "WORKS_FOR Liberal Democratic Party"),
     ("Sam Weaver at the Institute of Zoology agreed.", "WORKS_FOR Institute of Zoology"),
+    ("Andrew Stephens, president of Zblork Plastics, agreed.", "WORKS_FOR Zblork Plastics"),
     ("We met the deputy secretary of the Foreign Ministry, Tom Baker.", "Tom Baker WORKS_FOR Foreign Ministry"),
     ("George Weaver was born in New York.", "LIVES_IN New York once"),
     ("In 1898, George Weaver was born in New Jersey.", "LIVES_IN New Jersey"),
