@@ -147,7 +147,7 @@ def test_a_value_does_what_one_of_the_library_does(name: str) -> None:
     assert behaviour(OURS) == behaviour(THEIRS)
 
 
-@pytest.mark.parametrize("name", set(VALUES) - {"Open", "Itself"})
+@pytest.mark.parametrize("name", sorted({*VALUES} - {"Open", "Itself"}))
 def test_a_value_is_copied_and_pickled(name: str) -> None:
     for value in made(OURS, name):
         for again in (copy.copy(value), copy.deepcopy(value), pickle.loads(pickle.dumps(value)), replace(value)):
