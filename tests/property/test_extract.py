@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.extract import extract
-from commonplace.extract.entities import _GROUPS, USER
+from commonplace.extract.entities import _GROUPS
+from commonplace.extract.phrases import ANAPHORS, USER
 from commonplace.extract.tokens import Tokens
-from commonplace.extract.words import ANAPHORS, CLASS_NOUNS
+from commonplace.extract.words import CLASS_NOUNS
 from commonplace.text.sentences import stretches
 from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES
 
