@@ -21,11 +21,23 @@ from commonplace.graph.graphiti import transport as stdio
 from commonplace.settings import load
 
 SAID = "auth.ts depends on token.ts."
+PATIENCE_S = 600.0
+"""A busy machine starts and ends a server in its own time: no test fails before, and none waits for so long."""
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name in ((client, "START_S"), (stdio, "_END_S"), (backend, "FINISH_S")):
+        monkeypatch.setattr(module, name, PATIENCE_S)
 
 
 @contextmanager
 def opened(store: Path, **chosen: Any) -> Iterator[Engine]:
-    flags = {"store.path": str(store), "graph.backend": "graphiti-mcp"}
+    flags: dict[str, Any] = {
+        "store.path": str(store),
+        "graph.backend": "graphiti-mcp",
+        "graph.timeout_s": PATIENCE_S,
+    }
     flags.update({f"graph.{name}": value for name, value in chosen.items()})
     settings = load(flags, environment={}, user_file=store / "none.toml")
     with open_engine(store, "default", None, settings=settings) as engine:
@@ -104,10 +116,11 @@ def test_server_that_takes_long_to_start_is_sent_what_it_was_started_for(
     begin = client.Session._begin
 
     def slow(session: client.Session, *given: Any) -> frozenset[str]:
-        late.append(10.0)
+        late.append(PATIENCE_S + 1.0)
         return begin(session, *given)
 
     monkeypatch.setattr(client.Session, "_begin", slow)
+    monkeypatch.setattr(client, "START_S", 3 * PATIENCE_S)
     with opened(tmp_path / "store", graph_uri=command(file)) as book:
         book.graph._backend.tools._session._clock = lambda: time.monotonic() + sum(late)  # type: ignore[attr-defined]
         book.graph.add_episode(SAID)
@@ -183,22 +196,27 @@ def test_episode_longer_than_a_pipe_holds_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "told"),
+    ("program", "start_s", "end_s", "told"),
     [
-        ("import time; time.sleep(60)", "did not answer in time"),
-        ("import sys; sys.exit('no database here')", "ended, having said: no database here"),
-        ("print('{}' * 10)", "ended"),
-        ("print('x' * 5_000_000, flush=True); import time; time.sleep(60)", "answered more than can be read"),
+        ("import time; time.sleep(600)", 0.1, 0.1, "did not answer in time"),
+        ("import sys; sys.exit('no database here')", PATIENCE_S, PATIENCE_S, "ended, having said: no database here"),
+        ("print('{}' * 10)", PATIENCE_S, PATIENCE_S, "ended"),
+        (
+            "print('x' * 5_000_000, flush=True); import time; time.sleep(600)",
+            PATIENCE_S,
+            0.1,
+            "answered more than can be read",
+        ),
     ],
 )
 def test_what_is_no_server_is_told_and_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, start_s: float, end_s: float, told: str
 ) -> None:
     """The local graph answers, and no process is left behind."""
-    monkeypatch.setattr(client, "START_S", 1.0)
-    monkeypatch.setattr(stdio, "_END_S", 0.2)
+    monkeypatch.setattr(client, "START_S", start_s)
+    monkeypatch.setattr(stdio, "_END_S", end_s)
     line = shlex.join([sys.executable, "-c", program])
-    with opened(tmp_path / "store", graph_uri=line, timeout_s=1.0) as book:
+    with opened(tmp_path / "store", graph_uri=line, timeout_s=start_s) as book:
         added = book.graph.add_episode(SAID)
         assert any(told in each for each in added.notices), added.notices
         assert [each.fact for each in book.graph.search_edges("what does auth.ts depend on")] == [SAID]
