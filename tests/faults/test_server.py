@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import ssl
 import stat
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from tests.serving import DATABASES, new_store, serving
+from tests.serving import DATABASES, PATIENCE_S, new_store, serving
 
 import commonplace
 from commonplace.server import run
@@ -51,7 +52,7 @@ def test_what_was_acknowledged_is_there_after_a_kill(store: Path | str) -> None:
     enough = threading.Event()
 
     def write(url: str, writer: int) -> None:
-        with commonplace.connect(url, timeout_s=30) as client:
+        with commonplace.connect(url, timeout_s=PATIENCE_S) as client:
             for number in range(10_000):
                 id_ = f"{writer}-{number}"
                 try:
@@ -64,10 +65,10 @@ def test_what_was_acknowledged_is_there_after_a_kill(store: Path | str) -> None:
 
     with started(store, "--port", "0") as (process, url), ThreadPoolExecutor(4) as pool:
         writers = [pool.submit(write, url, writer) for writer in range(4)]
-        assert enough.wait(120)
+        assert enough.wait(PATIENCE_S)
         process.send_signal(signal.SIGKILL)
         for each in writers:
-            each.result(60)
+            each.result(PATIENCE_S)
     with commonplace.open(store) as book:
         there = {memory.id for memory in book.list(limit=10_000)}
         assert set(kept) <= there
@@ -84,7 +85,7 @@ def test_a_server_that_is_told_to_stop_finishes_and_ends_well(tmp_path: Path) ->
         with httpx.Client(transport=transport, base_url="http://localhost") as client:
             assert client.post("/v1/memories", json={"content": "The kettle is red"}).status_code == 201
         process.terminate()
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE_S) == 0
         assert not place.exists()
 
 
@@ -120,10 +121,11 @@ def test_two_hundred_clients_are_all_answered(store: Path | str) -> None:
     with serving(store) as http:
         url = str(http.base_url)
         together = threading.Barrier(200)
+        certificates = ssl.create_default_context()  # once: 200 clients would take most of the time to read their own
 
         def ask(number: int) -> int:
-            with httpx.Client(base_url=url, timeout=120) as client:
-                together.wait(60)
+            with httpx.Client(base_url=url, timeout=PATIENCE_S, verify=certificates) as client:
+                together.wait(PATIENCE_S)
                 return client.post("/v1/memories", json={"content": f"Boat {number} is blue"}).status_code
 
         with ThreadPoolExecutor(200) as pool:
@@ -139,14 +141,14 @@ def test_when_too_many_wait_some_are_told_to_come_again(tmp_path: Path) -> None:
 
     def slow_engine() -> commonplace.Engine:
         begun.release()
-        assert go_on.wait(60)
+        assert go_on.wait(PATIENCE_S)
         return opened
 
     limits = Limits(workers=1, waiting=1)
     with serving(tmp_path / "store", limits=limits, open_engine=slow_engine) as http, ThreadPoolExecutor(8) as pool:
         waiting = [pool.submit(http.post, "/v1/recall", json={"query": "x"}) for _ in range(8)]
-        assert begun.acquire(timeout=60)
-        refused = next(as_completed(waiting, 60)).result()
+        assert begun.acquire(timeout=PATIENCE_S)
+        refused = next(as_completed(waiting, PATIENCE_S)).result()
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
         assert http.get("/healthz").status_code == 200
         go_on.set()
@@ -181,14 +183,14 @@ def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
         serving(tmp_path / "store", limits=Limits(body_timeout_s=0.05)) as http,
         socket.create_connection((http.base_url.host, http.base_url.port)) as slow,
     ):
-        slow.settimeout(60)
+        slow.settimeout(PATIENCE_S)
         slow.sendall(HEAD + b"Content-Length: 9\r\n\r\n{")
         assert slow.recv(4_096).startswith(b"HTTP/1.1 408")
 
 
 def test_a_reader_that_does_not_read_holds_nobody_up(tmp_path: Path) -> None:
     with serving(tmp_path / "store", limits=Limits(workers=1)) as http:
-        items = [{"content": f"Boat {number} " + "is blue and long " * 500} for number in range(200)]
+        items = [{"content": f"Boat {number} is b{'l' * 8_500}ue"} for number in range(200)]
         http.post("/v1/memories/bulk", json={"items": items})
         with socket.create_connection((http.base_url.host, http.base_url.port)) as slow:
             slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
@@ -200,7 +202,7 @@ def test_a_reader_that_does_not_read_holds_nobody_up(tmp_path: Path) -> None:
 def test_a_body_of_100_mb_is_refused_without_being_read(tmp_path: Path) -> None:
     with serving(tmp_path / "store") as http:
         with socket.create_connection((http.base_url.host, http.base_url.port)) as sender:
-            sender.settimeout(60)
+            sender.settimeout(PATIENCE_S)
             sender.sendall(HEAD + b"Content-Length: 104857600\r\n\r\n")
             assert sender.recv(4_096).startswith(b"HTTP/1.1 413")
         assert http.get("/healthz").status_code == 200

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.serving import PATIENCE_S
 from tests.stubs import graphiti_server
 
 from commonplace.engine.engine import Engine
@@ -21,8 +22,6 @@ from commonplace.graph.graphiti import transport as stdio
 from commonplace.settings import load
 
 SAID = "auth.ts depends on token.ts."
-PATIENCE_S = 600.0
-"""A busy machine starts and ends a server in its own time: no test fails before, and none waits for so long."""
 
 
 @pytest.fixture(autouse=True)

@@ -181,4 +181,4 @@ class TestConnections:
 def cut(dsn: str) -> None:
     """End every other connection to a database."""
     others = "FROM pg_stat_activity WHERE datname = current_database() AND pid != pg_backend_pid()"
-    postgres.run(dsn, f"SELECT pg_terminate_backend(pid, 5000) {others}")
+    postgres.run(dsn, f"SELECT pg_terminate_backend(pid, 600000) {others}")
