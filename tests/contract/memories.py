@@ -128,6 +128,7 @@ def everything(store: Store, name: str, ids: Sequence[str] = (), sessions: Seque
         "count_memories": store.count_memories(name, Selection()),
         "versions": [store.versions(name, id_) for id_ in ids],
         "records": store.memory_records(name, numbers),
+        "statements": store.statements(name, numbers),
         "links": store.links(name),
         "dated": store.dated(name, float("-inf"), float("inf")),
         "past": [store.past(name, time) for time in TIMES],

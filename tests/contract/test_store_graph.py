@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.contract.graphs import (
@@ -25,6 +26,7 @@ from tests.contract.memories import add, written
 from tests.contract.stores import UUID, passage
 
 from commonplace.store.graph_rules import is_reserved, namespace_of, texts_of
+from commonplace.store.memories import Statement
 from commonplace.store.store import Store
 from commonplace.types import GRAPH_KINDS, Owner, OwnerWrite
 from commonplace.types.graph import Alias, Entity, GraphCounts, GraphFilter, Happening, Mention
@@ -199,6 +201,40 @@ class TestMentions:
         put(store, *self.MENTIONS)
         change(store, lambda graph: graph.drop_mentions([*self.MENTIONS[:3], Mention("x", "entity", "a", 0, 3)]))
         assert store.graph("n").mentioned(["e"]) == {"e": [self.MENTIONS[3]]}
+
+
+class TestOvertaken:
+    SAID = (
+        episode("e", 5.0, memory="older", version=1),
+        episode("f", 6.0, memory="newer", version=1),
+        Mention("e", "relation", "home", 0, 9),
+        Happening("relation", "home", 6.0, "ended", "", "f"),
+    )
+    HOME = relation("home", "a", "b", valid_to=6.0)
+
+    def test_a_memory_is_when_another_one_ended_all_of_its_facts(self, store: Store) -> None:
+        first, second = add(store, written("older", "Ann is home", born_at=1.0), written("newer", "Ann left"))
+        put(store, *self.SAID, self.HOME)
+        found = store.statements("n", [first, second, 99])
+        assert found[first] == Statement("older", "Ann is home", 1.0, "newer")
+        assert (found[second].overtaken_by, len(found)) == ("", 2)
+        assert store.statements("m", [first]) == store.statements("n", []) == {}
+
+    @pytest.mark.parametrize(
+        "more",
+        [
+            (relation("home", "a", "b"),),
+            (relation("home", "a", "b", valid_to=6.0, is_retracted=True),),
+            (HOME, relation("job", "a", "c"), Mention("e", "relation", "job", 0, 9)),
+            (HOME, episode("f", 6.0, memory="older", version=2)),
+            (HOME, episode("f", 6.0)),
+        ],
+        ids=["reopened", "retracted", "another fact holds", "by itself", "by no memory"],
+    )
+    def test_it_is_not_otherwise(self, store: Store, more: tuple[Any, ...]) -> None:
+        numbers = add(store, written("older", "Ann is home"), written("newer", "Ann left"))
+        put(store, *self.SAID, *more)
+        assert {each.overtaken_by for each in store.statements("n", numbers).values()} == {""}
 
 
 class TestHappenings:

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tests.reference_store.graph import GraphState, ReferenceGraph, ReferenceGraphChange
+from tests.reference_store.graph import GraphState, ReferenceGraph, ReferenceGraphChange, overtaken_by
 from tests.reference_store.ledger import Opened, ReferenceLedger, ReferenceLedgerChange
 from tests.reference_store.state import (
     Change,
@@ -28,6 +28,7 @@ from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.graph_rules import texts_of
 from commonplace.store.knowledge import KnowledgeChange, KnowledgeReading, check_item
 from commonplace.store.ledger import LedgerChange, LedgerReading
+from commonplace.store.memories import Statement
 from commonplace.store.rows import check_times, checked, refuse_wide
 from commonplace.store.writes import (
     change_is_under_way,
@@ -555,6 +556,18 @@ class ReferenceMemories(ReferenceReembedding):
         with self._open():
             return {
                 stored.number: stored for stored in self._state.space(namespace).memories() if stored.number in wanted
+            }
+
+    def statements(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, Statement]:
+        """Return what the versions with these numbers say; owners that are no memory are absent."""
+        found = self.memory_records(namespace, owner_numbers)
+        with self._open():
+            graph = self._state.space(namespace).graph
+            return {
+                number: Statement(
+                    each.owner.id, each.record.content, each.record.born_at, overtaken_by(graph, each.owner.id)
+                )
+                for number, each in found.items()
             }
 
     def links(self, namespace: str, ids: Sequence[str] | None = None) -> list[Link]:

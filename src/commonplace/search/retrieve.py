@@ -265,7 +265,7 @@ class Searcher:
             return {}
         candidates = ranking.candidates
         chosen = np.argsort(-ranking.values, kind="stable")[:POOL]
-        memories = self._store.memory_records(request.namespace, candidates.owners[chosen].tolist())
+        memories = self._store.statements(request.namespace, candidates.owners[chosen].tolist())
         chosen = chosen[[number in memories for number in candidates.owners[chosen].tolist()]]
         if len(chosen) < 2:
             return {}
@@ -276,15 +276,23 @@ class Searcher:
         texts = np.split(rows.token_ids, np.cumsum(rows.lengths)[:-1])
         said = Statements(
             times=rows.times,
-            stored=np.array([each.record.born_at for each in kept]),
+            stored=np.array([each.stored for each in kept]),
             sessions=rows.sessions.tolist(),
             vectors=vectors,
-            terms=[frozenset(analyse(each.record.content)) for each in kept],
+            terms=[frozenset(analyse(each.content)) for each in kept],
             changes=np.array([count_changes(text, self._change_tokens) for text in texts], dtype=np.int64),
         )
         asked = [set(self._tokens.tokenize(word).tolist()) for word in _NUMBER.findall(request.query)]
         holds = np.array([bool(asked) and all(each <= set(text.tolist()) for each in asked) for text in texts])
-        return competitors(said, chosen, candidates.dense[chosen], holds)
+        newer = competitors(said, chosen, candidates.dense[chosen], holds)
+        if request.wanted.as_of is None:
+            # What the graph knows to have ended is overtaken, however little the words resemble each other.
+            place_of = {each.id: place for each, place in zip(kept, chosen.tolist(), strict=True)}
+            for each, place in zip(kept, chosen.tolist(), strict=True):
+                others, by = newer.get(place, ()), place_of.get(each.overtaken_by)
+                if by is not None and by not in others:
+                    newer[place] = (by, *others)
+        return newer
 
     def _dated(self, run: _Run) -> tuple[DatedOwners | None, NDArray[np.int64]]:
         """Return the memories of the times that are asked for, and the passages to recall for them, ascending."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from commonplace.store import owners
 from commonplace.store.connection import Connections
@@ -71,6 +71,31 @@ VERSIONS = f"""
 
 OF_NUMBERS = f"""
     SELECT {_COLUMNS}
+    FROM {each("numbers")} j
+        CROSS JOIN memories m ON m.owner = j.value
+        CROSS JOIN owners o ON o.number = m.owner
+    WHERE m.namespace = {_SPACE}
+"""
+
+# A memory is overtaken where what another one said ended the last of its facts, and none of them holds any more.
+STATEMENTS = f"""
+    SELECT o.number, o.id, m.content, m.born_at, (
+        SELECT b.memory
+        FROM episodes e
+            CROSS JOIN mentions n ON n.namespace = e.namespace AND n.episode = e.id AND n.kind = 'relation'
+            CROSS JOIN happenings h ON h.namespace = e.namespace AND h.kind = n.kind AND h.subject = n.subject
+            CROSS JOIN episodes b ON b.namespace = e.namespace AND b.id = h.episode
+        WHERE e.namespace = m.namespace AND e.memory = o.id AND e.memory != ''
+            AND h.what = 'ended' AND b.memory NOT IN ('', o.id)
+            AND NOT EXISTS (
+                SELECT 1
+                FROM mentions k CROSS JOIN relations r ON r.namespace = k.namespace AND r.id = k.subject
+                WHERE k.namespace = e.namespace AND k.episode = e.id AND k.kind = 'relation'
+                    AND (r.valid_to IS NULL OR r.is_retracted = 1)
+            )
+        ORDER BY h.number DESC
+        LIMIT 1
+    )
     FROM {each("numbers")} j
         CROSS JOIN memories m ON m.owner = j.value
         CROSS JOIN owners o ON o.number = m.owner
@@ -286,6 +311,15 @@ def build_memory(row: Row) -> StoredMemory:
 
 _SEARCHED = ("tier", "trust", "source")
 """What a filter of a search asks of a record."""
+
+
+class Statement(NamedTuple):
+    """What a version of a memory says, when it was stored first, and the id of a memory that overtook it, or ""."""
+
+    id: str
+    content: str
+    stored: float
+    overtaken_by: str
 
 
 class MemoryChange:
@@ -590,6 +624,11 @@ class MemoryStore:
         """Return the versions with these numbers, live or past; others, and owners that are no memory, are absent."""
         found = self._read(OF_NUMBERS, namespace, numbers=listed_numbers(owner_numbers))
         return {row[0]: build_memory(row) for row in found}
+
+    def statements(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, Statement]:
+        """Return what the versions with these numbers say; owners that are no memory are absent."""
+        found = self._read(STATEMENTS, namespace, numbers=listed_numbers(owner_numbers))
+        return {number: Statement(id_, content, at, by or "") for number, id_, content, at, by in found}
 
     def passages_with_owners(
         self, namespace: str, numbers: Sequence[int]

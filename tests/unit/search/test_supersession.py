@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.unit.clock import Clock
 from tests.unit.search.notebook import model
 
+import commonplace
 from commonplace.search.supersession import (
     CHANGE,
     MAX_CHANGE_LENGTH,
@@ -108,3 +111,14 @@ def test_words_of_change_count_in_short_texts() -> None:
     assert count_changes(model().tokenize("From tomorrow it is 75, no longer 50"), words) == 4
     assert count_changes(model().tokenize("I take 50 every morning"), words) == 0
     assert count_changes(model().tokenize("now " * (MAX_CHANGE_LENGTH + 1)), words) == 0
+
+
+def test_what_the_graph_knows_to_have_ended_stands_behind_what_ended_it(tmp_path: Path) -> None:
+    """In a store of two memories nothing else tells that these are about one thing."""
+    with commonplace.open(tmp_path / "store", clock=Clock()) as book:
+        older = book.remember("We live in Boston", at="2026-02-20T10:00:00Z").id
+        newer = book.remember("user: We moved to Seattle last week. New job at Globex.", at="2026-02-20T10:01:00Z").id
+        hits = book.recall("where do we live").hits
+        assert [(hit.owner_id, hit.superseded_by) for hit in hits] == [(newer, None), (older, newer)]
+        book.forget([newer])
+        assert [(hit.owner_id, hit.superseded_by) for hit in book.recall("where do we live").hits] == [(older, None)]
