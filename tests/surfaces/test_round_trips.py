@@ -32,7 +32,7 @@ def test_no_call_asks_the_database_more_than_it_did(script: ModuleType, tmp_path
 
 
 def test_a_search_in_a_conversation_asks_five_times(script: ModuleType, tmp_path: Path) -> None:
-    """There the passages around each candidate are read, too: for its state, its neighbours, its rows, what they say and its hits."""
+    """There the passages around each candidate are read, too: state, neighbours, rows, what they say, hits."""
     statements: list[str] = []
     with script.traced(statements), commonplace.open(tmp_path / "store", embedder="static") as book:
         book.remember_many([{"content": f"user: note {n} on Postgres", "session": f"s{n % 9}"} for n in range(300)])
