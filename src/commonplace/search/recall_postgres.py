@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.index.contract import Scope, Scored
 from commonplace.index.dense import ALL_EXACT, CANDIDATES, CANDIDATES_PER_HIT, best
 from commonplace.index.lexical import MAX_TERMS

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.ranking.bm25 import NAMES, Matches, Statistics, TermRows, code_of, fields_and_counts, pack
 from commonplace.store.connection import Connections
 from commonplace.store.owners import LIVE_VECTOR, build_entry
