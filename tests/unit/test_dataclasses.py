@@ -6,19 +6,23 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import pydoc
 import sys
 import weakref
+from threading import Thread
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
+from commonplace import Filter, Hit, Memory
+from commonplace import dataclasses as late
 from commonplace.dataclasses import dataclass, fields, replace
 
 TEXT = '''
 from __future__ import annotations
 from abc import ABC, abstractmethod
-from dataclasses import field
+from dataclasses import KW_ONLY, field
 from typing import ClassVar, Generic, TypeVar
 T = TypeVar("T")
 
@@ -88,11 +92,86 @@ class Secret:
     b: int = field(default=0, compare=False)
     def __repr__(self) -> str:
         return "Secret"
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret)
+
+@dataclass(frozen=True)
+class Hashed:
+    """One that says what it equals, and its hash."""
+    a: int
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hashed)
+    def __hash__(self) -> int:
+        return 7
+
+@dataclass(slots=True)
+class Number:
+    """One that changes, and says its hash alone."""
+    a: int
+    def __hash__(self) -> int:
+        return 7
+
+@dataclass(frozen=True)
+class Unhashed:
+    """One that says that it has no hash."""
+    a: int
+    __hash__ = None
+
+@dataclass(slots=True)
+class Alike:
+    """One that changes, and says what it equals."""
+    a: int
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Alike)
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Watched:
     """One that may be watched."""
     a: int
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class WatchedToo(Watched):
+    """One that may be watched as its base may."""
+    b: int
+
+@dataclass(frozen=True)
+class Defaults:
+    """One with defaults, which a class of the same kind takes over."""
+    a: int = 1
+    made: int = field(init=False, default=3)
+    option: str = field(kw_only=True)
+
+@dataclass(frozen=True)
+class More(Defaults):
+    """One that adds to them."""
+    a: int
+    b: int = 2
+    _: KW_ONLY
+    self: str = "me"
+
+@dataclass
+class Given:
+    """One that is made in a way of its own."""
+    a: int
+    b: int = 2
+    def __init__(self, both: int) -> None:
+        self.a = self.b = both
+
+class Named(Defaults):
+    """One that has attributes of its own."""
+
+class Loud(Defaults):
+    """One that adds to what its base makes."""
+    made_times = 0
+    def __init__(self, a: int) -> None:
+        Loud.made_times += 1
+        super().__init__(a + 1, option="o")
+    def __repr__(self) -> str:
+        return "Loud " + super().__repr__()
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other)
+    def __hash__(self) -> int:
+        return super().__hash__() + 1
 '''
 VALUES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "Empty": [((), {})],
@@ -103,14 +182,19 @@ VALUES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "Open": [(("n",), {}), (("n", [1]), {}), ((), {"name": "n"})],
     "Itself": [((), {}), ((2,), {})],
     "Secret": [((1,), {}), ((1, 2), {}), ((2,), {})],
-    "Watched": [((1,), {}), ((2,), {})],
+    **{name: [((1,), {}), ((2,), {})] for name in ("Hashed", "Number", "Unhashed", "Alike", "Watched", "Given")},
+    "WatchedToo": [((1, 2), {}), ((1, 3), {})],
+    "Defaults": [((), {"option": "o"}), ((2,), {"option": "o"})],
+    "More": [((), {"option": "o"}), ((2, 3), {"option": "o", "self": "s"})],
+    "Named": [((), {"option": "o"}), ((2,), {"option": "o"})],
+    "Loud": [((1,), {}), ((2,), {})],
 }
 
 
-def classes(name: str, decorator: Any) -> ModuleType:
+def classes(name: str, decorator: Any, text: str = TEXT) -> ModuleType:
     module = sys.modules[name] = ModuleType(name)
     module.__dict__["dataclass"] = decorator
-    exec(TEXT, module.__dict__)
+    exec(text, module.__dict__)
     return module
 
 
@@ -127,9 +211,26 @@ def test_a_class_is_described_as_one_of_the_library(name: str) -> None:
     assert repr(inspect.signature(ours)) == repr(inspect.signature(theirs))
     for attribute in ("__match_args__", "__doc__", "__qualname__", "__slots__"):
         assert getattr(ours, attribute, None) == getattr(theirs, attribute, None)
-    assert (ours.__hash__ is None) == (theirs.__hash__ is None)
+    for none in (None, object.__hash__):
+        assert (ours.__hash__ is none) == (theirs.__hash__ is none)
     described = [[(each.name, each.type, each.default, each.init) for each in fields(one)] for one in (ours, theirs)]
     assert described[0] == described[1]
+    for of in ("__init__", "__eq__", "__repr__"):
+        assert repr(get_type_hints(getattr(ours, of))) == repr(get_type_hints(getattr(theirs, of)))
+    params = ("init", "repr", "eq", "order", "unsafe_hash", "frozen")
+    assert [getattr(ours.__dataclass_params__, each) for each in params] == [
+        getattr(theirs.__dataclass_params__, each) for each in params
+    ]
+
+
+@pytest.mark.parametrize("name", [*VALUES, "Base"])
+def test_help_on_a_class_begins_as_that_of_the_library(name: str) -> None:
+    helped = [
+        pydoc.plain(pydoc.render_doc(getattr(classes("fresh", kind), name)))
+        for kind in (dataclass, dataclasses.dataclass)
+    ]
+    assert helped[0].splitlines()[:5] == helped[1].splitlines()[:5]
+    assert "_Late" not in helped[0]
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -147,7 +248,7 @@ def test_a_value_does_what_one_of_the_library_does(name: str) -> None:
     assert behaviour(OURS) == behaviour(THEIRS)
 
 
-@pytest.mark.parametrize("name", sorted({*VALUES} - {"Open", "Itself"}))
+@pytest.mark.parametrize("name", sorted(set(VALUES) - {"Open", "Itself", "Given", "Loud"}))
 def test_a_value_is_copied_and_pickled(name: str) -> None:
     for value in made(OURS, name):
         for again in (copy.copy(value), copy.deepcopy(value), pickle.loads(pickle.dumps(value)), replace(value)):
@@ -159,15 +260,107 @@ def test_a_value_is_copied_and_pickled(name: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["Defaults", "More", "Named", "Open", "Itself"])
+def test_a_value_is_changed_as_far_as_one_of_the_library(name: str) -> None:
+    def change(of: ModuleType) -> list[object]:
+        said: list[object] = []
+        for act in ("value.made = 2", "del value.made", "value.a = 1", "del value.a", "value.new = 1", "del value.new"):
+            value = made(of, name)[0]
+            try:
+                exec(act, {"value": value})
+            except (AttributeError, TypeError) as error:
+                said.append((type(error), str(error)))
+            else:
+                said.append(vars(value))
+        return said
+
+    assert change(OURS) == change(THEIRS)
+
+
 def test_a_frozen_value_does_not_change() -> None:
     (value, *_) = made(OURS, "Point")
-    with pytest.raises(dataclasses.FrozenInstanceError, match="'x'"):
+    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'x'"):
         value.x = 2
-    with pytest.raises(AttributeError, match="'x'"):
+    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot delete field 'x'"):
         del value.x
     with pytest.raises(ValueError, match="x"):
         replace(value, x=-1)
     assert (value.x, value.total, OURS.Point.kind) == (1, 3.0, "point")
+
+
+@pytest.mark.parametrize("use", [repr, hash, lambda value: value == value.twin])
+def test_what_a_subclass_adds_to_happens_once_at_first_use(use: Any) -> None:
+    def first(of: ModuleType) -> object:
+        value = of.Loud(1)
+        object.__setattr__(value, "twin", of.Loud(1))
+        return use(value), of.Loud.made_times, value.a
+
+    assert first(classes("fresh", dataclass)) == first(classes("fresh", dataclasses.dataclass))
+
+
+@pytest.mark.parametrize("name", ["Point", "Defaults", "Counter"])
+def test_a_value_is_replaced_as_later_libraries_do(name: str) -> None:
+    value = made(OURS, name)[0]
+    (changed, *_) = fields(value)
+    again = value.__replace__(**{changed.name: 9})
+    assert getattr(again, changed.name) == 9
+    if sys.version_info >= (3, 13):
+        assert copy.replace(value, **{changed.name: 9}) == again
+
+
+def test_two_threads_make_the_first_value_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh, seen, values = classes("fresh", dataclass), [], []
+    make = late._initialiser
+    other = Thread(target=lambda: values.append(fresh.Point(1)))
+
+    def slowly(*args: Any) -> Any:
+        seen.append(args)
+        if len(seen) == 1:
+            other.start()
+            other.join(0.2)  # it waits: what one makes no other makes meanwhile
+        return make(*args)
+
+    monkeypatch.setattr(late, "_initialiser", slowly)
+    values.append(fresh.Point(1))
+    other.join()
+    assert len(seen) == 1
+    assert values[0] == values[1]
+
+
+REFUSED = {
+    "a non-frozen class of a frozen one": "@dataclass\nclass A(F):\n    b: int = 2",
+    "a frozen class of a non-frozen one": "@dataclass(frozen=True)\nclass A(O):\n    b: int = 2",
+    "a frozen class that takes attributes": "@dataclass(frozen=True)\nclass A:\n    def __setattr__(self, n, v): ...",
+    "slots beside slots": "@dataclass(slots=True)\nclass A:\n    __slots__ = ()\n    b: int",
+    "weak references alone": "@dataclass(weakref_slot=True)\nclass A:\n    b: int",
+    "a default that is shared": "@dataclass\nclass A:\n    b: list = []\nA()",
+    "a default before none": "@dataclass\nclass A:\n    b: int = 1\n    c: int\nA(1, 2)",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_library_refuses_is_refused(name: str) -> None:
+    text = "from __future__ import annotations\n@dataclass(frozen=True)\nclass F:\n    a: int = 1\n"
+    text += "@dataclass\nclass O:\n    a: int = 1\n" + REFUSED[name]
+    for kind in (dataclass, dataclasses.dataclass):
+        with pytest.raises((TypeError, ValueError)):
+            classes("refused", kind, text)
+
+
+@pytest.mark.parametrize("option", ["order", "kw_only", "unsafe_hash", "match_args", "init"])
+def test_what_is_not_supported_is_refused(option: str) -> None:
+    with pytest.raises(TypeError, match=option):
+        classes("refused", dataclass, f"@dataclass({option}=True)\nclass A: ...")
+    with pytest.raises(TypeError, match="A has an InitVar"):
+        classes("refused", dataclass, "from __future__ import annotations\n@dataclass\nclass A:\n    b: InitVar[int]")
+
+
+@pytest.mark.parametrize("kind", [Memory, Hit, Filter])
+def test_a_class_of_the_engine_says_what_it_takes(kind: Any) -> None:
+    taken = [each.name for each in sorted(fields(kind), key=lambda each: each.kw_only) if each.init]
+    assert list(inspect.signature(kind).parameters) == taken
+    assert f"{kind.__name__}({taken[0]}" in pydoc.plain(pydoc.render_doc(kind))
+    assert set(taken) <= get_type_hints(kind).keys()
 
 
 def test_fresh_defaults_are_made_for_each_value() -> None:
@@ -197,6 +390,8 @@ def test_a_class_of_the_library_derives_from_one_of_ours() -> None:
 def test_methods_are_made_when_they_are_asked_for() -> None:
     fresh = classes("fresh", dataclass)
     assert type(vars(fresh.Tagged)["__init__"]).__name__ == "_Late"
-    fresh.Tagged(1)
+    value = fresh.Tagged(1)
     assert inspect.isfunction(vars(fresh.Tagged)["__init__"])
+    assert type(vars(fresh.Tagged)["__eq__"]).__name__ == "_Late"
+    assert value == fresh.Tagged(1)
     assert inspect.isfunction(vars(fresh.Tagged)["__eq__"])
