@@ -91,9 +91,7 @@ class StoresAgree(RuleBasedStateMachine):
         assert self.sqlite.passages(name, asked) == self.memory.passages(name, asked)
         assert self.sqlite.tokens(name, asked) == self.memory.tokens(name, asked)
         assert self.sqlite.entries(name, asked) == self.memory.entries(name, asked)
-        for of_both in (False, True):
-            found = self.sqlite.neighbours(name, asked, of_both=of_both)
-            assert found == self.memory.neighbours(name, asked, of_both=of_both)
+        assert self.sqlite.neighbours(name, asked) == self.memory.neighbours(name, asked)
 
     @rule(name=names, kind=st.sampled_from(KINDS), asked=st.lists(ids), session=st.sampled_from(["", "s", "t"]))
     def place(self, name: str, kind: Kind, asked: list[str], session: str) -> None:

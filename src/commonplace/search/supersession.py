@@ -33,6 +33,7 @@ MIN_SIMILARITY: Final = 0.2
 """Texts with a smaller cosine are about different things, however few others there are to scale it by."""
 MIN_SIMILARITY_OF_FEW: Final = 0.5
 """The same where there are not `NEAREST` others, and strangers, with `STRANGER`, stand for the rest."""
+_ALL: Final = np.float32(1 - 1e-6)
 STRANGER: Final = np.float32(0.1)
 
 WORDS_OF_CHANGE: Final = (
@@ -84,14 +85,17 @@ def judge(said: Statements) -> NDArray[np.float32]:
     np.fill_diagonal(cosines, -1.0)
     ranks = np.log1p(np.argsort(np.argsort(-cosines, axis=1, kind="stable"), axis=1).astype(np.float32))
     is_turn = np.array([bool(name) for name in said.sessions])
-    shared = np.where(is_turn & is_turn[:, np.newaxis], np.float32(0), shares(said.terms))
+    same = shares(said.terms)
+    shared = np.where(is_turn & is_turn[:, np.newaxis], np.float32(0), same)
     values = scaled(cosines) + SHARED * shared - RANK * (ranks + ranks.T)
     values += np.float32(CHANGE) * np.minimum(said.changes, MAX_CHANGES)
     sessions = np.array([hash(name) if name else index for index, name in enumerate(said.sessions)])
     least = MIN_SIMILARITY if count > NEAREST else MIN_SIMILARITY_OF_FEW
     gaps = said.times - said.times[:, np.newaxis]
     gaps = np.where(np.isnan(gaps), said.stored - said.stored[:, np.newaxis], gaps)
-    is_later = (gaps > 0) & (sessions != sessions[:, np.newaxis])
+    is_later = (
+        (gaps > 0) & (sessions != sessions[:, np.newaxis]) & (np.minimum(same, same.T) < _ALL)
+    )  # something differs
     return np.where(is_later & (cosines >= least), values, -np.inf).astype(np.float32)
 
 

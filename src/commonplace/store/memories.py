@@ -77,9 +77,12 @@ OF_NUMBERS = f"""
     WHERE m.namespace = {_SPACE}
 """
 
+SAID_CHARACTERS = 2_000
+"""So much of a memory tells what it is about: one can be a whole book."""
+
 # A memory is overtaken where what another one said ended the last of its facts, and none of them holds any more.
 STATEMENTS = f"""
-    SELECT o.number, o.id, m.content, m.born_at, (
+    SELECT o.number, o.id, substr(m.content, 1, {SAID_CHARACTERS}), m.born_at, (
         SELECT b.memory
         FROM episodes e
             CROSS JOIN mentions n ON n.namespace = e.namespace AND n.episode = e.id AND n.kind = 'relation'
@@ -314,7 +317,7 @@ _SEARCHED = ("tier", "trust", "source")
 
 
 class Statement(NamedTuple):
-    """What a version of a memory says, when it was stored first, and the id of a memory that overtook it, or ""."""
+    """How a version of a memory begins, when it was stored first, and the id of a memory that overtook it, or ""."""
 
     id: str
     content: str

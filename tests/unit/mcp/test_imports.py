@@ -45,7 +45,7 @@ def imported(path: Path) -> Iterator[str]:
 
 def test_protocol_knows_nothing_of_memories() -> None:
     """It imports itself, the wire, our errors and the standard library; what is offered is told to it."""
-    wire = {"commonplace.errors", "commonplace.formats.jsonrpc"}
+    wire = {"commonplace.dataclasses", "commonplace.errors", "commonplace.formats.jsonrpc"}
     reached, left = set(), ["__init__"]
     while left:
         stem = left.pop()

@@ -81,6 +81,11 @@ def test_without_two_dates_it_counts_when_they_were_stored() -> None:
     assert found(about_two_things(times=[1.0, math.nan, 3.0], stored=[2.0, 1.0, 3.0])) == [(1, 0)]
 
 
+def test_what_says_the_same_again_overtakes_nothing() -> None:
+    assert found(about_two_things(times=[1.0, 2.0, 3.0], terms=["a b", "b a", "c"])) == []
+    assert found(about_two_things(times=[1.0, 2.0, 3.0], terms=["a b", "a b d", "c"])) == [(0, 1)]
+
+
 def test_turns_of_one_session_do_not_compete() -> None:
     assert found(about_two_things(times=[1.0, 2.0, 3.0], sessions=["a", "a", ""])) == []
     assert found(about_two_things(times=[1.0, 2.0, 3.0], sessions=["a", "b", ""])) == [(0, 1)]
