@@ -59,6 +59,10 @@ def test_the_list_names_modules_that_there_are() -> None:
     assert len(done.stdout.splitlines()) == len(names)
 
 
+def test_a_store_in_a_file_does_not_load_what_reads_a_server(loaded: set[str]) -> None:
+    assert loaded.isdisjoint({"commonplace.store.postings", "commonplace.search.recall_postgres"})
+
+
 def test_a_process_that_only_recalls_has_not_loaded_what_reads_texts_for_the_graph(tmp_path: Path) -> None:
     """Its grammar and its words are megabytes, and needed by whoever remembers."""
     with commonplace.open(tmp_path) as book:

@@ -173,9 +173,11 @@ class Store(MemoryStore, ReembeddingStore):
     @cached_property
     def postings(self) -> PostingsReader | None:
         """What recall reads of a store on a server; None where an index follows the store."""
+        if not self.is_on_server:
+            return None
         from commonplace.store.postings import PostingsReader
 
-        return PostingsReader(self._connections) if self.is_on_server else None
+        return PostingsReader(self._connections)
 
     def head(self, namespace: str) -> Head:
         """Return the last change of a namespace; what others write does not move it."""
