@@ -271,6 +271,8 @@ _SCHEMA_LOCK: Final = 1131245680
 _STORE_LOCK: Final = 1131245681
 _OLDEST_SERVER: Final = 150_000
 _SNAPSHOT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+# After a lock was waited for, a statement is to see what the other one wrote, whatever the server's default is.
+_CHANGE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 
 
 class PostgresConnections(Connections):
@@ -496,7 +498,7 @@ class PostgresConnections(Connections):
 
 def _begin(namespace: str | None, timeout_s: float) -> str:
     """Return the statements that begin a transaction which writes to a namespace, or to all."""
-    wait = f"BEGIN; SET LOCAL lock_timeout = {max(1, round(timeout_s * 1000))}"
+    wait = f"{_CHANGE}; SET LOCAL lock_timeout = {max(1, round(timeout_s * 1000))}"
     if namespace is None:
         return f"{wait}; SELECT pg_advisory_xact_lock({_STORE_LOCK})"
     digest = blake2b(namespace.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -531,7 +533,7 @@ def _prepare(connection: psycopg.Connection[Any], address: Address, *, create: b
             raise StoreMissingError(
                 f"there is no store at {address}", remedy="make one with `commonplace init --store`"
             )
-        connection.execute(f"BEGIN; SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
+        connection.execute(f"{_CHANGE}; SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
         if not _is_made(connection):
             session = Session(connection)
             for statement in initial_sql():
