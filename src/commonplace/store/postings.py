@@ -31,10 +31,12 @@ if TYPE_CHECKING:
 TAIL: Final = 256
 """So many passages of a namespace are read whole; more are packed."""
 MERGED: Final = 12
-"""So many segments become one, of which none is large."""
+"""So many segments become one, of which none is large, or as many as make a large one."""
 LARGE: Final = 2_048
-"""A segment of so many passages is left as it is."""
+"""A segment of so many passages is left as it is; none has twice as many."""
 MAX_NEWEST: Final = 200
+_FEW: Final = 16
+"""Most writes have no more passages."""
 _AT_ONCE: Final = 1_000
 _POSTING: Final = np.dtype([("number", "<u4"), ("length", "<u2"), ("mark", "u1")])
 
@@ -142,16 +144,24 @@ _GONE = """
     RETURNING t.namespace, t.number, t.terms
 """
 # In a namespace numbers ascend: what is live and above all that are here is new.
+_LAST = """
+    SELECT n.number, coalesce((SELECT max(t.number) FROM passage_terms t WHERE t.namespace = n.number), 0)
+    FROM namespaces n WHERE n.number = ANY(:spaces::bigint[])
+"""
+# Numbers and limit are given as values, for the planner to know how few rows follow. Pairs are compared as the index by
+# namespace and number orders them: that by number alone leads through what all others wrote.
 _FRESH = """
     SELECT p.namespace, p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading,
         o.summary, p.text, v.token_ids, v.vector
-    FROM namespaces n
-        JOIN passage_vectors v ON v.namespace = n.number AND v.is_past = 0
-            AND v.number > coalesce((SELECT max(t.number) FROM passage_terms t WHERE t.namespace = n.number), 0)
+    FROM (
+            SELECT number, token_ids, vector FROM passage_vectors
+            WHERE (namespace, number) > (:space, :last) AND (namespace, number) < (:space + 1, 0) AND is_past = 0
+            ORDER BY namespace, number LIMIT :limit
+        ) v
         JOIN passages p ON p.number = v.number
         JOIN owners o ON o.number = p.owner
-    WHERE n.number = ANY(:spaces::bigint[])
-    ORDER BY v.number LIMIT :limit
+        JOIN namespaces n ON n.number = p.namespace
+    ORDER BY v.number
 """
 _SEGMENTS = "SELECT start, upto, passages, lengths FROM segments WHERE namespace = :space ORDER BY start"
 _ADD_TERMS = """
@@ -164,19 +174,13 @@ _ADD_SIGNS = """
         :spaces::bigint[], :numbers::bigint[], :owners::bigint[], :kinds::text[], :signs::text[]::bit varying[]
     )
 """
-_TAILS = """
-    SELECT n.number FROM namespaces n
-    WHERE n.number = ANY(:spaces::bigint[]) AND (
-        SELECT count(*) FROM passage_terms t WHERE t.namespace = n.number
-            AND t.number > coalesce((SELECT max(s.upto) FROM segments s WHERE s.namespace = n.number), 0)
-    ) > :tail
-"""
-_UNPACKED = """
-    SELECT number, terms FROM passage_terms
+_UNPACKED_OF = """
+    FROM passage_terms
     WHERE namespace = :space
         AND number > coalesce((SELECT max(upto) FROM segments WHERE namespace = :space), 0)
-    ORDER BY number
 """
+_TAIL_OF = f"SELECT count(*) {_UNPACKED_OF}"
+_UNPACKED = f"SELECT number, terms {_UNPACKED_OF} ORDER BY number LIMIT :limit"
 _ADD_POSTINGS = """
     INSERT INTO postings (namespace, segment, term, units)
     SELECT :space, :segment, * FROM unnest(:terms::integer[], :units::bytea[])
@@ -223,17 +227,22 @@ def _signed(codes: NDArray[np.uint32]) -> list[int]:
 
 def follow(session: Session, spaces: Iterable[int]) -> None:
     """Let what recall reads follow the changes that a transaction made in some namespaces."""
-    values = {"spaces": sorted(spaces), "limit": _AT_ONCE, "tail": TAIL}
+    values = {"spaces": sorted(spaces)}
     with session.connection.pipeline():
-        gone, fresh = session.execute(_GONE, values), session.execute(_FRESH, values)
+        gone, lasts = session.execute(_GONE, values), session.execute(_LAST, values)
     _cut_out(session, gone.fetchall())
-    while rows := fresh.fetchall():
-        _add(session, rows)
-        if len(rows) < _AT_ONCE:
-            for (space,) in session.execute(_TAILS, values).fetchall():
-                _pack(session, space)
-            break
-        fresh = session.execute(_FRESH, values)
+    for space, last in lasts.fetchall():
+        fresh = {"space": space, "last": last, "limit": _FEW}
+        while rows := session.execute(_FRESH, fresh).fetchall():
+            _add(session, rows)
+            fresh["last"] = rows[-1][1]
+            if len(rows) < fresh["limit"]:
+                break
+            fresh["limit"] = _AT_ONCE
+        if fresh["last"] != last:
+            [(left,)] = session.execute(_TAIL_OF, fresh).fetchall()
+            while left > TAIL:
+                left -= _pack(session, space)
 
 
 def _add(session: Session, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -253,9 +262,9 @@ def _add(session: Session, rows: Sequence[tuple[Any, ...]]) -> None:
         session.execute(_ADD_SIGNS, values)
 
 
-def _pack(session: Session, space: int) -> None:
-    """Make a segment of the tail of a namespace, and one of the last segments where many are small."""
-    rows = session.execute(_UNPACKED, {"space": space}).fetchall()
+def _pack(session: Session, space: int) -> int:
+    """Make a segment of the tail of a namespace, and one of the last where they are enough; return its passages."""
+    rows = session.execute(_UNPACKED, {"space": space, "limit": LARGE}).fetchall()
     numbers = np.array([row[0] for row in rows], np.int64)
     terms = TermRows([row[1] for row in rows])
     places, codes, marks = terms.units()
@@ -277,7 +286,7 @@ def _pack(session: Session, space: int) -> None:
         if each.passages >= LARGE or made.upto - each.start >= 2**32:
             break
         last.append(each)
-    if len(last) >= MERGED:
+    if len(last) >= MERGED or sum(each.passages for each in last) >= LARGE:
         start, count, lengths = last[-1].start, sum(each.passages for each in last), sum(each.lengths for each in last)
         merged = _Segment(start, made.upto, count, np.asarray(lengths)).values(space)
         with session.connection.pipeline():
@@ -285,6 +294,7 @@ def _pack(session: Session, space: int) -> None:
             for sql in _DROP_MERGED:
                 session.execute(sql, merged)
             session.execute(_PUT_SEGMENT, merged)
+    return len(rows)
 
 
 class _Segment(NamedTuple):

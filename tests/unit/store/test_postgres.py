@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import psycopg
 import pytest
@@ -12,6 +13,7 @@ from tests.contract.stores import memory
 
 from commonplace.errors import StoreBusyError, StoreError, StoreMissingError, StoreVersionError, UsageError
 from commonplace.store import postgres as module
+from commonplace.store import postings
 from commonplace.store.postgres import native
 from commonplace.store.schema import VERSION
 from commonplace.store.store import Store
@@ -182,3 +184,62 @@ def cut(dsn: str) -> None:
     """End every other connection to a database."""
     others = "FROM pg_stat_activity WHERE datname = current_database() AND pid != pg_backend_pid()"
     postgres.run(dsn, f"SELECT pg_terminate_backend(pid, 600000) {others}")
+
+
+class TestFollowing:
+    """What recall reads follows each change."""
+
+    def test_what_a_write_reads_does_not_grow_with_other_namespaces(self, dsn: str) -> None:
+        store = opened(dsn)
+        for each in range(2):
+            store.put_owners("other", [memory(f"{each}-{n}", "x") for n in range(3_000)])
+            store.put_owners("mine", [memory(f"{n}", "x") for n in range(3_000)])
+        postgres.run(dsn, "ANALYZE")
+        [(space, last)] = store._connections.rows(
+            """
+            SELECT n.number, max(t.number) FROM namespaces n JOIN passage_terms t ON t.namespace = n.number
+            WHERE n.name = 'other' GROUP BY n.number
+            """
+        )
+        values = {"spaces": [space], "space": space, "last": last, "limit": 16}
+        [(plan,)] = store._connections.rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {postings._FRESH}", values)
+        assert rows_read(plan[0]["Plan"]) < 50
+        store.close()
+
+    def test_a_batch_of_any_size_is_packed_in_parts(self, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name, value in (("_FEW", 4), ("_AT_ONCE", 13), ("TAIL", 4), ("LARGE", 8)):
+            monkeypatch.setattr(postings, name, value)
+        store = opened(dsn)
+        store.put_owners("n", [memory(f"{n}", "some words") for n in range(30)])
+        found = store._connections.rows("SELECT passages FROM segments ORDER BY start")
+        assert found == [(8,), (8,), (8,), (6,)]
+        assert store._connections.rows("SELECT max(length(units)) FROM postings") == [(8 * 7,)]
+        assert store.check() == []
+        store.close()
+
+    def test_writers_take_turns_whatever_isolation_the_server_gives(self, dsn: str) -> None:
+        stores = [opened(f"{dsn} options='-c default_transaction_isolation=serializable'") for _ in range(3)]
+        failed: list[StoreError] = []
+
+        def write(number: int) -> None:
+            for each in range(12):
+                try:
+                    stores[number].put_owners("n", [memory(f"{number}-{each}", "x")])
+                except StoreError as error:
+                    failed.append(error)
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failed == []
+        assert stores[0].check() == []
+        for store in stores:
+            store.close()
+
+
+def rows_read(plan: dict[str, Any]) -> float:
+    """Return how many rows the steps of a plan gave or left out."""
+    own = (plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)) * plan["Actual Loops"]
+    return own + sum(map(rows_read, plan.get("Plans", ())))
