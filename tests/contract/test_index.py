@@ -284,7 +284,7 @@ class TestLexical:
     def test_every_namespace_has_its_entries_listed(self, build: Build) -> None:
         """Whoever forgets asks whether a word is left anywhere."""
         index = build([entry(1, "red apple", title="Apple"), entry(2, "green apple", namespace="other")])
-        assert index.lexical.listed(["appl", "green", "unknown"]) == {"appl": 3, "green": 1, "unknown": 0}
+        assert index.lexical.listed(["appl", "green", "unknown"], []) == {"appl": 3, "green": 1, "unknown": 0}
 
     def test_rows_are_the_term_counts_of_passages_in_their_order(self, build: Build) -> None:
         """What has no row is not here."""

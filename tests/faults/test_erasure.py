@@ -106,7 +106,7 @@ def fill(store: Path, namespace: str = "default") -> Filled:
 def in_dictionary(book: Engine) -> set[str]:
     """Return the words of what is to be forgotten that the index knows."""
     terms = analyse("Quillfeather Abernathy")
-    listed = book._runtime.index.reader().lexical.listed(terms)
+    listed = book._runtime.index.reader().lexical.listed(terms, [])
     return {term for term in terms if listed[term]}
 
 

@@ -20,6 +20,7 @@ from commonplace.erasure.receipt import ON_SERVER
 from commonplace.errors import StoreError, StoreMissingError, UsageError
 from commonplace.settings import load
 from commonplace.settings.paths import Address
+from commonplace.store.postgres import Session as StoreSession
 
 session = golden.session  # a fixture
 
@@ -145,3 +146,21 @@ def test_a_database_without_a_store_is_missing_until_one_is_made() -> None:
 def test_an_address_that_is_none_is_refused() -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         commonplace.open("postgresql://h:99999999999/d?nonsense=1")
+
+
+def test_forget_reads_the_words_of_no_other_namespace(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, execute = set(), StoreSession.execute
+
+    def noted(session: Any, sql: str, values: Any = None, /) -> Any:
+        if "passage_terms" in sql and "namespace" in (values or {}):
+            read.add(values["namespace"])
+        return execute(session, sql, values)
+
+    with commonplace.open(address) as book:
+        for name in ("tenant1", "tenant2"):
+            book.in_namespace(name).remember("Zebras graze in Vienna.")
+        gone = book.remember("Zebras graze quixotically in Vienna.")
+        monkeypatch.setattr(StoreSession, "execute", noted)
+        assert book.forget(gone.id).verified
+    assert "default" in read
+    assert not [name for name in read if "tenant" in name]

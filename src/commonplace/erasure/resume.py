@@ -403,7 +403,7 @@ def _lost(place: ErasureRuntime, terms: Collection[str]) -> set[str]:
     """Return the telling ones of these terms that no passage of the index has."""
     telling = [term for term in terms if len(term) >= _TELLING]
     with place.index.reading() as generation:
-        listed = generation.lexical.listed(telling)
+        listed = generation.lexical.listed(telling, place.store.namespaces(with_texts=True))
     return {term for term in telling if not listed[term]}
 
 

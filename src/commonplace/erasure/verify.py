@@ -142,7 +142,10 @@ def _asked(place: ErasureRuntime, generation: Parts, namespace: str, plan: Plan)
         yield "a passage of it"
     if any(_answers(generation, *each) for each in scopes):
         yield "its vector"
-    if _lingers(place, generation, plan, set().union(*(numbers for _, numbers, _ in scopes))):
+    # On a server each namespace has its own words, and those of others are none of what went.
+    touched = sorted({namespace, *of_texts})
+    namespaces = touched if place.store.is_on_server else place.store.namespaces(with_texts=True)
+    if _lingers(place, generation, plan, namespaces, set().union(*(numbers for _, numbers, _ in scopes))):
         yield "a word that nothing else has"
 
 
@@ -158,10 +161,9 @@ def _answers(generation: Parts, scope: Scope, gone: Set[int], vectors: Sequence[
     return False
 
 
-def _lingers(place: ErasureRuntime, generation: Parts, plan: Plan, gone: set[int]) -> bool:
+def _lingers(place: ErasureRuntime, generation: Parts, plan: Plan, namespaces: Sequence[str], gone: set[int]) -> bool:
     """Tell whether the dictionary has a word of which no passage is left."""
-    listed = generation.lexical.listed(plan.terms)
-    namespaces = place.store.namespaces(with_texts=True)
+    listed = generation.lexical.listed(plan.terms, namespaces)
     return any(not _is_held(place, generation, namespaces, term, gone) for term, n in listed.items() if 0 < n <= _RARE)
 
 

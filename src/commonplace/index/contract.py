@@ -5,7 +5,7 @@ A part is read at one generation: an immutable state of the index that holds eve
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -69,8 +69,12 @@ class LexicalIndex(Protocol):
         """Return the statistics of the scope's namespace without its dead passages; no filter counts."""
         ...
 
-    def listed(self, terms: Sequence[str]) -> Mapping[str, int]:
-        """Return how many entries the index has of each term, in all namespaces, deleted ones that linger included."""
+    def listed(self, terms: Sequence[str], namespaces: Iterable[str]) -> Mapping[str, int]:
+        """Return how many entries the index has of each term, deleted ones that linger included.
+
+        Args:
+            namespaces: counted are those; where one dictionary serves all, all of it.
+        """
         ...
 
     def similar(self, term: str, distance: int, scope: Scope, limit: int) -> Sequence[int]:

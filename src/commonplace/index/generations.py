@@ -339,7 +339,7 @@ class _NoPassages:
     def statistics(self, terms: Sequence[str], scope: Scope) -> Statistics:  # noqa: ARG002
         return TermRows([]).find(terms).statistics
 
-    def listed(self, terms: Sequence[str]) -> dict[str, int]:
+    def listed(self, terms: Sequence[str], namespaces: Iterable[str]) -> dict[str, int]:  # noqa: ARG002
         return dict.fromkeys(terms, 0)
 
     def similar(self, term: str, distance: int, scope: Scope, limit: int) -> list[int]:  # noqa: ARG002

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -184,7 +184,7 @@ class TantivyLexicalIndex:
             return found
         return found - self._dead_rows(scope.dead, code).find(distinct).statistics
 
-    def listed(self, terms: Sequence[str]) -> dict[str, int]:
+    def listed(self, terms: Sequence[str], namespaces: Iterable[str]) -> dict[str, int]:  # noqa: ARG002 - one for all
         """Return how many entries the dictionary has of each term; see `LexicalIndex.listed`."""
         with faults():
             return {

@@ -7,7 +7,7 @@ signs are nearest to its own, in the snapshot that it sees. Scores are those of 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import Final
@@ -137,11 +137,11 @@ class PostgresLexical:
         """Return the statistics of the scope's namespace; see `LexicalIndex.statistics`."""
         return self._postings(scope.namespace).find(list(dict.fromkeys(terms)))[0]
 
-    def listed(self, terms: Sequence[str]) -> Mapping[str, int]:
-        """Return how many entries there are of each term, in all namespaces; see `LexicalIndex.listed`."""
+    def listed(self, terms: Sequence[str], namespaces: Iterable[str]) -> Mapping[str, int]:
+        """Return how many entries there are of each term; see `LexicalIndex.listed`."""
         found: Counter[str] = Counter(dict.fromkeys(terms, 0))
-        for namespace in self._state.store.namespaces(with_texts=True):
-            frequencies = self._state.reader.of(namespace).find(list(found))[0].frequencies
+        for namespace in namespaces:
+            frequencies = self._postings(namespace).find(list(found))[0].frequencies
             found.update({term: sum(held) for term, held in frequencies.items()})
         return found
 

@@ -114,7 +114,7 @@ def test_a_rebuild_begins_with_nothing(tmp_path: Path) -> None:
     index.update([entry(2, "pear")], [], heads={"n": Head(2)}, rebuild=True)
     generation = index.reader()
     assert (generation.documents, generation.dead) == (1, 0)
-    assert generation.lexical.listed(["appl"]) == {"appl": 0}
+    assert generation.lexical.listed(["appl"], []) == {"appl": 0}
 
 
 def test_many_small_updates_leave_few_files_and_lose_nothing(tmp_path: Path) -> None:
