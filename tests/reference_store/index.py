@@ -68,7 +68,7 @@ class ExactLexicalIndex:
             },
         )
 
-    def listed(self, terms: Sequence[str], namespaces: Iterable[str]) -> dict[str, int]:  # noqa: ARG002
+    def listed(self, terms: Sequence[str], namespaces: Iterable[str]) -> dict[str, int]:
         """Return how many entries there are of each term; see `LexicalIndex.listed`."""
         return {
             term: sum(term in held for fields in self._fields.values() for held in fields.values()) for term in terms
