@@ -15,7 +15,7 @@ from typing import Any
 from tests.unit.mcp.conversation import request
 
 PROGRAM = Path(sys.executable).with_name("commonplace")
-LIMIT_S = 60
+LIMIT_S = 600
 OPENING = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}}
 
 
