@@ -24,8 +24,7 @@ from commonplace.errors import UsageError
 from commonplace.models.contract import TokenizedText
 from commonplace.models.minilm import MinilmEmbedder
 from commonplace.models.static import StaticEmbedder
-from commonplace.search.supersession import Statements, change_tokens, count_changes, judge
-from commonplace.text.tokens import analyse
+from commonplace.search.supersession import Statements, change_tokens, count_changes, function_tokens, judge
 
 PRECISION: Final = 0.85
 OTHERS: Final = 1_000
@@ -74,13 +73,13 @@ def statements(texts: Sequence[str], times: Sequence[float]) -> Statements:
     """Return memories as they are judged."""
     tokens = StaticEmbedder.load()
     tokenized = [TokenizedText(text, tokens.tokenize(text)) for text in texts]
-    words = change_tokens(tokens.tokenize)
+    words, function = change_tokens(tokens.tokenize), function_tokens(tokens.tokenize)
     return Statements(
         times=np.array(times, dtype=np.float64),
         stored=np.zeros(len(texts)),
         sessions=[""] * len(texts),
         vectors=MinilmEmbedder.load().embed(tokenized),
-        terms=[frozenset(analyse(text)) for text in texts],
+        terms=[frozenset(each.token_ids.tolist()) - function for each in tokenized],
         changes=np.array([count_changes(each.token_ids, words) for each in tokenized]),
     )
 

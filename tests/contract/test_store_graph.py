@@ -216,7 +216,7 @@ class TestOvertaken:
         first, second = add(store, written("older", "Ann is home", born_at=1.0), written("newer", "Ann left"))
         put(store, *self.SAID, self.HOME)
         found = store.statements("n", [first, second, 99])
-        assert found[first] == Statement("older", "Ann is home", 1.0, "newer")
+        assert found[first] == Statement("older", 1.0, "newer")
         assert (found[second].overtaken_by, len(found)) == ("", 2)
         assert store.statements("m", [first]) == store.statements("n", []) == {}
 

@@ -28,7 +28,7 @@ from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.graph_rules import texts_of
 from commonplace.store.knowledge import KnowledgeChange, KnowledgeReading, check_item
 from commonplace.store.ledger import LedgerChange, LedgerReading
-from commonplace.store.memories import SAID_CHARACTERS, Statement
+from commonplace.store.memories import Statement
 from commonplace.store.rows import check_times, checked, refuse_wide
 from commonplace.store.writes import (
     change_is_under_way,
@@ -566,7 +566,6 @@ class ReferenceMemories(ReferenceReembedding):
             return {
                 number: Statement(
                     each.owner.id,
-                    each.record.content[:SAID_CHARACTERS],
                     each.record.born_at,
                     overtaken_by(graph, each.owner.id),
                 )

@@ -33,7 +33,7 @@ from commonplace.search.recall import ENTRY_BYTES, Recall, RecallState
 from commonplace.search.request import PreparedQuery, Request, prepare
 from commonplace.search.result import SearchResult
 from commonplace.search.signals import TIME, Candidates, Phrasing, Spaces, TokenRows
-from commonplace.search.supersession import Statements, change_tokens, count_changes
+from commonplace.search.supersession import Statements, change_tokens, count_changes, function_tokens
 from commonplace.search.time import (
     NO_TIMES,
     AskedTimes,
@@ -45,7 +45,6 @@ from commonplace.search.time import (
 from commonplace.store.graph_rules import is_reserved
 from commonplace.store.store import Store
 from commonplace.text.query import analyse_query, respelled, slips
-from commonplace.text.tokens import analyse
 from commonplace.types import GRAPH_KINDS, KINDS, Stage
 
 QUERY_CACHE = Bounds(max_entries=5_000, max_bytes=1 << 18, ttl_s=30 * 60)
@@ -251,6 +250,10 @@ class Searcher:
             return replace(ranking, fault=next((query.fault for query in queries if query.fault), ""), newer=newer)
 
     @cached_property
+    def _function_tokens(self) -> frozenset[int]:
+        return function_tokens(self._tokens.tokenize)
+
+    @cached_property
     def _change_tokens(self) -> frozenset[int]:
         return change_tokens(self._tokens.tokenize)
 
@@ -279,7 +282,7 @@ class Searcher:
             stored=np.array([each.stored for each in kept]),
             sessions=rows.sessions.tolist(),
             vectors=vectors,
-            terms=[frozenset(analyse(each.content)) for each in kept],
+            terms=[frozenset(text.tolist()) - self._function_tokens for text in texts],
             changes=np.array([count_changes(text, self._change_tokens) for text in texts], dtype=np.int64),
         )
         asked = [set(self._tokens.tokenize(word).tolist()) for word in _NUMBER.findall(request.query)]

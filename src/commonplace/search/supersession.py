@@ -6,8 +6,6 @@ from regressions on either half of the people of everyday memories; the manual t
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -15,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass
+from commonplace.text.languages import STOP_WORDS
 
 NEAREST: Final = 5
 """A text's surroundings are the mean of so many of its nearest."""
@@ -55,7 +54,7 @@ class Statements:
         stored: when each was stored, float64, shape (n,); tells which of two is later where not both have a date.
         sessions: "" where there is none; two of one session do not compete, for one follows from the other.
         vectors: of embedders whose cosines are known; float32, shape (n, d), rows of unit length or zero.
-        terms: those of each text.
+        terms: the tokens of each text that tell what it is about, without function words.
         changes: how many different words of change each has, int64, shape (n,), 0 in long texts.
     """
 
@@ -63,7 +62,7 @@ class Statements:
     stored: NDArray[np.float64]
     sessions: Sequence[str]
     vectors: NDArray[np.float32]
-    terms: Sequence[frozenset[str]]
+    terms: Sequence[frozenset[int]]
     changes: NDArray[np.int64]
 
 
@@ -71,6 +70,11 @@ def change_tokens(tokenize: Callable[[str], NDArray[np.uint16]]) -> frozenset[in
     """Return the tokens that are words of change; words of several tokens are left out."""
     found = (tokenize(word).tolist() for word in WORDS_OF_CHANGE.split())
     return frozenset(ids[0] for ids in found if len(ids) == 1)
+
+
+def function_tokens(tokenize: Callable[[str], NDArray[np.uint16]]) -> frozenset[int]:
+    """Return the tokens of English function words, which tell nothing of what a text is about."""
+    return frozenset(token for word in STOP_WORDS for token in tokenize(word).tolist())
 
 
 def count_changes(token_ids: NDArray[np.uint16], words: frozenset[int]) -> int:
@@ -106,13 +110,11 @@ def scaled(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(2 * cosines - around[:, np.newaxis] - around, dtype=np.float32)
 
 
-def shares(terms: Sequence[frozenset[str]]) -> NDArray[np.float32]:
+def shares(terms: Sequence[frozenset[int]]) -> NDArray[np.float32]:
     """Return the share of a row's terms, by their rarity among all, that a column has; float32, shape (n, n)."""
-    counts = Counter(term for each in terms for term in each)
-    places = {term: place for place, term in enumerate(counts)}
-    rarity = np.array([math.log1p(len(terms) / count) for count in counts.values()], dtype=np.float32)
+    places: dict[int, int] = {}
+    held = [places.setdefault(term, len(places)) for each in terms for term in each]
     holds = np.zeros((len(terms), len(places)), dtype=np.float32)
-    for row, each in enumerate(terms):
-        holds[row, [places[term] for term in each]] = 1.0
-    weighed = holds * rarity
+    holds[np.repeat(np.arange(len(terms)), [len(each) for each in terms]), held] = 1.0
+    weighed = holds * np.log1p(len(terms) / holds.sum(axis=0, dtype=np.float32))
     return np.asarray(weighed @ holds.T / np.maximum(weighed.sum(axis=1), 1e-9)[:, np.newaxis], dtype=np.float32)

@@ -77,12 +77,9 @@ OF_NUMBERS = f"""
     WHERE m.namespace = {_SPACE}
 """
 
-SAID_CHARACTERS = 2_000
-"""So much of a memory tells what it is about: one can be a whole book."""
-
 # A memory is overtaken where what another one said ended the last of its facts, and none of them holds any more.
 STATEMENTS = f"""
-    SELECT o.number, o.id, substr(m.content, 1, {SAID_CHARACTERS}), m.born_at, (
+    SELECT o.number, o.id, m.born_at, (
         SELECT b.memory
         FROM episodes e
             CROSS JOIN mentions n ON n.namespace = e.namespace AND n.episode = e.id AND n.kind = 'relation'
@@ -317,10 +314,9 @@ _SEARCHED = ("tier", "trust", "source")
 
 
 class Statement(NamedTuple):
-    """How a version of a memory begins, when it was stored first, and the id of a memory that overtook it, or ""."""
+    """Whose a version of a memory is, when that was stored first, and the id of a memory that overtook it, or ""."""
 
     id: str
-    content: str
     stored: float
     overtaken_by: str
 
@@ -629,9 +625,9 @@ class MemoryStore:
         return {row[0]: build_memory(row) for row in found}
 
     def statements(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, Statement]:
-        """Return what the versions with these numbers say; owners that are no memory are absent."""
+        """Return what tells which of the versions with these numbers is older; owners that are no memory are absent."""
         found = self._read(STATEMENTS, namespace, numbers=listed_numbers(owner_numbers))
-        return {number: Statement(id_, content, at, by or "") for number, id_, content, at, by in found}
+        return {number: Statement(id_, at, by or "") for number, id_, at, by in found}
 
     def passages_with_owners(
         self, namespace: str, numbers: Sequence[int]

@@ -44,7 +44,7 @@ def about_two_things(
         stored=np.array(stored or [1.0, 2.0, 3.0]),
         sessions=sessions or ["", "", ""],
         vectors=np.array([unit(0), unit(10), unit(90)], np.float32),
-        terms=[frozenset(each.split()) for each in terms or ["a", "b", "c"]],
+        terms=[frozenset(map(ord, each.split())) for each in terms or ["a", "b", "c"]],
         changes=np.array(changes or [0, 0, 0]),
     )
 
@@ -66,8 +66,8 @@ def test_a_cosine_is_scaled_by_what_is_near_anyway() -> None:
 def test_a_share_counts_rare_words_more() -> None:
     """Of three texts `a` is in two, `b` in one: ln(1 + 3 / 2) and ln(1 + 3)."""
     rarity = math.log(2.5) / (math.log(2.5) + math.log(4.0))
-    assert shares([frozenset("ab"), frozenset("a"), frozenset()])[0].tolist() == pytest.approx([1.0, rarity, 0.0])
-    assert shares([frozenset(), frozenset("a")])[0].tolist() == [0.0, 0.0], "a text without words shares none"
+    assert shares([frozenset(b"ab"), frozenset(b"a"), frozenset()])[0].tolist() == pytest.approx([1.0, rarity, 0.0])
+    assert shares([frozenset(), frozenset(b"a")])[0].tolist() == [0.0, 0.0], "a text without words shares none"
 
 
 def test_the_later_of_two_about_the_same_overtakes_the_earlier_one() -> None:
