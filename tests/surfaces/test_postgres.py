@@ -20,6 +20,7 @@ from commonplace.erasure.receipt import ON_SERVER
 from commonplace.errors import StoreError, StoreMissingError, UsageError
 from commonplace.settings import load
 from commonplace.settings.paths import Address
+from commonplace.store.owners import STATE_UPTO_DATE
 from commonplace.store.postgres import Session as StoreSession
 
 session = golden.session  # a fixture
@@ -164,3 +165,18 @@ def test_forget_reads_the_words_of_no_other_namespace(address: str, monkeypatch:
         assert book.forget(gone.id).verified
     assert "default" in read
     assert not [name for name in read if "tenant" in name]
+
+
+def test_a_search_asks_for_the_state_once_and_counts_nothing(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    said, execute = [], StoreSession.execute
+
+    def noted(session: Any, sql: str, values: Any = None, /) -> Any:
+        said.append(sql)
+        return execute(session, sql, values)
+
+    with commonplace.open(address) as book:
+        book.remember("Zebras graze in Vienna.")
+        monkeypatch.setattr(StoreSession, "execute", noted)
+        assert book.search("zebras").hits
+    assert said.count(STATE_UPTO_DATE) == 1
+    assert not [sql for sql in said if "count(*)" in sql]

@@ -273,7 +273,7 @@ COUNTS = """
     WHERE :namespace IS NULL OR namespace = (SELECT number FROM namespaces WHERE name = :namespace)
 """
 
-STATE = f"""
+STATE_UPTO_DATE = f"""
     SELECT 'meta' AS what, key AS one, value AS two, 0 AS three, 0 AS four, 0.0 AS five FROM meta
     UNION ALL SELECT 'head', '', {hexed("token")}, change, 0, 0.0 FROM namespaces WHERE name = :namespace
     UNION ALL SELECT 'token', '', {hexed("token")}, 0, 0, 0.0 FROM changes
@@ -281,11 +281,11 @@ STATE = f"""
     UNION ALL SELECT 'session', '', '', 1, 0, 0.0 WHERE EXISTS (
         SELECT 1 FROM owners WHERE namespace = {_SPACE} AND session != '' AND expired_at IS NULL
     )
-    UNION ALL SELECT 'pending', '', '', {_WRITTEN}, {_DELETIONS}, 0.0
     UNION ALL SELECT 'count', kind, '', owners, passages, text_bytes FROM counts WHERE namespace = {_SPACE}
     UNION ALL SELECT 'note', id, body, 0, 0, at FROM notes WHERE kind = :notes AND namespace = {_SPACE}
 """
-"""What every search asks of a namespace before it looks for anything, in one statement."""
+"""What every search asks of a namespace before it looks for anything, in one statement; where recall lacks nothing."""
+STATE = f"{STATE_UPTO_DATE} UNION ALL SELECT 'pending', '', '', {_WRITTEN}, {_DELETIONS}, 0.0"
 
 
 _OWNERS_A_READ: Final = 500

@@ -459,7 +459,8 @@ class Store(MemoryStore, ReembeddingStore):
 def _state(db: Database, *, namespace: str, change: int, notes: str) -> dict[object, Any]:
     """Read what a search asks of a namespace first; return it as `Connections.known` knows it."""
     found: defaultdict[str, list[Row]] = defaultdict(list)
-    for what, *row in db.execute(queries.STATE, {"namespace": namespace, "change": change, "notes": notes}):
+    sql = queries.STATE_UPTO_DATE if change == UPTO_DATE else queries.STATE
+    for what, *row in db.execute(sql, {"namespace": namespace, "change": change, "notes": notes}):
         found[what].append(tuple(row))
     counts = {kind: row for kind, _, *row in found["count"]}
     kinds = ("artifact", "memory", "knowledge")
@@ -467,7 +468,7 @@ def _state(db: Database, *, namespace: str, change: int, notes: str) -> dict[obj
         META: [row[:2] for row in found["meta"]],
         ("head", namespace): [(number, bytes.fromhex(token)) for _, token, number, *_ in found["head"]],
         ("token", namespace, change): [(bytes.fromhex(token),) for _, token, *_ in found["token"]],
-        ("pending", namespace, change): found["pending"][0][2:4],
+        ("pending", namespace, change): found["pending"][0][2:4] if found["pending"] else (0, 0),
         ("counts", namespace): (
             *(int(sum(row[place] for row in counts.values())) for place in range(3)),
             *(counts[kind][0] if kind in counts else 0 for kind in kinds),
