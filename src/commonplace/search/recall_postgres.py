@@ -174,7 +174,9 @@ class PostgresDense:
         found = state.reader.nearest(
             scope.namespace,
             vector,
-            ALL_EXACT if state.store.counts(scope.namespace)["passages"] <= ALL_EXACT else wanted,
+            wanted,
+            max(ALL_EXACT, wanted),
+            state.store.counts(scope.namespace)["passages"],
             kinds=kinds if space and len(stamp.spaces) > 1 else None,
             owners=scope.owners,
             passed_over=scope.passed_over,

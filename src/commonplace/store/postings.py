@@ -120,6 +120,13 @@ CLAIMS: Final = (
         """,
     ),
     (
+        "passages that recall has with the signs of another vector",
+        """
+        SELECT count(*) FROM passage_signs s JOIN passage_vectors v ON v.number = s.number
+        WHERE s.signs != signs_of(v.vector)
+        """,
+    ),
+    (
         "segments of another number of passages than they say",
         """
         SELECT count(*) FROM segments s
@@ -359,12 +366,16 @@ _OF_TERMS = f"""
     SELECT p.term, p.segment, 0::bigint, p.units, NULL::bigint[] FROM postings p
     WHERE p.namespace = {_SPACE} AND p.term = ANY(:terms::integer[])
 """
-_NEAREST = f"""
-    SELECT s.number, s.owner FROM passage_signs s
+_IN_SCOPE = f"""
+    FROM passage_signs s
     WHERE s.namespace = {_SPACE} AND length({{signs}}) = length(:signs::bit varying)
         AND (:kinds::text[] IS NULL OR s.kind = ANY(:kinds::text[]))
         AND (:owners::bigint[] IS NULL OR s.owner = ANY(:owners::bigint[]))
         AND (:passed_over::bigint[] IS NULL OR s.owner != ALL(:passed_over::bigint[]))
+"""
+_HOW_MANY = f"SELECT count(*) FROM (SELECT 1 {_IN_SCOPE} LIMIT :exact + 1) s"
+_NEAREST = f"""
+    SELECT s.number, s.owner {_IN_SCOPE}
     ORDER BY bit_count({{signs}} # :signs::bit varying), s.number LIMIT :limit
 """
 _VECTORS = f"SELECT x.number, x.owner, {LIVE_VECTOR} FROM ({{nearest}}) x JOIN passage_vectors v ON v.number = x.number"
@@ -461,23 +472,34 @@ class PostingsReader:
         namespace: str,
         vector: NDArray[np.float32],
         limit: int,
+        exact: int,
+        held: int,
         *,
         kinds: Sequence[str] | None = None,
         owners: NDArray[np.int64] | None = None,
         passed_over: NDArray[np.int64] | None = None,
     ) -> list[tuple[int, int, bytes]]:
-        """Return number, owner and vector of the passages whose vectors' signs differ least; ties by number."""
+        """Return number, owner and vector of the passages whose vectors' signs differ least; ties by number.
+
+        Args:
+            limit: of so many, but of all where no more than `exact` are asked for.
+            held: how many passages the namespace has.
+        """
         is_switched = "switched_from" in dict(self._connections.known(META, lambda: self._connections.rows(META)))
-        nearest = _NEAREST.format(signs="coalesce(s.next_signs, s.signs)" if is_switched else "s.signs")
+        signs = "coalesce(s.next_signs, s.signs)" if is_switched else "s.signs"
         values = {
             "namespace": namespace,
             "signs": signs_of(vector),
             "limit": limit,
+            "exact": exact,
             "kinds": None if kinds is None else list(kinds),
             "owners": None if owners is None else owners.tolist(),
             "passed_over": None if passed_over is None or not len(passed_over) else passed_over.tolist(),
         }
-        return self._connections.rows(_VECTORS.format(nearest=nearest), values)
+        if held > exact and any(values[name] is not None for name in ("kinds", "owners", "passed_over")):
+            [(held,)] = self._connections.rows(_HOW_MANY.format(signs=signs), values)
+        values["limit"] = exact if held <= exact else limit
+        return self._connections.rows(_VECTORS.format(nearest=_NEAREST.format(signs=signs)), values)
 
     def entries(self, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[bytes, TokenEntry]]:
         """Yield term counts, token ids and vectors of the passages that exist in a namespace; b"" for a past one."""

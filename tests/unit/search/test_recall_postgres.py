@@ -63,3 +63,22 @@ def test_the_first_five_are_those_of_an_index(
     assert stored.store.check() == []
     for book in books:
         book.close()
+
+
+def test_of_few_passages_in_scope_all_vectors_are_compared(
+    books: tuple[Notebook, Notebook], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the index does: a filter leaves 80 of 1,000 passages, and ten would be candidates."""
+    for module in (dense, recall_postgres):
+        monkeypatch.setattr(module, "CANDIDATES", 10)
+        monkeypatch.setattr(module, "CANDIDATES_PER_HIT", 1)
+    local, stored = books
+    for book in books:
+        rng = random.Random(13)
+        book.index_documents(*(Document(f"few{n}", sentence(rng), tags=("few",)) for n in range(80)))
+    local.project()
+    for question in (" ".join(rng.sample(WORDS, 3)) for _ in range(5)):
+        asked = {"wanted": Filter(tags=("few",)), "method": "semantic", "limit": 10, "stage1_limit": 10}
+        assert stored.found(question, **asked) == local.found(question, **asked)
+    for book in books:
+        book.close()
