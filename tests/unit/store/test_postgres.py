@@ -6,12 +6,14 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import psycopg
 import pytest
 from tests import postgres
 from tests.contract.stores import memory
 
 from commonplace.errors import StoreBusyError, StoreError, StoreMissingError, StoreVersionError, UsageError
+from commonplace.ranking.bm25 import TermRows
 from commonplace.store import postgres as module
 from commonplace.store import postings
 from commonplace.store.postgres import native
@@ -234,6 +236,58 @@ class TestFollowing:
         for thread in threads:
             thread.join()
         assert failed == []
+        assert stores[0].check() == []
+        for store in stores:
+            store.close()
+
+    def test_signs_of_another_vector_are_told(self, dsn: str) -> None:
+        store = opened(dsn)
+        store.put_owners("n", [memory("a", "x")])
+        assert store.check() == []
+        postgres.run(dsn, "UPDATE passage_signs SET signs = ~signs")
+        assert [problem for problem in store.check() if "signs of another vector" in problem]
+        store.close()
+
+    def test_postings_are_the_term_counts_whoever_writes_at_once(
+        self, dsn: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name, value in (("TAIL", 3), ("MERGED", 3), ("LARGE", 12)):
+            monkeypatch.setattr(postings, name, value)
+        stores = [opened(dsn, 60.0) for _ in range(3)]
+        failed: list[StoreError] = []
+
+        def write(writer: int) -> None:
+            try:
+                for number in range(25):
+                    stores[writer].put_owners("n", [memory(f"{writer}-{number}", f"kite harbour {number % 4}")])
+                    if number % 4 == 3:
+                        gone = stores[writer].owner_numbers("n", "memory", [f"{writer}-{number - 2}"])
+                        stores[writer].delete_owners("n", list(gone.values()))
+            except StoreError as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=write, args=(each,)) for each in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failed == []
+        read = stores[0]._connections.rows
+        packed = read(
+            "SELECT t.number, t.terms FROM passage_terms t JOIN segments s ON t.number BETWEEN s.start AND upto"
+        )
+        counted = [
+            (number, code, mark)
+            for number, terms in packed
+            for code, mark in zip(*(each.tolist() for each in TermRows([terms]).units()[1:]), strict=True)
+        ]
+        posted = [
+            (number, term & 0xFFFFFFFF, mark)
+            for term, units in read("SELECT term, units FROM postings")
+            for number, _, mark in np.frombuffer(units, postings._POSTING).tolist()
+        ]
+        assert len(packed) > 30
+        assert sorted(posted) == sorted(counted)
         assert stores[0].check() == []
         for store in stores:
             store.close()
