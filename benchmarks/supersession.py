@@ -24,12 +24,13 @@ from commonplace.errors import UsageError
 from commonplace.models.contract import TokenizedText
 from commonplace.models.minilm import MinilmEmbedder
 from commonplace.models.static import StaticEmbedder
+from commonplace.search.rank import COMPETING
 from commonplace.search.supersession import Statements, change_tokens, count_changes, function_tokens, judge
 
 PRECISION: Final = 0.85
 OTHERS: Final = 1_000
-Judged = tuple[NDArray[np.float32], NDArray[np.bool_]]
-"""Values of all pairs of a person, and which of them are true."""
+Judged = tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]
+"""Values of all pairs of a person, n × n, which of them are true, and which count as neither."""
 
 
 def run(memories: Path, questions: Path, *, further: Path | None = None, talk: Path | None = None) -> dict[str, Any]:
@@ -48,18 +49,19 @@ def run(memories: Path, questions: Path, *, further: Path | None = None, talk: P
         "benchmark": "supersession",
         "machine": describe(),
         "people": len(people),
-        "true_pairs": sum(int(true.sum()) for _, true in judged),
+        "true_pairs": sum(int(true.sum()) for _, true, _ in judged),
+        "asked": asked(judged),
         "halves": [held_out(chosen, rest, values) for chosen, rest in halves if chosen and rest],
     }
 
 
 def held_out(chosen: Sequence[Judged], rest: Sequence[Judged], talk: NDArray[np.float32]) -> dict[str, float]:
     """Return what the least value from which on so many of the chosen are right does to the rest, and to talk."""
-    values, true = (np.concatenate([each[place] for each in chosen]) for place in (0, 1))
+    values, true = _counted(chosen)
     order = np.argsort(-values, kind="stable")
     right = np.flatnonzero(np.cumsum(true[order]) / np.arange(1, len(order) + 1) >= PRECISION)
     cut = float(values[order[right[-1]]]) if len(right) else float("inf")
-    values, true = (np.concatenate([each[place] for each in rest]) for place in (0, 1))
+    values, true = _counted(rest)
     flagged = values >= cut
     return {
         "from": round(cut, 3),
@@ -67,6 +69,24 @@ def held_out(chosen: Sequence[Judged], rest: Sequence[Judged], talk: NDArray[np.
         "recall": round(float(true[flagged].sum() / max(1, true.sum())), 3),
         "flags_per_100_turns": round(100 * float((talk >= cut).sum()) / max(1, len(talk)), 2),
     }
+
+
+def _counted(people: Sequence[Judged]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    values, true = ([each[place][~each[2]] for each in people] for place in (0, 1))
+    return np.concatenate(values), np.concatenate(true)
+
+
+def asked(people: Sequence[Judged]) -> dict[str, float]:
+    """Return about how many overtaken memories `commonplace review` asks, of how many, and how often in vain."""
+    right = overtaken = wrong = 0
+    for values, true, left in people:
+        newer = values.argmax(axis=1)
+        rows = np.arange(len(values))
+        is_asked = (values[rows, newer] >= COMPETING) & ~left[rows, newer]
+        right += int((is_asked & true[rows, newer]).sum())
+        wrong += int((is_asked & ~true[rows, newer]).sum())
+        overtaken += int(true.any(axis=1).sum())
+    return {"overtaken": overtaken, "asked": right, "in_vain_per_person": round(wrong / max(1, len(people)), 2)}
 
 
 def statements(texts: Sequence[str], times: Sequence[float]) -> Statements:
@@ -95,7 +115,7 @@ def _judged(person: Person, named: Mapping[str, Sequence[Sequence[str]]]) -> Jud
         for newer, older, *_ in some:
             if newer in place and older in place:
                 marks[place[older], place[newer]] = True
-    return values[~left], true[~left]
+    return values, true, left
 
 
 def _named(path: Path | None) -> Mapping[str, Sequence[Sequence[str]]]:

@@ -399,13 +399,13 @@ class ReferenceGraphChange(ReferenceGraph):
         return len(gone)
 
 
-def overtaken_by(graph: GraphState, memory: str) -> str:
-    """Return the memory that ended the last fact of one, "" where any of its facts holds, or none was ended so."""
+def overtaken_by(graph: GraphState, memory: str) -> str | None:
+    """Return the memory that ended the last fact of one, None where any of its facts holds, or none was ended so."""
     own = {each.id for each in graph.episodes.values() if each.memory == memory and memory}
     facts = {each.subject for each in graph.mentions if each.kind == "relation" and each.episode in own}
     known = [graph.relations[each] for each in facts if each in graph.relations]
     if any(each.valid_to is None or each.is_retracted for each in known):
-        return ""
+        return None
     ended = [each for each in graph.happenings if each.what == "ended" and each.subject in facts]
     by = [graph.episodes[each.episode].memory for each in ended if each.episode in graph.episodes]
-    return next((each for each in reversed(by) if each not in ("", memory)), "")
+    return next((each for each in reversed(by) if each not in ("", memory)), None)

@@ -43,6 +43,8 @@ from commonplace.store.writes import (
 )
 from commonplace.types import (
     GRAPH_KINDS,
+    HOLDS_BESIDE,
+    SUPERSEDES,
     Embedding,
     Link,
     MemoryRecord,
@@ -562,15 +564,17 @@ class ReferenceMemories(ReferenceReembedding):
         """Return what the versions with these numbers say; owners that are no memory are absent."""
         found = self.memory_records(namespace, owner_numbers)
         with self._open():
-            graph = self._state.space(namespace).graph
-            return {
-                number: Statement(
-                    each.owner.id,
-                    each.record.born_at,
-                    overtaken_by(graph, each.owner.id),
-                )
-                for number, each in found.items()
-            }
+            space = self._state.space(namespace)
+            said = {}
+            for number, each in found.items():
+                id_ = each.owner.id
+                linked = {
+                    type_: {source for source, target, of in space.links if (target, of) == (id_, type_)}
+                    for type_ in (SUPERSEDES, HOLDS_BESIDE)
+                }
+                by = linked[SUPERSEDES] | {overtaken_by(space.graph, id_) or id_} - {id_}
+                said[number] = Statement(id_, each.record.born_at, frozenset(by), frozenset(linked[HOLDS_BESIDE]))
+            return said
 
     def links(self, namespace: str, ids: Sequence[str] | None = None) -> list[Link]:
         """Return the links that start or end at one of these memories, or all; sorted by source, target, type."""

@@ -49,7 +49,7 @@ def test_what_is_wrong_is_found_and_nothing_else(ailing: Program) -> None:
     (contradiction,) = [each for each in told["findings"] if each["kind"] == "contradiction"]
     assert len(contradiction["ids"]) == 2
     assert "Oslo" in contradiction["why"] and "Rome" in contradiction["why"]
-    assert told["counts"] == {"duplicate": 1, "contradiction": 1, "stale": 2, "orphan": 0, "junk": 1}
+    assert told["counts"] == {"duplicate": 1, "contradiction": 1, "overtaken": 0, "stale": 2, "orphan": 0, "junk": 1}
     assert (told["memories"], told["tiers"]["short"], told["statuses"]["active"]) == (6, 6, 6)
     assert sum(told["retention"].values()) == 6
 

@@ -126,6 +126,54 @@ def test_a_rejected_link_is_not_proposed_again(book: Engine) -> None:
     assert book.ledger.get(id_).close_reason == "they have nothing in common"
 
 
+@pytest.fixture
+def changed(bare: Program) -> Iterator[Engine]:
+    clock = Clock()
+    with commonplace.open(bare.project / ".commonplace", clock=clock) as engine:
+        for id_, text in (
+            ("older", "Deployments go out on Thursdays."),
+            ("cello", "Greta plays the cello."),
+            ("garden", "The garden needs water on Tuesdays."),
+            ("newer", "Deployments go out on Fridays now."),
+        ):
+            engine.remember(text, id=id_)
+            clock.now += 60.0
+        yield engine
+
+
+def test_a_memory_that_a_newer_one_may_have_overtaken_is_a_question(changed: Engine) -> None:
+    [question] = changed.questions()
+    assert (question.kind, [each.id for each in question.sides]) == ("overtaken", ["older", "newer"])
+    assert question.command == "commonplace memory link newer older --type supersedes"
+    [finding] = changed.health().findings
+    assert (finding.kind, finding.ids, finding.command) == ("overtaken", ("older", "newer"), "commonplace review")
+
+
+@pytest.mark.parametrize(
+    ("answer", "linked", "marked"),
+    [
+        ("left", ("older", "supersedes", "newer"), {"older": None, "newer": "older"}),
+        ("right", ("newer", "supersedes", "older"), {"older": "newer", "newer": None}),
+        ("both", ("newer", "holds beside", "older"), {"older": None, "newer": None}),
+        ("edit", ("newer", "supersedes", "older"), {"older": "newer", "newer": None}),
+    ],
+)
+def test_an_answer_settles_which_of_two_memories_holds(
+    changed: Engine, answer: str, linked: tuple[str, str, str], marked: dict[str, str | None]
+) -> None:
+    """Nothing is archived or deleted: a link tells, for which the links' commands are good."""
+    changed.answer(changed.questions()[0].id, answer, text="Deployments go out on Fridays at noon.")
+    assert changed.questions() == []
+    assert [(each.source, each.type, each.target) for each in changed.links()] == [linked]
+    hits = [each for each in changed.recall("when do deployments go out").hits if each.owner_id in marked]
+    assert {each.owner_id: each.superseded_by for each in hits} == marked
+    if answer != "both":
+        assert hits[0].owner_id == linked[0]
+    assert changed.get("newer").content.endswith("noon." if answer == "edit" else "now.")
+    changed.unlink(linked[0], linked[2])
+    assert [each.kind for each in changed.questions()] == ["overtaken"]
+
+
 def test_an_agent_settles_nothing_that_a_user_or_the_web_said(book: Engine) -> None:
     id_ = disputed(book, "user")
     with pytest.raises(UsageError, match="an agent may not"):

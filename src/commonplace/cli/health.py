@@ -32,6 +32,7 @@ _BAR_WIDTH: Final = 30
 _HEADINGS: Final = {
     "duplicate": "Said more than once",
     "contradiction": "Cannot all be true",
+    "overtaken": "Perhaps out of date",
     "stale": "Of files that have changed",
     "orphan": "Left alone",
     "junk": "Perhaps worth nothing",
@@ -44,8 +45,9 @@ _HEADINGS: Final = {
 def health(invocation: Invocation, /, golden: Path | None) -> int:
     """Find duplicates, contradictions and stale memories.
 
-    It reports memories that say the same, facts that contradict each other, files that changed since a memory mentioned
-    them, notes that lost their memory, and what may be worthless. It changes nothing.
+    It reports memories that say the same, facts that contradict each other, memories that a newer one may have
+    overtaken, files that changed since a memory mentioned them, notes that lost their memory, and what may be
+    worthless. It changes nothing.
 
     Example: commonplace health --golden golden.jsonl
     """

@@ -83,6 +83,7 @@ class ConsolidationApi(Service):
             now=self._runtime.now(),
             notes=memories_of_notes(self._runtime.directory, Vault(self._runtime.directory, self._namespace).folder),
             issues=self.ledger.counts(),
+            tokens=self._runtime.tokens,
         )
         return examine(examined, asked(queries, self._found))
 

@@ -1,4 +1,7 @@
-"""What waits for a person: contradictions of the graph and proposals of the ledger, side by side, and their answers."""
+"""What waits for a person, side by side, and their answers.
+
+Contradictions of the graph, memories that newer ones may have overtaken, and proposals of the ledger.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from commonplace.dataclasses import dataclass
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.graph.views import RelationView, View
+from commonplace.memory.supersession import overtaken
+from commonplace.types import HOLDS_BESIDE, SUPERSEDES
 
 if TYPE_CHECKING:
     from commonplace.engine.engine import Engine
@@ -17,6 +22,7 @@ if TYPE_CHECKING:
 ANSWERS: Final[Mapping[str, tuple[str, ...]]] = {
     "contradiction": ("left", "right", "both", "edit"),
     "ending": ("left", "right"),
+    "overtaken": ("left", "right", "both", "edit"),
     "merge": ("left", "right", "both", "edit", "accept"),
     "proposal": ("accept", "reject"),
 }
@@ -50,8 +56,9 @@ class Question(View):
     """Something that waits for a person.
 
     Attributes:
-        id: of a dispute of the graph, or of an issue of the ledger.
-        kind: "contradiction", "ending" (has a fact ended?), "merge" or "proposal" (what else an agent proposes).
+        id: of a dispute of the graph, or of an issue of the ledger; of two memories, both ids.
+        kind: "contradiction", "ending" (has a fact ended?), "overtaken" (does a newer memory take the place of an older
+            one?), "merge" or "proposal" (what else an agent proposes).
         sides: the first is left, the second right; further ones are named by their ids.
         answers: those that it takes, beside the id of a side.
         command: a command line that settles it.
@@ -67,12 +74,13 @@ class Question(View):
 
 
 def questions(engine: Engine) -> list[Question]:
-    """Return what waits: contradictions first, then proposals, each oldest first."""
+    """Return what waits: contradictions first, then memories that may be overtaken, surest first, then proposals."""
     return list(islice(_all(engine), MAX_QUESTIONS))
 
 
 def _all(engine: Engine) -> Iterator[Question]:
     yield from _contradictions(engine)
+    yield from _overtaken(engine)
     yield from _proposals(engine)
 
 
@@ -108,6 +116,17 @@ def _side_of(engine: Engine, fact: RelationView) -> Side:
         episode = engine.graph.episode(fact.episodes[0])
         source = ", ".join(filter(None, (episode.origin, episode.source_description or episode.name)))
     return Side(fact.uuid, fact.fact, source, fact.valid_from, fact.trust)
+
+
+def _overtaken(engine: Engine) -> Iterator[Question]:
+    runtime = engine._runtime
+    for older, newer in overtaken(runtime.store, engine.namespace, runtime.tokens):
+        ids = (older.owner.id, newer.owner.id)
+        sides = tuple(side for id_ in ids if (side := _memory(engine, id_)) is not None)
+        if len(sides) == 2:
+            question = "Does the newer one take the place of the older one?"
+            command = f"commonplace memory link {ids[1]} {ids[0]} --type {SUPERSEDES}"
+            yield Question(":".join(ids), "overtaken", question, sides, ANSWERS["overtaken"], command, sides[1].at)
 
 
 def _proposals(engine: Engine) -> Iterator[Question]:
@@ -154,6 +173,8 @@ def answer(engine: Engine, id_: str, given: str, *, reason: str, text: str, by_a
     place = sides[given] if given in sides else {"left": 0, "right": 1}.get(given)
     if found.kind in ("contradiction", "ending"):
         _settle(engine, found, given, place, reason, text)
+    elif found.kind == "overtaken":
+        _supersede(engine, found, given, place, text)
     else:
         _act(engine, found, given, place, reason, text)
     return {"id": id_, "kind": found.kind, "answer": given, "reason": reason}
@@ -179,6 +200,17 @@ def _settle(engine: Engine, found: Question, given: str, place: int | None, reas
         engine.graph.settle(first, reason=reason, verdict="ended")
     else:
         engine.graph.settle(found.sides[place or 0].id, reason=reason)
+
+
+def _supersede(engine: Engine, found: Question, given: str, place: int | None, text: str) -> None:
+    older, newer = (each.id for each in found.sides)
+    if given == "edit":
+        engine.update(newer, _written(text))
+    if given == "both":
+        engine.link(newer, older, HOLDS_BESIDE)
+    else:
+        kept, other = (older, newer) if place == 0 else (newer, older)
+        engine.link(kept, other, SUPERSEDES)
 
 
 def _act(engine: Engine, found: Question, given: str, place: int | None, reason: str, text: str) -> None:

@@ -11,7 +11,9 @@ from typing import Final
 from commonplace.dataclasses import dataclass
 from commonplace.health.report import BANDS, KINDS, Finding, GoldenAnswer, Health
 from commonplace.memory.content import references_of
+from commonplace.memory.supersession import overtaken
 from commonplace.memory.view import RetentionPolicy
+from commonplace.models.static import StaticEmbedder
 from commonplace.store.store import Store
 from commonplace.text.similarity import is_near_duplicate, signature
 from commonplace.types import STATUSES, TIERS, Selection, StoredMemory
@@ -81,6 +83,7 @@ class HealthRuntime:
         project: the directory that the paths of files are relative to, None where there is none.
         notes: those in the vault: the memory's id by the note's path, as a memory has it.
         issues: how many issues there are, by agent and then by status.
+        tokens: the static model, whose tokens the store has.
     """
 
     store: Store
@@ -90,6 +93,7 @@ class HealthRuntime:
     now: float
     notes: Mapping[str, str]
     issues: Mapping[str, Mapping[str, int]]
+    tokens: StaticEmbedder
 
 
 def examine(runtime: HealthRuntime, golden: Sequence[GoldenAnswer] = ()) -> Health:
@@ -101,6 +105,10 @@ def examine(runtime: HealthRuntime, golden: Sequence[GoldenAnswer] = ()) -> Heal
         findings = [
             *_duplicates(live),
             *_contradictions(runtime),
+            *(
+                Finding("overtaken", (older.owner.id, newer.owner.id), "the second may take the place of the first")
+                for older, newer in overtaken(store, name, runtime.tokens)
+            ),
             *_stale(runtime, live),
             *_orphans(runtime, everything),
             *_junk(live),

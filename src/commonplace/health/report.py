@@ -92,12 +92,13 @@ def lost(before: Sequence[GoldenAnswer], after: Sequence[GoldenAnswer]) -> tuple
     )
 
 
-Kind = Literal["duplicate", "contradiction", "stale", "orphan", "junk"]
-KINDS: tuple[Kind, ...] = ("duplicate", "contradiction", "stale", "orphan", "junk")
+Kind = Literal["duplicate", "contradiction", "overtaken", "stale", "orphan", "junk"]
+KINDS: tuple[Kind, ...] = ("duplicate", "contradiction", "overtaken", "stale", "orphan", "junk")
 
 _COMMANDS: Final[Mapping[Kind, str]] = {
     "duplicate": "commonplace memory archive {}",
     "contradiction": "commonplace review",
+    "overtaken": "commonplace review",
     "junk": "commonplace memory archive {}",
 }
 

@@ -288,13 +288,14 @@ class Searcher:
         asked = [set(self._tokens.tokenize(word).tolist()) for word in _NUMBER.findall(request.query)]
         holds = np.array([bool(asked) and all(each <= set(text.tolist()) for each in asked) for text in texts])
         newer = competitors(said, chosen, candidates.dense[chosen], holds)
-        if request.wanted.as_of is None:
-            # What the graph knows to have ended is overtaken, however little the words resemble each other.
-            place_of = {each.id: place for each, place in zip(kept, chosen.tolist(), strict=True)}
-            for each, place in zip(kept, chosen.tolist(), strict=True):
-                others, by = newer.get(place, ()), place_of.get(each.overtaken_by)
-                if by is not None and by not in others:
-                    newer[place] = (by, *others)
+        # What is known is known, however little or much the words resemble each other.
+        place_of = {each.id: place for each, place in zip(kept, chosen.tolist(), strict=True)}
+        for each, place in zip(kept, chosen.tolist(), strict=True):
+            known = each.overtaken_by if request.wanted.as_of is None else ()
+            by = [place_of[id_] for id_ in sorted(known) if id_ in place_of]
+            overtakes = (place_of[one.id] for one in kept if each.id in one.overtaken_by)
+            beside = {*overtakes, *(place_of.get(id_) for id_ in each.beside)}
+            newer[place] = (*by, *(other for other in newer.get(place, ()) if other not in {*by, *beside}))
         return newer
 
     def _dated(self, run: _Run) -> tuple[DatedOwners | None, NDArray[np.int64]]:

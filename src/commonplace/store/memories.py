@@ -28,6 +28,8 @@ from commonplace.store.writes import (
 )
 from commonplace.types import (
     GRAPH_KINDS,
+    HOLDS_BESIDE,
+    SUPERSEDES,
     Chunk,
     Embedding,
     Link,
@@ -77,9 +79,10 @@ OF_NUMBERS = f"""
     WHERE m.namespace = {_SPACE}
 """
 
-# A memory is overtaken where what another one said ended the last of its facts, and none of them holds any more.
+# A memory is overtaken where a link says so, or where what another one said ended the last of its facts, and none of
+# them holds any more.
 STATEMENTS = f"""
-    SELECT o.number, o.id, m.born_at, (
+    SELECT o.number, o.id, m.born_at, l.source, l.type, (
         SELECT b.memory
         FROM episodes e
             CROSS JOIN mentions n ON n.namespace = e.namespace AND n.episode = e.id AND n.kind = 'relation'
@@ -99,7 +102,10 @@ STATEMENTS = f"""
     FROM {each("numbers")} j
         CROSS JOIN memories m ON m.owner = j.value
         CROSS JOIN owners o ON o.number = m.owner
+        LEFT JOIN links l
+            ON l.namespace = m.namespace AND l.target = o.id AND l.type IN ('{SUPERSEDES}', '{HOLDS_BESIDE}')
     WHERE m.namespace = {_SPACE}
+    ORDER BY o.number, l.source
 """
 
 PASSAGES_OF_HITS = f"""
@@ -314,11 +320,17 @@ _SEARCHED = ("tier", "trust", "source")
 
 
 class Statement(NamedTuple):
-    """Whose a version of a memory is, when that was stored first, and the id of a memory that overtook it, or ""."""
+    """Whose a version of a memory is, when that was stored first, and the ids of others.
+
+    Attributes:
+        overtaken_by: of those that are known to have overtaken it.
+        beside: of those that did not, as a person said.
+    """
 
     id: str
     stored: float
-    overtaken_by: str
+    overtaken_by: frozenset[str] = frozenset()
+    beside: frozenset[str] = frozenset()
 
 
 class MemoryChange:
@@ -626,8 +638,17 @@ class MemoryStore:
 
     def statements(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, Statement]:
         """Return what tells which of the versions with these numbers is older; owners that are no memory are absent."""
-        found = self._read(STATEMENTS, namespace, numbers=listed_numbers(owner_numbers))
-        return {number: Statement(id_, at, by or "") for number, id_, at, by in found}
+        found: dict[int, Statement] = {}
+        for number, id_, at, source, type_, ended_by in self._read(
+            STATEMENTS, namespace, numbers=listed_numbers(owner_numbers)
+        ):
+            known = found.get(number) or Statement(id_, at, frozenset({ended_by} - {None}))
+            if type_ == SUPERSEDES:
+                known = known._replace(overtaken_by=known.overtaken_by | {source})
+            elif type_ == HOLDS_BESIDE:
+                known = known._replace(beside=known.beside | {source})
+            found[number] = known
+        return found
 
     def passages_with_owners(
         self, namespace: str, numbers: Sequence[int]

@@ -208,6 +208,12 @@ class StoredMemory:
     expired_at: float | None = None
 
 
+SUPERSEDES: Final = "supersedes"
+"""The type of a link from a memory to one whose place it takes."""
+HOLDS_BESIDE: Final = "holds beside"
+"""The type of a link from a memory to one that looks overtaken by it, and is not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """A directed link between two memories of one namespace, by their ids; one of each type between two."""

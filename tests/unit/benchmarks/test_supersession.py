@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.supersession import held_out, run
+from benchmarks.supersession import asked, held_out, run
 
 from commonplace.errors import UsageError
 
@@ -16,16 +16,25 @@ TEXTS = (
     "Trumpet lessons begin on Thursdays.",
     "The badger burrow moved to Mill Lane now.",
 )
+NEITHER = np.zeros(4, np.bool_)
+
+
+def test_of_each_memory_the_likeliest_newer_one_is_asked_about() -> None:
+    """Of the first that is in vain, of the second right; the third has none; the last pair counts as neither."""
+    values = np.array([[-1, 0.5, 0.4, 0], [-1, -1, 0.9, 0], [0, 0, -1, 0.1], [0, 0.8, 0, -1]], np.float32)
+    true, left = np.zeros((2, 4, 4), np.bool_)
+    true[0, 2] = true[1, 2] = left[3, 1] = True
+    assert asked([(values, true, left)] * 2) == {"overtaken": 4, "asked": 2, "in_vain_per_person": 1.0}
 
 
 def test_the_cut_of_one_half_is_shown_on_the_other() -> None:
     """From .8 on all of the first are right, with .6 two of three; of the second's two true ones one is found."""
-    first = np.array([0.9, 0.6, 0.8, 0.1], np.float32), np.array([True, False, True, False])
-    second = np.array([0.95, 0.7, 0.85, -np.inf], np.float32), np.array([True, True, False, False])
+    first = np.array([0.9, 0.6, 0.8, 0.1], np.float32), np.array([True, False, True, False]), NEITHER
+    second = np.array([0.95, 0.7, 0.85, -np.inf], np.float32), np.array([True, True, False, False]), NEITHER
     talk = np.array([[-np.inf, 0.81], [-np.inf, -np.inf]], np.float32)
     expected = {"from": 0.8, "precision": 0.5, "recall": 0.5, "flags_per_100_turns": 50.0}
     assert held_out([first], [second], talk) == expected
-    nothing = np.array([0.9], np.float32), np.array([False])
+    nothing = np.array([0.9], np.float32), np.array([False]), NEITHER[:1]
     assert held_out([nothing], [second], talk)["recall"] == 0.0
 
 

@@ -4,6 +4,7 @@ const SHOWN = 20;
 const KEYS = { left: "1", right: "2", both: "b", edit: "e", accept: "y", reject: "n" };
 const WORDS = {
   contradiction: { left: "This one is right", right: "This one is right", both: "Both are right", edit: "Neither, write it…" },
+  overtaken: { left: "The older one still holds", right: "The newer one holds", both: "Both hold", edit: "Neither, write it…" },
   ending: { left: "It still holds", right: "It has ended" },
   merge: { left: "Keep this one", right: "Keep this one", both: "Keep both", edit: "Write it anew…", accept: "Merge them" },
   proposal: { accept: "Do it", reject: "Do not" },
