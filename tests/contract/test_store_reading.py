@@ -88,6 +88,8 @@ class TestNeighbours:
         assert store.neighbours("n", [1]) == [(1, 4), (1, 5), (4, 1), (4, 3), (5, 1), (5, 3)]
         assert store.neighbours("n", [3]) == [(3, 4), (3, 5), (4, 1), (4, 3), (5, 1), (5, 3)]
         assert store.neighbours("n", [2]) == []
+        for asked, near in (([1], [1, 4, 5]), ([3, 2], [2, 3, 4, 5]), ([4, 99], [1, 3, 4])):
+            assert store.tokens_beside("n", asked) == (store.tokens("n", near), store.neighbours("n", asked))
 
     def test_an_owner_without_a_session_has_none(self, store: Store) -> None:
         """Else all files would be one conversation."""

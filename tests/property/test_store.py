@@ -92,6 +92,7 @@ class StoresAgree(RuleBasedStateMachine):
         assert self.sqlite.tokens(name, asked) == self.memory.tokens(name, asked)
         assert self.sqlite.entries(name, asked) == self.memory.entries(name, asked)
         assert self.sqlite.neighbours(name, asked) == self.memory.neighbours(name, asked)
+        assert self.sqlite.tokens_beside(name, asked) == self.memory.tokens_beside(name, asked)
 
     @rule(name=names, kind=st.sampled_from(KINDS), asked=st.lists(ids), session=st.sampled_from(["", "s", "t"]))
     def place(self, name: str, kind: Kind, asked: list[str], session: str) -> None:

@@ -219,6 +219,13 @@ class MemoryStore(ReferenceMemories):
             near = beside(map(int, numbers))
             return sorted(near | beside({other for _, other in near}))
 
+    def tokens_beside(
+        self, namespace: str, numbers: Sequence[int]
+    ) -> tuple[dict[int, TokenEntry], list[tuple[int, int]]]:
+        """Return `tokens` of passages and of those next to them, and their `neighbours`."""
+        pairs, asked = self.neighbours(namespace, numbers), set(numbers)
+        return self.tokens(namespace, sorted(asked.union(other for one, other in pairs if one in asked))), pairs
+
     def places(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
         """Return session and position of the owners of one kind that exist in this namespace, by id."""
         with self._open():

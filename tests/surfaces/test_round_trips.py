@@ -31,8 +31,8 @@ def test_no_call_asks_the_database_more_than_it_did(script: ModuleType, tmp_path
     assert {name: count for name, count in found.items() if count > LIMITS[name]} == {}
 
 
-def test_a_search_in_a_conversation_asks_five_times(script: ModuleType, tmp_path: Path) -> None:
-    """There the passages around each candidate are read, too: state, neighbours, rows, what they say, hits."""
+def test_a_search_in_a_conversation_asks_four_times(script: ModuleType, tmp_path: Path) -> None:
+    """There the passages around each candidate are read, too: state, rows, what they say, hits."""
     statements: list[str] = []
     with script.traced(statements), commonplace.open(tmp_path / "store", embedder="static") as book:
         book.remember_many([{"content": f"user: note {n} on Postgres", "session": f"s{n % 9}"} for n in range(300)])
@@ -40,4 +40,4 @@ def test_a_search_in_a_conversation_asks_five_times(script: ModuleType, tmp_path
         statements.clear()
         assert book.search("what database does billing use").hits
         asked = [each for each in statements if each not in script.NO_TRIPS]
-    assert len(asked) == 5, asked
+    assert len(asked) == 4, asked

@@ -68,9 +68,6 @@ class Generation:
         """Return up to which change it holds a namespace."""
         return self.heads.get(namespace, Head())
 
-    def entries(self, namespace: str, numbers: Sequence[int]) -> None:
-        """Return None: token ids are in the store."""
-
     @property
     def is_wasteful(self) -> bool:
         """True when so much of it is deleted that a rebuild pays."""

@@ -126,9 +126,15 @@ class Parts(Protocol):
     @property
     def dense(self) -> DenseIndex: ...
     def head(self, namespace: str, /) -> Head: ...
-    def entries(self, namespace: str, numbers: Sequence[int], /) -> Mapping[int, TokenEntry] | None:
-        """Return token ids and vectors of candidates, None where the store is to be asked."""
-        ...
+
+
+class TokenReader(Protocol):
+    """Reads token ids and vectors of candidates: the store, or a database that has them with their terms."""
+
+    def tokens(self, namespace: str, numbers: Sequence[int], /) -> Mapping[int, TokenEntry]: ...
+    def tokens_beside(
+        self, namespace: str, numbers: Sequence[int], /
+    ) -> tuple[Mapping[int, TokenEntry], Sequence[tuple[int, int]]]: ...
 
 
 OWNERS_CACHE = Bounds(max_entries=16, max_bytes=8 << 20, ttl_s=5 * 60)
@@ -160,7 +166,7 @@ class LocalRecall:
         namespace, wanted = request.namespace, request.wanted
         # First the generation, then the state: so the state holds all that the generation does.
         with (
-            self._parts(namespace) as generation,
+            self._parts(namespace) as (generation, reader),
             self._store.snapshot(namespace, generation.head(namespace).change),
         ):
             made_by, held = self._store.embedding(), generation.head(namespace)
@@ -176,12 +182,14 @@ class LocalRecall:
                 rows = concatenate(rows, self._delta.past(namespace, wanted.as_of, wanted.valid_at))
                 rows = rows if owners is None else rows.select(within(rows.owners, owners))
             scope = Scope(namespace, wanted, owners, tail.dead, fields=request.fields)
-            yield _LocalState(self._store, self._delta, self._spaces, generation, tail, rows, scope)
+            yield _LocalState(self._store, self._delta, self._spaces, generation, reader, tail, rows, scope)
 
-    def _parts(self, namespace: str) -> AbstractContextManager[Parts]:  # noqa: ARG002 - others read one alone
-        """Give what finds passages; see `Parts`."""
+    @contextmanager
+    def _parts(self, namespace: str) -> Iterator[tuple[Parts, TokenReader]]:  # noqa: ARG002 - others read one alone
+        """Give what finds passages, and what reads their tokens."""
         assert self._index is not None
-        return self._index.reading()
+        with self._index.reading() as generation:
+            yield generation, self._store
 
     def _matching(self, request: Request, token: str) -> NDArray[np.int64] | None:
         if request.wanted.is_empty:
@@ -221,6 +229,7 @@ class _LocalState:
     _delta: DeltaReader
     _spaces: Spaces
     _generation: Parts
+    _reader: TokenReader
     _tail: Tail
     _rows: TokenRows
     _scope: Scope
@@ -261,12 +270,9 @@ class _LocalState:
             parts_of_all = (part.numbers for parts in found for part in parts.values())
             recalled = distinct(np.concatenate([without(besides, self._rows.numbers), *parts_of_all]))
             numbers = union(recalled, rows.numbers[kept])
-            beside: dict[int, set[int]] = {}
-            if request.method == "two-stage":
-                numbers, beside = self._with_neighbours(numbers)
-            namespace, asked = self._scope.namespace, without(numbers, rows.numbers).tolist()
-            entries = self._generation.entries(namespace, asked) or self._store.tokens(namespace, asked)
-            held = token_rows([entries[number] for number in sorted(entries)], self._spaces)
+            numbers, entries, beside = self._read(numbers, with_neighbours=request.method == "two-stage")
+            asked = without(numbers, rows.numbers).tolist()
+            held = token_rows([entries[number] for number in asked if number in entries], self._spaces)
             here = within(rows.numbers, numbers)
             lexical = [
                 np.concatenate((self._scores(phrasing.query, held.numbers, parts, own.statistics), own.lexical[here]))
@@ -371,22 +377,26 @@ class _LocalState:
         places = np.sort(np.concatenate((first, others))[: request.stage1_limit])
         return Scored(found.numbers[places], found.scores[places])
 
-    def _with_neighbours(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], dict[int, set[int]]]:
-        """Return passages and those next to them in a session, and which are next to each other, as far as these tell.
+    def _read(
+        self, numbers: NDArray[np.int64], *, with_neighbours: bool
+    ) -> tuple[NDArray[np.int64], Mapping[int, TokenEntry], dict[int, set[int]]]:
+        """Return passages and those next to them in a session, their tokens, and which are next to each other.
 
         Args:
             numbers: ascending.
         """
         beside: defaultdict[int, set[int]] = defaultdict(set)
-        asked, near = numbers.tolist(), set()
-        pairs = self._store.neighbours(self._scope.namespace, asked)
+        namespace, asked, near = self._scope.namespace, numbers.tolist(), set()
+        if not with_neighbours:
+            return numbers, self._reader.tokens(namespace, asked), beside
+        entries, pairs = self._reader.tokens_beside(namespace, asked)
         known = set(asked) if pairs else ()
         for number, neighbour in pairs:
             beside[number].add(neighbour)
             beside[neighbour].add(number)
             if number in known:
                 near.add(neighbour)
-        return union(numbers, np.array(list(near), dtype=np.int64)), beside
+        return union(numbers, np.array(list(near), dtype=np.int64)), entries, beside
 
     def _scores(
         self, query: PreparedQuery, numbers: NDArray[np.int64], found: Mapping[str, Scored], statistics: Statistics

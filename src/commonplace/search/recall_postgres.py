@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Final
 
@@ -40,8 +40,10 @@ class DatabaseRecall(LocalRecall):
         super().__init__(store, None, stamp)
         self._reader = reader
 
-    def _parts(self, namespace: str) -> AbstractContextManager[DatabaseState]:
-        return reading_parts(self._store, self._reader, self._stamp, namespace)
+    @contextmanager
+    def _parts(self, namespace: str) -> Iterator[tuple[DatabaseState, DatabaseState]]:
+        with reading_parts(self._store, self._reader, self._stamp, namespace) as state:
+            yield state, state
 
 
 @contextmanager
@@ -75,12 +77,19 @@ class DatabaseState:
         """Return up to which change it holds a namespace: the last one."""
         return self.store.head(namespace)
 
-    def entries(self, namespace: str, numbers: Sequence[int]) -> dict[int, TokenEntry]:
+    def tokens(self, namespace: str, numbers: Sequence[int]) -> dict[int, TokenEntry]:
         """Return token ids and vectors of the passages that exist in a namespace, by number; each is read once."""
         missing = [number for number in numbers if number not in self.held]
         if missing:
             self.held.update((entry.number, (terms, entry)) for terms, entry in self.reader.entries(namespace, missing))
         return {number: self.held[number][1] for number in numbers if number in self.held}
+
+    def tokens_beside(
+        self, namespace: str, numbers: Sequence[int]
+    ) -> tuple[dict[int, TokenEntry], list[tuple[int, int]]]:
+        """Return the same of passages and of those next to them in a session, and which are; see `Store`."""
+        pairs, asked = self.store.neighbours(namespace, numbers), set(numbers)
+        return self.tokens(namespace, sorted(asked.union(other for number, other in pairs if number in asked))), pairs
 
     def among(self, scored: Scored, scope: Scope, limit: int) -> Scored:
         """Return the best of scored passages that are in scope, at most so many."""
@@ -193,6 +202,6 @@ class PostgresDense:
         missing = [number for number in asked if number not in self._owners]
         if missing:
             # What was found by words is a candidate: all of it is needed soon.
-            entries = self._state.entries(self._state.namespace, missing)
+            entries = self._state.tokens(self._state.namespace, missing)
             self._owners.update((number, entry.owner_number) for number, entry in entries.items())
         return np.array([self._owners.get(number, -1) for number in asked], np.int64)

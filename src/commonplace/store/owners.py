@@ -214,10 +214,23 @@ def _hop(name: str, numbers: str) -> str:
 
 
 _OTHERS = f"(SELECT DISTINCT neighbour AS value FROM near WHERE neighbour NOT IN {among_numbers('numbers')})"
+_BESIDE = f"WITH {_hop('near', each('numbers'))}, {_hop('far', _OTHERS)}"
 NEIGHBOURS = f"""
-    WITH {_hop("near", each("numbers"))}, {_hop("far", _OTHERS)}
+    {_BESIDE}
     SELECT number, neighbour FROM near UNION SELECT number, neighbour FROM far ORDER BY 1, 2
 """
+TOKENS_BESIDE = f"""
+    {_BESIDE}, asked AS (SELECT value FROM {each("numbers")} j UNION SELECT neighbour FROM near)
+    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind, o.at, o.session
+    FROM asked j
+        CROSS JOIN passage_vectors v ON v.number = j.value
+        CROSS JOIN owners o ON o.number = v.owner
+    WHERE v.namespace = {_SPACE}
+    UNION ALL
+    SELECT number, neighbour, NULL, NULL, NULL, NULL, NULL
+    FROM (SELECT number, neighbour FROM near UNION SELECT number, neighbour FROM far) b
+"""
+"""The rows of `TOKENS` for passages and for those next to them, and the pairs of `NEIGHBOURS`."""
 
 MATCHING = f"""
     SELECT o.number

@@ -363,6 +363,16 @@ class Store(MemoryStore, ReembeddingStore):
             return []
         return self._of_numbers(queries.NEIGHBOURS, namespace, numbers)
 
+    def tokens_beside(
+        self, namespace: str, numbers: Sequence[int]
+    ) -> tuple[dict[int, TokenEntry], list[tuple[int, int]]]:
+        """Return `tokens` of passages and of those next to them, and their `neighbours`."""
+        if not self._connections.known(("session", namespace), lambda: True):
+            return self.tokens(namespace, numbers), []
+        found = self._of_numbers(queries.TOKENS_BESIDE, namespace, numbers)
+        tokens = {row[0]: TokenEntry(*row) for row in found if row[2] is not None}
+        return tokens, sorted(row[:2] for row in found if row[2] is None)
+
     def places(self, namespace: str, kind: Kind, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
         """Return session and position of the owners of one kind that exist in this namespace, by id."""
         return {id_: (session, position) for id_, _, session, position in self._live(namespace, kind, ids)}
