@@ -121,3 +121,14 @@ def test_golden_queries_that_fail_make_the_exit_code_1(ailing: Program, tmp_path
 @pytest.mark.parametrize("golden", ["nowhere.jsonl", "."])
 def test_a_file_of_golden_queries_has_to_be_there(ailing: Program, golden: str) -> None:
     assert "--golden" in ailing.run("health", "--golden", golden, code=2).stderr
+
+
+def test_a_hit_is_marked_on_the_command_line_and_health_tells_when_it_is_lost(ailing: Program) -> None:
+    ailing.run("why", "where do ravens nest", "one", "--kind", "memory", "--mark", "right")
+    assert "1 golden query: each finds its expected results" in ailing.run("health").stdout
+    ailing.run("why", "where do ravens nest", "other", "--kind", "memory", "--mark", "wrong")
+    assert "golden query 'where do ravens nest' shows other" in ailing.run("health", code=1).stdout
+    assert "Golden query: where do ravens nest" in ailing.run("ledger", "list").stdout
+    (golden,) = ailing.json("health", code=1)["golden"]
+    ailing.run("ledger", "close", golden["issue"], "--reason", "settled")
+    assert ailing.json("health")["golden"] == []

@@ -77,7 +77,9 @@ def _rows(found: Health, engine: Engine) -> Rows:
         yield Line("\nNothing to look at.", "green")
     for answer in found.failed:
         missing = ", ".join(name for name in answer.golden.relevant if name not in answer.found)
-        yield Line(f"golden query {answer.golden.query!r} does not find {missing}", "red", 1)
+        wrong = [f"does not find {missing}"] if missing else []
+        wrong += [f"shows {', '.join(answer.shown)}"] if answer.shown else []
+        yield Line(f"golden query {answer.golden.query!r} {' and '.join(wrong)}", "red", 1)
     if found.golden and not found.failed:
         count = counted(len(found.golden), "golden query", "golden queries")
         yield Line(f"{count}: each finds its expected results", "green", 1)

@@ -38,6 +38,7 @@ from commonplace.cli.output import (
 from commonplace.errors import CommonplaceError, NotFoundError, UsageError
 from commonplace.formats.escaping import harmless, harmless_line
 from commonplace.types import RERANK_MODES, Hit, Stage
+from commonplace.types.ledger import VERDICTS, Verdict
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -412,13 +413,19 @@ def _only_one(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> 
 @options.artifacts
 @_memory_options
 @options.also
-def why(invocation: Invocation, /, query: str, hit: str | None, **values: Any) -> None:
+@click.option(
+    "--mark", type=click.Choice(VERDICTS), help="Say what HIT, a memory, is; or take it back."
+)
+def why(invocation: Invocation, /, query: str, hit: str | None, *, mark: Verdict | None, **values: Any) -> None:
     """Explain why QUERY finds HIT.
 
     HIT is its rank, as `search` prints it with the same options (or `recall`, with --kind memory), or the id of a
     memory, artifact or passage; the default is the best hit.
 
     It prints a sentence, each signal and what it added, the words that matched, and what was left out.
+
+    With --mark, `commonplace health` asks the query from then on: what is right must be found, and what is wrong must
+    not be shown.
 
     Example: commonplace why "when does a session expire" 2
     """
@@ -433,6 +440,8 @@ def why(invocation: Invocation, /, query: str, hit: str | None, **values: Any) -
             remedy = "ask for more with --limit and --min-score 0"
             raise NotFoundError(message, remedy=remedy if hit is None else f"{remedy}; {_QUOTE}")
         receipt = engine.why(result, result.hits[rank - 1].id)
+        if mark is not None:
+            engine.mark(query, result.hits[rank - 1].owner_id, mark)
     notify(result.notices, invocation)
     emit(invocation, receipt, partial(_receipt, rank=rank, result=result))
 

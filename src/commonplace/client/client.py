@@ -34,6 +34,7 @@ _LISTS: Final[Mapping[tuple[str, str], str]] = {
     ("", "namespaces"): "namespaces",
     ("", "remember_many"): "memories",
     ("", "unlink"): "removed",
+    ("", "golden_queries"): "golden",
     ("ledger", "query"): "issues",
 }
 """The member of an answer that the engine's method returns by itself."""

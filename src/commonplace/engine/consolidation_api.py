@@ -19,13 +19,15 @@ from commonplace.errors import CommonplaceError
 from commonplace.models.contract import TokenizedText
 from commonplace.models.registry import for_kind
 from commonplace.search.result import SearchResult
-from commonplace.types import Selection
+from commonplace.types import Kind, Selection
 
 if TYPE_CHECKING:
     from commonplace.consolidation.runner import RunOptions, RunReport
     from commonplace.consolidation.runtime import ConsolidationRuntime
+    from commonplace.health.golden import GoldenQuery
     from commonplace.health.report import Health
     from commonplace.ledger.ledger import Ledger
+    from commonplace.types.ledger import Verdict
 
 
 def _person() -> str:
@@ -49,7 +51,7 @@ class ConsolidationApi(Service):
     def consolidate(self, options: RunOptions, golden: Path | None) -> RunReport:
         from commonplace.consolidation.runner import run
         from commonplace.consolidation.undo import undo
-        from commonplace.health.report import asked, lost, read_golden
+        from commonplace.health.golden import asked, lost, read_golden
 
         queries = [] if golden is None else read_golden(golden)
         self._runtime.before()
@@ -71,10 +73,11 @@ class ConsolidationApi(Service):
         from commonplace.consolidation.vault import Vault
         from commonplace.erasure.resume import memories_of_notes
         from commonplace.health.examine import HealthRuntime, examine
-        from commonplace.health.report import asked, read_golden
+        from commonplace.health.golden import asked, kept, read_golden
 
         queries = [] if golden is None else read_golden(golden)
         self._runtime.before()
+        queries += kept(self._store.ledger(self._namespace))
         examined = HealthRuntime(
             store=self._store,
             namespace=self._namespace,
@@ -127,11 +130,31 @@ class ConsolidationApi(Service):
             return np.eye(len(texts), dtype=np.float32)
         return scale_of(embedder.stamp.name)(vectors @ vectors.T)
 
-    def _found(self, query: str) -> set[str]:
-        """Return what the first hits of a query are: ids of memories and of their sources, and paths."""
-        from commonplace.health.report import LOOKED_AT
+    def golden_queries(self) -> list[GoldenQuery]:
+        from commonplace.health.golden import kept
 
-        hits = self._search(query, limit=LOOKED_AT, min_score=0.0).hits
+        self._runtime.before()
+        return kept(self._store.ledger(self._namespace))
+
+    def mark(self, query: str, id_: str, verdict: Verdict) -> GoldenQuery:
+        from commonplace.health.golden import mark
+        from commonplace.ledger.rules import Doer
+
+        self._runtime.before()
+        with self._store.change_memories(self._namespace) as change:
+            return mark(change, query, id_, verdict, Doer(_person(), self._runtime.now()))
+
+    def _found(self, golden: GoldenQuery) -> tuple[set[str], set[str]]:
+        """Return what the first hits of a query are, and which of them are shown where some must not be."""
+        kinds: Sequence[Kind] | None = ("memory",) if golden.issue else None
+        shown = self._names(golden.query, kinds, None) if golden.irrelevant else set()
+        return self._names(golden.query, kinds, 0.0), shown
+
+    def _names(self, query: str, kinds: Sequence[Kind] | None, min_score: float | None) -> set[str]:
+        """Return what the first hits of a query are: ids of memories and of their sources, and paths."""
+        from commonplace.health.golden import LOOKED_AT
+
+        hits = self._search(query, LOOKED_AT, kinds, min_score=min_score).hits
         found = {name for hit in hits for name in (hit.owner_id, hit.path) if name}
         memories = self._store.memories(self._namespace, Selection(ids=tuple(found))) if found else []
         return found.union(*(memory.record.derived_from for memory in memories))

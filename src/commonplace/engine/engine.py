@@ -39,6 +39,7 @@ from commonplace.memory.validate import (
     boolean,
     fraction,
     int_in,
+    label,
     labels,
     moment,
     one_of,
@@ -69,7 +70,7 @@ from commonplace.types import (
     RerankMode,
     Selection,
 )
-from commonplace.types.ledger import AGENTS
+from commonplace.types.ledger import AGENTS, VERDICTS, Verdict
 
 Memories = list[Memory]
 """What lists of memories are called inside a class that has a method `list`."""
@@ -98,6 +99,7 @@ if TYPE_CHECKING:
     from commonplace.exchange.backup import BackupReport
     from commonplace.exchange.export import ExportReport
     from commonplace.exchange.import_ import ImportReport
+    from commonplace.health.golden import GoldenQuery
     from commonplace.health.report import Health
     from commonplace.ingest.watch import Watch
     from commonplace.knowledge.config import Embedder as AnyEmbedder
@@ -1027,14 +1029,37 @@ class Engine:
     def health(self, golden: str | Path | None = None) -> Health:
         """Examine the memories of this namespace: counts, and what a person may want to look at. It changes nothing.
 
+        Golden queries that `mark` made are asked too.
+
         Args:
-            golden: a file of golden queries, as for `consolidate`, that are asked too.
+            golden: a file of further ones, as for `consolidate`.
 
         Raises:
             NotFoundError: there is no such file.
             UsageError: it holds no golden queries.
         """
         return self._consolidation_api.health(None if golden is None else path_value("golden", golden))
+
+    def golden_queries(self) -> list[GoldenQuery]:
+        """Return the golden queries that `mark` made, the oldest first; `health` asks them."""
+        return self._consolidation_api.golden_queries()
+
+    def mark(self, query: str, id: str, verdict: Verdict = "right") -> GoldenQuery:  # noqa: A002
+        """Say whether a memory that a query finds is right: a golden query, which `health` asks from now on.
+
+        It is an issue of the ledger: it is exported with it, closed by it, and erased with any memory that it names.
+
+        Args:
+            query: its words as they were asked; secrets in them are replaced.
+            verdict: "right" lets the query find the memory among the first ten; "wrong" lets it not show it, which is
+                to find it below the floor or not at all; "none" takes back what was said.
+
+        Raises:
+            NotFoundError: there is no such memory.
+        """
+        reject_invalid_id(id)
+        one_of("verdict", verdict, VERDICTS)
+        return self._consolidation_api.mark(label("query", query), id, verdict)
 
     def consolidation_runtime(self) -> ConsolidationRuntime:
         """Return what agents of consolidation stand on, for those who write one of their own."""

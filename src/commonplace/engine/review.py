@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from commonplace.dataclasses import dataclass
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.graph.views import RelationView, View
+from commonplace.health.golden import GOLDEN
 from commonplace.memory.supersession import overtaken
 from commonplace.types import HOLDS_BESIDE, SUPERSEDES
 
@@ -131,6 +132,8 @@ def _overtaken(engine: Engine) -> Iterator[Question]:
 
 def _proposals(engine: Engine) -> Iterator[Question]:
     for issue in engine.ledger.query(status="open"):
+        if issue["issue_type"] == GOLDEN:
+            continue
         sides = tuple(side for id_ in issue["memory_ids"] if (side := _memory(engine, id_)) is not None)
         if not sides:
             continue

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.dataclasses import dataclass
-from commonplace.health.report import BANDS, KINDS, Finding, GoldenAnswer, Health
+from commonplace.health.golden import GoldenAnswer
+from commonplace.health.report import BANDS, KINDS, Finding, Health
 from commonplace.memory.content import references_of
 from commonplace.memory.supersession import overtaken
 from commonplace.memory.view import RetentionPolicy

@@ -42,6 +42,7 @@ TYPES: Final[Mapping[str, Schema]] = {
     "Sequence[Kind]": _TEXTS,
     "Method": {"type": "string"},
     "RerankMode": {"type": "string"},
+    "Verdict": {"type": "string"},
     "Mapping[str, Any]": _OBJECT,
     "Iterable[Mapping[str, Any]]": {"type": "array", "items": _OBJECT},
     "str | Mapping[str, Any] | Sequence[Any]": {"type": ["string", "object", "array"]},
@@ -484,6 +485,11 @@ def questions(engine: Engine) -> dict[str, Any]:
     return {"questions": [each.to_dict() for each in engine.questions()]}
 
 
+def golden_queries(engine: Engine) -> dict[str, Any]:
+    """Return the golden queries that `mark` made, the oldest first; `health` asks them."""
+    return {"golden": engine.golden_queries()}
+
+
 def _operations() -> Iterator[Operation]:
     """Yield all routes, in the order of the manual."""
     for tag, rows in _TABLE.items():
@@ -521,6 +527,8 @@ _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
         ("context", "POST", "/context", "read", "context"),
         ("injection", "POST", "/injection", "read", "injection"),
         ("why", "POST", "/why", "read", why),
+        ("mark", "POST", "/golden", "write", "mark"),
+        ("golden_queries", "GET", "/golden", "read", golden_queries),
         ("read", "GET", "/read", "read", "read", {"touch": False}),
     ),
     "Graph": (

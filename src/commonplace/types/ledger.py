@@ -22,6 +22,10 @@ UNFINISHED: tuple[IssueStatus, ...] = ("open", "in_progress", "blocked")
 Urgency = Literal["high", "medium", "low"]
 URGENCIES: tuple[Urgency, ...] = ("high", "medium", "low")
 
+Verdict = Literal["right", "wrong", "none"]
+VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "none")
+"""What a person says of a memory that a query finds; "none" takes it back."""
+
 
 @dataclass(frozen=True, slots=True)
 class Issue:

@@ -86,7 +86,7 @@ export const part = (text) => encodeURIComponent(text);
 export function address(path, query = {}) {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries({ namespace: meta("namespace"), ...query })) {
-    if (value !== "" && value !== null && value !== undefined) search.append(name, value);
+    for (const one of [value].flat()) if (one !== "" && one !== null && one !== undefined) search.append(name, one);
   }
   return search.size ? `${path}?${search}` : path;
 }

@@ -1,25 +1,31 @@
-import { address, asOfSlider, attempt, bar, byId, el, fill, get, meta, parameters, post, quiet, tag, tell, time, nothing } from "./page.js";
+import { address, asOfSlider, attempt, bar, byId, doing, el, fill, get, meta, parameters, post, quiet, tag, tell, time, nothing } from "./page.js";
 
+const PHRASINGS = 4;
 const SIGNALS = ["lexical", "dense", "late", "coverage", "words", "neighbours"];
 const form = byId("form");
 let turn = 0;
+let marks = {}; // what was said of hits of this query, by their ids
 
 function asked() {
-  const values = Object.fromEntries(new FormData(form));
+  const given = new FormData(form), values = Object.fromEntries(given);
+  const also = given.getAll("also").map((each) => each.trim()).filter(Boolean);
   const query = { query: values.query, limit: Number(values.limit) };
   if (values.method) query.method = values.method;
   if (values.kinds !== "all") query.kinds = [values.kinds];
   if (values.as_of) query.as_of = values.as_of;
-  if (values.also) query.also = [values.also];
+  if (also.length) query.also = also;
   return query;
 }
 
 const bare = (text) => text.toLowerCase().normalize("NFKD").replace(/\p{M}/gu, "");
 
-/** A text with the words of the query marked; those that only share their beginning too, as stems do. */
+const words = (text) => bare(text).match(/[\p{L}\p{N}]+/gu) ?? [];
+/** Whether two words are the same, or share their beginning, as stems do. */
+const isSame = (one, other) => one === other || (one.length > 4 && other.length > 4 && one.slice(0, 5) === other.slice(0, 5));
+
+/** A text with the words of the query marked. */
 function marked(text, query) {
-  const words = bare(query).match(/[\p{L}\p{N}]+/gu) ?? [];
-  const isMeant = (word) => words.some((each) => each === word || (each.length > 4 && word.length > 4 && each.slice(0, 5) === word.slice(0, 5)));
+  const asked = words(query), isMeant = (word) => asked.some((each) => isSame(each, word));
   return text.slice(0, 4000).split(/([\p{L}\p{N}\p{M}]+)/u).map((piece, place) => (place % 2 && isMeant(bare(piece)) ? el("mark", {}, piece) : piece));
 }
 
@@ -40,6 +46,34 @@ function explained(receipt, isBelow, floor) {
   ];
 }
 
+/** Why a hit is not shown, in a line. */
+function reason(hit, query, floor) {
+  const own = words(hit.text), missing = [...new Set(words(query.query))].filter((each) => each.length > 2 && !own.some((word) => isSame(each, word)));
+  const where = floor === null ? "Below the floor" : hit.score < floor ? `${(floor - hit.score).toFixed(2)} below the floor` : "Above the floor, but beyond the limit";
+  return el("p", { class: "quiet why" }, where, missing.length ? ["; it does not say ", missing.map((each, place) => [place ? ", " : "", el("b", { dir: "auto" }, each)])] : "; it has the words", ".");
+}
+
+/** What was said of a hit, and the buttons to say it: a golden query, which health asks from then on. */
+function verdict(hit, query) {
+  if (hit.kind !== "memory") return null;
+  const place = el("span", { class: "verdict" }), id = hit.owner_id;
+  const draw = () => fill(place, marks[id] ? tag(`marked ${marks[id]}`) : null, [["right", "Right"], ["wrong", "Wrong"]].map(([word, label]) =>
+    [" ", doing(label, () => say(marks[id] === word ? "none" : word), { "aria-pressed": String(marks[id] === word), "data-verdict": word })]));
+  const say = async (word) => {
+    keep(await post("/golden", { query: query.query, id, verdict: word }));
+    draw();
+    place.querySelector(`[data-verdict="${word}"]`)?.focus();
+    tell(word === "none" ? "Taken back." : `Marked ${word}: health asks this query from now on.`);
+  };
+  draw();
+  return place;
+}
+
+/** Remember what was said of the hits of one query. */
+function keep(golden) {
+  marks = Object.fromEntries([...golden.relevant.map((id) => [id, "right"]), ...golden.irrelevant.map((id) => [id, "wrong"])]);
+}
+
 function hitItem(hit, query, greatest, isBelow, floor) {
   const body = el("div", {});
   const why = el("details", { toggle: () => {
@@ -51,17 +85,17 @@ function hitItem(hit, query, greatest, isBelow, floor) {
   } }, el("summary", {}, "Why?"), body);
   const name = hit.kind === "memory" ? el("a", { href: address("/memory", { id: hit.owner_id }) }, hit.title || "Open") : el("code", {}, hit.path || hit.owner_id);
   return el("li", { class: isBelow ? "below" : null },
-    el("div", { class: "row" }, el("b", {}, hit.probability === null ? hit.score.toFixed(2) : `${Math.round(hit.probability * 100)} %`), bar(hit.score, "Score"), tag(hit.confidence), quiet(hit.kind), name, quiet(time(hit.at)), hit.tags.map(tag)),
+    el("div", { class: "row" }, el("b", {}, hit.probability === null ? hit.score.toFixed(2) : `${Math.round(hit.probability * 100)} %`), bar(hit.score, "Score"), tag(hit.confidence), quiet(hit.kind), name, quiet(time(hit.at)), hit.tags.map(tag), verdict(hit, query)),
     el("p", { dir: "auto", class: "text" }, marked(hit.text, query.query)),
-    signals(hit, greatest), why);
+    isBelow ? reason(hit, query, floor) : null, signals(hit, greatest), why);
 }
 
 async function ask() {
   const query = asked();
   if (!query.query.trim()) return fill(byId("hits"));
   const mine = ++turn;
-  history.replaceState(null, "", address("/recall", { query: query.query, limit: query.limit, method: query.method, as_of: query.as_of, also: query.also?.[0], kinds: form.elements.kinds.value }));
-  const [found, every] = await Promise.all([post("/search", query), post("/search", { ...query, min_score: 0, limit: query.limit + 10 })]);
+  history.replaceState(null, "", address("/recall", { query: query.query, limit: query.limit, method: query.method, as_of: query.as_of, also: query.also, kinds: form.elements.kinds.value }));
+  const [found, every, { golden }] = await Promise.all([post("/search", query), post("/search", { ...query, min_score: 0, limit: query.limit + 10 }), get("/golden")]);
   if (mine !== turn) return;
   const above = new Set(found.hits.map((each) => each.id));
   const below = every.hits.filter((each) => !above.has(each.id)).slice(0, 10);
@@ -70,6 +104,7 @@ async function ask() {
   for (const name of SIGNALS) greatest[name] = Math.max(...all.map((each) => each.signals[name] ?? 0), 0);
   const floor = found.hits.length ? (await post("/why", { ...query, hit_id: found.hits[0].id })).min_score : null;
   if (mine !== turn) return;
+  keep(golden.find((each) => each.query === query.query.trim().split(/\s+/u).join(" ")) ?? { relevant: [], irrelevant: [] });
   const line = el("li", { class: "floor", id: "floor" }, floor === null ? "The floor" : `The floor, ${floor.toFixed(2)}`,
     found.held_back ? ` · ${found.held_back} below it, the best at ${found.best_held_back.toFixed(2)}` : " · nothing is below it", below.length ? ` · the next ${below.length}, below it or beyond the limit:` : "");
   fill(byId("hits"), found.hits.map((each) => hitItem(each, query, greatest, false, floor)), all.length ? line : null, below.map((each) => hitItem(each, query, greatest, true, floor)));
@@ -108,7 +143,16 @@ form.addEventListener("submit", (event) => {
 byId("limit").addEventListener("input", () => fill(byId("limit-shown"), byId("limit").value));
 form.addEventListener("change", (event) => event.target.id !== "as-of-slider" && attempt(ask));
 
-for (const name of ["query", "limit", "method", "also", "kinds"]) if (parameters.get(name)) form.elements[name].value = parameters.get(name);
+/** A field for one phrasing more, while there are fewer than five. */
+function offerPhrasing(value = "") {
+  const fields = [...form.querySelectorAll("[name=also]")];
+  if (fields.length < PHRASINGS && fields.every((each) => each.value.trim())) byId("phrasings").append(el("input", { name: "also", autocomplete: "off", dir: "auto", value, "aria-label": "Further phrasing" }));
+}
+
+byId("phrasings").addEventListener("input", () => offerPhrasing());
+parameters.getAll("also").forEach(offerPhrasing);
+offerPhrasing();
+for (const name of ["query", "limit", "method", "kinds"]) if (parameters.get(name)) form.elements[name].value = parameters.get(name);
 fill(byId("limit-shown"), byId("limit").value);
 attempt(async () => {
   await asOfSlider(byId("as-of"), parameters.get("as_of") ?? "", () => attempt(ask));

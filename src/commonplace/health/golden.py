@@ -1,0 +1,175 @@
+"""Golden queries: those of a file, and those that a person made by saying of hits that they are right or wrong.
+
+The latter are issues of the ledger that name the memories: what erases, exports, imports and cleans these does it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Final
+
+from commonplace.dataclasses import dataclass, replace
+from commonplace.errors import NotFoundError, UsageError
+from commonplace.files import read_file
+from commonplace.formats.beads import split_notes
+from commonplace.formats.json_values import View
+from commonplace.ledger import rules
+from commonplace.ledger.rules import Doer
+from commonplace.store.ledger import LedgerReading
+from commonplace.store.memories import MemoryChange
+from commonplace.types.ledger import Issue, IssueSelection, Verdict
+
+LOOKED_AT: Final = 10
+"""So many of the first hits count."""
+MAX_QUERIES: Final = 10_000
+_MAX_BYTES: Final = 16 * 1024 * 1024
+
+GOLDEN: Final = "golden"
+"""The type of the issues of the ledger that hold what a person said of hits."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenQuery(View):
+    """A question, and what it must find.
+
+    Attributes:
+        relevant: ids of memories or paths of artifacts.
+        irrelevant: ids of memories that are not to be shown.
+        issue: of the ledger, by which it is kept; "" for one of a file. One that is kept is asked of memories alone.
+    """
+
+    query: str
+    relevant: tuple[str, ...]
+    irrelevant: tuple[str, ...] = ()
+    issue: str = ""
+
+
+Ask = Callable[[GoldenQuery], tuple[Collection[str], Collection[str]]]
+"""Returns what the first hits of a query are, and those that are above the floor, where that matters: ids of memories
+and of what they were made from, and paths."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenAnswer:
+    """What a golden query finds of what it must find, and shows of what it must not."""
+
+    golden: GoldenQuery
+    found: tuple[str, ...]
+    shown: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all is as it must be."""
+        return len(self.found) == len(self.golden.relevant) and not self.shown
+
+
+def read_golden(path: Path) -> list[GoldenQuery]:
+    """Return the golden queries of a file: JSON lines with `query`, and `relevant`, a list of ids or paths.
+
+    Raises:
+        NotFoundError: there is no such file.
+        UsageError: it is too large, or a line of it is not as it should be.
+    """
+    try:
+        lines = read_file(path, _MAX_BYTES).decode().splitlines()
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no file {path}", remedy="name a file of golden queries") from error
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"{path} cannot be read: {why}", remedy="give a text in UTF-8") from error
+    queries = [_parsed(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    if not 0 < len(queries) <= MAX_QUERIES:
+        raise UsageError(f"{path} has {len(queries):,} queries", remedy=f"give 1 to {MAX_QUERIES:,}")
+    return queries
+
+
+def _parsed(path: Path, number: int, line: str) -> GoldenQuery:
+    remedy = 'write lines like {"query": "which database", "relevant": ["an id or a path"]}'
+    try:
+        given = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"line {number} of {path} is not JSON: {error}", remedy=remedy) from error
+    query = given.get("query") if isinstance(given, dict) else None
+    relevant = given.get("relevant") if isinstance(given, dict) else None
+    if not isinstance(query, str) or not query.strip():
+        raise UsageError(f"line {number} of {path} has no query", remedy=remedy)
+    if not isinstance(relevant, list) or not relevant or not all(isinstance(each, str) and each for each in relevant):
+        raise UsageError(f"line {number} of {path} does not name what is relevant", remedy=remedy)
+    return GoldenQuery(query, tuple(dict.fromkeys(relevant)))
+
+
+def asked(queries: Sequence[GoldenQuery], ask: Ask) -> list[GoldenAnswer]:
+    """Return what each query finds now."""
+    answers = []
+    for each in queries:
+        found, shown = ask(each)
+        answers.append(
+            GoldenAnswer(
+                each,
+                tuple(name for name in each.relevant if name in found),
+                tuple(name for name in each.irrelevant if name in shown),
+            )
+        )
+    return answers
+
+
+def lost(before: Sequence[GoldenAnswer], after: Sequence[GoldenAnswer]) -> tuple[str, ...]:
+    """Return the queries that do not find any more what they had found, in their order."""
+    return tuple(
+        old.golden.query for old, new in zip(before, after, strict=True) if not set(old.found) <= set(new.found)
+    )
+
+
+def kept(ledger: LedgerReading) -> list[GoldenQuery]:
+    """Return the golden queries that are kept, the oldest first."""
+    issues = ledger.issues(IssueSelection(statuses=("open",)))
+    return [found for issue in issues if issue.issue_type == GOLDEN and (found := _query_of(issue)) is not None]
+
+
+def mark(change: MemoryChange, query: str, id_: str, verdict: Verdict, doer: Doer) -> GoldenQuery:
+    """Say that a query must find a memory, or must not show it, or neither; return what it must now.
+
+    Raises:
+        NotFoundError: there is no such memory.
+    """
+    if change.find(id_) is None:
+        raise NotFoundError(f"there is no memory {id_!r:.80}", remedy="name one that a search has found")
+    ledger, asked_for = change.ledger, rules.said("query", query)
+    before = next((each for each in kept(ledger) if each.query == asked_for), GoldenQuery(asked_for, ()))
+    sides = {
+        name: [*(each for each in ids if each != id_), *([id_] if verdict == word else [])]
+        for name, ids, word in (("relevant", before.relevant, "right"), ("irrelevant", before.irrelevant, "wrong"))
+    }
+    named = tuple(sorted({*sides["relevant"], *sides["irrelevant"]}))
+    issue = ledger.issue(before.issue) if before.issue else None
+    if issue is None and not named:
+        return before
+    if issue is None:
+        issue = Issue(_new_id(ledger), "", issue_type=GOLDEN, priority=3, created_at=doer.now)
+        rules.tell(ledger, issue.id, doer, "created")
+    if named:
+        notes = rules.new_notes("", named, GOLDEN, {"query": asked_for, **sides})
+        title = f"Golden query: {asked_for}"
+        ledger.put_issue(replace(issue, title=title, memory_ids=named, notes=notes, updated_at=doer.now))
+        rules.tell(ledger, issue.id, doer, "changed", f"{id_} is {verdict}")
+    else:
+        rules.close(ledger, issue.id, "no hit is marked any more", doer)
+    return GoldenQuery(asked_for, tuple(sides["relevant"]), tuple(sides["irrelevant"]), issue.id if named else "")
+
+
+def _query_of(issue: Issue) -> GoldenQuery | None:
+    """Return the golden query of an issue; None where it holds none, as after a memory of it was forgotten."""
+    notes = split_notes(issue.notes)[0]
+    query, *sides = (notes.get(name) for name in ("query", "relevant", "irrelevant"))
+    if not isinstance(query, str) or not all(isinstance(ids, list) for ids in sides):
+        return None
+    relevant, irrelevant = (tuple(map(str, ids or ())) for ids in sides)
+    return GoldenQuery(query, relevant, irrelevant, issue.id)
+
+
+def _new_id(ledger: LedgerReading) -> str:
+    while ledger.issue(id_ := rules.new_id()) is not None:
+        pass
+    return id_
