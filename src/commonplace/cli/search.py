@@ -413,9 +413,7 @@ def _only_one(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> 
 @options.artifacts
 @_memory_options
 @options.also
-@click.option(
-    "--mark", type=click.Choice(VERDICTS), help="Say what HIT, a memory, is; or take it back."
-)
+@click.option("--mark", type=click.Choice(VERDICTS), help="Say what HIT, a memory, is; or take it back.")
 def why(invocation: Invocation, /, query: str, hit: str | None, *, mark: Verdict | None, **values: Any) -> None:
     """Explain why QUERY finds HIT.
 

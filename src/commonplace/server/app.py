@@ -262,7 +262,7 @@ def application(service: Service) -> ASGIApp:
         Route(f"{PREFIX}/openapi.json", _openapi, name="openapi"),
         Route("/mcp", mcp_endpoint(service), methods=["GET", "POST", "DELETE"], name="mcp"),
         *(
-            Route(f"{PREFIX}{each.path}", partial(_call, service, each), methods=[each.verb], name=each.id)
+            Route(f"{PREFIX}{each.path}", partial(call, service, each), methods=[each.verb], name=each.id)
             for each in OPERATIONS.values()
         ),
     ]
@@ -306,7 +306,8 @@ class Middleware:
             self._service.record(name, scope["method"], status, took)
 
 
-async def _call(service: Service, operation: Operation, request: Request) -> Response:
+async def call(service: Service, operation: Operation, request: Request) -> Response:
+    """Answer a request for an operation."""
     caller, namespace = await service.admit(request, operation.scope)
     if operation.has_file:
         return await _transfer(service, operation, request, namespace)

@@ -16,7 +16,8 @@ from starlette.staticfiles import StaticFiles
 
 import commonplace
 from commonplace.formats.json_values import plain
-from commonplace.server.app import Service, json_object
+from commonplace.server.app import Service, call, json_object
+from commonplace.server.page.operations import PAGE_OPERATIONS
 from commonplace.server.page.session import ENTRANCE, PageSession
 from commonplace.server.problems import Problem
 
@@ -44,6 +45,10 @@ def page_routes(service: Service, session: PageSession) -> list[BaseRoute]:
         Route(ENTRANCE, partial(_enter, session), name="enter"),
         Route("/page/store", partial(_store, service), name="store"),
         Route("/page/edit", partial(_edit, service, session), methods=["POST"], name="edit"),
+        *(
+            Route(each.path, partial(call, service, each), methods=[each.verb], name=each.id)
+            for each in PAGE_OPERATIONS
+        ),
         Mount("/static", StaticFiles(directory=_HERE / "static"), name="static"),
         *(
             Route(path, partial(_page, service, session, path, title), name=f"page {title.lower()}")

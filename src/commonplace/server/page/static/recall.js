@@ -34,11 +34,11 @@ function signals(hit, greatest) {
     [el("dt", {}, name), el("dd", {}, bar(hit.signals[name] / (greatest[name] || 1), name), quiet(hit.signals[name].toFixed(2)))]));
 }
 
-function explained(receipt, isBelow, floor) {
+function explained(receipt, below, floor) {
   const list = (words) => (words.length ? words.join(", ") : "none");
   const weighty = receipt.signals.filter((each) => each.weight || each.evidence);
   return [
-    el("p", {}, `Rank ${receipt.rank}, score ${receipt.score.toFixed(3)}.`, floor === null ? " Not shown by default: that is below the floor." : receipt.score < floor ? ` Not shown by default: that is below the floor, ${floor.toFixed(2)}.` : isBelow ? ` Above the floor, ${floor.toFixed(2)}, but beyond the limit.` : ` The floor is ${floor.toFixed(2)}.`),
+    el("p", {}, `Rank ${receipt.rank}, score ${receipt.score.toFixed(3)}; the floor is ${floor.toFixed(2)}.`, below ? " Not shown by default." : null),
     el("p", {}, "Words that matched: ", el("b", { dir: "auto" }, list(receipt.matched_terms)), "; missing: ", el("b", { dir: "auto" }, list(receipt.missing_terms)), "."),
     el("table", {}, el("thead", {}, el("tr", {}, ["Signal", "Value", "Weight", "Evidence"].map((each, place) => el("th", { scope: "col", class: place ? "number" : null }, each)))),
       el("tbody", {}, weighty.map((each) => el("tr", {}, el("td", {}, each.name.replaceAll("_", " ")), [each.value, each.weight, each.evidence].map((value) => el("td", { class: "number" }, value.toFixed(2))))))),
@@ -47,9 +47,10 @@ function explained(receipt, isBelow, floor) {
 }
 
 /** Why a hit is not shown, in a line. */
-function reason(hit, query, floor) {
+function reason(hit, query, rejected, floor) {
   const own = words(hit.text), missing = [...new Set(words(query.query))].filter((each) => each.length > 2 && !own.some((word) => isSame(each, word)));
-  const where = floor === null ? "Below the floor" : hit.score < floor ? `${(floor - hit.score).toFixed(2)} below the floor` : "Above the floor, but beyond the limit";
+  const isHeldBack = rejected === "below the floor" && hit.score >= floor;
+  const where = isHeldBack ? "Held back, since the best hit is too weak" : hit.score < floor ? `${(floor - hit.score).toFixed(2)} below the floor` : rejected ? `${rejected[0].toUpperCase()}${rejected.slice(1)}` : "Beyond the limit";
   return el("p", { class: "quiet why" }, where, missing.length ? ["; it does not say ", missing.map((each, place) => [place ? ", " : "", el("b", { dir: "auto" }, each)])] : "; it has the words", ".");
 }
 
@@ -74,20 +75,21 @@ function keep(golden) {
   marks = Object.fromEntries([...golden.relevant.map((id) => [id, "right"]), ...golden.irrelevant.map((id) => [id, "wrong"])]);
 }
 
-function hitItem(hit, query, greatest, isBelow, floor) {
+/** A hit; `below` says why it is not shown, where it is not. */
+function hitItem(hit, query, greatest, below, floor) {
   const body = el("div", {});
   const why = el("details", { toggle: () => {
     if (!why.open || body.childNodes.length) return;
     attempt(async () => {
       const receipt = await post("/why", { ...query, hit_id: hit.id, min_score: 0, limit: query.limit + 10 });
-      fill(body, explained(receipt, isBelow, floor));
+      fill(body, explained(receipt, below, floor));
     });
   } }, el("summary", {}, "Why?"), body);
   const name = hit.kind === "memory" ? el("a", { href: address("/memory", { id: hit.owner_id }) }, hit.title || "Open") : el("code", {}, hit.path || hit.owner_id);
-  return el("li", { class: isBelow ? "below" : null },
+  return el("li", { class: below && "below" },
     el("div", { class: "row" }, el("b", {}, hit.probability === null ? hit.score.toFixed(2) : `${Math.round(hit.probability * 100)} %`), bar(hit.score, "Score"), tag(hit.confidence), quiet(hit.kind), name, quiet(time(hit.at)), hit.tags.map(tag), verdict(hit, query)),
     el("p", { dir: "auto", class: "text" }, marked(hit.text, query.query)),
-    isBelow ? reason(hit, query, floor) : null, signals(hit, greatest), why);
+    below, signals(hit, greatest), why);
 }
 
 async function ask() {
@@ -95,19 +97,15 @@ async function ask() {
   if (!query.query.trim()) return fill(byId("hits"));
   const mine = ++turn;
   history.replaceState(null, "", address("/recall", { query: query.query, limit: query.limit, method: query.method, as_of: query.as_of, also: query.also, kinds: form.elements.kinds.value }));
-  const [found, every, { golden }] = await Promise.all([post("/search", query), post("/search", { ...query, min_score: 0, limit: query.limit + 10 }), get("/golden")]);
+  const { found, below, reasons, floor, golden } = await post("/page/recall", query);
   if (mine !== turn) return;
-  const above = new Set(found.hits.map((each) => each.id));
-  const below = every.hits.filter((each) => !above.has(each.id)).slice(0, 10);
   const all = [...found.hits, ...below];
   const greatest = {};
   for (const name of SIGNALS) greatest[name] = Math.max(...all.map((each) => each.signals[name] ?? 0), 0);
-  const floor = found.hits.length ? (await post("/why", { ...query, hit_id: found.hits[0].id })).min_score : null;
-  if (mine !== turn) return;
-  keep(golden.find((each) => each.query === query.query.trim().split(/\s+/u).join(" ")) ?? { relevant: [], irrelevant: [] });
-  const line = el("li", { class: "floor", id: "floor" }, floor === null ? "The floor" : `The floor, ${floor.toFixed(2)}`,
+  keep(golden ?? { relevant: [], irrelevant: [] });
+  const line = el("li", { class: "floor", id: "floor" }, `The floor, ${floor.toFixed(2)}`,
     found.held_back ? ` · ${found.held_back} below it, the best at ${found.best_held_back.toFixed(2)}` : " · nothing is below it", below.length ? ` · the next ${below.length}, below it or beyond the limit:` : "");
-  fill(byId("hits"), found.hits.map((each) => hitItem(each, query, greatest, false, floor)), all.length ? line : null, below.map((each) => hitItem(each, query, greatest, true, floor)));
+  fill(byId("hits"), found.hits.map((each) => hitItem(each, query, greatest, null, floor)), all.length ? line : null, below.map((each) => hitItem(each, query, greatest, reason(each, query, reasons[each.id], floor), floor)));
   fill(byId("summary"), found.hits.length ? `${found.hits.length} found in ${found.latency_ms} ms (${found.method})` : nothing("No result above the floor."),
     found.corrected_query ? [" · read as ", el("b", { dir: "auto" }, found.corrected_query)] : null, found.notices.map((each) => ` · ${each}`));
   byId("copy").disabled = false;
