@@ -99,7 +99,7 @@ async def main(program: str, directory: str) -> None:
         await use_every_tool(session)
         await err(session)
         await read(session)
-        stored = [call(session, "memory_store", content=f"Ada saw the comet of {year}.") for year in range(1900, 1920)]
+        stored = [call(session, "memory_store", content=f"Ada saw the comet of {year}.") for year in range(1900, 1912)]
         ids = {each["id"] for each in await asyncio.gather(*stored)}
         found = await call(other, "memory_search", query="Ada saw the comet", minScore=0, maxResults=50)
         assert ids <= {hit["id"] for hit in found["results"]}

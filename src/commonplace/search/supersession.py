@@ -32,6 +32,8 @@ MIN_SIMILARITY: Final = 0.2
 """Texts with a smaller cosine are about different things, however few others there are to scale it by."""
 MIN_SIMILARITY_OF_FEW: Final = 0.5
 """The same where there are not `NEAREST` others, and strangers, with `STRANGER`, stand for the rest."""
+MIN_GAP_S: Final = 1.0
+"""What was stored sooner after another came with it, as a list does, and tells nothing newer by its place in it."""
 _ALL: Final = np.float32(1 - 1e-6)
 STRANGER: Final = np.float32(0.1)
 
@@ -96,7 +98,8 @@ def judge(said: Statements) -> NDArray[np.float32]:
     sessions = np.array([hash(name) if name else index for index, name in enumerate(said.sessions)])
     least = MIN_SIMILARITY if count > NEAREST else MIN_SIMILARITY_OF_FEW
     gaps = said.times - said.times[:, np.newaxis]
-    gaps = np.where(np.isnan(gaps), said.stored - said.stored[:, np.newaxis], gaps)
+    stored = said.stored - said.stored[:, np.newaxis]
+    gaps = np.where(np.isnan(gaps), np.where(stored >= MIN_GAP_S, stored, 0), gaps)
     is_later = (
         (gaps > 0) & (sessions != sessions[:, np.newaxis]) & (np.minimum(same, same.T) < _ALL)
     )  # something differs

@@ -79,6 +79,7 @@ def test_the_later_of_two_about_the_same_overtakes_the_earlier_one() -> None:
 def test_without_two_dates_it_counts_when_they_were_stored() -> None:
     assert found(about_two_things(times=[9.0, math.nan, 3.0], stored=[1.0, 2.0, 3.0])) == [(0, 1)]
     assert found(about_two_things(times=[1.0, math.nan, 3.0], stored=[2.0, 1.0, 3.0])) == [(1, 0)]
+    assert found(about_two_things(times=[math.nan] * 3, stored=[1.0, 1.9, 3.0])) == [], "they came together"
 
 
 def test_what_says_the_same_again_overtakes_nothing() -> None:
