@@ -18,7 +18,6 @@ from commonplace.consolidation.text_merge import DOUBTFUL, Doubt, confidence_of,
 from commonplace.errors import NoRelation, UsageError
 from commonplace.ledger import rules
 from commonplace.ledger.ledger import actor_of
-from commonplace.memory.validate import MAX_CONTENT_BYTES
 from commonplace.types import Link
 from commonplace.types.ledger import Agent, Issue
 
@@ -73,7 +72,7 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
         if action != "merge":
             return action
         size = sum(len(memory.record.content.encode("utf-8", "surrogatepass")) for memory in group.memories)
-        is_fit = size <= MAX_CONTENT_BYTES and not group.has_turns and not self._merges_elsewhere(group)
+        is_fit = size <= self._runtime.max_bytes and not group.has_turns and not self._merges_elsewhere(group)
         return "merge" if is_fit else "link"
 
     def _merges_elsewhere(self, group: Group) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations, compress
 from typing import Final
 
@@ -28,10 +28,12 @@ from commonplace.ranking.arrays import restore
 from commonplace.store.store import Store
 from commonplace.text.sentences import say_the_same
 from commonplace.text.tokens import analyse
-from commonplace.types import StoredMemory
+from commonplace.types import HOLDS_BESIDE, SUPERSEDES, StoredMemory
 from commonplace.types.graph import GraphFilter
 
 _IDS_AT_ONCE: Final = 500
+SETTLED: Final = (SUPERSEDES, HOLDS_BESIDE)
+"""The types of links that tell which of two memories holds."""
 
 MIN_WORDS: Final = 5
 """A turn with fewer words of its own is small talk: neither stop words nor what very many turns say count."""
@@ -73,12 +75,14 @@ def groups_of(runtime: ConsolidationRuntime, memories: Iterable[StoredMemory]) -
         kinds[bool(memory.owner.session)].append(memory)
     kept, turns = kinds
     worth = worth_comparing([turn.record.content for turn in turns])
-    return [
-        _group([some[row] for row in rows], clustering.similarities(vectors[list(rows)], runtime.calibrated))
+    apart = linked_pairs(runtime, None, SETTLED)
+    found = (
+        _group([some[row] for row in rows], clustering.similarities(vectors[list(rows)], runtime.calibrated), apart)
         for some in (kept, list(compress(turns, worth)))
         for vectors in [vectors_of(runtime, some)]
         for rows in clustering.groups(vectors, runtime.calibrated)
-    ]
+    )
+    return [group for group in found if group.alike]
 
 
 def worth_comparing(turns: Sequence[str]) -> list[bool]:
@@ -91,7 +95,8 @@ def worth_comparing(turns: Sequence[str]) -> list[bool]:
 def group_of(runtime: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> Group:
     """Return two or more memories as one group, alike or not."""
     ordered = sorted(memories, key=lambda memory: memory.owner.id)
-    return _group(ordered, clustering.similarities(vectors_of(runtime, ordered), runtime.calibrated))
+    apart = linked_pairs(runtime, [memory.owner.id for memory in ordered], SETTLED)
+    return _group(ordered, clustering.similarities(vectors_of(runtime, ordered), runtime.calibrated), apart)
 
 
 def best_group(runtime: ConsolidationRuntime, memory: StoredMemory) -> Group:
@@ -114,13 +119,18 @@ def best_group(runtime: ConsolidationRuntime, memory: StoredMemory) -> Group:
     return group_of(runtime, [memory, others[nearest]])
 
 
-def linked_pairs(runtime: ConsolidationRuntime, ids: Iterable[str]) -> set[frozenset[str]]:
-    """Return the pairs of memories between which there is a link, of those that start or end at one of these."""
-    wanted, linked = sorted(set(ids)), set[frozenset[str]]()
-    for begin in range(0, len(wanted), _IDS_AT_ONCE):
-        found = runtime.store.links(runtime.namespace, wanted[begin : begin + _IDS_AT_ONCE])
-        linked |= {frozenset((link.source, link.target)) for link in found}
-    return linked
+def linked_pairs(
+    runtime: ConsolidationRuntime, ids: Iterable[str] | None, types: Collection[str] = ()
+) -> set[frozenset[str]]:
+    """Return the pairs of memories between which there is a link, of these types or any.
+
+    Args:
+        ids: of those that start or end at one of these; None for all.
+    """
+    wanted = None if ids is None else sorted(set(ids))
+    parts = [None] if wanted is None else [wanted[at : at + _IDS_AT_ONCE] for at in range(0, len(wanted), _IDS_AT_ONCE)]
+    found = (link for some in parts for link in runtime.store.links(runtime.namespace, some))
+    return {frozenset((link.source, link.target)) for link in found if not types or link.type in types}
 
 
 def vectors_of(runtime: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> NDArray[np.float32]:
@@ -143,13 +153,18 @@ def vectors_of(runtime: ConsolidationRuntime, memories: Sequence[StoredMemory]) 
     return units
 
 
-def _group(memories: Sequence[StoredMemory], similarities: Sequence[Sequence[float]]) -> Group:
+def _group(
+    memories: Sequence[StoredMemory], similarities: Sequence[Sequence[float]], apart: Collection[frozenset[str]]
+) -> Group:
+    """Return memories as a group; those of which is known which holds are not alike, however much they say the same."""
     ids = [memory.owner.id for memory in memories]
     found = [list(row) for row in similarities]
     for one, other in combinations(range(len(ids)), 2):
         if say_the_same(memories[one].record.content, memories[other].record.content):
             # A vector tells what a text speaks of, and takes an aside for a part of that.
             found[one][other] = found[other][one] = 1.0
+        if frozenset((ids[one], ids[other])) in apart:
+            found[one][other] = found[other][one] = 0.0
     pairs = tuple((ids[one], ids[other], found[one][other]) for one, other in combinations(range(len(ids)), 2))
     return Group(tuple(memories), clustering.cohesion(found), pairs)
 

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 from commonplace.consolidation.base import Plan, PlannedAgent
 from commonplace.consolidation.cluster import stated_share, why_doubtful
 from commonplace.consolidation.executor import ChangeRecorder
-from commonplace.consolidation.groups import group_of
+from commonplace.consolidation.groups import SETTLED, group_of, linked_pairs
 from commonplace.consolidation.results import MergeResult
 from commonplace.consolidation.text_merge import (
     combined,
@@ -73,10 +73,13 @@ class SemanticMerge(PlannedAgent[MergeResult]):
             confidence = min(stated, confidence) if merged.conflicts else stated
         id_ = self._free_id(issue.memory_ids)
         owner, record = combined(memories, id_, merged.text, cohesion)
-        reject_invalid(merged.text, force=True)
+        reject_invalid(merged.text, max_bytes=self._runtime.max_bytes, force=True)
         result = _result(id_, memories, record)
         trusts = [memory.record.trust for memory in memories]
-        needs_a_person = bool(merged.conflicts) or min(trusts) < MIN_TRUST_TO_PROMOTE <= max(trusts)
+        is_settled = any(
+            pair <= set(issue.memory_ids) for pair in linked_pairs(self._runtime, issue.memory_ids, SETTLED)
+        )
+        needs_a_person = bool(merged.conflicts) or is_settled or min(trusts) < MIN_TRUST_TO_PROMOTE <= max(trusts)
         is_done = not needs_a_person and self.confidence_config.decide(confidence) != "wait"
 
         def write() -> MemoryWrite:

@@ -51,6 +51,7 @@ class ConsolidationRuntime:
         external: the ledger where another program keeps it, else None.
         progress: called with the agent at work, how many of its items are done, and of how many.
         after: lets Markdown and the index follow what was written.
+        max_bytes: of a memory's content.
         rate_limit: operations a minute where an agent is given no other; 0 is without limit.
     """
 
@@ -71,6 +72,7 @@ class ConsolidationRuntime:
     external: Issues | None
     after: Callable[[], None]
     progress: Progress
+    max_bytes: int
     rate_limit: int = 100
 
     def consolidation_runtime(self) -> ConsolidationRuntime:

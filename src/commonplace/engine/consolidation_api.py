@@ -115,6 +115,7 @@ class ConsolidationApi(Service):
             external=None if self._settings.ledger.backend == "store" else self.ledger,
             after=self._runtime.after,
             progress=self._tell_progress,
+            max_bytes=self._settings.memory.max_bytes,
             rate_limit=chosen.rate_limit,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,23 @@ def links(book: Engine) -> list[Link]:
 def test_scan_must_find_memories_with_potential_clusters(book: Engine) -> None:
     keep(book, {**SAME, **ALONE, **NEAR})
     assert ClusterDetector(book=book).scan() == [item(SAME), item(NEAR)]
+
+
+@pytest.mark.parametrize("type_", ["supersedes", "holds beside"])
+def test_memories_of_which_is_known_which_holds_are_not_alike(book: Engine, type_: str) -> None:
+    keep(book, {**SAME, **NEAR})
+    book.link("dark-2", "dark-1", type_)
+    assert ClusterDetector(book=book).scan() == [item(NEAR)]
+
+
+def test_a_group_that_would_be_too_long_is_linked(book: Engine) -> None:
+    keep(book, SAME)
+    ground = book.consolidation_runtime()
+    actions = [
+        ClusterDetector(book=replace(ground, max_bytes=limit), dry_run=True).process_item(item(SAME)).action
+        for limit in (1_000, 100)
+    ]
+    assert actions == ["merge", "link"]
 
 
 def test_scan_must_return_a_list_where_there_is_nothing(book: Engine) -> None:

@@ -386,6 +386,23 @@ def test_what_would_be_too_long_for_a_memory_is_refused_and_blocks_the_issue(boo
     assert issue_of(book, issue).status == "blocked"
 
 
+def test_the_limit_is_the_one_of_the_settings(book: Engine) -> None:
+    """What is longer could be neither changed nor imported again."""
+    issue = keep_two(book)
+    with pytest.raises(UsageError, match="the limit is 80"):
+        SemanticMerge(book=replace(book.consolidation_runtime(), max_bytes=80)).process_item(issue)
+    assert issue_of(book, issue).status == "blocked"
+
+
+@pytest.mark.parametrize("type_", ["supersedes", "holds beside"])
+def test_memories_of_which_is_known_which_holds_merge_only_when_a_person_says_so(book: Engine, type_: str) -> None:
+    issue = keep_two(book)
+    book.link("short", "long", type_)
+    assert [done.success for done in SemanticMerge(book=book).run()] == [False]
+    assert issue_of(book, issue).status == "open"
+    assert sorted(each.id for each in book.list()) == ["long", "short"]
+
+
 def test_the_vectors_are_made_before_the_transaction_begins(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model behind an API may take a minute to answer: nobody who writes waits for it."""
     issue = keep_two(book)
