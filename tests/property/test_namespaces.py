@@ -42,6 +42,7 @@ EXEMPT = {
     "backup": "it copies the whole store, and is for whoever owns it",
     "consolidation_runtime": "it is what agents stand on, and answers nothing",
     "count_tokens": "it counts what it is given",
+    "cut_tokens": "it cuts what it is given",
     "snippet": "it cuts the text that it is given",
     "move_memories": "it exports to another store and forgets here, each of which is tried",
     "namespaces": "names are no secret: there is no other way to know what there is",
@@ -299,6 +300,7 @@ CALLS: dict[str, Callable[[Engine, Values], Any]] = {
     "health": lambda book, values: unordered(plain(book.health())),
     "index": indexing,
     "injection": lambda book, values: book.injection(values.words, conversation=values.one("talk", "other")),
+    "injections": lambda book, values: [(each.conversation, each.ids) for each in book.injections()],
     "index_documents": lambda book, values: book.index_documents(
         [Document(values.id, values.words, tags=("red",), session=values.one("", "talk"))]
     ),

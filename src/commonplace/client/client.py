@@ -35,6 +35,7 @@ _LISTS: Final[Mapping[tuple[str, str], str]] = {
     ("", "remember_many"): "memories",
     ("", "unlink"): "removed",
     ("", "golden_queries"): "golden",
+    ("", "injections"): "injections",
     ("ledger", "query"): "issues",
 }
 """The member of an answer that the engine's method returns by itself."""

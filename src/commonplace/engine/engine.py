@@ -20,6 +20,7 @@ from commonplace.engine.knowledge_api import KnowledgeApi
 from commonplace.engine.maintenance import DoctorReport, IndexStatus, Problem, artifact_index
 from commonplace.engine.memory_api import LINES, MAX_LINES, MemoryApi, PassageReader
 from commonplace.engine.search_api import (
+    MAX_PASSAGES,
     MAX_TOKENS,
     MIN_TOKENS,
     PROMPT_TOKENS,
@@ -108,6 +109,7 @@ if TYPE_CHECKING:
     from commonplace.ledger.ledger import Ledger
     from commonplace.memory.answers import Answers
     from commonplace.memory.decay import DecayReport
+    from commonplace.memory.injections import Injection
     from commonplace.search.context import Context
     from commonplace.search.retrieval_log import RetrievalSummary
     from commonplace.specialist import Specialist
@@ -739,6 +741,17 @@ class Engine:
         """Let `injection` return everything again for a conversation, as after it was compacted."""
         self._context_api.clear_injected(conversation)
 
+    def injections(self, limit: int = 20) -> list[Injection]:
+        """Return what `injection` gave to conversations that were named, within a day, the latest first.
+
+        A conversation is told by a digest of its name. What was asked is not kept.
+
+        Args:
+            limit: how many at most, 1–1000.
+        """
+        int_in("limit", limit, 1, MAX_PASSAGES)
+        return self._context_api.injections(limit)
+
     def pages(self) -> list[str]:
         """Return the names of the Markdown pages: the long-term page, then the days, the newest first."""
         self._runtime.pick_up()
@@ -787,6 +800,15 @@ class Engine:
         if not isinstance(text, str):
             raise UsageError(f"text is {text!r:.80}", remedy="give a text, decoded")
         return self._runtime.tokens.count_tokens(text)
+
+    def cut_tokens(self, text: str) -> list[tuple[str, int]]:
+        """Return the parts that a text consists of, each with how many tokens `count_tokens` counts for it.
+
+        White space stands at the beginning of a part.
+        """
+        if not isinstance(text, str):
+            raise UsageError(f"text is {text!r:.80}", remedy="give a text, decoded")
+        return self._runtime.tokens.cut(text)
 
     @overload
     def index(

@@ -43,6 +43,7 @@ from commonplace.types import (
 
 if TYPE_CHECKING:
     from commonplace.logs import RetrievalLog
+    from commonplace.memory.injections import Injection
     from commonplace.search.context import Context, Form
     from commonplace.search.retrieval_log import RetrievalSummary
 
@@ -332,6 +333,12 @@ class ContextApi(Service):
 
         if not self._store.is_read_only:
             clear_injected(self._store, self._namespace, conversation, self._runtime.now())
+
+    def injections(self, limit: int) -> list[Injection]:
+        from commonplace.memory.injections import injections
+
+        self._runtime.before()
+        return injections(self._store, self._namespace, self._runtime.now())[:limit]
 
     def _count(self, made: Context, touch: bool) -> None:
         if touch:

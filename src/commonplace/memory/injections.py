@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import Final
 
+from commonplace.dataclasses import dataclass
+from commonplace.dates.time import moment_of
+from commonplace.formats.json_values import View
 from commonplace.retention import DAY_S
 from commonplace.store.memories import MemoryChange
 from commonplace.store.store import Store
@@ -41,6 +45,29 @@ def clear_injected(store: Store, namespace: str, conversation: str, now: float) 
             held = _held(store, namespace, now)
             held.pop(_name(conversation), None)
             _write(store, namespace, change, held)
+
+
+@dataclass(frozen=True, slots=True)
+class Injection(View):
+    """What was injected into a conversation at a time.
+
+    Attributes:
+        conversation: a digest of its name.
+        ids: of memories, artifacts and knowledge.
+    """
+
+    at: datetime
+    conversation: str
+    ids: tuple[str, ...]
+
+
+def injections(store: Store, namespace: str, now: float) -> list[Injection]:
+    """Return what was injected within a day, the latest first."""
+    found: dict[tuple[float, str], list[str]] = {}
+    for name, ids in _held(store, namespace, now).items():
+        for id_, at in ids.items():
+            found.setdefault((at, name), []).append(id_)
+    return [Injection(moment_of(at), name, tuple(ids)) for (at, name), ids in sorted(found.items(), reverse=True)]
 
 
 def erase_injected(store: Store, namespace: str, change: MemoryChange, ids: Collection[str]) -> None:

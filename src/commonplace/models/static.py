@@ -151,6 +151,10 @@ class StaticEmbedder:
         """Return the number of WordPiece tokens of a text, in which no word counts as one because it is unknown."""
         return self._tokenizer.count(text)
 
+    def cut(self, text: str) -> list[tuple[str, int]]:
+        """Return the parts of a text, each with its share of `count_tokens`."""
+        return list(self._tokenizer.cut(text))
+
     def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
         """Return float32, shape (len(texts), dimensions), rows of unit length; a text without known words gives zeros.
 

@@ -485,6 +485,15 @@ def questions(engine: Engine) -> dict[str, Any]:
     return {"questions": [each.to_dict() for each in engine.questions()]}
 
 
+def injections(engine: Engine, limit: int = 20) -> dict[str, Any]:
+    """Return what hooks added to conversations within a day, the latest first.
+
+    Args:
+        limit: how many at most, 1–1000.
+    """
+    return {"injections": engine.injections(limit)}
+
+
 def golden_queries(engine: Engine) -> dict[str, Any]:
     """Return the golden queries that `mark` made, the oldest first; `health` asks them."""
     return {"golden": engine.golden_queries()}
@@ -526,6 +535,7 @@ _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
         ("search", "POST", "/search", "read", "search"),
         ("context", "POST", "/context", "read", "context"),
         ("injection", "POST", "/injection", "read", "injection"),
+        ("injections", "GET", "/injections", "read", injections),
         ("why", "POST", "/why", "read", why),
         ("mark", "POST", "/golden", "write", "mark"),
         ("golden_queries", "GET", "/golden", "read", golden_queries),

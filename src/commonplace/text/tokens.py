@@ -270,6 +270,8 @@ UNKNOWN = "[UNK]"
 MAX_WORD_LENGTH = 100
 """A longer word is one unknown token, as in the original."""
 
+_RUN = late_pattern(r"\S+")
+
 CACHED_RUNS, CACHED_IN_BULK = 1 << 12, 1 << 15
 CACHED_RUN_LENGTH = 40
 
@@ -337,27 +339,54 @@ class WordPiece:
             total += -(-sum(1 for _ in self._pieces(begin)) * len(word) // len(begin))
         return total
 
+    def cut(self, text: str) -> Iterator[tuple[str, int]]:
+        """Yield a text in parts, each with the white space before it and its share of `count`: mostly one.
+
+        A run whose characters are not those of its tokens, one for one, is one part.
+        """
+        end = 0
+        for match in _RUN.finditer(text):
+            run, number = match[0], self.count(match[0])
+            words = _split_words(run)
+            lengths = [length for word in words for length in self._lengths(word)]
+            if sum(lengths) != len(run) or len(lengths) != number:
+                yield text[end : match.end()], number
+            else:
+                begin = match.start()
+                for length in lengths:
+                    yield text[end : begin + length], 1
+                    begin = end = begin + length
+            end = match.end()
+
     def _encode_word(self, word: str) -> bytes:
         if len(word) > MAX_WORD_LENGTH:
             return self._unknown
         if (whole := self._vocabulary.get(word)) is not None:
             return whole.to_bytes(2, "little")
         ids: list[int] = []
-        for piece in self._pieces(word):
+        for piece, _ in self._pieces(word):
             if piece is None:
                 return self._unknown
             ids.append(piece)
         return _packed(ids)
 
-    def _pieces(self, word: str) -> Iterator[int | None]:
-        """Yield the longest pieces of a word, from its beginning; None for a character with which none begins."""
+    def _lengths(self, word: str) -> list[int]:
+        is_whole = len(word) > MAX_WORD_LENGTH or self._vocabulary.get(word) is not None
+        return [len(word)] if is_whole else [length for _, length in self._pieces(word)]
+
+    def _pieces(self, word: str) -> Iterator[tuple[int | None, int]]:
+        """Yield the longest pieces of a word, from its beginning, and their lengths.
+
+        None is a character with which none begins.
+        """
         start, mark = 0, ""
         while start < len(word):
             end = min(len(word), start + self._longest)
             while end > start and (piece := self._vocabulary.get(mark + word[start:end])) is None:
                 end -= 1
-            yield piece if end > start else None
-            start, mark = max(end, start + 1), "##"
+            after = max(end, start + 1)
+            yield piece if end > start else None, after - start
+            start, mark = after, "##"
 
 
 def _split_words(run: str) -> list[str]:

@@ -47,6 +47,19 @@ def test_a_sentence_has_the_ids_of_the_original_tokenizer(tokenizer: WordPiece, 
     assert ids(tokenizer.encode(text)) == expected
 
 
+@pytest.mark.parametrize("text", [*SENTENCES, "e\u0301te\u0301 and 1\u2044" + "y" * 300])
+def test_a_text_is_cut_into_parts_that_have_as_many_tokens_as_it(tokenizer: WordPiece, text: str) -> None:
+    parts = list(tokenizer.cut(text))
+    assert "".join(part for part, _ in parts) == text.rstrip()
+    assert sum(number for _, number in parts) == tokenizer.count(text)
+
+
+def test_a_part_is_a_token_where_characters_correspond(tokenizer: WordPiece) -> None:
+    cut = list(tokenizer.cut("We chose  Postgres."))
+    assert cut == [("We", 1), (" chose", 1), ("  Post", 1), ("gre", 1), ("s", 1), (".", 1)]
+    assert list(tokenizer.cut("e\u0301te\u0301 x")) == [("e\u0301te\u0301", 2), (" x", 1)]
+
+
 def test_marks_written_out_in_a_text_are_plain_text(tokenizer: WordPiece) -> None:
     """Text comes from anywhere; it must not be able to name the model's own marks."""
     assert ids(tokenizer.encode("[SEP]")) == [1031, 19802, 1033]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.server.operations import Operation
@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 
 BELOW: Final = 10
 """So many of those that are not shown are told beside the hits."""
+RANKED: Final = 30
+"""So many of the best are told of when they are not in a context."""
+WEAK: Final = 3
+"""So many weak memories are in a context at most."""
 
 
 def lab(
@@ -40,4 +44,37 @@ def lab(
     }
 
 
-PAGE_OPERATIONS: Final = (Operation("page_recall", "POST", "/page/recall", "read", lab, "Page"),)
+def reading(engine: Engine, task: str = "", max_tokens: int | None = None, is_hook: bool = False) -> dict[str, Any]:
+    """Return what an agent gets for a task, or a hook adds to it, token by token, and what is left out and why."""
+    call = engine.injection if is_hook else engine.context
+    made = call(task, max_tokens, touch=False)
+    every = None if made.found is None else engine.search(task, RANKED, min_score=0.0)
+    return {
+        **made.to_dict(),
+        "pieces": engine.cut_tokens(made.text),
+        "shares": {hit.id: engine.count_tokens(hit.text) for hit in made.hits},
+        "omitted": [] if every is None else list(_omitted(made, every, is_hook=is_hook)),
+    }
+
+
+def _omitted(made: Any, every: Any, *, is_hook: bool) -> Iterator[dict[str, Any]]:
+    """Yield the best of what was ranked and is not in a context, with the reason of each."""
+    taken = {(hit.kind, hit.owner_id) for hit in made.hits}
+    texts = {" ".join(hit.text.split()) for hit in made.hits}
+    rejected = {each.number: each.rejected for each in made.found.trace.candidates}
+    weak = sum(hit.confidence == "weak" for hit in made.hits)
+    for hit, shown in zip(every.hits, every.to_dict()["hits"], strict=True):
+        if (hit.kind, hit.owner_id) in taken:
+            continue
+        reason: str | None = rejected.get(every.trace.numbers.get(hit.id, -1))
+        if " ".join(hit.text.split()) in texts:
+            reason = "same text as a better hit"
+        elif reason is None and hit.confidence == "weak":
+            reason = "weak" if is_hook or hit.kind != "memory" or weak >= WEAK else None
+        yield {**shown, "reason": reason or "no room"}
+
+
+PAGE_OPERATIONS: Final = (
+    Operation("page_recall", "POST", "/page/recall", "read", lab, "Page"),
+    Operation("page_context", "POST", "/page/context", "read", reading, "Page"),
+)
