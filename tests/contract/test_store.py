@@ -92,6 +92,23 @@ class TestReplacing:
         assert [(owner.id, owner.path) for _, owner in store.artifacts("n")] == [("b", "x.py"), ("a", "y.py")]
         assert store.check() == []
 
+    def test_new_and_known_ones_in_one_call_get_numbers_in_the_order_given(self, store: Store) -> None:
+        """A session is read by the order of its passages, however it was told."""
+        store.put_owners("n", [memory("b", "old"), file("f", "x.py", "old")])
+        writes = [memory("a", "1"), memory("b", "2"), file("g", "x.py", "3"), file("h", "y.py", "4"), memory("c", "5")]
+        store.put_owners("n", writes)
+        assert [store.passages("n", [n])[n].chunk.text for n in range(3, 8)] == ["1", "2", "3", "4", "5"]
+        assert [owner.id for owner in store.owners("n", range(1, 9)).values()] == ["b", "g", "a", "h", "c"]
+        assert store.check() == []
+
+    def test_one_whose_row_went_to_another_in_the_same_call_is_new(self, store: Store) -> None:
+        """What was there before the call does not tell what is there now."""
+        store.put_owners("n", [file("a", "x.py", "one"), file("b", "y.py", "two")])
+        store.put_owners("n", [file("c", "y.py", "1"), file("new", "z.py", "2"), file("b", "w.py", "3")])
+        owned = {owner.id: owner.path for _, owner in store.artifacts("n")}
+        assert owned == {"a": "x.py", "c": "y.py", "new": "z.py", "b": "w.py"}
+        assert store.check() == []
+
     def test_of_one_id_twice_in_a_call_the_last_counts(self, store: Store) -> None:
         """The first one never was: it takes no number."""
         store.put_owners("n", [memory("a", "one"), memory("b", "two"), memory("a", "three")])

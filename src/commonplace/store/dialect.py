@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 from commonplace.store.schema import TABLES, Column, Role, Table
 
@@ -43,6 +43,15 @@ class Database(Protocol):
 
 Conflict = Literal["refuse", "replace", "keep", "add"]
 """What happens where a row with the key of a new one is there: an error, the new one counts, the old one, their sum."""
+
+
+@runtime_checkable
+class ManyRows(Protocol):
+    """A database that takes many rows of a table faster by a way of its own."""
+
+    def insert_many(
+        self, table: Table, names: tuple[str, ...], conflict: Conflict, rows: Sequence[Mapping[str, Any]], /
+    ) -> None: ...
 
 
 RANDOM_BYTES: Final = "randomblob(8)"

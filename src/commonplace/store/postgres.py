@@ -13,7 +13,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from hashlib import blake2b
@@ -25,7 +25,7 @@ import psycopg
 from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.numeric import NumericBinaryLoader
-from psycopg.types.string import StrDumper
+from psycopg.types.string import StrBinaryDumper
 
 from commonplace.errors import (
     CommonplaceError,
@@ -40,7 +40,7 @@ from commonplace.locks import refuse_forked
 from commonplace.store import postings
 from commonplace.store.connection import Connections, PrivateConnections, settings
 from commonplace.store.database import refuse_existing
-from commonplace.store.dialect import RANDOM_BYTES, Database, Rows, insert, quoted, script
+from commonplace.store.dialect import RANDOM_BYTES, Conflict, Database, Rows, insert, quoted, script
 from commonplace.store.schema import TABLES, VERSION, Role, Table
 from commonplace.store.writes import MOVE, change_is_under_way, snapshot_is_written
 
@@ -140,7 +140,7 @@ def _create_table(table: Table) -> str:
     return f"CREATE TABLE {table.name} ({', '.join(lines)})"
 
 
-class _Text(StrDumper):
+class _Text(StrBinaryDumper):
     """Gives a text as one, and no NUL: what is written has none, and what is asked for with one is not there."""
 
     def dump(self, obj: str) -> Any:
@@ -176,6 +176,22 @@ class Session:
         with self.connection.pipeline():
             for row in rows:
                 self.execute(sql, row)
+
+    def insert_many(
+        self, table: Table, names: tuple[str, ...], conflict: Conflict, rows: Sequence[Mapping[str, Any]], /
+    ) -> None:
+        """Write rows, with a list for each column in one statement where that says the same."""
+        if conflict in ("replace", "add"):  # it would change no row twice
+            self.executemany(insert(table, names, conflict), rows)
+        else:
+            self.execute(_insert_lists(table, names, conflict), {name: [row[name] for row in rows] for name in names})
+
+
+@lru_cache
+def _insert_lists(table: Table, names: tuple[str, ...], conflict: Conflict) -> str:
+    lists = ", ".join(f":{name}::{_TYPES.get(table[name].role, 'text')}[]" for name in names)
+    before, rest = insert(table, names, conflict, 1).split("VALUES")
+    return f"{before}SELECT * FROM unnest({lists}) {rest.partition(')')[2]}"
 
 
 class Address:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from commonplace.store.postgres import Session
 
 TAIL: Final = 256
-"""So many passages of a namespace are read whole; more are packed."""
+"""So many passages of a namespace are read whole; more are packed, or `LARGE` where a change adds as many at once."""
 MERGED: Final = 12
 """So many segments become one, of which none is large, or as many as make a large one."""
 LARGE: Final = 2_048
@@ -63,11 +63,20 @@ CREATE: Final = (
     """,
     """
     CREATE TABLE postings (
-        namespace bigint NOT NULL REFERENCES namespaces ON DELETE CASCADE, segment bigint NOT NULL,
-        term integer NOT NULL, units bytea NOT NULL, PRIMARY KEY (namespace, term, segment)
+        namespace bigint NOT NULL, segment bigint NOT NULL, term integer NOT NULL,
+        units bytea NOT NULL, PRIMARY KEY (namespace, term, segment)
     )
     """,
     "ALTER TABLE postings ALTER units SET STORAGE EXTERNAL",
+    # A reference would be looked up for each of the ten thousand terms of a segment.
+    """
+    CREATE FUNCTION drop_postings() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        DELETE FROM postings WHERE namespace = OLD.number;
+        RETURN NULL;
+    END $$
+    """,
+    "CREATE TRIGGER drop_postings AFTER DELETE ON namespaces FOR EACH ROW EXECUTE FUNCTION drop_postings()",
     """
     CREATE FUNCTION signs_of(vector bytea) RETURNS bit varying LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
     DECLARE signs text := '';
@@ -239,16 +248,17 @@ def follow(session: Session, spaces: Iterable[int]) -> None:
         gone, lasts = session.execute(_GONE, values), session.execute(_LAST, values)
     _cut_out(session, gone.fetchall())
     for space, last in lasts.fetchall():
-        fresh = {"space": space, "last": last, "limit": _FEW}
+        added, fresh = 0, {"space": space, "last": last, "limit": _FEW}
         while rows := session.execute(_FRESH, fresh).fetchall():
             _add(session, rows)
-            fresh["last"] = rows[-1][1]
+            added, fresh["last"] = added + len(rows), rows[-1][1]
             if len(rows) < fresh["limit"]:
                 break
             fresh["limit"] = _AT_ONCE
         if fresh["last"] != last:
             [(left,)] = session.execute(_TAIL_OF, fresh).fetchall()
-            while left > TAIL:
+            longest = LARGE if added > TAIL else TAIL
+            while left > longest:
                 left -= _pack(session, space)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import UsageError
-from commonplace.store.dialect import Conflict, Database, Rows, insert
+from commonplace.store.dialect import Conflict, Database, ManyRows, Rows, insert
 from commonplace.store.schema import SCHEMA, Column, Table, table_of
 from commonplace.text.characters import storable, storable_json
 
@@ -183,6 +183,8 @@ def _insert(db: Database, table: Table, names: tuple[str, ...], conflict: Confli
     elif len(rows) <= _ROWS_AT_ONCE:
         values = {f"{name}_{place}": value for place, row in enumerate(rows) for name, value in row.items()}
         db.execute(insert(table, names, conflict, len(rows)), values)
+    elif isinstance(db, ManyRows):
+        db.insert_many(table, names, conflict, rows)
     else:
         db.executemany(insert(table, names, conflict), rows)
 

@@ -284,8 +284,7 @@ class Store(MemoryStore, ReembeddingStore):
             if not settled:
                 return self.change(namespace)
             change = Change.create(db, namespace)
-            for write in settled:
-                change.put(write, at)
+            change.put_all(settled, at)
             return change.finish()
 
     def restamp_artifacts(self, namespace: str, stamps: Sequence[tuple[str, str, FileStamp]]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -44,12 +44,17 @@ def settle(writes: Sequence[OwnerWrite], embedding: Embedding | None) -> list[Ow
     kept: list[OwnerWrite] = []
     for write in reversed(writes):
         owner = write.owner
-        keys = {("id", owner.kind, owner.id)} | ({("path", owner.kind, owner.path)} if owner.path else set())
-        if seen.isdisjoint(keys):
-            seen |= keys
+        names = _names(owner.kind, owner.id, owner.path)
+        if seen.isdisjoint(names):
+            seen |= names
             kept.append(check_write(write, embedding))
     kept.reverse()
     return kept
+
+
+def _names(kind: str, id_: str, path: str) -> set[tuple[str, str, str]]:
+    """Return what tells a live owner apart from others of its namespace."""
+    return {("id", kind, id_)} | ({("path", kind, path)} if path else set())
 
 
 def upgrade_command(name: str) -> str:
@@ -259,6 +264,12 @@ _BY_ID = """
     SELECT number FROM owners
     WHERE namespace = :namespace AND kind = :kind AND id = :id AND expired_at IS NULL
 """
+_HELD = f"""
+    SELECT id, path FROM owners
+    WHERE namespace = :namespace AND kind = :kind AND id IN {among("ids")} AND expired_at IS NULL
+    UNION ALL SELECT id, path FROM owners
+    WHERE namespace = :namespace AND kind = :kind AND path IN {among("paths")} AND path != '' AND expired_at IS NULL
+"""
 _BY_PATH = """
     SELECT number FROM owners
     WHERE namespace = :namespace AND kind = :kind AND path = :path AND path != '' AND expired_at IS NULL
@@ -310,6 +321,7 @@ class Change:
     Attributes:
         space: the number of the namespace that it writes to.
         spaces: the numbers of this namespace and of those with the texts of its graph, as far as they were there.
+        _free: numbers of owners and passages that were taken for what it is about to write.
     """
 
     db: WriteBuffer
@@ -319,6 +331,7 @@ class Change:
     _added: dict[tuple[int, Kind, str], int] = field(default_factory=dict)
     _numbers: dict[int, int] = field(default_factory=dict)
     _due: set[int] = field(default_factory=set)
+    _free: tuple[deque[int], deque[int]] = field(default_factory=lambda: (deque(), deque()))
 
     @classmethod
     def begin(cls, db: Database, namespace: str) -> Change | None:
@@ -368,6 +381,24 @@ class Change:
         _, numbers = self._take(0, len(write.passages))
         self._fill(number, owner, zip(numbers, write.passages, strict=True), is_past=False)
         return number
+
+    def put_all(self, writes: Sequence[OwnerWrite], at: float = 0.0) -> None:
+        """Write owners that `settle` has returned, each as `put` does: which of them are new is asked for once."""
+        held: set[tuple[str, str, str]] = set()
+        for kind in {write.owner.kind for write in writes}:
+            owners = [write.owner for write in writes if write.owner.kind == kind]
+            ids, paths = (each.id for each in owners), (each.path for each in owners if each.path)
+            asked = {"namespace": self.space, "kind": kind, "ids": listed(ids), "paths": listed(paths)}
+            for id_, path in self.db.execute(_HELD, asked):
+                held |= _names(kind, id_, path)
+        are_new = [held.isdisjoint(_names(each.owner.kind, each.owner.id, each.owner.path)) for each in writes]
+        taken = self._take(sum(are_new), sum(len(each.passages) for each in writes))
+        self._free = deque(taken[0]), deque(taken[1])
+        for write, is_new in zip(writes, are_new, strict=True):
+            if is_new:
+                self.add(write.owner, write.passages, created_at=at)
+            else:
+                self.put(write, at)
 
     def add(
         self,
@@ -501,6 +532,9 @@ class Change:
 
     def _take(self, owners: int, passages: int) -> tuple[Sequence[int], Sequence[int]]:
         """Return new numbers, ascending, for so many owners and passages."""
+        free = self._free
+        if len(free[0]) >= owners and len(free[1]) >= passages:
+            return [free[0].popleft() for _ in range(owners)], [free[1].popleft() for _ in range(passages)]
         counts = {"owners": owners, "passages": passages}
         taken = self.db.execute(_TAKE_NUMBERS, counts).fetchone()
         first, second = (

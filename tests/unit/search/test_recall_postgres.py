@@ -28,6 +28,7 @@ def books(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Notebook, No
     """The same passages beside a file and in PostgreSQL, most of them packed there; half of them have a tag."""
     monkeypatch.setattr(postings, "TAIL", 100)
     monkeypatch.setattr(postings, "MERGED", 3)
+    monkeypatch.setattr(postings, "LARGE", 200)
     for module in (dense, recall_postgres):
         monkeypatch.setattr(module, "ALL_EXACT", 100)
         monkeypatch.setattr(module, "CANDIDATES", 50)

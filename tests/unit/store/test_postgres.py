@@ -10,7 +10,7 @@ import numpy as np
 import psycopg
 import pytest
 from tests import postgres
-from tests.contract.stores import memory
+from tests.contract.stores import file, memory
 
 from commonplace.errors import StoreBusyError, StoreError, StoreMissingError, StoreVersionError, UsageError
 from commonplace.ranking.bm25 import TermRows
@@ -213,8 +213,10 @@ class TestFollowing:
             monkeypatch.setattr(postings, name, value)
         store = opened(dsn)
         store.put_owners("n", [memory(f"{n}", "some words") for n in range(30)])
-        found = store._connections.rows("SELECT passages FROM segments ORDER BY start")
-        assert found == [(8,), (8,), (8,), (6,)]
+        packed = "SELECT passages FROM segments ORDER BY start"
+        assert store._connections.rows(packed) == [(8,), (8,), (8,)]
+        store.put_owners("n", [memory("last", "some words")])
+        assert store._connections.rows(packed) == [(8,), (8,), (8,), (7,)]
         assert store._connections.rows("SELECT max(length(units)) FROM postings") == [(8 * 7,)]
         assert store.check() == []
         store.close()
@@ -239,6 +241,33 @@ class TestFollowing:
         assert stores[0].check() == []
         for store in stores:
             store.close()
+
+    def test_many_rows_are_written_in_a_statement_for_each_table(self, dsn: str) -> None:
+        store = opened(dsn)
+        with store._connections.reading() as db:
+            kind = type(db)
+        ran: list[str] = []
+        with pytest.MonkeyPatch.context() as patch:
+            run = kind.execute
+            patch.setattr(kind, "execute", lambda self, sql, values=None: ran.append(sql) or run(self, sql, values))
+            store.put_owners("n", [file(f"{n}", f"{n}.py", "one", "two") for n in range(300)])
+        assert len([sql for sql in ran if "INSERT INTO" in sql]) < 15
+        assert len(ran) < 40
+        assert store.counts("n")["passages"] == 600
+        assert store.check() == []
+        store.close()
+
+    def test_postings_go_with_their_namespace(self, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(postings, "TAIL", 3)
+        store = opened(dsn)
+        for name in ("n", "m"):
+            for number in range(5):
+                store.put_owners(name, [memory(f"{number}", "some words")])
+        [(each,)] = store._connections.rows("SELECT min(c) FROM (SELECT count(*) c FROM postings GROUP BY namespace) c")
+        postgres.run(dsn, "TRUNCATE owners, counts CASCADE; DELETE FROM namespaces WHERE name = 'n'")
+        assert each
+        assert store._connections.rows("SELECT count(*) FROM postings") == [(each,)]
+        store.close()
 
     def test_signs_of_another_vector_are_told(self, dsn: str) -> None:
         store = opened(dsn)
