@@ -53,7 +53,7 @@ Add the line for your shell to its start-up file:
 HTTP = """\
 `commonplace serve` answers these routes; [Serve several machines](../serve.md) says how to set it up. A call takes the
 arguments of the [Python](python.md) method of that name: those in braces stand in the path, those of GET and DELETE in
-the query, and the others in a JSON object. `/v1/openapi.json` describes each.
+the query, and the others in a JSON object. `/v1/openapi.json` describes each, with what it answers.
 
 Each also takes `namespace` in the query, one of the token's; the first is the default. A route whose scope is not
 `read` takes an `Idempotency-Key`. A memory comes with its version as `ETag`, and `If-Match` changes that version alone.

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import uvicorn
+from tests.responses import check
 
 import commonplace
 from commonplace.engine import Engine
@@ -74,7 +75,7 @@ def serving(
     open_engine: Callable[[], Engine] | None = None,
     page: PageSession | None = None,
 ) -> Iterator[httpx.Client]:
-    """Yield a client of a server; `client.base_url` is its address."""
+    """Yield a client of a server, each of whose answers must be as documented; `client.base_url` is its address."""
     engines = EnginePool(open_engine or (lambda: commonplace.open(store, embedder="hashing")))
     access = Access(engines.root, hosts=LOOPBACK, is_local=is_local, per_minute=per_minute, page=page)
     app = application(Service(engines, access, limits or Limits()))
@@ -86,7 +87,8 @@ def serving(
     try:
         assert server.listens.wait(PATIENCE_S)
         port = server.servers[0].sockets[0].getsockname()[1]
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S) as client:
+        address = f"http://127.0.0.1:{port}"
+        with httpx.Client(base_url=address, timeout=PATIENCE_S, event_hooks={"response": [check]}) as client:
             yield client
     finally:
         server.should_exit = True

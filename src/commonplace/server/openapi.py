@@ -9,6 +9,8 @@ from typing import Any, Final
 import commonplace
 from commonplace.server.operations import OPERATIONS, Operation, Parameter, Schema
 from commonplace.server.problems import MEDIA_TYPE
+from commonplace.server.responses import ResponseSchemas
+from commonplace.server.statuses import STATUSES, TYPE_PREFIX
 
 _DESCRIPTION: Final = """A memory engine for AI agents. Each operation is a call of the Python interface.
 
@@ -17,17 +19,19 @@ one of the token's namespaces. An `Idempotency-Key` makes it safe to send a writ
 comes back. Errors are problem documents (RFC 9457) whose `type` is `urn:commonplace:problem:NAME`."""
 LINES_TYPE: Final = "application/x-ndjson"
 _LINES: Final = {LINES_TYPE: {"schema": {"type": "string"}}}
-_JSON: Final = {"application/json": {"schema": {"type": "object"}}}
 _REFERENCE: Final = {"$ref": "#/components/responses/Problem"}
-_STATUSES: Final = ("400", "401", "403", "404", "409", "413", "415", "422", "429", "500", "503")
+_ETAG: Final = {"ETag": {"description": "The version of the memory.", "schema": {"type": "string"}}}
+_OWN_STATUSES: Final = (401, 403, 408, 409, 413, 415, 421, 422, 429)
+_STATUSES: Final = sorted({*_OWN_STATUSES, *(status for status, _ in STATUSES.values() if status != 412)})
 
 
 @cache
 def document() -> dict[str, Any]:
     """Return the document; OpenAPI 3.1."""
     paths: dict[str, dict[str, Any]] = {}
+    schemas = ResponseSchemas()
     for operation in OPERATIONS.values():
-        paths.setdefault(f"/v1{operation.path}", {})[operation.verb.lower()] = _operation(operation)
+        paths.setdefault(f"/v1{operation.path}", {})[operation.verb.lower()] = _operation(operation, schemas)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -45,21 +49,23 @@ def document() -> dict[str, Any]:
             "responses": {
                 "Problem": {
                     "description": "The request was refused or failed; `remedy` says what to do.",
-                    "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+                    "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
                 }
             },
-            "schemas": {"Problem": _problem()},
+            "schemas": {name: _described(each) for name, each in schemas.components.items()}
+            | {"ProblemDetails": _problem()},
         },
     }
 
 
 def _problem() -> Schema:
     text = {"type": "string"}
-    properties = {"type": text, "title": text, "status": {"type": "integer"}, "detail": text, "remedy": text}
+    kind = {"type": "string", "pattern": f"^{TYPE_PREFIX}"}
+    properties = {"type": kind, "title": text, "status": {"type": "integer"}, "detail": text, "remedy": text}
     return {"type": "object", "properties": properties, "required": ["type", "title", "status", "detail"]}
 
 
-def _operation(operation: Operation) -> dict[str, Any]:
+def _operation(operation: Operation, schemas: ResponseSchemas) -> dict[str, Any]:
     form: dict[str, Any] = {
         "operationId": operation.id,
         "tags": [operation.tag],
@@ -67,28 +73,34 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "description": _as_json(f"{operation.description}\n\nScope: `{operation.scope}`.".strip()),
         "parameters": [_parameter(each, operation) for each in operation.parameters if each.place != "body"],
         "responses": {
-            str(operation.status): {
-                "description": "Done.",
-                "content": _LINES if operation.has_file and operation.verb == "GET" else _JSON,
-            },
-            **dict.fromkeys((*_STATUSES, *(("412",) if operation.takes_version else ())), _REFERENCE),
+            str(operation.status): _success(operation, schemas),
+            **dict.fromkeys(map(str, (*_STATUSES, *([412] if operation.takes_version else []))), _REFERENCE),
         },
     }
     form["parameters"] += _common(operation)
     if operation.has_file and operation.verb == "POST":
         form["requestBody"] = {"required": True, "content": _LINES}
     elif operation.body_schema is not None:
-        body = {**operation.body_schema, "properties": _properties(operation.body_schema)}
+        body = _described(operation.body_schema)
         is_required = bool(body["required"])
         form["requestBody"] = {"required": is_required, "content": {"application/json": {"schema": body}}}
     return form
 
 
-def _properties(schema: Schema) -> Schema:
-    return {
+def _success(operation: Operation, schemas: ResponseSchemas) -> dict[str, Any]:
+    if operation.has_file and operation.verb == "GET":
+        return {"description": "Done.", "content": _LINES}
+    content = {"application/json": {"schema": schemas.of(operation)}}
+    return {"description": "Done.", "content": content} | ({"headers": _ETAG} if operation.has_version else {})
+
+
+def _described(schema: Schema) -> Schema:
+    """Return the schema of an object whose descriptions speak of JSON."""
+    properties = {
         name: one | ({"description": _as_json(one["description"])} if "description" in one else {})
-        for name, one in schema["properties"].items()
+        for name, one in schema.get("properties", {}).items()
     }
+    return schema | ({"properties": properties} if properties else {})
 
 
 def _parameter(parameter: Parameter, operation: Operation) -> dict[str, Any]:

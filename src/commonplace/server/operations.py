@@ -88,7 +88,7 @@ class Operation:
         if not isinstance(self.call, str):
             return self.call
         owner, _, name = self.call.rpartition(".")
-        found: Callable[..., Any] = getattr(_class_of(owner), name)
+        found: Callable[..., Any] = getattr(class_of(owner), name)
         return found
 
     @property
@@ -165,18 +165,21 @@ class Operation:
 
     @cached_property
     def descriptions(self) -> dict[str, str]:
-        """What the section `Args` says of each argument."""
-        section = re.search(r"(?ms)^Args:\n(.*?)(?:^\S|\Z)", _docstring(self.function))
-        found: dict[str, str] = {}
-        for entry in re.findall(r"(?ms)^    (\w[^\n:]*): (.*?)(?=^    \w|\Z)", section[1] if section else ""):
-            names, text = entry
-            for name in re.split(r",\s*", names):
-                found[name] = re.sub(r"\s+", " ", text).strip()
-        return found
+        """What the docstring says of each argument."""
+        return section(self.function, "Args")
 
 
-def _docstring(function: Callable[..., Any]) -> str:
-    return inspect.getdoc(function) or ""
+def section(described: object, title: str) -> dict[str, str]:
+    """Return the entries of a section of a docstring by the names that each has."""
+    text = re.search(rf"(?ms)^{title}:\n(.*?)(?:^\S|\Z)", _docstring(described))
+    found: dict[str, str] = {}
+    for names, entry in re.findall(r"(?ms)^    (\w[^\n:]*): (.*?)(?=^    \w|\Z)", text[1] if text else ""):
+        found |= dict.fromkeys(re.split(r",\s*", names), re.sub(r"\s+", " ", entry).strip())
+    return found
+
+
+def _docstring(described: object) -> str:
+    return inspect.getdoc(described) or ""
 
 
 def schema_of(parameter: inspect.Parameter) -> Schema:
@@ -193,7 +196,10 @@ def schema_of(parameter: inspect.Parameter) -> Schema:
     return schema
 
 
-def _class_of(service: str) -> type:
+SERVICES: Final = ("", "graph", "knowledge", "ledger")
+
+
+def class_of(service: str) -> type:
     """Return the class of a service of the engine, "" for the engine itself; loaded when a request needs it."""
     if service == "graph":
         from commonplace.engine.graph_api import Graph

@@ -1,0 +1,288 @@
+"""The JSON Schema of what each operation returns, made from the annotations of the engine's calls and their results.
+
+The names that modules import for type checkers alone are imported here, when the document is asked for.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from functools import cache
+from os import PathLike
+from typing import Any, Final, Literal
+
+from commonplace.server.operations import SERVICES, Operation, Schema, class_of, section
+
+_UNIONS: Final = (typing.Union, types.UnionType)
+_REST: Final = "..."
+_FORMS: Final[Mapping[str, Mapping[str, str]]] = {
+    "SearchResult": {
+        "query": "str",
+        "also": "list[str]",
+        "corrected_query": "str | None",
+        "agent_type": "str | None",
+        "phase": "str | None",
+        "artifacts": "list[ArtifactHit]",
+        "references": "list[str]",
+        "confidence": "HitScores",
+        "latency_ms": "int",
+        "hits": "list[Hit]",
+        "held_back": "int",
+        "best_held_back": "float | None",
+        "calibrated": "bool",
+        "degraded": "bool",
+        "method": "Method",
+        "reranked_by": "str | None",
+        "namespace": "str",
+        "stages": "list[Stage]",
+        "notices": "list[str]",
+    },
+    "ForgetReceipt": {_REST: "", "at": "datetime"},
+    "Hit": {_REST: "", "reference": "str", "at": "datetime | None"},
+    "HitScores": {"overall": "float", "per_artifact": "list[float]"},
+    "ArtifactHit": {
+        "path": "str",
+        "type": "str",
+        "score": "float",
+        "content": "str",
+        "metadata": "ArtifactMetadata",
+    },
+    "ArtifactMetadata": {
+        "title": "str",
+        "heading": "str",
+        "lines": "tuple[int, int] | None",
+        "tags": "list[str]",
+        "phase": "str | None",
+        "references": "list[str]",
+        "summary": "str",
+        "last_modified": "datetime | None",
+    },
+    "Context": {
+        "task": "str",
+        "agent_type": "str | None",
+        "text": "str",
+        "references": "list[str]",
+        "tokens": "int",
+        "left_out": "int",
+        "hits": "list[Hit]",
+        "degraded": "bool",
+        "notices": "list[str]",
+        "latency_ms": "int",
+    },
+    "Health": {_REST: "", "counts": "dict[str, int]", "golden": "list[GoldenQuery]"},
+    "GoldenQuery": {"query": "str", "relevant": "list[str]", "found": "list[str]"},
+    "Finding": {_REST: "", "command": "str"},
+    "Issue": {
+        _REST: "",
+        "rest": "",
+        "dependencies": "",
+        "comments": "",
+        "created_at": "datetime",
+        "updated_at": "datetime",
+        "closed_at": "datetime | None",
+        "retry_at": "datetime | None",
+        "claimed_at": "datetime | None",
+        "escalated_at": "datetime | None",
+        "urgency": "str",
+        "notes": "dict[str, Any]",
+        "log": "list[str]",
+    },
+    "KnowledgeReport": {_REST: "", "items": "int"},
+    "Retrieval": {_REST: "", "knowledge": "list[str]", "reranked_by": "str | None"},
+    "RetrievalSummary": {
+        _REST: "",
+        "first": "datetime | None",
+        "last": "datetime | None",
+        "most_found": "list[FoundOften]",
+    },
+    "FoundOften": {"path": "str", "searches": "int"},
+    "RunReport": {_REST: "", "results": "dict[str, list[Result]]", "lost?": "list[str]"},
+    "ConsolidationStatus": {_REST: "", "total_pending": "int"},
+    "MemoryPage": {"memories": "list[Memory]", "next_cursor": "str | None", "counts": "MemoryCounts"},
+    "MemoryList": {"memories": "list[Memory]"},
+    "Versions": {"versions": "list[Memory]"},
+    "Links": {"links": "list[Link]"},
+    "Removed": {"removed": "int"},
+    "Namespaces": {"namespaces": "list[str]"},
+    "Issues": {"issues": "list[Issue]"},
+    "Questions": {"questions": "list[Question]"},
+    "Answered": {"id": "str", "kind": "str", "answer": "str", "reason": "str"},
+    "VectorStorePage": {
+        "object": "Literal['vector_store.search_results.page']",
+        "search_query": "list[str]",
+        "data": "list[VectorStoreHit]",
+        "has_more": "bool",
+        "next_page": "str | None",
+    },
+    "VectorStoreHit": {
+        "file_id": "str",
+        "filename": "str",
+        "score": "float",
+        "attributes": "dict[str, str | None]",
+        "content": "list[VectorStoreText]",
+    },
+    "VectorStoreText": {"type": "Literal['text']", "text": "str"},
+}
+"""The members of JSON objects that are not just the fields of a class: `...` adds these, "" takes one of them away, and
+one with a question mark may be missing."""
+
+_RETURNED: Final[Mapping[str, str]] = {
+    "remember_many": "MemoryList",
+    "list_memories": "MemoryPage",
+    "memory_versions": "Versions",
+    "memory_links": "Links",
+    "unlink_memories": "Removed",
+    "forget_memory": "ForgetReceipt",
+    "forget": "ForgetReceipt",
+    "why": "Receipt",
+    "import": "ImportReport",
+    "index": "IndexReport",
+    "list_namespaces": "Namespaces",
+    "list_issues": "Issues",
+    "get_issue": "Issue",
+    "questions": "Questions",
+    "answer_question": "Answered",
+    "search_vector_store": "VectorStorePage",
+}
+"""What operations return whose functions are annotated as dictionaries."""
+
+_SIMPLE: Final[Mapping[Any, Schema]] = {
+    Any: {},
+    object: {},
+    None: {"type": "null"},
+    type(None): {"type": "null"},
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    datetime: {"type": "string", "format": "date-time"},
+}
+
+
+class ResponseSchemas:
+    """Makes schemas of responses; `components` are those that these refer to."""
+
+    def __init__(self) -> None:
+        self.components: dict[str, Schema] = {}
+
+    def of(self, operation: Operation) -> Schema:
+        """Return the schema of the JSON object that an operation answers with."""
+        function = inspect.unwrap(operation.function)
+        text = _RETURNED.get(operation.id) or str(inspect.signature(function).return_annotation)
+        kind = _evaluate(text, function.__module__)
+        answers = [self._answer(each) for each in _alternatives(kind)]
+        return answers[0] if len(answers) == 1 else {"anyOf": answers}
+
+    def _answer(self, kind: Any) -> Schema:
+        schema = self._schema(kind)
+        if "$ref" in schema:
+            return schema
+        member = "items" if schema.get("type") == "array" else "result"
+        return {"type": "object", "properties": {member: schema}, "required": [member]}
+
+    def _schema(self, kind: Any) -> Schema:
+        origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+        if kind in _SIMPLE:
+            schema = dict(_SIMPLE[kind])
+        elif origin is None:
+            schema = {"type": "string"} if issubclass(kind, PathLike) else self._reference(kind)
+        elif origin is Literal:
+            schema = {"enum": list(arguments)}
+        elif origin in _UNIONS:
+            schema = {"anyOf": [self._schema(each) for each in arguments]}
+        elif issubclass(origin, Mapping):
+            schema = {"type": "object", "additionalProperties": self._schema(arguments[1])}
+        elif origin is tuple and ... not in arguments:
+            each = [self._schema(argument) for argument in arguments]
+            schema = {"type": "array", "prefixItems": each, "minItems": len(each), "maxItems": len(each)}
+        else:
+            schema = {"type": "array", "items": self._schema(arguments[0])}
+        return schema
+
+    def _reference(self, kind: type) -> Schema:
+        name = kind.__name__
+        if name not in self.components:
+            self.components[name] = {}  # it may refer to itself
+            self.components[name] = self._component(kind)
+        return {"$ref": f"#/components/schemas/{name}"}
+
+    def _component(self, kind: Any) -> Schema:
+        if hasattr(kind, "model_fields"):
+            below = sorted(kind.__subclasses__(), key=lambda each: each.__name__)
+            if below:
+                return {"anyOf": [self._reference(each) for each in below]}
+        members = dict(_members(kind))
+        told = section(kind, "Attributes") if is_dataclass(kind) else {}
+        properties = {
+            name.rstrip("?"): self._schema(each) | ({"description": told[name]} if name in told else {})
+            for name, each in members.items()
+        }
+        required = [name for name in members if not name.endswith("?")]
+        return {"type": "object", "properties": properties, "required": required}
+
+
+def _members(kind: Any) -> Iterator[tuple[str, Any]]:
+    if hasattr(kind, "model_fields"):
+        hints = typing.get_type_hints(kind)
+        yield from ((name, hints[name]) for name in kind.model_fields)
+        return
+    form = _FORMS.get(kind.__name__, {_REST: ""})
+    if _REST in form:
+        for each in fields(kind):
+            if each.name not in form and f"{each.name}?" not in form:
+                owner = next(base for base in kind.__mro__ if each.name in inspect.get_annotations(base))
+                yield each.name, _evaluate(each.type, owner.__module__)
+    yield from ((name, _evaluate(text, kind.__module__)) for name, text in form.items() if text)
+
+
+def _alternatives(kind: Any) -> tuple[Any, ...]:
+    return typing.get_args(kind) if typing.get_origin(kind) in _UNIONS else (kind,)
+
+
+def _evaluate(text: Any, module: str) -> Any:
+    return eval(text, {}, _Names(module)) if isinstance(text, str) else text  # noqa: S307 - annotations of ours
+
+
+class _Names(dict[str, Any]):
+    """The names that an annotation of a module may have: its own, those of forms, and those of the engine."""
+
+    def __init__(self, module: str) -> None:
+        self._modules = (module, *(class_of(service).__module__ for service in SERVICES))
+
+    def __missing__(self, name: str) -> Any:
+        for module in self._modules:
+            names = vars(sys.modules[module])
+            if name in names:
+                return names[name]
+            if name in (imported := _imported(module)):
+                origin, attribute = imported[name]
+                found = importlib.import_module(origin)
+                return getattr(found, attribute, None) or importlib.import_module(f"{origin}.{attribute}")
+        if name in _FORMS:
+            return _form(name)
+        known = {"Any": Any, "Literal": Literal, "datetime": datetime}
+        return known[name] if name in known else getattr(__import__("builtins"), name)
+
+
+@cache
+def _form(name: str) -> type:
+    return type(name, (), {})
+
+
+@cache
+def _imported(module: str) -> dict[str, tuple[str, str]]:
+    """Return where the names come from that a module imports for type checkers alone."""
+    found: dict[str, tuple[str, str]] = {}
+    for block in ast.parse(inspect.getsource(sys.modules[module])).body:
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+            for line in block.body:
+                if isinstance(line, ast.ImportFrom) and line.module:
+                    found |= {each.asname or each.name: (line.module, each.name) for each in line.names}
+    return found
