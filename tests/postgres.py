@@ -15,11 +15,14 @@ from urllib.parse import urlencode
 
 import psycopg
 
+from commonplace.store.postgres import Address, make
 from commonplace.store.schema import TABLES, VERSION
 from commonplace.store.store import Store
 
 _GIVEN = os.environ.get("COMMONPLACE_TEST_POSTGRES")
 _NAME = f"commonplace_test_{os.getpid()}"
+AGENTS = f"{_NAME}_agents"
+"""A role with the rights that `commonplace init --grant-to` gives, as which tests use their stores."""
 _numbers = count(1)
 
 
@@ -52,15 +55,16 @@ def server() -> str:
 def _template() -> str:
     name = f"{_NAME}_{next(_numbers)}"
     run(server(), f"CREATE DATABASE {name}")
-    Store.open_postgres(of_database(name), create=True).close()
+    run(server(), f"CREATE ROLE {AGENTS} LOGIN")
+    make(Address(of_database(name), "", 60.0), AGENTS)
     return name
 
 
 def new_database(*, is_empty: bool = False) -> str:
-    """Return the address of a database with an empty store, or with nothing in it."""
+    """Return the address of a database with an empty store, or for its owner with nothing in it."""
     name = f"{_NAME}_{next(_numbers)}"
     run(server(), f"CREATE DATABASE {name}" + ("" if is_empty else f" TEMPLATE {_template()}"))
-    return of_database(name)
+    return of_database(name) if is_empty else psycopg.conninfo.make_conninfo(of_database(name), user=AGENTS)
 
 
 def url_of(dsn: str) -> str:
@@ -110,7 +114,7 @@ def empty_store() -> Store:
 
 
 def of_database(name: str) -> str:
-    """Return the address of a database of the server."""
+    """Return the address of a database of the server, for its owner."""
     return psycopg.conninfo.make_conninfo(server(), dbname=name)
 
 
@@ -119,7 +123,11 @@ def drop(dsn: str) -> None:
     run(server(), f"DROP DATABASE {psycopg.conninfo.conninfo_to_dict(dsn)['dbname']} WITH (FORCE)")
 
 
-def run(dsn: str, statement: str) -> None:
-    """Run statements in a database, by a connection of their own."""
+def run(dsn: str, statement: str) -> list[Any]:
+    """Run statements in a database as its owner, by a connection of their own; return what the last one found."""
+    parts = psycopg.conninfo.conninfo_to_dict(dsn)
+    if parts.get("user") == AGENTS:
+        dsn = of_database(str(parts["dbname"]))
     with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute(statement)  # type: ignore[call-overload]
+        cursor = connection.execute(statement)  # type: ignore[call-overload]
+        return cursor.fetchall() if cursor.description else []

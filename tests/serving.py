@@ -40,13 +40,13 @@ PATIENCE_S = 600.0
 
 @contextmanager
 def new_store(database: str, directory: Path) -> Iterator[Path | str]:
-    """Yield the address of a store that is not there yet, in one of `DATABASES`."""
+    """Yield the address of a store that is not there yet or empty, in one of `DATABASES`."""
     if database == "sqlite":
         yield directory / "store"
         return
     from tests import postgres  # others need neither a driver nor a server
 
-    dsn = postgres.new_database(is_empty=True)
+    dsn = postgres.new_database()
     try:
         yield postgres.url_of(dsn)
     finally:
@@ -57,12 +57,10 @@ def everything_in(store: Path | str) -> str:
     """Return all that a store holds: the bytes of its files as Latin-1, or the rows of its tables."""
     if isinstance(store, Path):
         return "".join(path.read_bytes().decode("latin-1") for path in store.rglob("*") if path.is_file())
-    import psycopg
+    from tests import postgres
 
-    with psycopg.connect(store) as db:
-        names = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
-        rows = [db.execute(f"SELECT t::text FROM {name} t").fetchall() for (name,) in names]  # type: ignore[call-overload]
-    return str(rows)
+    names = postgres.run(store, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    return str([postgres.run(store, f"SELECT t::text FROM {name} t") for (name,) in names])
 
 
 @contextmanager

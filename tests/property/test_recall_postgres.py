@@ -80,7 +80,7 @@ def assert_same(one: Any, other: Any) -> None:
 
 
 def rows(store: Store, table: str) -> list[Any]:
-    return store._connections.rows(f"SELECT * FROM {table}")
+    return store._connections.rows(f"SELECT * FROM {table}", {"namespace": None})
 
 
 @settings(max_examples=8, deadline=None)

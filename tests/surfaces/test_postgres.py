@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from click.testing import CliRunner
 from tests import postgres
@@ -92,7 +94,7 @@ def test_a_store_moves_to_a_file_and_back_without_loss(address: str, tmp_path: P
 
 def test_a_password_is_in_no_text(address: str) -> None:
     """What is shown, logged or sent to a worker may be read by anybody."""
-    secret = address.replace("postgres@", "postgres:hunter2@")
+    secret = address.replace("@", ":hunter2@")
     settings = load({"store.path": secret})
     assert isinstance(settings.store.path, Address)
     assert (settings.store.path, settings.store.path.password) == (address, "hunter2")
@@ -104,7 +106,7 @@ def test_a_password_is_in_no_text(address: str) -> None:
         commonplace.open(secret.replace("/commonplace_test", "/no_such_database"))
     assert "hunter2" not in f"{raised.value} {raised.value.__cause__!r}"
     shown = CliRunner().invoke(cli, ["settings", "show", "--store", secret])
-    assert "postgresql://postgres@" in shown.output
+    assert f"postgresql://{postgres.AGENTS}@" in shown.output
     assert "hunter2" not in shown.output
 
 
@@ -140,8 +142,55 @@ def test_a_database_without_a_store_is_missing_until_one_is_made() -> None:
     assert (missing.exit_code, "there is no store at postgresql://" in missing.output) == (1, True)
     made = CliRunner().invoke(cli, ["init", "--store", url])
     assert (made.exit_code, made.output.splitlines()[0]) == (0, f"Created {url}")
+    again = CliRunner().invoke(cli, ["init", "--store", url])
+    assert (again.exit_code, "There is already a store" in again.output) == (0, True)
     assert CliRunner().invoke(cli, ["remember", "a text", "--store", url]).exit_code == 0
     postgres.drop(dsn)
+
+
+def test_the_owner_makes_a_store_and_a_role_without_rights_on_tables_uses_it() -> None:
+    """What agents can do to a database is to read and write memories."""
+    dsn, role = postgres.new_database(is_empty=True), f"{postgres.AGENTS}_few"
+    url = postgres.url_of(dsn)
+    as_role = re.sub("//.*@", f"//{role}@", url)
+    refused = CliRunner().invoke(cli, ["init", "--store", url, "--grant-to", role])
+    assert (refused.exit_code, f'role "{role}" does not exist; make the role' in refused.output) == (1, True)
+    postgres.run(dsn, f"CREATE ROLE {role} LOGIN")
+    try:
+        missing = CliRunner().invoke(cli, ["remember", "a text", "--store", as_role])
+        assert (missing.exit_code, "there is no store at" in missing.output) == (1, True)
+        mine = CliRunner().invoke(cli, ["init", "--store", as_role])
+        assert (mine.exit_code, f"{role} may not make one; let who owns" in mine.output) == (1, True)
+        made = CliRunner().invoke(cli, ["init", "--store", url, "--grant-to", role])
+        assert (made.exit_code, made.output.splitlines()[0]) == (0, f"Created {url}")
+        with commonplace.open(as_role) as book, commonplace.open(as_role, namespace="other") as other:
+            kept = book.remember("Billing keeps its invoices in Postgres.")
+            other.remember("Auth uses tokens")
+            assert [hit.owner_id for hit in book.recall("where are invoices kept").hits] == [kept.id]
+            assert book.forget(kept.id).verified
+            assert sorted(book.namespaces()) == ["default", "other"]
+        for statement in ("DROP TABLE postings", "TRUNCATE owners", "UPDATE schema_versions SET version = 1"):
+            with psycopg.connect(dsn, user=role) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(statement)
+    finally:
+        postgres.drop(dsn)
+        postgres.run(postgres.server(), f"DROP ROLE {role}")
+
+
+def test_init_refuses_a_role_for_a_store_in_a_file(tmp_path: Path) -> None:
+    refused = CliRunner().invoke(cli, ["init", "--store", str(tmp_path / "store"), "--grant-to", "agents"])
+    assert (refused.exit_code, "is for a store in PostgreSQL" in refused.output) == (2, True)
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_store_of_an_earlier_build_is_mended_by_init(address: str) -> None:
+    postgres.run(address, "DROP FUNCTION commonplace_enter")
+    found = CliRunner().invoke(cli, ["recall", "anything", "--store", address])
+    assert (found.exit_code, "did not part namespaces; let who owns" in found.output) == (1, True)
+    assert CliRunner().invoke(cli, ["init", "--store", address]).exit_code == 1
+    owner = address.replace(postgres.AGENTS, "postgres")
+    assert CliRunner().invoke(cli, ["init", "--store", owner]).exit_code == 0
+    assert CliRunner().invoke(cli, ["remember", "a text", "--store", address]).exit_code == 0
 
 
 def test_an_address_that_is_none_is_refused() -> None:

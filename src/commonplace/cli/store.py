@@ -31,7 +31,7 @@ from commonplace.cli.output import (
     size_text,
     some,
 )
-from commonplace.errors import CommonplaceError, NotFoundError
+from commonplace.errors import CommonplaceError, NotFoundError, UsageError
 from commonplace.formats.escaping import harmless_line
 from commonplace.types import KINDS
 
@@ -58,7 +58,8 @@ _OUTCOMES: Final[Mapping[str, str]] = {
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default=Path())
 @click.option("--move-memories", is_flag=True, help="Move the memories of your own store into it, without asking.")
 @click.option("--anew", is_flag=True, help="Make an empty store where one has lost its database.")
-def init(invocation: Invocation, /, directory: Path, move_memories: bool, anew: bool) -> None:
+@click.option("--grant-to", default="", metavar="ROLE", help="Let a PostgreSQL role read and write the store.")
+def init(invocation: Invocation, /, directory: Path, move_memories: bool, anew: bool, grant_to: str) -> None:
     """Create the store of a project.
 
     The store is `.commonplace` in DIRECTORY, the working directory by default; with --store it is created there. An
@@ -70,10 +71,13 @@ def init(invocation: Invocation, /, directory: Path, move_memories: bool, anew: 
     If a store has lost its database but its index or pages are there, nothing is made: restore a backup. With --anew,
     an empty store is made and the memories on its Markdown pages are imported.
 
+    In PostgreSQL, run it as the owner of the database; --grant-to names the role that agents use. Run it again after
+    an upgrade of Commonplace.
+
     Example: commonplace init ~/projects/billing
     """
-    from commonplace.engine.open import make_anew
-    from commonplace.settings.paths import DATABASE, STORE_NAME, directory_of, find_store
+    from commonplace.engine.open import make_anew, make_on_server
+    from commonplace.settings.paths import DATABASE, STORE_NAME, address_of, directory_of, find_store
 
     outer = None
     if invocation.store is None:
@@ -82,7 +86,13 @@ def init(invocation: Invocation, /, directory: Path, move_memories: bool, anew: 
         outer = find_store(project.parent)
     loaded = invocation.settings()
     store = loaded.store.path
-    existed = (directory_of(store) / DATABASE).is_file()
+    address = address_of(store)
+    if address is not None:
+        existed = not make_on_server(address, grant_to)
+    elif grant_to:
+        raise UsageError("--grant-to is for a store in PostgreSQL", remedy="name one with --store postgresql://…")
+    else:
+        existed = (directory_of(store) / DATABASE).is_file()
     is_lost = anew and make_anew(directory_of(store))
     with invocation.open(loaded, create=True) as engine:
         taken = engine.sync().added if is_lost else 0

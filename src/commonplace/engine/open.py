@@ -23,6 +23,7 @@ from commonplace.settings.paths import (
     DATABASE,
     INDEX,
     STORE_NAME,
+    Address,
     address_of,
     directory_of,
     project_of,
@@ -134,6 +135,11 @@ def make_anew(directory: Path) -> bool:
     refuse_links(directory)
     Store.create(database).close()
     return True
+
+
+def make_on_server(address: Address, grant_to: str) -> bool:
+    """Make a store on a server unless there is one, and let a role use it; return whether there was none."""
+    return Store.make_on_server(address, address.password, grant_to=grant_to)
 
 
 def hidden_memories(settings: Settings) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 from commonplace.errors import StoreError
@@ -41,6 +41,10 @@ _COMPACT_WAIT_MS = 1_000
 _left_to_parent: list[sqlite3.Connection] = []
 
 
+EVERY: Final = "\x1f"
+"""Stands for all namespaces where one is named of which rows may be read or written; none has this name."""
+
+
 def settings(db: Database) -> dict[object, Any]:
     """Read what every snapshot knows from the beginning."""
     return {META: db.execute(META).fetchall()}
@@ -66,10 +70,12 @@ class Connections:
         self._known: dict[int, dict[object, Any]] = {}
 
     @contextmanager
-    def reading(self, *, once: bool = False) -> Iterator[Database]:
+    def reading(self, namespace: str | None = None, *, once: bool = False) -> Iterator[Database]:  # noqa: ARG002
         """Give a connection inside a read transaction: all its statements see one state, that of `snapshot` in it.
 
         Args:
+            namespace: whose rows are read, with its texts; `EVERY` for those of all. A server shows no others, and
+                with None only what is of no namespace, or what is read around this.
             once: one statement is run, which sees one state by itself.
         """
         with driver_errors(self.path):
@@ -86,7 +92,7 @@ class Connections:
                 pool.give_back(db)
 
     def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[Any]:
-        """Return the rows that one statement finds."""
+        """Return the rows that one statement finds; `namespace` of its values is whose rows it reads, None of all."""
         with self.reading(once=True) as db:
             return db.execute(sql, values or {}).fetchall()
 
@@ -101,10 +107,15 @@ class Connections:
         return found
 
     @contextmanager
-    def snapshot(self, first: Callable[[Database], dict[object, Any]] = settings) -> Iterator[None]:
+    def snapshot(
+        self,
+        first: Callable[[Database], dict[object, Any]] = settings,
+        namespace: str | None = None,  # noqa: ARG002
+    ) -> Iterator[None]:
         """Let every `reading` of this thread inside the block see one state; refuse `writing`.
 
         Args:
+            namespace: the one that is read most.
             first: returns what is `known` from the beginning; only what it reads fixes what the snapshot sees.
         """
         thread = threading.get_ident()
@@ -428,14 +439,18 @@ class PrivateConnections(Connections):
             raise
 
     @contextmanager
-    def reading(self, *, once: bool = False) -> Iterator[Database]:  # noqa: ARG002
+    def reading(self, namespace: str | None = None, *, once: bool = False) -> Iterator[Database]:  # noqa: ARG002
         """Give a connection: all its statements see one state."""
         with self._mutex, driver_errors(self.path):
             self._refuse_closed()
             yield self._before or self._db
 
     @contextmanager
-    def snapshot(self, first: Callable[[Database], dict[object, Any]] = settings) -> Iterator[None]:  # noqa: ARG002
+    def snapshot(
+        self,
+        first: Callable[[Database], dict[object, Any]] = settings,  # noqa: ARG002
+        namespace: str | None = None,  # noqa: ARG002
+    ) -> Iterator[None]:
         """Let no other thread write inside the block; refuse `writing`."""
         with self._mutex:
             self._refuse_closed()

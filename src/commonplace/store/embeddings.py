@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from commonplace.store import owners
-from commonplace.store.connection import Connections
+from commonplace.store.connection import EVERY, Connections
 from commonplace.store.dialect import RANDOM_BYTES, Database, among, listed
 from commonplace.store.rows import add_rows
 from commonplace.store.schema import SCHEMA
@@ -136,11 +136,12 @@ class ReembeddingStore:
 
     def count_pending(self) -> int:
         """Return how many passages of all namespaces, live and past, have no vector yet."""
-        return int(self._connections.rows(f"SELECT count(*) {_PENDING}")[0][0])
+        return int(self._connections.rows(f"SELECT count(*) {_PENDING}", {"namespace": None})[0][0])
 
     def pending_vectors(self, limit: int) -> list[IndexEntry]:
         """Return passages of any namespace, live and past, that have no vector yet, by number ascending."""
-        return [owners.build_entry(row) for row in self._connections.rows(_PENDING_ENTRIES, {"limit": limit})]
+        found = self._connections.rows(_PENDING_ENTRIES, {"namespace": None, "limit": limit})
+        return [owners.build_entry(row) for row in found]
 
     def fill_vectors(self, embedding: Embedding, vectors: Sequence[tuple[int, bytes]]) -> int:
         """Give passages without a vector theirs, by passage number, as one change of each namespace; return how many.
@@ -176,7 +177,7 @@ class ReembeddingStore:
 
     def reembedding(self) -> Reembedding | None:
         """Return the change of embedder under way, None where there is none."""
-        with self._connections.reading() as db:
+        with self._connections.reading(EVERY) as db:
             embedding = read_embedding(db, NEXT)
             if embedding is None:
                 return None
@@ -210,7 +211,7 @@ class ReembeddingStore:
 
         Each has its old vector. Without a change of embedder under way there are none.
         """
-        with self._connections.reading() as db:
+        with self._connections.reading(EVERY) as db:
             if read_embedding(db, NEXT) is None:
                 return []
             # They are made in the order of their numbers, which ascend: what lacks one below the last is an exception.
@@ -243,7 +244,7 @@ class ReembeddingStore:
         Raises:
             StoreError: another change of embedder is under way, or none.
         """
-        with self._connections.reading() as db:
+        with self._connections.reading(EVERY) as db:
             # Before anybody has to wait: what has its vector keeps it, and what comes meanwhile has a higher number.
             refuse_other_reembedding(read_embedding(db, NEXT), embedding)
             if db.execute(_IS_INCOMPLETE, {"after": 0}).fetchone()[0]:
@@ -275,7 +276,7 @@ class ReembeddingStore:
         """
         if self._connections.is_read_only:
             return False
-        with self._connections.reading() as db:
+        with self._connections.reading(EVERY) as db:
             if not _switched(db):
                 return False
         with self._connections.writing() as db:

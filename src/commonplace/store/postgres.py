@@ -37,8 +37,8 @@ from commonplace.errors import (
     UsageError,
 )
 from commonplace.locks import refuse_forked
-from commonplace.store import postings
-from commonplace.store.connection import Connections, PrivateConnections, settings
+from commonplace.store import postings, rights
+from commonplace.store.connection import EVERY, Connections, PrivateConnections, settings
 from commonplace.store.database import refuse_existing
 from commonplace.store.dialect import RANDOM_BYTES, Conflict, Database, Rows, insert, quoted, script
 from commonplace.store.schema import TABLES, VERSION, Role, Table
@@ -157,8 +157,16 @@ class _Whole(NumericBinaryLoader):
 class Session:
     """A connection of which a thread makes use: a `Database`."""
 
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+    def __init__(self, connection: psycopg.Connection[Any], scope: str = "", *, is_entered: bool = False) -> None:
+        """Take a connection.
+
+        Args:
+            scope: whose rows are read or written; see `rights.scope_of`. "" is nobody's.
+            is_entered: the transaction that was begun knows it already.
+        """
         self.connection = connection
+        self._scope = scope
+        self._entered = scope if is_entered else ""
         self.changed: set[int] = set()
         """The numbers of the namespaces of which it wrote a change."""
 
@@ -169,7 +177,25 @@ class Session:
             self.changed.update(json.loads(values["spaces"]))
         absent = frozenset(name for name, value in values.items() if value is None)
         words, names = native(sql, absent)
-        return self.connection.execute(words, [values[name] for name in names], binary=True)
+        given = [values[name] for name in names]
+        if self._scope == self._entered:
+            return self.connection.execute(words, given, binary=True)
+        with self.connection.pipeline():  # outside a transaction, what goes together is one
+            self.connection.execute(rights.ENTER, [self._scope])
+            found = self.connection.execute(words, given, binary=True)
+        if self.connection.info.transaction_status != pq.TransactionStatus.IDLE:
+            self._entered = self._scope
+        return found
+
+    @contextmanager
+    def within(self, scope: str | None) -> Iterator[None]:
+        """Let what is executed inside the block read the rows of a scope; None leaves it."""
+        before = self._scope
+        self._scope = before if scope is None else scope
+        try:
+            yield
+        finally:
+            self._scope = before
 
     def executemany(self, sql: str, rows: Iterable[Mapping[str, Any]], /) -> None:
         """Run a statement for each of the rows, of which none waits for the answer to another."""
@@ -266,7 +292,8 @@ _MEANINGS: Final = {
     "57P": ("cannot be reached", "wait until the server has started, and try again"),
     "28": ("refuses the user or password", "correct the address, or ask who runs the server"),
     "3D": ("does not exist", "make the database with `createdb`, or name another one"),
-    "42501": ("does not let this user do so", "grant it rights on the tables, or use the role that owns them"),
+    "42501": ("does not let this user do so", "let who owns the tables run `commonplace init --grant-to`"),
+    "42704": ("does not know this", "make the role with `createuser`, or name another one"),
     "25006": ("is read-only", "name the primary server, and a role that may write"),
     "533": ("takes no more connections", "try again, or raise max_connections on the server"),
     "53100": ("has a full disk", "free some space on the server"),
@@ -314,32 +341,42 @@ class PostgresConnections(Connections):
             raise
 
     @contextmanager
-    def reading(self, *, once: bool = False) -> Iterator[Database]:
+    def reading(self, namespace: str | None = None, *, once: bool = False) -> Iterator[Database]:
         """Give a connection inside a read transaction; see `Connections.reading`."""
+        scope = None if namespace is None else rights.scope_of(namespace)
         with self.address.errors():
             inside = self._taken.get(threading.get_ident())
             if inside is not None:
                 self._refuse_closed()
-                yield inside
+                with inside.within(scope):
+                    yield inside
                 return
-            with self._session("" if once else _SNAPSHOT) as session:
+            with self._session("" if once else _SNAPSHOT, scope or "") as session:
                 yield session
 
     def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[Any]:
         """Return the rows that one statement finds; where the connection is lost, on another one."""
-        if threading.get_ident() in self._taken:
-            return super().rows(sql, values)
+        values = values or {}
+        scope = rights.scope_of(values["namespace"]) if "namespace" in values else None
         with self.address.errors():
-            return self._again(lambda session: session.execute(sql, values or {}).fetchall())
+            inside = self._taken.get(threading.get_ident())
+            if inside is None:
+                return self._again(lambda session: session.execute(sql, values).fetchall(), scope or "")
+            self._refuse_closed()
+            with inside.within(scope):
+                return inside.execute(sql, values).fetchall()
 
     @contextmanager
-    def snapshot(self, first: Callable[[Database], dict[object, Any]] = settings) -> Iterator[None]:
+    def snapshot(
+        self, first: Callable[[Database], dict[object, Any]] = settings, namespace: str | None = None
+    ) -> Iterator[None]:
         """Let every `reading` of this thread inside the block see one state; refuse `writing`."""
         thread = threading.get_ident()
         if thread in self._taken:
             yield
             return
-        with self.address.errors(), self._session(_SNAPSHOT) as session:
+        scope = "" if namespace is None else rights.scope_of(namespace)
+        with self.address.errors(), self._session(_SNAPSHOT, scope) as session:
             self._known[thread] = first(session)
             self._taken[thread] = session
             try:
@@ -358,7 +395,8 @@ class PostgresConnections(Connections):
         self._refuse_closed()
         if self.is_read_only:
             raise StoreError(f"the store {self.address} is read-only", remedy=_MEANINGS["25006"][1])
-        with self.address.errors(), self._session(_begin(namespace, self.address.timeout_s)) as session:
+        begin = _begin(namespace, self.address.timeout_s)
+        with self.address.errors(), self._session(begin, rights.scope_of(namespace)) as session:
             self._writing.add(thread)
             try:
                 refuse_other_version(session, str(self.address))
@@ -396,7 +434,7 @@ class PostgresConnections(Connections):
     def private_copy(self) -> PrivateConnections:
         """Return a private copy of the store as it is now, in SQLite."""
         private = PrivateConnections.empty(self.path)
-        with self.reading() as source, private.writing() as target:
+        with self.reading(EVERY) as source, private.writing() as target:
             for name in ("meta", "schema_versions", "sequences"):
                 target.execute(f"DELETE FROM {name}")
             for table in TABLES:
@@ -430,20 +468,21 @@ class PostgresConnections(Connections):
             self.close()
 
     @contextmanager
-    def _session(self, begin: str) -> Iterator[Session]:
+    def _session(self, begin: str, scope: str = "") -> Iterator[Session]:
         """Give a connection on which `begin` was run; what it began and nobody ended is rolled back."""
-        connection = self._begun(begin)
+        is_entered = bool(begin and scope)
+        connection = self._begun(f"{begin}; {rights.entering(scope)}" if is_entered else begin)
         try:
-            yield Session(connection)
+            yield Session(connection, scope, is_entered=is_entered)
         finally:
             self._give_back(connection)
 
-    def _again(self, read: Callable[[Session], list[Any]]) -> list[Any]:
+    def _again(self, read: Callable[[Session], list[Any]], scope: str) -> list[Any]:
         """Return what a read finds, once more on a new connection where the first was lost."""
         for is_last in (False, True):
             connection = self._take(is_new=is_last)
             try:
-                return read(Session(connection))
+                return read(Session(connection, scope))
             except psycopg.OperationalError:
                 if is_last or not connection.closed:
                     raise
@@ -547,16 +586,9 @@ def _prepare(connection: psycopg.Connection[Any], address: Address, *, create: b
     if not _is_made(connection):
         if not create:
             raise StoreMissingError(
-                f"there is no store at {address}", remedy="make one with `commonplace init --store`"
+                f"there is no store at {address}", remedy=f"make one with `commonplace init --store {address}`"
             )
-        connection.execute(f"{_CHANGE}; SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
-        if not _is_made(connection):
-            session = Session(connection)
-            for statement in initial_sql():
-                connection.execute(statement)
-            session.execute("INSERT INTO schema_versions VALUES (:version, 'initial')", {"version": VERSION})
-            session.execute("INSERT INTO meta VALUES ('store_id', :id)", {"id": str(uuid4())})
-        connection.execute("COMMIT")
+        _make(connection, address)
     session = Session(connection)
     if not session.execute("SELECT 1 FROM meta WHERE key = 'store_id'").fetchone():
         raise StoreDamagedError(f"{address} is not a Commonplace store", remedy="name an empty database")
@@ -566,6 +598,11 @@ def _prepare(connection: psycopg.Connection[Any], address: Address, *, create: b
             f"the store {address} was made by an earlier build, which wrote nothing that a search reads here",
             remedy="export it with the Commonplace that made it",
         )
+    if not rights.is_guarded(connection):
+        raise StoreVersionError(
+            f"the store {address} was made by an earlier build, which did not part namespaces",
+            remedy="let who owns the tables run `commonplace init --store` on it",
+        )
     (is_read_only,) = session.execute(
         """
         SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean
@@ -573,6 +610,40 @@ def _prepare(connection: psycopg.Connection[Any], address: Address, *, create: b
         """
     ).fetchone()
     return bool(is_read_only)
+
+
+def make(address: Address, grant_to: str = "") -> bool:
+    """Make a store where there is none, mend what an earlier build left out; return whether there was none.
+
+    Args:
+        grant_to: a role that is to read and write it, and to change no table.
+    """
+    with address.errors(), address.connect() as connection:
+        return _make(connection, address, grant_to)
+
+
+def _make(connection: psycopg.Connection[Any], address: Address, grant_to: str = "") -> bool:
+    connection.execute(f"{_CHANGE}; SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
+    is_new = not _is_made(connection)
+    if is_new:
+        session = Session(connection)
+        try:
+            for statement in initial_sql():
+                connection.execute(statement)
+        except psycopg.errors.InsufficientPrivilege as error:
+            user = connection.info.user
+            raise StoreMissingError(
+                f"there is no store at {address}, and {user} may not make one",
+                remedy=f"let who owns the database run `commonplace init --store {address} --grant-to {user}`",
+            ) from _DriverError("permission denied", error)
+        session.execute("INSERT INTO schema_versions VALUES (:version, 'initial')", {"version": VERSION})
+        session.execute("INSERT INTO meta VALUES ('store_id', :id)", {"id": str(uuid4())})
+    if not rights.is_guarded(connection):
+        rights.guard(connection)
+    if grant_to:
+        rights.grant(connection, grant_to)
+    connection.execute("COMMIT")
+    return is_new
 
 
 def _is_made(connection: psycopg.Connection[Any]) -> bool:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import MissingExtraError, StoreMissingError
 from commonplace.store import owners as queries
-from commonplace.store.connection import Connections, PrivateConnections
+from commonplace.store.connection import EVERY, Connections, PrivateConnections
 from commonplace.store.database import make, refuse_unreadable, stands_at
 from commonplace.store.dialect import Database, listed, listed_numbers
 from commonplace.store.embeddings import ReembeddingStore
@@ -131,12 +131,8 @@ class Store(MemoryStore, ReembeddingStore):
             StoreVersionError: another version of Commonplace made them, or the server is too old.
             StoreError: the server cannot be reached, or lets this user do nothing.
         """
-        try:
+        with _driver_needed():
             from commonplace.store.postgres import Address, PostgresConnections
-        except ImportError as error:
-            raise MissingExtraError(
-                "a store in PostgreSQL needs psycopg", remedy="install it with `pip install 'commonplace[postgres]'`"
-            ) from error
 
         connections = PostgresConnections(Address(address, password, timeout_s), create=create)
         try:
@@ -144,6 +140,25 @@ class Store(MemoryStore, ReembeddingStore):
         except BaseException:
             connections.close()
             raise
+
+    @staticmethod
+    def make_on_server(address: str, password: str = "", *, grant_to: str = "", timeout_s: float = 10.0) -> bool:
+        """Make a store in a PostgreSQL database unless there is one, or add to it what an earlier build did not make.
+
+        Args:
+            grant_to: a role that may read and write it from then on, and change no table; "" is none.
+
+        Returns:
+            Whether there was none.
+
+        Raises:
+            MissingExtraError: the extra `postgres` is not installed.
+            StoreError: the server cannot be reached, or this user may not do so.
+        """
+        with _driver_needed():
+            from commonplace.store.postgres import Address, make
+
+        return make(Address(address, password, timeout_s), grant_to)
 
     @classmethod
     def in_memory(cls) -> Store:
@@ -190,7 +205,7 @@ class Store(MemoryStore, ReembeddingStore):
 
         Those that hold the texts of graphs are among them; see `graph_rules`.
         """
-        with self._connections.reading() as db:
+        with self._connections.reading(EVERY) as db:
             found = db.execute(queries.HEADS).fetchall()
             (after,) = db.execute("SELECT next_passage FROM sequences").fetchone()
         return {name: Head(change, token.hex()) for name, change, token in found}, after - 1
@@ -218,12 +233,12 @@ class Store(MemoryStore, ReembeddingStore):
 
     def table_rows(self, table: Table, namespace: str | None = None, **among: Sequence[Any]) -> Iterator[Values]:
         """Yield the rows of a table; see `read_rows`."""
-        with self._connections.reading() as db:
+        with self._connections.reading(EVERY if namespace is None else namespace) as db:
             yield from read_rows(db, table, namespace, **among)
 
     def hanging_rows(self, table: Table, numbers: Sequence[int]) -> Iterator[tuple[Table, Values]]:
         """Yield rows with all that hangs on them; see `hanging_rows`."""
-        with self._connections.reading() as db:
+        with self._connections.reading(EVERY) as db:
             yield from hanging_rows(db, table, numbers)
 
     def snapshot(self, namespace: str | None = None, change: int = 0, notes: str = "") -> AbstractContextManager[None]:
@@ -240,7 +255,7 @@ class Store(MemoryStore, ReembeddingStore):
         """
         if namespace is None:
             return self._connections.snapshot()
-        return self._connections.snapshot(partial(_state, namespace=namespace, change=change, notes=notes))
+        return self._connections.snapshot(partial(_state, namespace=namespace, change=change, notes=notes), namespace)
 
     def close(self) -> None:
         """Release every resource; calling twice is harmless."""
@@ -309,7 +324,7 @@ class Store(MemoryStore, ReembeddingStore):
         Args:
             with_texts: also those that hold the texts of graphs, which no user can name; see `graph_rules`.
         """
-        names = self._connections.rows("SELECT name FROM namespaces")
+        names = self._connections.rows("SELECT name FROM namespaces", {"namespace": None})
         return sorted(name for (name,) in names if with_texts or not is_reserved(name))
 
     def artifacts(self, namespace: str) -> list[tuple[int, Owner]]:
@@ -387,7 +402,7 @@ class Store(MemoryStore, ReembeddingStore):
 
     def matching_owners(self, namespace: str, wanted: Filter) -> list[int]:
         """Return the numbers of the owners that pass the filter, ascending."""
-        with self._connections.reading() as db:
+        with self._connections.reading(namespace) as db:
             return matching_owners(db, namespace, wanted)
 
     def counts(self, namespace: str | None = None) -> dict[str, int]:
@@ -401,7 +416,7 @@ class Store(MemoryStore, ReembeddingStore):
     def entries_since(self, after: int, upto: int) -> Iterator[IndexEntry]:
         """Yield the passages of all namespaces that exist now and have numbers (after, upto], by number ascending."""
         while after < upto:
-            bounds = {"after": after, "upto": upto, "limit": _ENTRIES_A_READ}
+            bounds = {"namespace": None, "after": after, "upto": upto, "limit": _ENTRIES_A_READ}
             found = self._connections.rows(queries.ENTRIES_BETWEEN, bounds)
             yield from map(queries.build_entry, found)
             after = found[-1][0] if len(found) == _ENTRIES_A_READ else upto
@@ -429,7 +444,7 @@ class Store(MemoryStore, ReembeddingStore):
         """Return what is wrong with the stored data, one sentence each; empty when all is well."""
         from commonplace.store.check import problems, sentences
 
-        with self._connections.reading() as db:
+        with self._connections.reading(EVERY) as db:
             claims = () if self.postings is None else self.postings.claims
             return [*problems(db), *sentences((claim, db.execute(sql).fetchone()[0]) for claim, sql in claims)]
 
@@ -463,6 +478,16 @@ class Store(MemoryStore, ReembeddingStore):
     def _one(self, sql: str, **values: Any) -> Row:
         found: Row = self._connections.rows(sql, values)[0]
         return found
+
+
+@contextmanager
+def _driver_needed() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError(
+            "a store in PostgreSQL needs psycopg", remedy="install it with `pip install 'commonplace[postgres]'`"
+        ) from error
 
 
 def _state(db: Database, *, namespace: str, change: int, notes: str) -> dict[object, Any]:

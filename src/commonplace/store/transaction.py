@@ -128,7 +128,7 @@ class StoredSpace(SpaceReading):
     @contextmanager
     def reading(self) -> Iterator[At]:
         """Give a reading connection, and the number of the namespace, -1 where it is not there."""
-        with self._connections.reading() as db:
+        with self._connections.reading(self._name) as db:
             row = db.execute(_SPACE, {"name": self._name}).fetchone()
             yield db, row[0] if row else NO_SPACE
 

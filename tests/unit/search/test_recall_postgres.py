@@ -51,7 +51,7 @@ def test_the_first_five_are_those_of_an_index(
     monkeypatch.setattr(recall_postgres, "_FEW_OWNERS", few_owners)
     monkeypatch.setattr(recall_postgres, "_LOOKED_UP", 40)
     local, stored = books
-    assert stored.store._connections.rows("SELECT count(*) FROM segments")[0][0] >= 2
+    assert stored.store._connections.rows("SELECT count(*) FROM segments", {"namespace": None})[0][0] >= 2
     rng = random.Random(11)
     questions = [" ".join(rng.sample(WORDS, 3)) for _ in range(40)]
     for wanted in (Filter(), Filter(tags=("even",))):

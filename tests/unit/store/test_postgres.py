@@ -16,8 +16,9 @@ from commonplace.errors import StoreBusyError, StoreError, StoreMissingError, St
 from commonplace.ranking.bm25 import TermRows
 from commonplace.store import postgres as module
 from commonplace.store import postings
+from commonplace.store.graph_rules import texts_of
 from commonplace.store.postgres import native
-from commonplace.store.schema import VERSION
+from commonplace.store.schema import TABLES, VERSION
 from commonplace.store.store import Store
 
 
@@ -200,10 +201,11 @@ class TestFollowing:
         [(space, last)] = store._connections.rows(
             """
             SELECT n.number, max(t.number) FROM namespaces n JOIN passage_terms t ON t.namespace = n.number
-            WHERE n.name = 'other' GROUP BY n.number
-            """
+            WHERE n.name = :namespace GROUP BY n.number
+            """,
+            {"namespace": "other"},
         )
-        values = {"spaces": [space], "space": space, "last": last, "limit": 16}
+        values = {"namespace": "other", "spaces": [space], "space": space, "last": last, "limit": 16}
         [(plan,)] = store._connections.rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {postings._FRESH}", values)
         assert rows_read(plan[0]["Plan"]) < 50
         store.close()
@@ -213,11 +215,11 @@ class TestFollowing:
             monkeypatch.setattr(postings, name, value)
         store = opened(dsn)
         store.put_owners("n", [memory(f"{n}", "some words") for n in range(30)])
-        packed = "SELECT passages FROM segments ORDER BY start"
-        assert store._connections.rows(packed) == [(8,), (8,), (8,)]
+        packed, mine = "SELECT passages FROM segments ORDER BY start", {"namespace": "n"}
+        assert store._connections.rows(packed, mine) == [(8,), (8,), (8,)]
         store.put_owners("n", [memory("last", "some words")])
-        assert store._connections.rows(packed) == [(8,), (8,), (8,), (7,)]
-        assert store._connections.rows("SELECT max(length(units)) FROM postings") == [(8 * 7,)]
+        assert store._connections.rows(packed, mine) == [(8,), (8,), (8,), (7,)]
+        assert store._connections.rows("SELECT max(length(units)) FROM postings", mine) == [(8 * 7,)]
         assert store.check() == []
         store.close()
 
@@ -301,9 +303,8 @@ class TestFollowing:
         for thread in threads:
             thread.join()
         assert failed == []
-        read = stores[0]._connections.rows
-        packed = read(
-            "SELECT t.number, t.terms FROM passage_terms t JOIN segments s ON t.number BETWEEN s.start AND upto"
+        packed = postgres.run(
+            dsn, "SELECT t.number, t.terms FROM passage_terms t JOIN segments s ON t.number BETWEEN s.start AND upto"
         )
         counted = [
             (number, code, mark)
@@ -312,7 +313,7 @@ class TestFollowing:
         ]
         posted = [
             (number, term & 0xFFFFFFFF, mark)
-            for term, units in read("SELECT term, units FROM postings")
+            for term, units in postgres.run(dsn, "SELECT term, units FROM postings")
             for number, _, mark in np.frombuffer(units, postings._POSTING).tolist()
         ]
         assert len(packed) > 30
@@ -326,3 +327,116 @@ def rows_read(plan: dict[str, Any]) -> float:
     """Return how many rows the steps of a plan gave or left out."""
     own = (plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)) * plan["Actual Loops"]
     return own + sum(map(rows_read, plan.get("Plans", ())))
+
+
+class TestNamespaces:
+    """The database itself holds a transaction to the namespace that it names."""
+
+    @pytest.fixture
+    def shared(self, dsn: str) -> Iterator[psycopg.Connection[Any]]:
+        """A connection of the application's role to a store with two namespaces."""
+        store = opened(dsn)
+        for name in ("a", "b"):
+            fill(store, name)
+        store.close()
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            yield connection
+
+    def test_without_a_name_nothing_is_there(self, shared: psycopg.Connection[Any]) -> None:
+        tables = guarded(shared)
+        assert len(tables) > 25
+        assert {name: count(shared, name) for name in tables} == dict.fromkeys(tables, 0)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
+            shared.execute("INSERT INTO namespaces (name, change, token) VALUES ('c', 0, '')")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
+            shared.execute("INSERT INTO counts VALUES (1, 'memory', 1, 1, 1)")
+        assert shared.execute("UPDATE owners SET title = 'x'").rowcount == 0
+        assert shared.execute("DELETE FROM memories").rowcount == 0
+
+    def test_of_another_namespace_nothing_is_there(self, dsn: str, shared: psycopg.Connection[Any]) -> None:
+        spaces = dict(postgres.run(dsn, "SELECT name, number FROM namespaces"))
+        mine = {number for name, number in spaces.items() if name in ("a", texts_of("a", "entity"))}
+        other = spaces["b"]
+        with shared.transaction():
+            shared.execute("SELECT commonplace_enter('=a')")
+            seen = {name: spaces_in(shared, name) for name in guarded(shared)}
+            assert spaces["a"] in set().union(*seen.values())
+            assert set().union(*seen.values()) <= mine
+            assert shared.execute("SELECT count(*) FROM namespaces WHERE name = 'b'").fetchall() == [(0,)]
+            for name in guarded(shared):
+                sql = f"UPDATE {name} SET namespace = namespace WHERE namespace = {other}"
+                if name != "namespaces":
+                    assert shared.execute(sql).rowcount == 0  # type: ignore[call-overload]
+            for sql in (
+                f"INSERT INTO counts VALUES ({other}, 'x', 1, 1, 1)",
+                f"UPDATE owners SET namespace = {other}",
+                "INSERT INTO namespaces (name, change, token) VALUES ('c', 0, '')",
+            ):
+                with pytest.raises(psycopg.errors.InsufficientPrivilege), shared.transaction():
+                    shared.execute(sql)  # type: ignore[call-overload]
+        assert count(shared, "owners") == 0  # the name went with the transaction
+
+    def test_the_owner_of_the_tables_is_held_to_it_too(self, dsn: str, shared: psycopg.Connection[Any]) -> None:
+        assert count(shared, "owners") == 0
+        role = f"{postgres.AGENTS}_owner"
+        postgres.run(dsn, f"CREATE ROLE {role} LOGIN")
+        try:
+            for name in guarded(shared):
+                postgres.run(dsn, f"ALTER TABLE {name} OWNER TO {role}")
+            with psycopg.connect(psycopg.conninfo.make_conninfo(dsn, user=role), autocommit=True) as connection:
+                assert {count(connection, name) for name in guarded(shared)} == {0}
+        finally:
+            postgres.run(dsn, f"REASSIGN OWNED BY {role} TO CURRENT_USER; DROP OWNED BY {role}; DROP ROLE {role}")
+
+    def test_every_table_with_a_namespace_is_guarded(self, dsn: str, shared: psycopg.Connection[Any]) -> None:
+        """Also one that somebody adds."""
+        named = {table.name for table in TABLES if table.has_namespace} | {*postings.TABLES, "namespaces"}
+        assert named <= set(guarded(shared))
+
+    def test_names_with_quotes_are_names(self, dsn: str) -> None:
+        store = opened(dsn)
+        for name in ("it's", "a\\b", "=*", "*", "", "=", "ä\u2028"):
+            store.put_owners(name, [memory("m", "x")])
+            assert store.counts(name)["owners"] == 1
+            with store.snapshot(name):
+                assert store.owner_numbers(name, "memory", ["m"])
+        assert store.counts()["owners"] == 7
+        store.close()
+
+    def test_a_snapshot_reads_one_namespace_after_the_other(self, dsn: str) -> None:
+        store = opened(dsn)
+        for name in ("a", "b"):
+            fill(store, name)
+        with store.snapshot():
+            assert [store.counts(name)["owners"] for name in ("a", "b", "a")] == [1, 1, 1]
+            assert store.graph("b").counts() == store.graph("a").counts()
+            assert store.namespaces() == ["a", "b"]
+            assert store.counts()["owners"] == 4
+        with store.snapshot("a"):
+            assert store.counts("b")["owners"] == 1
+            assert store.counts("a")["owners"] == 1
+            assert set(store.heads()[0]) >= {"a", "b"}
+        store.close()
+
+
+def fill(store: Store, name: str) -> None:
+    """Write to a namespace and to the texts of its graph."""
+    store.put_owners(name, [memory("m", "x")])
+    store.put_owners(texts_of(name, "entity"), [memory("e", "x")])
+
+
+def guarded(connection: psycopg.Connection[Any]) -> list[str]:
+    """Return the tables whose rows are shown to their namespace alone."""
+    found = connection.execute("SELECT relname FROM pg_class WHERE relrowsecurity AND relforcerowsecurity")
+    return [name for (name,) in found]
+
+
+def count(connection: psycopg.Connection[Any], table: str) -> int:
+    [(found,)] = connection.execute(f"SELECT count(*) FROM {table}").fetchall()  # type: ignore[call-overload]
+    return int(found)
+
+
+def spaces_in(connection: psycopg.Connection[Any], table: str) -> set[int]:
+    """Return the numbers of the namespaces of which a table shows rows."""
+    column = "number" if table == "namespaces" else "namespace"
+    return {each for (each,) in connection.execute(f"SELECT DISTINCT {column} FROM {table}")}  # type: ignore[call-overload]

@@ -1,0 +1,112 @@
+"""Who sees which rows of a store in PostgreSQL: row-level security by namespace, and the rights of an application.
+
+Each transaction names the namespace of which it reads and writes, with the texts of its graph, or all of them. What
+belongs to others is then neither there nor can be written, also for the tables' owner; without a name nothing is. It
+holds the statements of Commonplace to their namespace. Whoever may send statements of his own can name another one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import psycopg
+from psycopg.sql import SQL, Identifier, Literal
+
+from commonplace.store.connection import EVERY
+from commonplace.store.graph_rules import namespace_of
+
+ENTER: Final = "SELECT commonplace_enter($1)"
+_IS_GUARDED: Final = "SELECT to_regprocedure('commonplace_enter(text)') IS NOT NULL"
+# A setting is "" where a transaction of the session had it, NULL where none did: neither is a namespace. Each is read
+# once for a statement, not for each row.
+_SCOPE: Final = "(SELECT current_setting('commonplace.scope', true))"
+_SPACES: Final = "(SELECT nullif(current_setting('commonplace.spaces', true), '')::bigint[])::bigint[]"
+_GUARD: Final = (
+    """
+    CREATE OR REPLACE FUNCTION commonplace_enter(scope text) RETURNS void LANGUAGE plpgsql AS $$
+    BEGIN
+        PERFORM set_config('commonplace.scope', scope, true);
+        PERFORM set_config('commonplace.spaces', coalesce((
+            SELECT array_agg(number)::text FROM namespaces WHERE left(scope, 1) = '=' AND name IN (
+                substr(scope, 2), E'\\x1fentity\\x1f' || substr(scope, 2), E'\\x1frelation\\x1f' || substr(scope, 2)
+            )
+        ), '{}'), true);
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION enter_new_namespace() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        PERFORM set_config('commonplace.spaces',
+            (coalesce(nullif(current_setting('commonplace.spaces', true), ''), '{}')::bigint[] || NEW.number)::text,
+            true);
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE TRIGGER enter_new_namespace AFTER INSERT ON namespaces
+    FOR EACH ROW EXECUTE FUNCTION enter_new_namespace()
+    """,
+    f"""
+    DO $$
+    DECLARE named regclass;
+    BEGIN
+        FOR named IN
+            SELECT c.oid FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'namespace'
+            WHERE c.relkind IN ('r', 'p') AND c.relnamespace = current_schema()::regnamespace
+        LOOP
+            EXECUTE format('DROP POLICY IF EXISTS one_namespace ON %s', named);
+            EXECUTE format($policy$
+                CREATE POLICY one_namespace ON %s
+                USING ({_SCOPE} = '*' OR namespace = ANY ({_SPACES}))
+            $policy$, named);
+            EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', named);
+        END LOOP;
+    END $$
+    """,
+    "DROP POLICY IF EXISTS one_namespace ON namespaces",
+    f"""
+    CREATE POLICY one_namespace ON namespaces
+    USING ({_SCOPE} = '*' OR {_SCOPE} = '=' || regexp_replace(name, E'^\\x1f(entity|relation)\\x1f', ''))
+    """,
+    "ALTER TABLE namespaces ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY",
+)
+_GRANTS: Final = (
+    "GRANT USAGE ON SCHEMA {schema} TO {role}",
+    "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}",
+    "REVOKE INSERT, UPDATE, DELETE ON schema_versions FROM {role}",
+    "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA {schema} TO {role}",
+    # What a later `init` adds.
+    "ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO {role}",
+    "ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT USAGE, SELECT ON SEQUENCES TO {role}",
+)
+
+
+def scope_of(namespace: str | None) -> str:
+    """Return what `ENTER` takes to let a transaction see a namespace with its texts, or with None or `EVERY` all."""
+    if namespace is None or namespace == EVERY:
+        return "*"
+    return "=" + namespace_of(namespace).replace("\0", "\ufffd").encode(errors="replace").decode()
+
+
+def entering(scope: str) -> str:
+    """Return `ENTER` with its value written out, to be run with the statements that begin a transaction."""
+    return ENTER.replace("$1", Literal(scope).as_string())
+
+
+def is_guarded(connection: psycopg.Connection[Any]) -> bool:
+    """Tell whether the tables show each transaction the rows of its namespace alone."""
+    return connection.execute(_IS_GUARDED).fetchall() == [(True,)]
+
+
+def guard(connection: psycopg.Connection[Any]) -> None:
+    """Let the tables show each transaction the rows of its namespace alone."""
+    for statement in _GUARD:
+        connection.execute(statement)
+
+
+def grant(connection: psycopg.Connection[Any], role: str) -> None:
+    """Let a role read and write what is stored, and change no table."""
+    [(schema,)] = connection.execute("SELECT current_schema()").fetchall()
+    names = {"schema": Identifier(schema), "role": Identifier(role)}
+    for statement in _GRANTS:
+        connection.execute(SQL(statement).format(**names))
