@@ -265,10 +265,10 @@ class TestFollowing:
         for name in ("n", "m"):
             for number in range(5):
                 store.put_owners(name, [memory(f"{number}", "some words")])
-        [(each,)] = store._connections.rows("SELECT min(c) FROM (SELECT count(*) c FROM postings GROUP BY namespace) c")
+        [(each,)] = postgres.run(dsn, "SELECT min(c) FROM (SELECT count(*) c FROM postings GROUP BY namespace) c")
         postgres.run(dsn, "TRUNCATE owners, counts CASCADE; DELETE FROM namespaces WHERE name = 'n'")
         assert each
-        assert store._connections.rows("SELECT count(*) FROM postings") == [(each,)]
+        assert postgres.run(dsn, "SELECT count(*) FROM postings") == [(each,)]
         store.close()
 
     def test_signs_of_another_vector_are_told(self, dsn: str) -> None:
