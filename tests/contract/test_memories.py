@@ -82,6 +82,18 @@ class TestRoundTrip:
         assert store.memory_digests("n") == [(2, UUID, ""), (3, "b", sums[2]), (4, "a", "ef" * 32)]
         assert store.memory_digests("other") == []
 
+    def test_what_each_version_was_made_from_comes_back(self, store: Store) -> None:
+        """Whoever forgets a memory forgets what any version of another took from it."""
+        for id_, sources in (("a", ()), ("b", ("a", UUID)), ("c", ("b",))):
+            add(store, MemoryWrite(Owner(id_, "memory"), (passage(id_),), MemoryRecord(id_, derived_from=sources)))
+        with store.change_memories("n") as change:
+            old = change.find("b")
+            assert old is not None
+            change.expire(old.number, old.record, 20.0)
+            change.add(MemoryWrite(old.owner, (), MemoryRecord("b", version=2), ""), created_at=20.0)
+        assert store.derivations("n") == [("b", ("a", UUID)), ("c", ("b",))]
+        assert store.derivations("other") == []
+
     @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
     def test_any_text_comes_back_from_every_column(self, store: Store, text: str) -> None:
         """Memories hold what was said and pasted, and callers choose ids."""

@@ -552,6 +552,13 @@ class ReferenceMemories(ReferenceReembedding):
             ]
         return sorted({each[1]: each for each in sorted(found)}.values())
 
+    def derivations(self, namespace: str) -> list[tuple[str, tuple[str, ...]]]:
+        """Return (id, what it was made from) of each version of a memory that was made from others, by number."""
+        with self._open():
+            rows = sorted(self._state.space(namespace).rows.items())
+            made = [(row.owner.id, row.memory.record.derived_from) for _, row in rows if row.memory is not None]
+        return [each for each in made if each[1]]
+
     def memory_records(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, StoredMemory]:
         """Return the versions with these numbers, live or past; others, and owners that are no memory, are absent."""
         wanted = set(map(int, owner_numbers))

@@ -257,7 +257,7 @@ def take(
         (OWNERS, "store.db", lambda: _delete_owners(place, pending)),
         (PAGES, "memory", lambda: _remove_blocks(place, pending, counts)),
         (PAGES, VAULT, lambda: _remove_notes(place, pending, counts, vault_paths)),
-        (INDEX, "index", lambda: _rebuild(place)),
+        (INDEX, "index", lambda: _purge_index(place)),
         (GENERATIONS, "index", lambda: _remove_generations(place, waiting)),
         (DATABASE, "store.db", lambda: _compact(place, thorough=thorough)),
         (DRAFTS, "store.db", lambda: _clear_drafts(place)),
@@ -298,10 +298,10 @@ def _remove_notes(
     return ()
 
 
-def _rebuild(place: ErasureRuntime) -> Sequence[Waiting]:
+def _purge_index(place: ErasureRuntime) -> Sequence[Waiting]:
     if place.store.is_on_server:
         return ()
-    report = bring_up_to_date(place.store, place.index, rebuild=True, timeout_s=_INDEX_WAIT_S, progress=place.progress)
+    report = bring_up_to_date(place.store, place.index, purge=True, timeout_s=_INDEX_WAIT_S, progress=place.progress)
     return () if report else (Waiting(INDEX, "index", "another process is writing it"),)
 
 

@@ -295,11 +295,9 @@ def _merged_from(store: Store, namespace: str, asked: Sequence[str]) -> tuple[li
 def _derived(store: Store, namespace: str, roots: Sequence[str]) -> list[str]:
     """Return the memories any version of which was made from one of the roots, directly or through others."""
     made_from: defaultdict[str, set[str]] = defaultdict(set)
-    for memory in store.memories(namespace, Selection(order="id")):
-        id_ = memory.owner.id
-        for version in store.versions(namespace, id_) if memory.record.version > 1 else [memory]:
-            for source in version.record.derived_from:
-                made_from[source].add(id_)
+    for id_, sources in store.derivations(namespace):
+        for source in sources:
+            made_from[source].add(id_)
     gone, waiting = set(roots), list(roots)
     while waiting:
         new = made_from[waiting.pop()] - gone

@@ -39,6 +39,10 @@ from commonplace.types import Embedding, Head, IndexEntry
 _ATTEMPTS = 10
 _SPARED_DEAD = 1_000
 """So many deleted passages are never worth a rebuild."""
+_MIN_PURGED = 2_000
+"""Fewer passages are indexed anew in less time than it takes to purge them."""
+_MAX_PURGED = 16_000
+"""More may be one segment of the lexical part that it does not merge with small ones."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -72,6 +76,11 @@ class Generation:
     def is_wasteful(self) -> bool:
         """True when so much of it is deleted that a rebuild pays."""
         return self.dead > max(_SPARED_DEAD, self.documents)
+
+    @property
+    def is_purgeable(self) -> bool:
+        """True when it pays, and is possible, to purge it of what was deleted instead of a rebuild."""
+        return _MIN_PURGED <= self.documents <= _MAX_PURGED
 
     def in_use(self) -> AbstractContextManager[None]:
         """Check that it can still be read, and keep it so for the length of a `with` block; that costs microseconds.
@@ -211,6 +220,7 @@ class Index:
         *,
         heads: Mapping[str, Head],
         rebuild: bool = False,
+        purge: bool = False,
         progress: Callable[[int], None] = lambda _done: None,
         checkpoint: Callable[[str], None] = lambda _step: None,
     ) -> tuple[int, int]:
@@ -222,11 +232,12 @@ class Index:
         Args:
             heads: by namespace, up to which change it is held then; of one that is not named, nothing is.
             rebuild: begin with nothing instead of the current generation.
+            purge: leave nothing of a deleted passage in any file, of what was deleted before either.
             progress: called now and then with the number of passages added.
             checkpoint: called with the name of every step before it is taken.
 
         Raises:
-            IndexFaultError: the current generation cannot be built upon; rebuild.
+            IndexFaultError: the current generation cannot be built upon, or not be purged; rebuild.
             StoreError: the disk is full or the directory cannot be written.
         """
         # Most processes only read.
@@ -234,7 +245,7 @@ class Index:
 
         try:
             base = self._empty if rebuild else self._read_manifest()
-            return Update(self._directory, base, progress, checkpoint).run(entries, deleted, heads)
+            return Update(self._directory, base, progress, checkpoint, purge=purge).run(entries, deleted, heads)
         except OSError as error:
             raise StoreError(f"the index cannot be written: {error}") from error
 

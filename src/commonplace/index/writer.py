@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tantivy
@@ -117,9 +118,13 @@ class DenseWriter:
             for part in self._flush():
                 self._append(*part)
 
-    def finish(self) -> tuple[tuple[ChunkRecord, ...], int, tuple[tuple[int, ...], ...]]:
-        """Write what is left; return the chunks in order, the number of passages counted, and the statistics."""
-        self._write_pending()
+    def finish(self, *, purge: bool) -> tuple[tuple[ChunkRecord, ...], int, tuple[tuple[int, ...], ...]]:
+        """Write what is left; return the chunks in order, the number of passages counted, and the statistics.
+
+        Args:
+            purge: leave no row of a passage that was deleted.
+        """
+        self._write_pending(0 if purge else _DEAD_SHARE)
         records = [
             ChunkRecord(file, chunk.rows, int(np.count_nonzero(~live)), space)
             for file, chunk, live, space in zip(self._files, self._open, self._live, self._spaces, strict=True)
@@ -144,12 +149,12 @@ class DenseWriter:
         self._pending.clear()
         return parts
 
-    def _write_pending(self) -> None:
-        """Write the new rows together with those of chunks that are mostly dead or small beside them."""
+    def _write_pending(self, dead_share: float) -> None:
+        """Write the new rows together with those of chunks that have more dead ones, or are small beside them."""
         parts: dict[str, list[Rows]] = {space: [rows] for space, rows in self._flush()}
         for place in reversed(range(len(self._open))):
             live, space = self._live[place], self._spaces[place]
-            if np.count_nonzero(~live) > _DEAD_SHARE * len(live):
+            if np.count_nonzero(~live) > dead_share * len(live):
                 parts.setdefault(space, []).append(self._take_out(place))
         for space, gathered in parts.items():
             self._write(space, gathered)
@@ -204,6 +209,10 @@ COPIED = ("meta.json", ".managed.json")
 """The files that Tantivy replaces; all others it only ever adds or removes."""
 
 _SMALLEST_HEAP = 15_000_000
+_MERGED = 8
+"""Tantivy makes one segment of so many that have about as many passages, or few: ten thousand, or less."""
+_EMPTY = -1
+"""The number of passages that are none."""
 _REBUILD_HEAP = 60_000_000
 
 
@@ -254,19 +263,50 @@ class LexicalWriter:
         with suppress(IndexFaultError, StoreError), faults():
             self._writer.wait_merging_threads()
 
-    def finish(self) -> None:
-        """Commit, wait for merges, leave only the files of live segments."""
+    def finish(self, *, purge: bool) -> None:
+        """Commit, wait for merges, leave only the files of live segments.
+
+        Args:
+            purge: leave no term of a passage that was deleted.
+
+        Raises:
+            IndexFaultError: Tantivy failed, or did not merge what was to be purged.
+        """
         with faults():
             self._writer.commit()
+            if purge and _has_deleted(self._directory):
+                self._merge()
             self._writer.wait_merging_threads()
         _sweep(self._directory)
+        if purge and _has_deleted(self._directory):
+            raise IndexFaultError("still had what was deleted")
+
+    def _merge(self) -> None:
+        """Have Tantivy write its segments as one, which holds nothing of what was deleted.
+
+        It has no call for that, but does it once there are enough of them: empty ones make up the number.
+        """
+        self.delete(_EMPTY)  # those of the last time
+        for _ in range(max(1, _MERGED - len(_segments(self._directory)))):
+            document = tantivy.Document()
+            document.add_integer("number", _EMPTY)
+            self._writer.add_document(document)
+            self._writer.commit()
+
+
+def _segments(directory: Path) -> list[dict[str, Any]]:
+    with faults():
+        segments: list[dict[str, Any]] = json.loads((directory / "meta.json").read_bytes())["segments"]
+    return segments
+
+
+def _has_deleted(directory: Path) -> bool:
+    return any(segment["deletes"] for segment in _segments(directory))
 
 
 def _sweep(directory: Path) -> None:
     """Remove files that the commit no longer names, so that they are not carried into the next generation."""
-    with faults():
-        segments = json.loads((directory / "meta.json").read_bytes())["segments"]
-    stems = {segment["segment_id"].replace("-", ""): segment["deletes"] for segment in segments}
+    stems = {segment["segment_id"].replace("-", ""): segment["deletes"] for segment in _segments(directory)}
     for path in directory.iterdir():
         stem, _, rest = path.name.partition(".")
         deletes = stems.get(stem)
@@ -284,9 +324,16 @@ class Update:
     """One step from a generation to the next; the caller is the only writer."""
 
     def __init__(
-        self, directory: Path, base: Manifest, progress: Callable[[int], None], checkpoint: Callable[[str], None]
+        self,
+        directory: Path,
+        base: Manifest,
+        progress: Callable[[int], None],
+        checkpoint: Callable[[str], None],
+        *,
+        purge: bool,
     ) -> None:
         """Prepare to build upon `base`; a base without files begins with nothing."""
+        self._purge = purge
         self._directory = directory
         self._base = base
         self._progress = progress
@@ -300,7 +347,7 @@ class Update:
         self._manifest = replace(self._manifest, heads=heads)
         gone, coming = set(deleted), iter(entries)
         first = next(coming, None)
-        if first is None and not gone and self._base.files:
+        if first is None and not gone and self._base.files and not self._purge:
             replace_file(self._directory / CURRENT, encode(replace(self._base, heads=heads)))
             return 0, 0
         self._remove_leftovers()
@@ -325,16 +372,17 @@ class Update:
                 lexical.delete(number)
             added, replaced = self._add(entries, deleted, lexical, dense)
             self._checkpoint("commit")
-            lexical.finish()
+            lexical.finish(purge=self._purge)
         except BaseException:
             lexical.abandon()
             raise
         self._checkpoint("dense")
-        chunks, counted, statistics = dense.finish()
+        chunks, counted, statistics = dense.finish(purge=self._purge)
+        documents = self._manifest.documents + added - replaced - dropped
         self._manifest = replace(
             self._manifest,
-            documents=self._manifest.documents + added - replaced - dropped,
-            counted=counted,
+            documents=documents,
+            counted=documents if self._purge else counted,
             statistics=statistics,
             chunks=chunks,
         )

@@ -31,12 +31,19 @@ class ProjectionReport:
 
 
 def bring_up_to_date(
-    store: Store, index: Index, *, rebuild: bool = False, timeout_s: float = 0.0, progress: Progress | None = None
+    store: Store,
+    index: Index,
+    *,
+    rebuild: bool = False,
+    purge: bool = False,
+    timeout_s: float = 0.0,
+    progress: Progress | None = None,
 ) -> ProjectionReport | None:
     """Write to the index what the store holds and it does not; rebuild it if it is unusable or mostly deleted.
 
     Args:
-        rebuild: make it anew in any case; forgetting needs this, for deleted terms linger in an updated index.
+        rebuild: make it anew in any case.
+        purge: leave nothing of what was deleted in its files, where terms of it linger otherwise.
         timeout_s: how long to wait for another process that writes.
 
     Returns:
@@ -45,12 +52,12 @@ def bring_up_to_date(
     if not index.claim(timeout_s):
         return None
     try:
-        return _project(store, index, rebuild, progress)
+        return _project(store, index, rebuild, purge, progress)
     finally:
         index.release()
 
 
-def _project(store: Store, index: Index, rebuild: bool, progress: Progress | None) -> ProjectionReport:
+def _project(store: Store, index: Index, rebuild: bool, purge: bool, progress: Progress | None) -> ProjectionReport:
     started = time.monotonic()
     embedding = store.embedding()
     if embedding is not None:
@@ -61,7 +68,7 @@ def _project(store: Store, index: Index, rebuild: bool, progress: Progress | Non
         fault = generation.fault or disagreement(store, generation, heads)
     # What follows reads outside the snapshot, which would keep SQLite's write-ahead log growing for minutes. No passage
     # up to `upto` is ever added: one that is deleted meanwhile is absent, and its deletion comes later.
-    rebuild = rebuild or bool(fault) or generation.is_wasteful
+    rebuild = rebuild or bool(fault) or generation.is_wasteful or (purge and not generation.is_purgeable)
     added = deleted = 0
 
     def write() -> tuple[int, int]:
@@ -71,11 +78,12 @@ def _project(store: Store, index: Index, rebuild: bool, progress: Progress | Non
             [] if rebuild else _deleted(store, generation.heads, heads),
             heads=heads,
             rebuild=rebuild,
+            purge=purge and not rebuild,
             progress=lambda done: progress("indexing passages", done, total) if progress else None,
         )
 
     before = generation.last_number
-    if rebuild or generation.heads != heads:
+    if rebuild or purge or generation.heads != heads:
         try:
             added, deleted = write()
         except IndexFaultError as error:

@@ -15,7 +15,18 @@ from commonplace.store.graph_rules import texts_of
 from commonplace.store.knowledge import KnowledgeChange, KnowledgeReader, KnowledgeReading
 from commonplace.store.ledger import LedgerChange, LedgerReader, LedgerReading
 from commonplace.store.records import read_rows
-from commonplace.store.rows import Row, Values, add_rows, check_times, checked, drop, form_of, put, refuse_wide
+from commonplace.store.rows import (
+    Row,
+    Values,
+    add_rows,
+    check_times,
+    checked,
+    drop,
+    form_of,
+    put,
+    refuse_wide,
+    unlisted,
+)
 from commonplace.store.schema import SCHEMA, TABLES, Table
 from commonplace.store.transaction import Transaction
 from commonplace.store.writes import (
@@ -121,6 +132,10 @@ PASSAGES_OF_HITS = f"""
 
 DIGESTS = f"""
     SELECT owner, id, digest FROM memories WHERE namespace = {_SPACE} AND is_latest = 1 ORDER BY owner
+"""
+
+DERIVATIONS = f"""
+    SELECT id, derived_from FROM memories WHERE namespace = {_SPACE} AND derived_from != '' ORDER BY owner
 """
 
 ALIKE = f"""
@@ -630,6 +645,10 @@ class MemoryStore:
     def memory_digests(self, namespace: str) -> list[tuple[int, str, str]]:
         """Return (number, id, digest) of the latest versions, by number; the digest is what they were written with."""
         return self._read(DIGESTS, namespace)
+
+    def derivations(self, namespace: str) -> list[tuple[str, tuple[str, ...]]]:
+        """Return (id, what it was made from) of each version of a memory that was made from others, by number."""
+        return [(id_, unlisted(made_from)) for id_, made_from in self._read(DERIVATIONS, namespace)]
 
     def memory_records(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, StoredMemory]:
         """Return the versions with these numbers, live or past; others, and owners that are no memory, are absent."""

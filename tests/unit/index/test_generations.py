@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
 import threading
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 from tests.reference_store.store import MemoryStore
 
 from commonplace.errors import IndexFaultError, StoreError
+from commonplace.index import generations
 from commonplace.index import writer as update
 from commonplace.index.contract import Scope
 from commonplace.index.files import MISSING, OpenFiles
@@ -445,6 +448,69 @@ def test_an_index_that_is_mostly_deleted_is_rebuilt(tmp_path: Path, monkeypatch:
     report = bring_up_to_date(store, index)
     assert report is not None
     assert (report.rebuilt, report.added, index.reader().dead) == (True, 601, 0)
+
+
+def rare(number: int) -> IndexEntry:
+    """Return a passage with a word and a vector of its own."""
+    return replace(entry(number, f"apple rare{number}"), vector=bytes([number, 99] * 4))
+
+
+def with_vector(directory: Path, number: int) -> int:
+    """Return how many files of the current generation have the vector of a passage; words are packed in them."""
+    current = directory / "index" / published(directory)[-1]
+    return sum(bytes([number, 99] * 4) in path.read_bytes() for path in current.glob("*/*"))
+
+
+def test_a_purge_leaves_nothing_of_what_was_deleted_in_any_file(tmp_path: Path) -> None:
+    """Not of what an update before it deleted either, whose terms linger; and all else is found as before."""
+    index = created(tmp_path)
+    for number in range(20, 120, 20):
+        index.update([rare(n) for n in range(number, number + 20)], [], heads={"n": Head(number)})
+    index.update([], [25], heads={"n": Head(121)})
+    assert index.reader().lexical.listed(["rare25", "rare26"], []) == {"rare25": 1, "rare26": 1}
+    assert (with_vector(tmp_path, 25), with_vector(tmp_path, 26)) == (1, 1)
+    gone = {25}
+    for last, deleted in enumerate(([26, 119], [27], []), 130):
+        gone.update(deleted)
+        index.update([rare(last)], deleted, heads={"n": Head(last)}, purge=True)
+        generation = index.reader()
+        listed = generation.lexical.listed([f"rare{n}" for n in range(20, 120)], [])
+        assert {term for term, n in listed.items() if not n} == {f"rare{n}" for n in gone}
+        assert [with_vector(tmp_path, n) for n in (*sorted(gone), 28)] == [*[0] * len(gone), 1]
+        assert (generation.dead, held(index, "rare28")) == (0, [28])
+        # What is in no segment is in no file, and none has passages that only a list of deleted ones hides.
+        assert not any(segment["deletes"] for segment in segments(tmp_path))
+    assert held(index, "appl") == sorted({*range(20, 120), 130, 131, 132} - gone)
+    assert sum(segment["max_doc"] for segment in segments(tmp_path)) <= generation.documents + 8
+
+
+def segments(directory: Path) -> list[dict[str, Any]]:
+    """Return what Tantivy says of the segments of the current generation."""
+    found: list[dict[str, Any]] = json.loads(
+        (directory / "index" / published(directory)[-1] / "lexical" / "meta.json").read_bytes()
+    )["segments"]
+    return found
+
+
+@pytest.mark.parametrize(("fewest", "enough"), [(0, True), (0, False), (1_000, True)])
+def test_an_index_that_is_not_purged_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fewest: int, enough: bool
+) -> None:
+    """One that is small, or that Tantivy did not merge: whoever forgets may rely on it."""
+    monkeypatch.setattr(generations, "_MIN_PURGED", fewest)
+    if not enough:
+        monkeypatch.setattr(update.LexicalWriter, "_merge", lambda _: None)
+    store = MemoryStore()
+    index = make(tmp_path, store.id)
+    for name in ("apple", "pear", "quillfeather"):
+        put(store, name, *[f"{name} {n}" for n in range(30)])
+        bring_up_to_date(store, index)
+    put(store, "quillfeather", "plum")
+    report = bring_up_to_date(store, index, purge=True)
+    assert report is not None
+    assert report.rebuilt is not (enough and not fewest)
+    assert index.reader().lexical.listed(["quillfeath"], []) == {"quillfeath": 0}
+    assert (held(index, "plum"), len(held(index, "pear")), index.reader().dead) == ([91], 30, 0)
 
 
 def test_progress_tells_done_and_total_of_a_rebuild(tmp_path: Path) -> None:
