@@ -28,7 +28,7 @@ CLIENTS = ROOT / "tests" / "interop"
 BIN = PLACE / "python" / "bin"
 NPM = PLACE / "npm"
 PROGRAM = Path(sys.executable).with_name("commonplace")
-TIMEOUT_S = 300
+TIMEOUT_S = 900
 QUIETLY = ("--quiet", "--disable-pip-version-check", "--upgrade")
 
 GRAPHITI = ("graphiti-core[falkordb]", "falkordblite", "redis<9", "mcp<2", "httpx")
