@@ -470,7 +470,7 @@ def test_a_purge_leaves_nothing_of_what_was_deleted_in_any_file(tmp_path: Path) 
     assert index.reader().lexical.listed(["rare25", "rare26"], []) == {"rare25": 1, "rare26": 1}
     assert (with_vector(tmp_path, 25), with_vector(tmp_path, 26)) == (1, 1)
     gone = {25}
-    for last, deleted in enumerate(([26, 119], [27], []), 130):
+    for last, deleted in enumerate(([26, 119], [27], [], [29]), 130):
         gone.update(deleted)
         index.update([rare(last)], deleted, heads={"n": Head(last)}, purge=True)
         generation = index.reader()
@@ -480,7 +480,7 @@ def test_a_purge_leaves_nothing_of_what_was_deleted_in_any_file(tmp_path: Path) 
         assert (generation.dead, held(index, "rare28")) == (0, [28])
         # What is in no segment is in no file, and none has passages that only a list of deleted ones hides.
         assert not any(segment["deletes"] for segment in segments(tmp_path))
-    assert held(index, "appl") == sorted({*range(20, 120), 130, 131, 132} - gone)
+    assert held(index, "appl") == sorted({*range(20, 120), *range(130, 134)} - gone)
     assert sum(segment["max_doc"] for segment in segments(tmp_path)) <= generation.documents + 8
 
 
@@ -504,7 +504,7 @@ def test_an_index_that_is_not_purged_is_made_anew(
     index = make(tmp_path, store.id)
     for name in ("apple", "pear", "quillfeather"):
         put(store, name, *[f"{name} {n}" for n in range(30)])
-        bring_up_to_date(store, index)
+    bring_up_to_date(store, index)
     put(store, "quillfeather", "plum")
     report = bring_up_to_date(store, index, purge=True)
     assert report is not None
