@@ -141,7 +141,7 @@ class Runtime:
         self.worker = worker
         self.open_embedder = open_embedder
         self.searcher = self._searcher_of(store, index)
-        self.maintenance = IndexMaintenance(directory, store, index, progress, worker)
+        self.maintenance = IndexMaintenance(directory, store, index, tokens.tokenize, progress, worker)
         self.backlog = EmbeddingBacklog(
             store, directory / EMBEDDING_LOCK, self.current_embedder, lambda: self.maintenance.keep_up(namespace)
         )

@@ -8,7 +8,7 @@ from typing import Final
 
 from commonplace.store.dialect import Database, quoted
 from commonplace.store.graph_rules import is_reserved, namespace_of
-from commonplace.store.owners import LIVE_VECTOR
+from commonplace.store.owners import LIVE_VECTOR, TEXT
 from commonplace.store.rows import unlisted
 from commonplace.store.schema import KINDS, SCHEMA, TABLE_OF_KIND, TABLES, Column, Table
 from commonplace.store.writes import NEXT, read_embedding
@@ -23,6 +23,7 @@ LOOSE_COLUMNS: Final = (
 
 _MAX_PROBLEMS = 20
 
+COUNTS: Final = "counts that do not fit the rows"
 # One query per claim: it counts the rows for which the claim fails.
 _CLAIMS = (
     (
@@ -137,15 +138,16 @@ _CLAIMS = (
         """,
     ),
     (
-        "counts that do not fit the rows",
-        """
+        COUNTS,
+        f"""
         WITH owned AS (
             SELECT namespace, kind, count(*) AS owners FROM owners WHERE expired_at IS NULL GROUP BY 1, 2
         ),
         written AS (
             SELECT o.namespace, o.kind, count(*) AS passages,
                 sum(length(CAST(p.text AS BLOB))) AS text_bytes
-            FROM passages p JOIN owners o ON o.number = p.owner WHERE o.expired_at IS NULL GROUP BY 1, 2
+            FROM (SELECT p.owner, {TEXT} AS text FROM passages p) p JOIN owners o ON o.number = p.owner
+            WHERE o.expired_at IS NULL GROUP BY 1, 2
         )
         SELECT (
             SELECT count(*) FROM counts c

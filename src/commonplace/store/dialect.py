@@ -78,6 +78,16 @@ def among_numbers(name: str) -> str:
     return f"(SELECT j.value FROM {each(name)} j)"
 
 
+def selected(column: Column, row: str) -> str:
+    """Return what a column holds, for a SELECT; `row` is the alias of its table."""
+    name = f"{row}.{quoted(column.name)}"
+    if not column.is_placed:
+        return name
+    part = f"substr(w.content, CAST({row}.place AS INTEGER), CAST({row}.length AS INTEGER))"
+    placed = f"(SELECT {part} FROM memories w WHERE w.owner = {row}.owner)"
+    return f"CASE WHEN {row}.length = 0 THEN {name} ELSE {placed} END"
+
+
 def listed(values: Iterable[str | int]) -> str:
     """Return a list as `each` and `among` take it: one value, however long it is."""
     return json.dumps(list(values))

@@ -7,7 +7,8 @@ from typing import Final
 
 from commonplace.store import owners
 from commonplace.store.connection import EVERY, Connections
-from commonplace.store.dialect import RANDOM_BYTES, Database, among, listed
+from commonplace.store.dialect import RANDOM_BYTES, Database, among, listed, quoted
+from commonplace.store.owners import ENTRY_COLUMNS
 from commonplace.store.rows import add_rows
 from commonplace.store.schema import SCHEMA
 from commonplace.store.writes import (
@@ -30,8 +31,7 @@ _PENDING = """
         AND NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.number = v.number)
 """
 _PENDING_ENTRIES = f"""
-    SELECT p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading, o.summary, p.text,
-        v.token_ids, v.vector
+    SELECT {ENTRY_COLUMNS}, v.token_ids, v.vector
     FROM (SELECT v.number, v.token_ids, v.vector {_PENDING} ORDER BY v.number LIMIT :limit) v
         CROSS JOIN passages p ON p.number = v.number
         CROSS JOIN owners o ON o.number = p.owner
@@ -39,11 +39,9 @@ _PENDING_ENTRIES = f"""
     ORDER BY p.number
 """  # noqa: S608 - SQL of ours
 
+_REST = ", ".join(quoted(column.name) for column in SCHEMA["passages"].columns if column.name != "number")
 _RENUMBER = (
-    """
-    INSERT INTO passages (number, namespace, owner, ordinal, id, start_line, end_line, heading, text)
-    SELECT :new, namespace, owner, ordinal, id, start_line, end_line, heading, text FROM passages WHERE number = :old
-    """,
+    f"INSERT INTO passages (number, {_REST}) SELECT :new, {_REST} FROM passages WHERE number = :old",  # noqa: S608
     """
     INSERT INTO passage_vectors (number, namespace, owner, token_ids, vector, is_past)
     SELECT :new, namespace, owner, token_ids, coalesce(:vector, vector), is_past
@@ -54,9 +52,8 @@ _RENUMBER = (
     "DELETE FROM passages WHERE number = :old",
 )
 
-_UNEMBEDDED = """
-    SELECT p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading, o.summary, p.text,
-        v.token_ids, v.vector
+_UNEMBEDDED = f"""
+    SELECT {ENTRY_COLUMNS}, v.token_ids, v.vector
     FROM passages p
         CROSS JOIN passage_vectors v ON v.number = p.number
         CROSS JOIN owners o ON o.number = p.owner
@@ -64,7 +61,7 @@ _UNEMBEDDED = """
     WHERE p.number > :after AND NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.number = p.number)
     ORDER BY p.number
     LIMIT :limit
-"""
+"""  # noqa: S608 - SQL of ours
 
 _KEEP = """
     INSERT INTO next_vectors (number, namespace, vector)

@@ -9,7 +9,16 @@ from typing import Any, NamedTuple
 
 from commonplace.store import owners
 from commonplace.store.connection import Connections
-from commonplace.store.dialect import Database, among, among_numbers, each, listed, listed_numbers, listed_or_none
+from commonplace.store.dialect import (
+    Database,
+    among,
+    among_numbers,
+    each,
+    listed,
+    listed_numbers,
+    listed_or_none,
+    selected,
+)
 from commonplace.store.graph import GraphChange, GraphReader, GraphReading
 from commonplace.store.graph_rules import texts_of
 from commonplace.store.knowledge import KnowledgeChange, KnowledgeReader, KnowledgeReading
@@ -322,6 +331,12 @@ REVISE = f"""
     WHERE owner = :owner
 """
 
+DETACH = f"""
+    UPDATE passages SET text = {selected(SCHEMA["passages"]["text"], "passages")}, length = 0
+    WHERE owner = :owner AND length != 0
+"""
+"""Give the passages of a memory whose content changes the text that they had in it."""
+
 
 def build_memory(row: Row) -> StoredMemory:
     """Build a version of a memory from the columns that all queries for memories give."""
@@ -417,7 +432,8 @@ class MemoryChange:
             raise live_version_exists(owner.id)
         change = self._begin()
         self._db.execute(OUTDATE, {"namespace": change.space, "id": owner.id})
-        number = change.add(write.owner, write.passages, created_at=created_at, expired_at=expired_at)
+        content = write.record.content
+        number = change.add(write.owner, write.passages, content=content, created_at=created_at, expired_at=expired_at)
         insert_version(change, number, write, is_latest=True, is_live=expired_at is None)
         self._mark(owner.id)
         return number
@@ -430,6 +446,8 @@ class MemoryChange:
         """
         old = self._version(number)
         if old is not None:
+            if old.record.content != record.content:
+                self._db.execute(DETACH, {"owner": number})
             self._db.execute(REVISE, {"owner": number, **_RECORD.pack(record, f"memory {old.owner.id!r}")})
             if any(getattr(old.record, name) != getattr(record, name) for name in _SEARCHED):
                 self._begin().mark()
@@ -474,7 +492,7 @@ class MemoryChange:
         change = self._begin()
         change.remove(number)
         self._db.execute(OUTDATE, {"namespace": change.space, "id": old.owner.id})
-        revived = change.add(write.owner, write.passages, created_at=old.created_at)
+        revived = change.add(write.owner, write.passages, content=record.content, created_at=old.created_at)
         insert_version(change, revived, write, is_latest=True, is_live=True)
         self._mark(old.owner.id)
         return revived

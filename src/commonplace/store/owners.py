@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from commonplace.store.dialect import among, among_numbers, each, hexed
+from commonplace.store.dialect import among, among_numbers, each, hexed, selected
 from commonplace.store.rows import Row, form_of, unlisted
+from commonplace.store.schema import SCHEMA
 from commonplace.types import Chunk, FileStamp, Filter, IndexEntry, Owner, Passage
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 _OWNER = form_of(Owner)
 _STAMP = form_of(FileStamp)
 _CHUNK = form_of(Chunk)
+_TEXT = SCHEMA["passages"]["text"]
 _WIDTH = len(_OWNER.columns)
 
 
@@ -102,7 +104,7 @@ REPEATED_HEADINGS = f"""
         CROSS JOIN passages p ON p.number = j.value
     WHERE p.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND p.heading != ''
         AND (
-            SELECT coalesce(nullif(count(*) FILTER (WHERE instr(q.text, q.heading) > 0), 0), count(*))
+            SELECT coalesce(nullif(count(*) FILTER (WHERE instr({selected(_TEXT, "q")}, q.heading) > 0), 0), count(*))
             FROM passages q
             WHERE q.owner = p.owner AND q.heading = p.heading
         ) > 1
@@ -137,9 +139,13 @@ TAIL = f"""
     ORDER BY v.number
 """
 
+TEXT: Final = selected(_TEXT, "p")
+"""The text of a passage `p`."""
+ENTRY_COLUMNS: Final = f"""p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading,
+        o.summary, {TEXT}"""
+
 ENTRIES = f"""
-    SELECT p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading, o.summary, p.text,
-        v.token_ids, {LIVE_VECTOR}
+    SELECT {ENTRY_COLUMNS}, v.token_ids, {LIVE_VECTOR}
     FROM {each("numbers")} j
         CROSS JOIN passages p ON p.number = j.value
         CROSS JOIN passage_vectors v ON v.number = p.number
@@ -149,8 +155,7 @@ ENTRIES = f"""
 """
 
 ENTRIES_BETWEEN = f"""
-    SELECT p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading, o.summary, p.text,
-        v.token_ids, {LIVE_VECTOR}
+    SELECT {ENTRY_COLUMNS}, v.token_ids, {LIVE_VECTOR}
     FROM passages p
         CROSS JOIN passage_vectors v ON v.number = p.number
         CROSS JOIN owners o ON o.number = p.owner

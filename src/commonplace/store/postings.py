@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from commonplace.dataclasses import dataclass, field
 from commonplace.ranking.bm25 import NAMES, Matches, Statistics, TermRows, code_of, fields_and_counts, pack
 from commonplace.store.connection import Connections
-from commonplace.store.owners import LIVE_VECTOR, build_entry
+from commonplace.store.owners import ENTRY_COLUMNS, LIVE_VECTOR, build_entry
 from commonplace.store.writes import META
 from commonplace.text.tokens import fields_of, passage_language
 from commonplace.types import TokenEntry
@@ -166,9 +166,8 @@ _LAST = """
 """
 # Numbers and limit are given as values, for the planner to know how few rows follow. Pairs are compared as the index by
 # namespace and number orders them: that by number alone leads through what all others wrote.
-_FRESH = """
-    SELECT p.namespace, p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading,
-        o.summary, p.text, v.token_ids, v.vector
+_FRESH = f"""
+    SELECT p.namespace, {ENTRY_COLUMNS}, v.token_ids, v.vector
     FROM (
             SELECT number, token_ids, vector FROM passage_vectors
             WHERE (namespace, number) > (:space, :last) AND (namespace, number) < (:space + 1, 0) AND is_past = 0

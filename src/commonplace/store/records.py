@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from commonplace.store.dialect import Database, listed, quoted
+from commonplace.store.dialect import Database, listed, quoted, selected
 from commonplace.store.dialect import among as values_of
 from commonplace.store.dialect import among_numbers as numbers_of
 from commonplace.store.rows import Values, decoded
@@ -25,7 +25,7 @@ def read_rows(db: Database, table: Table, namespace: str | None, **among: Sequen
     terms = [f"{quoted(name)} IN {(values_of if table[name].is_text else numbers_of)(name)}" for name in among]
     if namespace is not None and table.has_namespace:
         terms.append("namespace = (SELECT number FROM namespaces WHERE name = :name_of_namespace)")
-    columns = ", ".join(quoted(column.name) for column in table.columns)
+    columns = ", ".join(selected(column, table.name) for column in table.columns)
     sql = f"SELECT {columns} FROM {table.name}{' WHERE ' if terms else ''}{' AND '.join(terms)}"  # noqa: S608
     values = {name: listed(chosen) for name, chosen in among.items()}
     for row in db.execute(sql, {"name_of_namespace": namespace, **values}):

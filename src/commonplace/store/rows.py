@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import UsageError
-from commonplace.store.dialect import Conflict, Database, ManyRows, Rows, insert
+from commonplace.store.dialect import Conflict, Database, ManyRows, Rows, insert, selected
 from commonplace.store.schema import SCHEMA, Column, Table, table_of
 from commonplace.text.characters import storable, storable_json
 
@@ -47,8 +47,7 @@ class Form(Generic[T]):
 
     def names(self, alias: str = "") -> str:
         """Return the columns for a SELECT, in the order that `build` takes."""
-        before = f"{alias}." if alias else ""
-        return ", ".join(f'{before}"{column.name}"' for column in self.columns)
+        return ", ".join(selected(column, alias or self.table.name) for column in self.columns)
 
     def pack(self, record: T, name: object = None) -> Values:
         """Return what a row holds of a record, by column; see `checked`."""

@@ -16,8 +16,8 @@ from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, 
 from commonplace.types.knowledge import ContextRecord, KnowledgeRecord
 from commonplace.types.ledger import Issue, IssueEvent, Reversal
 
-VERSION: Final = 10
-"""The version of this schema. Versions up to 9 were never released, and no program reads them any more."""
+VERSION: Final = 11
+"""The version of this schema. Versions up to 10 were never released, and no program reads them any more."""
 
 Role = Literal[
     "key", "id", "ids", "label", "labels", "text", "texts", "json", "word", "digest", "time", "times", "number", "real",
@@ -51,6 +51,7 @@ class Column:
         refers: the table whose row it names; `KINDS` where the column `kind` says which.
         is_enforced: the database itself refuses a row that names none.
         is_derived: made anew from other columns, so that it is in no export.
+        is_placed: empty where the columns `place` and `length` say where in the memory's content it stands.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Column:
     is_enforced: bool = False
     is_derived: bool = False
     may_be_empty: bool = False
+    is_placed: bool = False
 
     @property
     def is_erased(self) -> bool:
@@ -254,10 +256,13 @@ TABLES: Final = (
             Column("start_line", "number"),
             Column("end_line", "number"),
             Column("heading", "text"),
-            Column("text", "text"),
+            Column("text", "text", is_placed=True),
+            Column("place", "number"),
+            Column("length", "number"),
         ),
         ("namespace", "number"),
-        "`ordinal` from 0; lines from 1, inclusive. Replacing an owner renumbers its passages.",
+        "`ordinal` from 0; lines from 1, inclusive. Replacing an owner renumbers its passages. Where `length` is not 0,"
+        " `text` is empty: it is so many characters of the memory's `content` from `place`, counted from 1.",
         record=Chunk,
         is_exported=True,
     ),

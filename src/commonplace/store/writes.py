@@ -12,6 +12,7 @@ from commonplace.dataclasses import asdict, dataclass, field, replace
 from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
 from commonplace.store.dialect import RANDOM_BYTES, Database, among, among_numbers, listed
 from commonplace.store.graph_rules import texts_of
+from commonplace.store.owners import TEXT
 from commonplace.store.rows import (
     Row,
     WriteBuffer,
@@ -276,7 +277,7 @@ _BY_PATH = """
 """
 _OWNER = "SELECT kind, tags, expired_at, id FROM owners WHERE number = :number AND namespace = :namespace"
 _OF_OWNER = "number IN (SELECT number FROM passages WHERE owner = :owner)"
-_LENGTHS = "SELECT number, length(CAST(text AS BLOB)) FROM passages WHERE owner = :owner"
+_TEXTS = f"SELECT p.number, {TEXT} FROM passages p WHERE p.owner = :owner"
 _BESIDE = {"memory": ("memory_bands", "memory_dates", "memories"), "knowledge": ("knowledge_items",)}
 """The tables that hold more of an owner, by its kind."""
 _DROP_TAGS = f"DELETE FROM owner_tags WHERE namespace = :namespace AND owner = :owner AND tag IN {among('tags')}"
@@ -407,14 +408,19 @@ class Change:
         *,
         created_at: float,
         expired_at: float | None = None,
+        content: str = "",
     ) -> int:
-        """Write a new owner row, live or past, and return its number."""
+        """Write a new owner row, live or past, and return its number.
+
+        Args:
+            content: of a memory, where its passages stand: their texts are not written a second time.
+        """
         (number,), numbers = self._take(1, len(passages))
         row = {"number": number, "namespace": self.space, "change": self.number, "expired_at": expired_at}
         add_rows(self.db, _OWNERS.table, [{**row, "created_at": created_at, **_OWNERS.row(owner)}])
         if expired_at is None:
             self._added[self.space, owner.kind, owner.id] = number
-        self._fill(number, owner, zip(numbers, passages, strict=True), is_past=expired_at is not None)
+        self._fill(number, owner, zip(numbers, passages, strict=True), content, is_past=expired_at is not None)
         return number
 
     def expire(self, number: int, at: float) -> bool:
@@ -517,9 +523,9 @@ class Change:
         """Take a live owner out of the counts, and its passages out of what the index follows."""
         tally = self._tallies[self.space, kind]
         tally.owners -= 1
-        passages = self.db.execute(_LENGTHS, {"owner": number}).fetchall()
+        passages = self.db.execute(_TEXTS, {"owner": number}).fetchall()
         tally.passages -= len(passages)
-        tally.text_bytes -= sum(length for _, length in passages)
+        tally.text_bytes -= sum(len(text.encode()) for _, text in passages)
         self._delete([passage for passage, _ in passages])
 
     def _delete(self, passages: Sequence[int]) -> None:
@@ -543,7 +549,9 @@ class Change:
         )
         return first, second
 
-    def _fill(self, number: int, owner: Owner, passages: Iterable[tuple[int, NewPassage]], *, is_past: bool) -> None:
+    def _fill(
+        self, number: int, owner: Owner, passages: Iterable[tuple[int, NewPassage]], content: str = "", *, is_past: bool
+    ) -> None:
         """Add the rows that hang on an owner."""
         if not is_past:
             self._tallies[self.space, owner.kind].owners += 1
@@ -551,9 +559,14 @@ class Change:
         add_rows(self.db, SCHEMA["owner_tags"], [{**own, "tag": tag} for tag in set(owner.tags)])
         if owner.stamp:
             add_rows(self.db, _STAMPS.table, [{**own, **_STAMPS.row(owner.stamp)}])
+        begin = 0
         for ordinal, (passage_number, passage) in enumerate(passages):
             own["number"] = passage_number
-            row = {**own, "ordinal": ordinal, "id": passage.id, **_CHUNKS.row(passage.chunk)}
+            row = {**own, "ordinal": ordinal, "id": passage.id, **_CHUNKS.row(passage.chunk), "place": 0, "length": 0}
+            place = content.find(passage.chunk.text, begin) if content else -1
+            if place >= 0:
+                begin, row["text"], row["place"] = place, "", place + 1
+                row["length"] = len(passage.chunk.text)
             add_rows(self.db, _CHUNKS.table, [row])
             arrays = {"token_ids": passage.token_ids, "vector": passage.vector}
             add_rows(self.db, SCHEMA["passage_vectors"], [{**own, **arrays, "is_past": int(is_past)}])
