@@ -82,10 +82,10 @@ class LoadOptions:
         """Return engines of the namespaces, as a server has them."""
         return EnginePool(lambda: open_engine(self.postgres, embedder=self.embedder))
 
-    def texts(self, count: int, part: str) -> Iterator[Document]:
-        """Yield texts, other ones for each part of the work."""
+    def texts(self, count: int, part: str, *, is_whole: bool = False) -> Iterator[Document]:
+        """Yield texts, other ones for each part of the work: whole passages, or memories."""
         for document in make_documents(count, random.Random(f"{self.seed} {part}").randrange(2**32)):  # noqa: S311
-            yield document if self.artifacts else Document(document.id, " ".join(document.text.split()[:MEMORY_WORDS]))
+            yield document if is_whole else Document(document.id, " ".join(document.text.split()[:MEMORY_WORDS]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,7 @@ def run(options: LoadOptions) -> dict[str, Any]:
         CommonplaceError: the database cannot be used.
     """
     sizes = options.sizes()
-    with open_engine(options.postgres, embedder=options.embedder) as engine:
-        embedder = engine.index_status().embedder
+    open_engine(options.postgres, embedder=options.embedder).close()
     with psycopg.connect(options.postgres, autocommit=True) as db:
         server = Server(db.info.backend_pid)
         filled: dict[str, float] = {}
@@ -126,6 +125,8 @@ def run(options: LoadOptions) -> dict[str, Any]:
         ).fetchall()
         tables = db.execute(_TABLES).fetchall()
         loads = {f"{count}_clients": _loaded(options, count, server) for count in options.clients}
+    with open_engine(options.postgres, namespace=next(iter(sizes))) as engine:
+        embedder = engine.index_status().embedder
     return {
         "benchmark": "postgres load",
         "machine": describe(),
@@ -189,7 +190,7 @@ def _fill(start: Barrier, options: LoadOptions, names: Sequence[str]) -> Work:
         start.wait()
         cpu, begun = time.process_time(), time.perf_counter()
         for name in names:
-            texts = options.texts(sizes[name], name)
+            texts = options.texts(sizes[name], name, is_whole=options.artifacts)
             with pool.use(name) as engine:
                 if options.artifacts:
                     engine.index_documents(texts)
@@ -227,6 +228,8 @@ def _ask(start: Barrier, options: LoadOptions, client: str, count: int) -> Work:
     with closing(options.pool()) as pool:
         with pool.use(usual[0]) as engine:
             _recall(engine, next(questions), options)
+            if options.writes:
+                engine.remember(next(fresh).text)
         start.wait()
         cpu = time.process_time()
         for _ in range(count):

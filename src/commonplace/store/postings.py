@@ -55,6 +55,7 @@ CREATE: Final = (
         PRIMARY KEY (namespace, number)
     )
     """,
+    "CREATE INDEX passage_signs_by_owner ON passage_signs (owner)",
     """
     CREATE TABLE segments (
         namespace bigint NOT NULL REFERENCES namespaces ON DELETE CASCADE, start bigint NOT NULL,

@@ -208,6 +208,11 @@ class TestFollowing:
         values = {"namespace": "other", "spaces": [space], "space": space, "last": last, "limit": 16}
         [(plan,)] = store._connections.rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {postings._FRESH}", values)
         assert rows_read(plan[0]["Plan"]) < 50
+        # A filter by few owners reads their passages alone.
+        [(owner,)] = store._connections.rows("SELECT max(owner) FROM passage_signs WHERE namespace = :space", values)
+        values = {"namespace": "other", "owners": [owner]}
+        [(plan,)] = store._connections.rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {postings._OF_OWNERS}", values)
+        assert rows_read(plan[0]["Plan"]) < 50
         store.close()
 
     def test_a_batch_of_any_size_is_packed_in_parts(self, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
