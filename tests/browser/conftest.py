@@ -61,10 +61,11 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with commonplace.open(store, "settle", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
         for place in ("Acme", "Globex"):
             book.graph.add_triplet("Zoe", "WORKS_FOR", place)
-    with commonplace.open(store, "review", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
-        for name in ("Ada", "Bob"):
-            for place in ("Acme", "Globex"):
-                book.graph.add_triplet(name, "WORKS_FOR", place)
+    for namespace in ("review", "later"):
+        with commonplace.open(store, namespace, embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
+            for name in ("Ada", "Bob"):
+                for place in ("Acme", "Globex"):
+                    book.graph.add_triplet(name, "WORKS_FOR", place)
     with commonplace.open(store, "review", embedder="hashing", clock=lambda: 1_750_000_000.0) as book:
         book.graph.add_episode("Alex can unlock the server room.", reference_time="2026-01-10")
         book.graph.add_episode("Alex can no longer unlock the server room.", reference_time="2026-02-20")

@@ -316,6 +316,8 @@ _NAMES_OF_KEYS: Final = {"left": "← left", "right": "→ right", "both": "b bo
 
 def _question(question: Question) -> Rows:
     yield Line(question.question, "bold yellow")
+    if question.why:
+        yield Line(question.why, "dim", 1)
     for place, side in enumerate(question.sides, 1):
         when = "" if side.at is None else local_time(side.at)
         yield Row(f"{place}. {' · '.join(filter(None, (when, side.source, f'trust {side.trust:.2f}')))}", (side.id,))

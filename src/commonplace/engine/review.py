@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.graph.views import RelationView, View
+from commonplace.graph.views import HistoryEntry, RelationView, View
 from commonplace.health.golden import GOLDEN
 from commonplace.memory.supersession import overtaken
 from commonplace.types import HOLDS_BESIDE, SUPERSEDES
@@ -63,6 +63,7 @@ class Question(View):
         sides: the first is left, the second right; further ones are named by their ids.
         answers: those that it takes, beside the id of a side.
         command: a command line that settles it.
+        why: the reason for which it is asked, "" where none is kept.
     """
 
     id: str
@@ -72,6 +73,7 @@ class Question(View):
     answers: tuple[str, ...]
     command: str
     since: datetime | None = None
+    why: str = ""
 
 
 def questions(engine: Engine) -> list[Question]:
@@ -89,12 +91,17 @@ def _contradictions(engine: Engine) -> Iterator[Question]:
     for dispute in engine.graph.disputes():
         facts = sorted(dispute.relations, key=lambda each: (_since(each), each.created_at, each.uuid))
         sides = tuple(_side_of(engine, each) for each in facts)
+        why = next((each.reason for each in engine.graph.history(sides[-1].id).entries[::-1] if _is_dispute(each)), "")
         kind, question = "contradiction", "Which is right?"
         if len(sides) == 1:
             kind, question = "ending", "Does the first still hold, or has it ended?"
             sides = (*sides, _ending_of(engine, sides[0].id))
         command = f"commonplace graph settle {sides[0].id} --reason WHY"
-        yield Question(dispute.uuid, kind, question, sides, ANSWERS[kind], command, dispute.since)
+        yield Question(dispute.uuid, kind, question, sides, ANSWERS[kind], command, dispute.since, why)
+
+
+def _is_dispute(entry: HistoryEntry) -> bool:
+    return entry.what == "disputed" and bool(entry.reason)
 
 
 def _since(fact: RelationView) -> float:
@@ -147,6 +154,7 @@ def _proposals(engine: Engine) -> Iterator[Question]:
             ANSWERS[kind],
             command,
             datetime.fromisoformat(issue["created_at"]),
+            str(issue["notes"].get("why", "")),
         )
 
 

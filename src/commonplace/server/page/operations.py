@@ -70,7 +70,7 @@ def _omitted(made: Any, every: Any, *, is_hook: bool) -> Iterator[dict[str, Any]
         if " ".join(hit.text.split()) in texts:
             reason = "same text as a better hit"
         elif reason is None and hit.confidence == "weak":
-            reason = "weak" if is_hook or hit.kind != "memory" or weak >= WEAK else None
+            reason = "too weak for a hook" if is_hook else "weak" if hit.kind != "memory" or weak >= WEAK else None
         yield {**shown, "reason": reason or "no room"}
 
 

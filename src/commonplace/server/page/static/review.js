@@ -2,6 +2,8 @@ import { address, attempt, byId, day, dialog, doing, el, fill, get, isEditing, n
 
 const SHOWN = 20;
 const KEYS = { left: "1", right: "2", both: "b", edit: "e", accept: "y", reject: "n" };
+const ALSO = { ArrowLeft: "1", ArrowRight: "2", a: "y", x: "n" };
+const LATER = "later";
 const WORDS = {
   contradiction: { left: "This one is right", right: "This one is right", both: "Both are right", edit: "Neither, write it…" },
   overtaken: { left: "The older one still holds", right: "The newer one holds", both: "Both hold", edit: "Neither, write it…" },
@@ -39,9 +41,10 @@ function seen(item) {
 }
 
 function itemOf(item, place) {
-  return el("section", { class: "item", tabindex: -1, focusin: () => mark(place) }, el("h2", { dir: "auto" }, item.question), el("p", {}, tag(item.kind), quiet("since ", day(item.since))),
+  return el("section", { class: "item", tabindex: -1, focusin: () => mark(place) }, el("h2", { dir: "auto" }, item.question), el("p", {}, tag(item.kind), quiet("since ", day(item.since), item.why ? [": ", el("span", { dir: "auto", class: "why" }, item.why)] : null)),
     el("div", { class: "sides" }, item.sides.map((side, number) => sideCard(item, side, number))),
-    el("p", {}, ["both", "edit", "accept", "reject"].map((each) => (item.answers.includes(each) ? [button(item, KEYS[each]), " "] : null)), ["contradiction", "ending"].includes(item.kind) ? seen(item) : null));
+    el("p", {}, ["both", "edit", "accept", "reject"].map((each) => (item.answers.includes(each) ? [button(item, KEYS[each]), " "] : null)),
+      el("button", { type: "button", click: () => putOff(item) }, "Later (l)"), " ", ["contradiction", "ending"].includes(item.kind) ? seen(item) : null));
 }
 
 /** Do what was decided, one thing at a time. */
@@ -73,9 +76,23 @@ function draw() {
   if (document.activeElement === document.body) (byId("queue").children[current % SHOWN] ?? byId("main")).focus();
 }
 
+const putOffIds = () => JSON.parse(sessionStorage.getItem(LATER) ?? "[]");
+
+/** Let a question wait behind all others, as long as the tab is open. */
+function putOff(item) {
+  const place = items.indexOf(item);
+  sessionStorage.setItem(LATER, JSON.stringify([...putOffIds().filter((each) => each !== item.id), item.id]));
+  items = [...items.filter((each) => each !== item), item];
+  current = Math.min(place, items.length - 1);
+  draw();
+  byId("queue").children[current % SHOWN].focus();
+  tell(items.length > 1 ? "Put off: it waits behind the others." : "It waits, and nothing else does.");
+}
+
 async function show() {
   const { questions } = await get("/questions");
-  items = questions;
+  const later = putOffIds();
+  items = questions.sort((one, other) => later.indexOf(one.id) - later.indexOf(other.id));
   current = Math.min(current, Math.max(0, items.length - 1));
   draw();
 }
@@ -104,9 +121,10 @@ byId("queue").addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || isBusy) return;
   if (event.key === "j") move(current + 1);
   else if (event.key === "k") move(current - 1);
-  else if (items[current] && meant(items[current], event.key)) {
+  else if (event.key === "l" && items[current]) putOff(items[current]);
+  else if (items[current] && meant(items[current], ALSO[event.key] ?? event.key)) {
     event.preventDefault();
-    if (isEditing()) attempt(() => decide(items[current], meant(items[current], event.key)));
+    if (isEditing()) attempt(() => decide(items[current], meant(items[current], ALSO[event.key] ?? event.key)));
     else tell("Switch on Edit to decide.", true);
   }
 });
