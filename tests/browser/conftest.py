@@ -22,6 +22,7 @@ NO_BROWSER = (
     "`python scripts/fetch_browser.py` fetch one from npm"
 )
 TIMEOUT_MS = 60_000
+GRAPH = "document.getElementById('canvas')._cyreg.cy"
 FLAGS = ("--no-sandbox", "--disable-dev-shm-usage")
 
 
@@ -82,6 +83,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         book.graph.add_triplet("Hub", "USES", "Leaf 0")
         book.remember_many([{"content": f"Ship {each}", "id": f"ship{each}"} for each in range(51)], force=True)
         book.remember("The treaty ends", at="2035-01-01")
+    fill_graphs(store)
     with commonplace.open(store, "hostile", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
         for text in HOSTILE[:6]:
             for place in ("Acme", "Globex"):
@@ -97,6 +99,22 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ]
         book.remember_many(hostile, force=True)
     return store
+
+
+def fill_graphs(store: Path) -> None:
+    """Add what is merged, split and folded."""
+    with commonplace.open(store, "people", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
+        book.graph.add_triplet("Danielle", "WORKS_FOR", "Acme")
+        book.graph.add_triplet("Dana", "USES", "Lathe", fact="Dana uses the lathe")
+        book.graph.add_triplet("Dana", "LIVES_IN", "Oslo", valid_from="2021-01-01", valid_to="2022-01-01")
+        book.graph.add_triplet("Dana", "LIVES_IN", "Rome", valid_from="2022-01-01")
+    with commonplace.open(store, "clusters", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
+        for club in "ABC":
+            names = [f"{club}{number}" for number in range(15)]
+            for number, name in enumerate(names):
+                for step in (1, 2, 4):
+                    book.graph.add_triplet(name, "RELATED_TO", names[(number + step) % 15])
+            book.graph.add_triplet("Centre", "USES", names[0])
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
-from tests.browser.conftest import BILLING, CORRECTED, press, settled
+from tests.browser.conftest import BILLING, CORRECTED, GRAPH, press, settled
 from tests.hostile import HOSTILE
 
 from commonplace.server.page.session import PageSession
@@ -240,7 +240,6 @@ def test_a_walk_that_fails_leaves_the_path_as_it_was(page: Page) -> None:
     assert "entity=Mia" in page.url
 
 
-GRAPH = "document.getElementById('canvas')._cyreg.cy"
 NAMES = "(each) => `${each.source().data('label')} ${each.target().data('label')}`"
 
 
@@ -399,7 +398,7 @@ def test_a_saved_graph_is_drawn_and_its_choices_are_kept(page: Page, tmp_path: P
     expect(page.locator("img.canvas")).to_have_count(3)
     boxes = page.evaluate("[...document.querySelectorAll('img.canvas')].map((each) => each.getBoundingClientRect().y)")
     assert len(set(boxes)) == 1
-    expect(page.get_by_label("works for")).not_to_be_checked()
+    expect(page.locator("#types").get_by_label("works for")).not_to_be_checked()
     expect(page.get_by_label("Steps")).to_have_value("3")
 
 

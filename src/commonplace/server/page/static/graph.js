@@ -1,14 +1,16 @@
 import cytoscape from "./vendor/cytoscape.esm.min.js";
-import { address, attempt, byId, day, doing, el, fill, get, nothing, parameters, part, post, quiet, section, svgElement, tell } from "./page.js";
+import { Refused, address, attempt, byId, day, dialog, doing, el, fill, get, nothing, parameters, part, post, quiet, section, sending, tell } from "./page.js";
 
-const FOLD_ABOVE = 40, FOLD_FROM = 4, STEPS = 60, STEP_MS = 120, LIMIT = 200, LANES = 40;
+const FOLD_ABOVE = 40, FOLD_FROM = 4, ROUNDS = 8, STEPS = 60, STEP_MS = 120, LIMIT = 200, LANES = 40;
 const TINTS = ["#3b7dd8", "#c2571a", "#2f8f5b", "#9a4fb5", "#b8860b", "#c23b6b", "#3a8f9a", "#6b6bd6"];
 const seconds = (text) => (text ? Date.parse(text) : null);
 let graph = null; // what is shown: the centre, entities and relations of the answer
 let drawn = null; // by cytoscape
 let trail = [];
 let unfolded = new Set();
-let hidden = new Set();
+let hidden = new Set(); // types of facts
+let hiddenKinds = new Set(); // types of entities
+let kinds = new Map(); // the types of the entities that are shown, by their ids
 let span = [0, 1];
 let player = null;
 
@@ -33,42 +35,86 @@ function spanOf(relations) {
 
 // Drawing.
 
-function folded() {
+const words = (type) => type.replaceAll("_", " ").toLowerCase();
+
+function neighbours() {
   const near = new Map(graph.entities.map((each) => [each.uuid, new Set()]));
   for (const each of graph.relations) {
     near.get(each.source_node_uuid)?.add(each.target_node_uuid);
     near.get(each.target_node_uuid)?.add(each.source_node_uuid);
   }
-  const into = new Map();
-  if (graph.entities.length <= FOLD_ABOVE) return into;
-  const leaves = new Map();
-  for (const [id, others] of near) {
-    const [parent] = others;
-    if (others.size === 1 && id !== graph.centre && !unfolded.has(parent)) leaves.set(parent, [...(leaves.get(parent) ?? []), id]);
-  }
-  for (const [parent, ids] of leaves) if (ids.length >= FOLD_FROM) ids.forEach((id) => into.set(id, `more:${parent}`));
-  return into;
+  return near;
 }
 
+/** Groups of entities that hang together more closely than with others: each takes the name that most about it have. */
+function clusters(near) {
+  const names = new Map([...near.keys()].filter((id) => id !== graph.centre).map((id) => [id, id]));
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const id of names.keys()) {
+      const counts = new Map();
+      for (const other of near.get(id)) if (names.has(other)) counts.set(names.get(other), (counts.get(names.get(other)) ?? 0) + 1);
+      const most = Math.max(0, ...counts.values());
+      if (most && counts.get(names.get(id)) !== most) names.set(id, [...counts].filter(([, count]) => count === most).map(([name]) => name).sort()[0]);
+    }
+  }
+  return Map.groupBy(names.keys(), (id) => names.get(id));
+}
+
+/** What stands in the place of which entities: above forty, those that have one neighbour alone, and then clusters. */
+function folded() {
+  const into = new Map(), titles = new Map();
+  if (graph.entities.length <= FOLD_ABOVE) return { into, titles };
+  const near = neighbours(), leaves = new Map(), name = new Map(graph.entities.map((each) => [each.uuid, each.name]));
+  for (const [id, others] of near) {
+    const [parent] = others;
+    if (others.size === 1 && id !== graph.centre) leaves.set(parent, [...(leaves.get(parent) ?? []), id]);
+  }
+  let shown = graph.entities.length; // if nothing was unfolded: what is unfolded lets nothing else be folded
+  const fold = (key, ids, title) => {
+    shown -= ids.length - 1;
+    if (unfolded.has(key)) return;
+    ids.forEach((id) => into.set(id, `more:${key}`));
+    titles.set(`more:${key}`, title);
+  };
+  for (const [parent, ids] of leaves) if (ids.length >= FOLD_FROM) fold(parent, ids, `${ids.length} more`);
+  const groups = [...clusters(near)].map(([key, ids]) => [`of ${key}`, ids]).filter(([, ids]) => ids.length >= FOLD_FROM);
+  for (const [key, ids] of groups.sort(([, one], [, other]) => other.length - one.length)) {
+    if (shown <= FOLD_ABOVE) break;
+    const [first] = [...ids].sort((one, other) => near.get(other).size - near.get(one).size);
+    fold(key, ids, `${name.get(first)} and ${ids.length - 1} more`);
+  }
+  return { into, titles };
+}
+
+const kindsShown = () => [...new Set(graph.entities.map((each) => each.entity_type))].sort();
+const tintOf = (type) => TINTS[kindsShown().indexOf(type) % TINTS.length];
+
 function elements() {
-  const into = folded(), counts = new Map();
-  into.forEach((name) => counts.set(name, (counts.get(name) ?? 0) + 1));
-  const types = [...new Set(graph.entities.map((each) => each.entity_type))].sort();
+  const { into, titles } = folded();
   const nodes = graph.entities.filter((each) => !into.has(each.uuid)).map((each) => ({
-    data: { id: each.uuid, label: each.name, tint: TINTS[types.indexOf(each.entity_type) % TINTS.length], distance: each.distance ?? 9 },
+    data: { id: each.uuid, label: each.name, tint: tintOf(each.entity_type), distance: each.distance ?? 9 },
     classes: each.uuid === graph.centre ? "centre" : "",
   }));
-  for (const [name, count] of counts) nodes.push({ data: { id: name, label: `${count} more`, tint: "#888888", distance: 9 }, classes: "folded" });
+  const places = [...new Set(into.values())];
+  for (const id of places) nodes.push({ data: { id, label: titles.get(id), tint: "#888888", distance: 9 }, classes: "folded" });
+  fill(byId("folded"), places.map((id) => el("li", {}, el("button", { type: "button", dir: "auto", click: () => unfold(id) }, `Unfold ${titles.get(id)}`))));
   const ends = new Set(nodes.map((each) => each.data.id));
   const edges = new Map();
   for (const each of graph.relations) {
     const [source, target] = [each.source_node_uuid, each.target_node_uuid].map((id) => into.get(id) ?? id);
-    if (!ends.has(source) || !ends.has(target)) continue;
-    const id = into.size && (source.startsWith("more:") || target.startsWith("more:")) ? `${source} ${target}` : each.uuid;
+    if (!ends.has(source) || !ends.has(target) || (source === target && source.startsWith("more:"))) continue;
+    const id = source.startsWith("more:") || target.startsWith("more:") ? `${source} ${target}` : each.uuid;
     const facts = [...(edges.get(id)?.data.facts ?? []), each.uuid];
-    edges.set(id, { data: { id, source, target, facts, label: facts.length > 1 ? `${facts.length} facts` : each.relation_type.replaceAll("_", " ").toLowerCase() } });
+    edges.set(id, { data: { id, source, target, facts, label: facts.length > 1 ? `${facts.length} facts` : words(each.relation_type) } });
   }
   return [...nodes, ...edges.values()];
+}
+
+function unfold(id) {
+  unfolded.add(id.slice("more:".length));
+  draw();
+  follow();
+  byId("folded").querySelector("button")?.focus();
 }
 
 function look() {
@@ -94,16 +140,18 @@ function draw() {
   if (drawn.zoom() > 1.4) { drawn.zoom(1.4); drawn.center(); }
   drawn.on("tap", "node", ({ target }) => {
     const id = target.id();
-    if (id.startsWith("more:")) { unfolded.add(id.slice(5)); draw(); follow(); }
+    if (id.startsWith("more:")) unfold(id);
     else if (id !== graph.centre) attempt(() => walk(graph.entities.find((each) => each.uuid === id)));
   });
   drawn.on("tap", "edge", ({ target }) => attempt(() => showFacts(graph.relations.filter((each) => target.data("facts").includes(each.uuid)))));
 }
 
+const isHidden = (fact) => hidden.has(fact.relation_type) || [fact.source_node_uuid, fact.target_node_uuid].some((id) => id !== graph.centre && hiddenKinds.has(kinds.get(id)));
+
 /** Let drawing, list and lanes be as at the chosen time. */
 function follow() {
   const at = moment();
-  const states = new Map(graph.relations.map((each) => [each.uuid, hidden.has(each.relation_type) ? "" : stateOf(each, at)]));
+  const states = new Map(graph.relations.map((each) => [each.uuid, isHidden(each) ? "" : stateOf(each, at)]));
   drawn.batch(() => {
     drawn.edges().forEach((edge) => {
       const own = edge.data("facts").map((each) => states.get(each));
@@ -120,35 +168,89 @@ function follow() {
   const isNow = at === Infinity;
   fill(byId("moment-shown"), isNow ? "all times until now" : day(new Date(at).toISOString()));
   byId("moment").setAttribute("aria-valuetext", isNow ? "now" : new Date(at).toDateString());
-  byId("lanes").querySelector(".at")?.setAttribute("x1", place(at));
-  byId("lanes").querySelector(".at")?.setAttribute("x2", place(at));
+  const line = byId("lanes").querySelector(".at");
+  if (line) line.style.insetInlineStart = `${place(at)}%`;
 }
 
-const place = (at) => (at === Infinity ? 1000 : Math.max(0, Math.min(1000, ((at - span[0]) / (span[1] - span[0])) * 1000))).toFixed(1);
+const place = (at) => (at === Infinity ? 100 : Math.max(0, Math.min(100, ((at - span[0]) / (span[1] - span[0])) * 100))).toFixed(2);
 
+/** A lane for each type of fact, as many lines high as facts hold beside each other; each fact is a bar to choose. */
 function lanes(entries) {
   const all = [...new Map(entries.map((each) => [each.relation.uuid, each.relation])).values()], facts = all.slice(0, LANES);
   if (!facts.length) return nothing("Nothing is known of when.");
-  const high = facts.length * 22;
-  const svg = svgElement("svg", { viewBox: `0 0 1000 ${high}`, class: "lanes", preserveAspectRatio: "none", role: "img", "aria-label": "When each fact was true; the list below says it in words." });
-  facts.forEach((fact, row) => {
-    const [from, to] = [Number(place(seconds(fact.valid_from) ?? span[0])), Number(place(seconds(fact.valid_to) ?? Infinity))];
-    const bar = svgElement("rect", { x: from, width: Math.max(4, to - from), y: row * 22 + 6, height: 10, class: stateOf(fact, Infinity) });
-    svg.append(bar);
-  });
-  svg.append(svgElement("line", { x1: 1000, x2: 1000, y1: 0, y2: high, class: "at" }));
-  return el("div", { class: "lane-box" }, el("ul", {}, facts.map((fact) => el("li", { dir: "auto", title: fact.fact }, other(fact)))), svg,
+  const ends = (fact) => [Number(place(seconds(fact.valid_from) ?? span[0])), Number(place(seconds(fact.valid_to) ?? Infinity))];
+  const rows = [];
+  for (const [type, own] of Map.groupBy(facts, (fact) => fact.relation_type)) {
+    const lines = [];
+    for (const fact of own.sort((one, another) => ends(one)[0] - ends(another)[0])) {
+      const line = lines.find((each) => ends(each.at(-1))[1] <= ends(fact)[0]);
+      if (line) line.push(fact);
+      else lines.push([fact]);
+    }
+    rows.push(...lines.map((line, number) => el("div", { class: "lane", role: "listitem" }, el("span", { class: "quiet" }, number ? "" : words(type)), el("span", { class: "bars" }, line.map((fact) => {
+      const [from, to] = ends(fact), state = stateOf(fact, Infinity) || "open";
+      const bar = el("button", { type: "button", class: state, dir: "auto", title: fact.fact, "aria-label": `${other(fact)}, ${state}`, click: () => attempt(() => showFact(fact)) }, fact.source_node_uuid === graph.centre ? fact.target_name : fact.source_name);
+      bar.style.insetInlineStart = `${from}%`;
+      bar.style.inlineSize = `${Math.max(1, to - from)}%`;
+      return bar;
+    })))));
+  }
+  return el("div", { class: "lanes", role: "list" }, rows, el("div", { class: "lane", "aria-hidden": "true" }, el("span", {}), el("span", { class: "bars" }, el("span", { class: "at" }))),
     el("p", { class: "quiet ends" }, day(new Date(span[0]).toISOString()), day(new Date(span[1]).toISOString())), all.length > LANES ? nothing(`and ${all.length - LANES} more`) : null);
 }
 
-const other = (fact) => `${fact.relation_type.replaceAll("_", " ").toLowerCase()} ${fact.source_node_uuid === graph.centre ? fact.target_name : fact.source_name}`;
+const other = (fact) => `${words(fact.relation_type)} ${fact.source_node_uuid === graph.centre ? fact.target_name : fact.source_name}`;
 
 // Details.
 
 async function showEntity(entity) {
   const view = await get(`/graph/entities/${part(entity.uuid)}`);
   fill(byId("detail"), el("h2", { dir: "auto" }, view.name), el("p", {}, quiet(view.entity_type), view.aliases.length ? [quiet(", also "), el("span", { dir: "auto" }, view.aliases.join(", "))] : null),
-    el("p", { dir: "auto" }, view.summary || "Nothing more is known of it."), graph.is_capped ? nothing("There is more than is shown here.") : null);
+    el("p", { dir: "auto" }, view.summary || "Nothing more is known of it."), graph.is_capped ? nothing("There is more than is shown here.") : null,
+    el("p", {}, doing("Merge with…", () => merge(view), { id: "merge" }), " ", doing("Split…", () => split(view), { id: "split" })));
+}
+
+const why = () => el("input", { name: "reason", autocomplete: "off", maxlength: 1000 });
+
+/** Choose another entity that is the same, and make them one. */
+async function merge(view) {
+  const found = el("ul", { class: "list" }), query = el("input", { type: "search", autocomplete: "off", dir: "auto", autofocus: true }), reason = why();
+  query.value = view.name;
+  let turn = 0;
+  const look = async () => {
+    const mine = ++turn;
+    const { entities } = query.value.trim() ? await post("/graph/entities/search", { query: query.value }) : { entities: [] };
+    if (mine !== turn) return;
+    const others = entities.filter((each) => each.uuid !== view.uuid);
+    fill(found, others.length ? others.map((each) => el("li", {}, el("label", { class: "check" }, el("input", { type: "radio", name: "other", value: each.uuid, required: true }), el("span", { dir: "auto" }, each.name), " ", quiet(each.entity_type, " ", el("span", { dir: "auto" }, (each.summary || "").slice(0, 120)))))) : el("li", {}, nothing("No other has that name.")));
+  };
+  query.addEventListener("input", () => attempt(look));
+  await look();
+  let merged = null;
+  const send = async () => {
+    const chosen = found.querySelector(":checked")?.value;
+    if (!chosen) throw new Refused({ detail: "Choose the one that is the same." });
+    merged = await post(`/graph/entities/${part(view.uuid)}/merge`, { other: chosen, reason: reason.value });
+    return true;
+  };
+  if (!await dialog(`Who or what is the same as ${view.name}?`, sending([el("label", {}, "Search", query), found, el("label", {}, "Reason", reason), nothing("Names and facts of the other become those of this one. Split undoes it.")], send, "Merge"))) return;
+  await show(view.uuid);
+  tell(`${merged.merged.name} is ${merged.entity.name} now; ${merged.relations.length} facts moved.`);
+}
+
+/** Choose the names that are somebody else's, and make them entities of their own. */
+async function split(view) {
+  const reason = why();
+  const names = view.aliases.map((name, at) => el("label", { class: "check" }, el("input", { type: "checkbox", name: "names", value: name, autofocus: at === 0 }), el("span", { dir: "auto" }, name)));
+  let parted = null;
+  const send = async () => {
+    const chosen = names.map((each) => each.firstChild).filter((each) => each.checked).map((each) => each.value);
+    ({ parted } = await post(`/graph/entities/${part(view.uuid)}/split`, { names: chosen, reason: reason.value }));
+    return true;
+  };
+  if (!await dialog(`Split ${view.name}`, sending([nothing("Choose the names that belong to somebody else. Without a choice, all that were merged into it are themselves again."), names, el("label", {}, "Reason", reason)], send, "Split"))) return;
+  await show(view.uuid);
+  tell(`Split: ${parted.map((each) => each.name).join(", ")} by itself again.`);
 }
 
 /** Show what an edge stands for: a fact, or those of entities that are drawn as one. */
@@ -189,6 +291,15 @@ function factList() {
 
 // Walking.
 
+/** A box for each type; those that are not checked are hidden. */
+function choices(id, types, away, mark = () => null) {
+  fill(byId(id), types.map((type) => {
+    const box = el("input", { type: "checkbox", change: () => { away[box.checked ? "delete" : "add"](type); follow(); } });
+    box.checked = !away.has(type);
+    return el("label", { class: "check" }, box, mark(type), words(type));
+  }));
+}
+
 async function show(id) {
   const query = { depth: byId("depth").value, limit: LIMIT, include_past: "true" };
   const [answer, { entries }] = await Promise.all([get(`/graph/entities/${part(id)}/neighbourhood`, query), get(`/graph/entities/${part(id)}/timeline`)]);
@@ -196,12 +307,13 @@ async function show(id) {
   span = spanOf(graph.relations);
   byId("view").hidden = false;
   byId("start").hidden = true;
-  const types = [...new Set(graph.relations.map((each) => each.relation_type))].sort();
-  fill(byId("types"), types.map((type) => {
-    const box = el("input", { type: "checkbox", change: () => { hidden[box.checked ? "delete" : "add"](type); follow(); } });
-    box.checked = !hidden.has(type);
-    return el("label", { class: "check" }, box, type.replaceAll("_", " ").toLowerCase());
-  }));
+  kinds = new Map(graph.entities.map((each) => [each.uuid, each.entity_type]));
+  choices("types", [...new Set(graph.relations.map((each) => each.relation_type))].sort(), hidden);
+  choices("kinds", kindsShown(), hiddenKinds, (type) => {
+    const swatch = el("span", { class: "swatch" });
+    swatch.style.background = tintOf(type);
+    return swatch;
+  });
   fill(byId("facts"), factList());
   fill(byId("lanes"), lanes(entries));
   draw();

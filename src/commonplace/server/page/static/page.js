@@ -183,9 +183,9 @@ export function dialog(title, build) {
 }
 
 /** What builds a dialog with a form; it closes when `send` has sent what was written, and until then says what is wrong. */
-export const sending = (fields, send) => (close) => {
+export const sending = (fields, send, label = "Save") => (close) => {
   const wrong = el("p", { class: "error", role: "alert" });
-  const save = el("button", { class: "primary", id: "edit-save" }, "Save");
+  const save = el("button", { class: "primary", id: "edit-save" }, label);
   return el("form", { submit: async (event) => {
     event.preventDefault();
     save.disabled = true;

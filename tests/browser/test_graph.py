@@ -1,0 +1,106 @@
+"""The graph in a real Chromium: merge, split, clusters, types of entities, lanes."""
+
+from __future__ import annotations
+
+import re
+
+import httpx
+from playwright.sync_api import Page, expect
+from tests.browser.conftest import GRAPH, press, settled
+
+DRAWN = f"{GRAPH}.nodes().length"
+VISIBLE = f"{GRAPH}.nodes().filter((each) => !each.hasClass('away')).map((each) => each.data('label')).sort()"
+PEOPLE = {"namespace": "people"}
+
+
+def test_entities_are_merged_by_mouse_and_split_by_keyboard(page: Page, server: httpx.Client) -> None:
+    settled(page, "/graph?entity=Danielle&namespace=people")
+    expect(page.locator("#detail h2")).to_have_text("Danielle")
+    expect(page.locator("#merge")).to_be_hidden()
+    page.get_by_role("switch", name="Edit").click()
+    expect(page.locator("#split")).to_be_visible()
+    page.locator("#merge").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Search").fill("nobody of that name")
+    dialog.get_by_label("Search").fill("Dana")
+    dialog.get_by_role("radio", name=re.compile("^Dana ")).check()
+    dialog.get_by_label("Reason").fill("a short name")
+    dialog.get_by_role("button", name="Merge").click()
+    expect(page.locator("#message")).to_contain_text("Dana is Danielle now; 3 facts moved.")
+    expect(page.locator("#detail")).to_contain_text("also Dana")
+    expect(page.locator("#facts li:visible")).to_have_count(4)
+    press(page, "Split…", "Enter")
+    expect(dialog).to_be_visible()
+    press(page, "Split", "Enter")
+    expect(page.locator("#message")).to_contain_text("Split: Dana by itself again.")
+    expect(page.locator("#facts li:visible")).to_have_count(1)
+    assert server.get("/v1/graph/entities/Dana", params=PEOPLE).json()["merged_into"] == ""
+
+
+def test_a_merge_that_is_refused_is_said_in_the_dialog(page: Page) -> None:
+    settled(page, "/graph?entity=Acme&namespace=people")
+    page.get_by_role("switch", name="Edit").click()
+    page.locator("#merge").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Search").fill("")
+    expect(dialog).to_contain_text("No other has that name.")
+    dialog.get_by_role("button", name="Merge").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("Choose the one that is the same.")
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    page.locator("#split").click()
+    dialog.get_by_role("button", name="Split").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("nothing was merged into")
+
+
+def test_clusters_are_folded_above_forty_and_unfolded_by_mouse_and_keyboard(page: Page) -> None:
+    settled(page, "/graph?entity=Centre&namespace=clusters")
+    page.get_by_label("Steps").select_option("3")
+    expect(page.locator("#facts li")).not_to_have_count(0)
+    page.wait_for_url("**/graph**")
+    folded = page.locator("#folded button")
+    expect(folded.first).to_be_visible()
+    before = page.evaluate(DRAWN)
+    assert before <= 40
+    assert "and " in folded.first.inner_text()
+    folded.first.focus()
+    page.keyboard.press("Enter")
+    between = page.evaluate(DRAWN)
+    assert between > before
+    assert (between, folded.count()) == (46, 0)
+    page.get_by_label("Steps").select_option("2")
+    page.get_by_label("Steps").select_option("3")
+    assert page.evaluate(DRAWN) == 46
+    settled(page, "/graph?entity=Centre&namespace=clusters")
+    page.get_by_label("Steps").select_option("3")
+    expect(folded).to_have_count(1)
+    page.evaluate(f"void {GRAPH}.nodes('.folded').first().emit('tap')")
+    expect(folded).to_have_count(0)
+
+
+def test_a_type_of_entities_is_hidden_with_its_facts(page: Page) -> None:
+    settled(page, "/graph?entity=Dana&namespace=people")
+    kinds = page.locator("#kinds")
+    expect(kinds.locator(".swatch")).to_have_count(kinds.get_by_role("checkbox").count())
+    assert "Rome" in page.evaluate(VISIBLE)
+    kinds.get_by_role("checkbox", name="place").uncheck()
+    assert page.evaluate(VISIBLE) == ["Dana", "Lathe"]
+    expect(page.locator("#facts li:visible")).to_have_count(1)
+    kinds.get_by_role("checkbox", name="place").check()
+    assert "Rome" in page.evaluate(VISIBLE)
+
+
+def test_lanes_hold_what_follows_each_other_and_lead_to_the_sentence(page: Page) -> None:
+    settled(page, "/graph?entity=Dana&namespace=people")
+    lanes = page.locator("#lanes .lane:not([aria-hidden])")
+    expect(lanes).to_have_count(2)
+    lived = lanes.filter(has_text="lives in")
+    expect(lived.get_by_role("button")).to_have_text(["Oslo", "Rome"])
+    expect(lived.get_by_role("button", name="lives in Oslo, ended")).to_have_class("ended")
+    lived.get_by_role("button", name="lives in Rome, open").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#detail h2")).to_contain_text("Rome")
+    line = page.locator("#lanes .at")
+    assert line.evaluate("(each) => each.style.insetInlineStart") == "100%"
+    page.get_by_label("Time", exact=True).fill("500")
+    assert line.evaluate("(each) => each.style.insetInlineStart") == "50%"
