@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 
 import psycopg
 
+from commonplace.store import postings
 from commonplace.store.postgres import Address, make
 from commonplace.store.schema import TABLES, VERSION
 from commonplace.store.store import Store
@@ -98,6 +99,7 @@ def _empty() -> str:
             *(f"DELETE FROM {table.name}" for table in tables),
             "SELECT setval(oid, 1, false) FROM pg_class WHERE relkind = 'S' AND relnamespace = 'public'::regnamespace",
             "INSERT INTO meta VALUES ('store_id', gen_random_uuid())",
+            f"INSERT INTO meta VALUES ('recall', '{postings.VERSION}')",
             f"INSERT INTO schema_versions VALUES ({VERSION}, 'initial')",
         ]
     )

@@ -193,6 +193,20 @@ def test_a_store_of_an_earlier_build_is_mended_by_init(address: str) -> None:
     assert CliRunner().invoke(cli, ["remember", "a text", "--store", address]).exit_code == 0
 
 
+def test_doctor_makes_anew_what_searches_lack(address: str) -> None:
+    def run(*words: str) -> tuple[int, str]:
+        result = CliRunner().invoke(cli, [*words, "--store", address])
+        return result.exit_code, result.output
+
+    assert run("remember", "Billing keeps its invoices in Postgres.")[0] == 0
+    postgres.run(address, "DELETE FROM passage_terms")
+    assert "passages that recall lacks: 2. (not repaired: run `commonplace doctor`" in run("doctor", "--no-mend")[1]
+    code, output = run("doctor")
+    assert (code, "passages that recall lacks: 2. (repaired)" in output) == (0, True)
+    assert "store: ok" in run("doctor")[1]
+    assert "invoices" in run("recall", "invoices")[1]
+
+
 def test_an_address_that_is_none_is_refused() -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         commonplace.open("postgresql://h:99999999999/d?nonsense=1")

@@ -357,22 +357,29 @@ class IndexMaintenance:
         return DoctorReport(("store", "model", "index", "drafts", "forgetting"), tuple(findings))
 
     def _examine_store(self, mend: bool) -> list[Problem]:
-        """Return what is wrong with the stored data; what hangs on nothing in a graph is let go of, no more."""
+        """Return what is wrong with the stored data.
+
+        What hangs on nothing in a graph is let go of, and what a server's searches read is made anew, no more.
+        """
         from commonplace.store.check import LOOSE_ENDS
 
         problems = self._store.check()
+        reader = self._store.postings
         loose = {problem for problem in problems if any(claim in problem for claim in LOOSE_ENDS)}
+        stale = {problem for problem in problems if reader and any(claim in problem for claim, _ in reader.claims)}
         left, remedy = problems, "run `commonplace doctor` where the store can be written"
-        if mend and loose and not self._store.is_read_only:
+        if mend and (loose or stale) and not self._store.is_read_only:
             try:
-                for namespace in self._store.namespaces():
+                if reader and stale:
+                    reader.rebuild()
+                for namespace in self._store.namespaces() if loose else ():
                     with self._store.change_memories(namespace) as change:
                         change.graph.drop_loose_ends()
                 left = self._store.check()
             except CommonplaceError as error:
                 remedy = str(error)
         return [
-            Problem("store", problem, remedy if problem in loose else "restore a backup", problem not in left)
+            Problem("store", problem, remedy if problem in loose | stale else "restore a backup", problem not in left)
             for problem in dict.fromkeys((*problems, *left))
         ]
 

@@ -27,9 +27,10 @@ from zlib import crc32
 from commonplace.dataclasses import asdict, dataclass, field
 from commonplace.errors import IndexFaultError, StoreError
 from commonplace.files import sync
+from commonplace.text.tokens import ANALYSIS
 from commonplace.types import Embedding, Head
 
-SCHEMA = 5
+SCHEMA = 4 + ANALYSIS
 """Version of the stored bytes; it rises with every change of format or of text analysis."""
 CURRENT = "current.json"
 MISSING = "is missing"

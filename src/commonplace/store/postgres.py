@@ -120,7 +120,6 @@ def initial_sql() -> Iterator[str]:
             ),
             frozenset(),
         )[0].replace("ON passage_vectors (namespace)", "ON passage_vectors (namespace, number)")
-    yield from postings.CREATE
 
 
 def _create_table(table: Table) -> str:
@@ -561,17 +560,29 @@ def _begin(namespace: str | None, timeout_s: float) -> str:
     return f"{wait}; SELECT pg_advisory_xact_lock_shared({_STORE_LOCK}); SELECT pg_advisory_xact_lock({number})"
 
 
+_VERSIONS: Final = """
+    SELECT max(version), coalesce((SELECT value FROM meta WHERE key = 'recall'), '0') FROM schema_versions
+"""
+
+
 def refuse_other_version(db: Database, where: str) -> None:
     """Refuse a database whose schema is another one than that of this Commonplace.
 
     Raises:
         StoreVersionError: naming the version found and the one known here.
     """
-    version = int(db.execute("SELECT max(version) FROM schema_versions").fetchone()[0])
+    version, recall = map(int, db.execute(_VERSIONS).fetchone())
     if version != VERSION:
         raise StoreVersionError(
             f"the store {where} has schema version {version}, this Commonplace knows version {VERSION}",
             remedy="upgrade Commonplace" if version > VERSION else "export it with the Commonplace that made it",
+        )
+    if recall != postings.VERSION:
+        raise StoreVersionError(
+            f"the store {where} was made by another build, which analyses texts for searches otherwise or not at all",
+            remedy="upgrade Commonplace"
+            if recall > postings.VERSION
+            else f"let who owns the tables run `commonplace init --store {where}`, which makes anew what searches read",
         )
 
 
@@ -593,11 +604,6 @@ def _prepare(connection: psycopg.Connection[Any], address: Address, *, create: b
     if not session.execute("SELECT 1 FROM meta WHERE key = 'store_id'").fetchone():
         raise StoreDamagedError(f"{address} is not a Commonplace store", remedy="name an empty database")
     refuse_other_version(session, str(address))
-    if connection.execute("SELECT to_regclass('postings')").fetchall() == [(None,)]:
-        raise StoreVersionError(
-            f"the store {address} was made by an earlier build, which wrote nothing that a search reads here",
-            remedy="export it with the Commonplace that made it",
-        )
     if not rights.is_guarded(connection):
         raise StoreVersionError(
             f"the store {address} was made by an earlier build, which did not part namespaces",
@@ -625,8 +631,8 @@ def make(address: Address, grant_to: str = "") -> bool:
 def _make(connection: psycopg.Connection[Any], address: Address, grant_to: str = "") -> bool:
     connection.execute(f"{_CHANGE}; SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
     is_new = not _is_made(connection)
+    session = Session(connection)
     if is_new:
-        session = Session(connection)
         try:
             for statement in initial_sql():
                 connection.execute(statement)
@@ -638,8 +644,18 @@ def _make(connection: psycopg.Connection[Any], address: Address, grant_to: str =
             ) from _DriverError("permission denied", error)
         session.execute("INSERT INTO schema_versions VALUES (:version, 'initial')", {"version": VERSION})
         session.execute("INSERT INTO meta VALUES ('store_id', :id)", {"id": str(uuid4())})
-    if not rights.is_guarded(connection):
+    version, recall = map(int, session.execute(_VERSIONS).fetchone())
+    is_older = version == VERSION and recall < postings.VERSION
+    if not is_older:
+        refuse_other_version(session, str(address))
+    if is_older or not rights.is_guarded(connection):
+        connection.execute(f"SELECT pg_advisory_xact_lock({_STORE_LOCK})")
+        if is_older:
+            postings.make_tables(session)
         rights.guard(connection)
+        if is_older:
+            connection.execute(rights.entering("*"))
+            postings.rebuild(session)
     if grant_to:
         rights.grant(connection, grant_to)
     connection.execute("COMMIT")

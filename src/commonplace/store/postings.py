@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,14 @@ from commonplace.ranking.bm25 import NAMES, Matches, Statistics, TermRows, code_
 from commonplace.store.connection import Connections
 from commonplace.store.owners import ENTRY_COLUMNS, LIVE_VECTOR, build_entry
 from commonplace.store.writes import META
-from commonplace.text.tokens import fields_of, passage_language
+from commonplace.text.tokens import ANALYSIS, fields_of, passage_language
 from commonplace.types import TokenEntry
 
 if TYPE_CHECKING:
     from commonplace.store.postgres import Session
 
+VERSION: Final = 1000 + ANALYSIS
+"""Of what stands in these tables; the thousands rise with every change of them."""
 TAIL: Final = 256
 """So many passages of a namespace are read whole; more are packed, or `LARGE` where a change adds as many at once."""
 MERGED: Final = 12
@@ -91,7 +93,10 @@ CREATE: Final = (
     """
     CREATE FUNCTION follow_vector() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-        IF TG_TABLE_NAME = 'next_vectors' THEN
+        IF TG_OP = 'DELETE' THEN
+            UPDATE passage_signs SET next_signs = NULL
+            WHERE namespace = OLD.namespace AND number = OLD.number AND next_signs IS NOT NULL;
+        ELSIF TG_TABLE_NAME = 'next_vectors' THEN
             UPDATE passage_signs SET next_signs = signs_of(NEW.vector)
             WHERE namespace = NEW.namespace AND number = NEW.number;
         ELSE
@@ -106,11 +111,22 @@ CREATE: Final = (
     FOR EACH ROW EXECUTE FUNCTION follow_vector()
     """,
     """
-    CREATE TRIGGER follow_vector AFTER INSERT OR UPDATE ON next_vectors
+    CREATE TRIGGER follow_vector AFTER INSERT OR UPDATE OR DELETE ON next_vectors
     FOR EACH ROW EXECUTE FUNCTION follow_vector()
     """,
 )
 TABLES: Final = ("passage_terms", "passage_signs", "segments", "postings")
+_REMOVE: Final = (
+    *(f"DROP TABLE IF EXISTS {name}" for name in TABLES),
+    "DROP FUNCTION IF EXISTS drop_postings, follow_vector, signs_of CASCADE",  # with the triggers
+)
+_STAMP = """
+    INSERT INTO meta VALUES ('recall', :version) ON CONFLICT (key) DO UPDATE SET value = excluded.value
+"""
+_NEXT_SIGNS = """
+    UPDATE passage_signs s SET next_signs = signs_of(x.vector) FROM next_vectors x
+    WHERE x.namespace = s.namespace AND x.number = s.number
+"""
 
 CLAIMS: Final = (
     (
@@ -239,6 +255,21 @@ def signs_of(vector: bytes | NDArray[np.float32]) -> str:
 def _signed(codes: NDArray[np.uint32]) -> list[int]:
     found: list[int] = codes.view(np.int32).tolist()
     return found
+
+
+def make_tables(session: Session) -> None:
+    """Make the tables, in the place of those of another version."""
+    for statement in (*_REMOVE, *CREATE):
+        session.connection.execute(statement)
+
+
+def rebuild(session: Session) -> None:
+    """Make anew what recall reads of all namespaces, which no other transaction writes to."""
+    for name in TABLES:
+        session.execute(f"DELETE FROM {name}")
+    follow(session, [number for (number,) in session.execute("SELECT number FROM namespaces")])
+    session.execute(_NEXT_SIGNS)
+    session.execute(_STAMP, {"version": str(VERSION)})
 
 
 def follow(session: Session, spaces: Iterable[int]) -> None:
@@ -396,7 +427,11 @@ _ENTRIES = f"""
     WHERE v.number = ANY(:numbers::bigint[]) AND v.namespace = {_SPACE}
 """
 _OWNERS = f"SELECT number, owner FROM passage_signs WHERE namespace = {_SPACE} AND number = ANY(:numbers::bigint[])"
-_OF_OWNERS = f"SELECT number FROM passage_signs WHERE namespace = {_SPACE} AND owner = ANY(:owners::bigint[])"
+# By the index of passages: that of the signs has no owners in it.
+_OF_OWNERS = f"""
+    SELECT s.number FROM passages p JOIN passage_signs s ON s.namespace = p.namespace AND s.number = p.number
+    WHERE p.namespace = {_SPACE} AND p.owner = ANY(:owners::bigint[])
+"""
 _NEWEST = f"SELECT number FROM passage_signs WHERE namespace = {_SPACE} ORDER BY number DESC LIMIT :limit"
 
 
@@ -467,6 +502,11 @@ class PostingsReader:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
+
+    def rebuild(self) -> None:
+        """Make anew what a search reads; writers wait for it."""
+        with self._connections.writing() as db:
+            rebuild(cast("Session", db))
 
     def of(self, namespace: str) -> Postings:
         """Return the postings of a namespace, to be used within one snapshot."""

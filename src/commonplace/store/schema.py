@@ -157,7 +157,7 @@ TABLES: Final = (
         ("key",),
         "`store_id`, which backups keep; `embedder`, `embedder_version`, `dimensions` of memories;"
         " `embedders_of_kinds`, JSON `[kind, [name, version, dimensions]]` of other kinds; the same with `next_` during"
-        " a change of embedder.",
+        " a change of embedder. In PostgreSQL `recall`, the version of what its searches read.",
     ),
     Table(
         "schema_versions",

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 FIELDS: Mapping[str, float] = SEARCH_FIELDS
 
+ANALYSIS = 1
+"""Rises with every change of the terms of a text, and of how they are counted: what was made before is made anew."""
 MAX_TERM_LENGTH = 64
 """Longer words are cut to this many characters, in texts and queries alike."""
 _MAX_COMPOUND_LENGTH = 256

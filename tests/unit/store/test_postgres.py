@@ -20,6 +20,7 @@ from commonplace.store.graph_rules import texts_of
 from commonplace.store.postgres import native
 from commonplace.store.schema import TABLES, VERSION
 from commonplace.store.store import Store
+from commonplace.types import Embedding
 
 
 @pytest.fixture
@@ -78,10 +79,48 @@ class TestRefusing:
         with pytest.raises(StoreVersionError, match="upgrade Commonplace"):
             opened(dsn)
 
-    def test_a_store_without_what_recall_reads(self, dsn: str) -> None:
-        postgres.run(dsn, "DROP TABLE postings")
-        with pytest.raises(StoreVersionError, match=r"made by an earlier build.*export it"):
-            opened(dsn)
+    @pytest.mark.parametrize(
+        "earlier",
+        [
+            "UPDATE meta SET value = '1' WHERE key = 'recall'",
+            "DROP TABLE passage_terms, passage_signs, segments, postings; DELETE FROM meta WHERE key = 'recall'",
+        ],
+    )
+    def test_what_an_earlier_build_wrote_for_searches_is_made_anew(
+        self, dsn: str, earlier: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in ("TAIL", "LARGE"):
+            monkeypatch.setattr(postings, name, 3)
+        store = opened(dsn)
+        for number in range(9):
+            store.put_owners("n", [memory(f"{number}", f"kite {number}", "harbour", "tide")])
+        store.put_owners("m", [memory("0", "other")])
+        read = "SELECT number, terms FROM passage_terms ORDER BY number", "SELECT number, signs FROM passage_signs"
+        before = [sorted(postgres.run(dsn, sql)) for sql in read]
+        assert len(before[0]) == len(before[1]) == 28
+        postgres.run(dsn, earlier)
+        for refused in (lambda: opened(dsn), lambda: store.put_owners("n", [memory("late", "x")])):
+            with pytest.raises(StoreVersionError, match=r"analyses texts for searches otherwise.*`commonplace init"):
+                refused()
+        owner = str(postgres.of_database(psycopg.conninfo.conninfo_to_dict(dsn)["dbname"]))
+        assert not module.make(module.Address(owner, "", 10.0))
+        again = opened(dsn)
+        assert [sorted(postgres.run(dsn, sql)) for sql in read] == before
+        assert postgres.run(dsn, "SELECT count(*) FROM segments")[0][0] >= 8
+        assert again.check() == []
+        assert again.put_owners("n", [memory("late", "x")]) == 10
+        assert store.put_owners("n", [memory("later", "x")]) == 11
+        assert again.check() == []
+        for each in (store, again):
+            each.close()
+
+    def test_what_a_newer_build_wrote_for_searches_stays(self, dsn: str) -> None:
+        postgres.run(dsn, "UPDATE meta SET value = '99000' WHERE key = 'recall'")
+        owner = str(postgres.of_database(psycopg.conninfo.conninfo_to_dict(dsn)["dbname"]))
+        for refused in (lambda: opened(dsn), lambda: module.make(module.Address(owner, "", 10.0))):
+            with pytest.raises(StoreVersionError, match="upgrade Commonplace"):
+                refused()
+        assert postgres.run(dsn, "SELECT value FROM meta WHERE key = 'recall'") == [("99000",)]
 
     def test_a_server_that_is_too_old(self, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "_OLDEST_SERVER", 990_000)
@@ -282,6 +321,25 @@ class TestFollowing:
         assert store.check() == []
         postgres.run(dsn, "UPDATE passage_signs SET signs = ~signs")
         assert [problem for problem in store.check() if "signs of another vector" in problem]
+        assert store.postings is not None
+        store.postings.rebuild()
+        assert store.check() == []
+        store.close()
+
+    def test_signs_of_an_embedder_that_was_given_up_go(self, dsn: str) -> None:
+        store = opened(dsn)
+        store.set_embedding(Embedding("old", "1", 4))
+        store.put_owners("n", [memory("a", "x"), memory("b", "y")])
+        new = Embedding("new", "1", 8)
+        store.begin_reembedding(new)
+        store.put_reembedded(new, [(1, b"\1\xff" * 4), (2, b"\1" * 8)])
+        of_next = "SELECT next_signs::text FROM passage_signs ORDER BY number"
+        assert postgres.run(dsn, of_next) == [("10101010",), ("11111111",)]
+        assert store.postings is not None
+        store.postings.rebuild()
+        assert postgres.run(dsn, of_next) == [("10101010",), ("11111111",)]
+        store.drop_reembedding()
+        assert postgres.run(dsn, of_next) == [(None,), (None,)]
         store.close()
 
     def test_postings_are_the_term_counts_whoever_writes_at_once(
