@@ -15,14 +15,14 @@ from commonplace.errors import CommonplaceError, UsageError
 
 def test_every_tool_is_measured_beside_what_no_server_could_do_without(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
-    result = run(ServerOptions(memories=30, searches=3, calls=2, keep=kept))
+    result = run(ServerOptions(memories=30, searches=3, calls=2, soak=12, keep=kept))
     assert json.loads(json.dumps(result)) == result
     names = {"search", "store", "get", "link", "graph", "context", "why", "forget"}
     assert set(result["tools"]) == {f"memory_{name}" for name in names}
     calls = {name: row["calls"] for name, row in result["tools"].items()}
     assert (calls["memory_search"], calls["memory_store"], calls["memory_get"], calls["memory_forget"]) == (3, 4, 2, 2)
     stages = ["idle", "after_a_search", "after_searches", "after_other_tools", "after_forgetting", "after_mixed_calls"]
-    assert list(result["memory"]) == stages
+    assert list(result["memory"]) == [*stages, "after_soak"]
     start = result["start"]
     assert 0 < start["initialized_ms"] <= start["listed_ms"] <= start["first_search_ms"]
     assert start["bare_python_ms"] > 0
@@ -30,7 +30,7 @@ def test_every_tool_is_measured_beside_what_no_server_could_do_without(tmp_path:
     assert result["told"]["tools"] == 8
     assert result["told"]["given_to_models_tokens"] < result["told"]["list_tokens"]
     with commonplace.open(kept) as book:
-        assert len(book.list(limit=100)) == 30 + 4 - 2 + 2
+        assert len(book.list(limit=100)) == 30 + 4 - 2 + 2 + 2
     for table in sheets(result):
         assert table.rows
         assert {len(row) for row in table.rows} == {len(table.columns)}

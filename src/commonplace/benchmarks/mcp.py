@@ -39,6 +39,8 @@ FORGETTINGS = 10
 
 _STAGES = {"memory_store": "after_searches", "memory_forget": "after_other_tools"}
 """Before the first call of which tool the memory is looked at, and what that is called."""
+_SETTLED = 2_000
+_FORGOTTEN_EVERY = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,13 @@ class ServerOptions:
         memories: how many the store holds when the server starts.
         searches: how many questions are asked before its memory is looked at again.
         calls: how often each other tool is called.
+        soak: how many mixed calls are made at last; the memory after the first 2,000 of them and after all is told.
     """
 
     memories: int = 10_000
     searches: int = 1_000
     calls: int = 200
+    soak: int = 0
     embedder: str | None = None
     keep: Path | None = None
     seed: int = 0
@@ -85,7 +89,7 @@ def run(options: ServerOptions, progress: Progress | None = None) -> dict[str, A
         start = _starts(directory, questions[0], progress)
         with Server(directory) as server:
             greeting, tools = server.greet(), server.ask("tools/list")["tools"]
-            figures = _serve(server, questions, fresh, options.calls, progress)
+            figures = _serve(server, questions, fresh, options, progress)
         with open_engine(directory) as engine:
             told = _told(greeting, tools, engine.count_tokens)
         commits = bare_commits(directory.parent / f"{directory.name}.bare.db", options.calls)
@@ -145,10 +149,10 @@ def _starts(store: Path, question: str, progress: Progress | None) -> dict[str, 
 
 
 def _serve(
-    server: Server, questions: Sequence[str], fresh: Sequence[str], calls: int, progress: Progress | None
+    server: Server, questions: Sequence[str], fresh: Sequence[str], options: ServerOptions, progress: Progress | None
 ) -> dict[str, Any]:
     """Return the time of each tool and of a ping, and the memory of the process at each stage."""
-    memory = {"idle": memory_of(server.pid)}
+    calls, memory = options.calls, {"idle": memory_of(server.pid)}
     server.call("memory_search", {"query": questions[0]})
     memory["after_a_search"] = memory_of(server.pid)
     stored: list[str] = []
@@ -172,6 +176,7 @@ def _serve(
         server.call("memory_get", {"path": f"memory:{stored[turn]}"})
         server.call("memory_search", {"query": question})
     memory["after_mixed_calls"] = memory_of(server.pid)
+    memory |= _soak(server, questions, stored[:calls], options.soak, progress)
     pings = []
     for _ in range(calls):
         begun = time.perf_counter()
@@ -202,6 +207,44 @@ def _conversation(
             yield tool, arguments(turn)
     for id_ in rest[:FORGETTINGS]:
         yield "memory_forget", {"ids": [id_], "confirm": True}
+
+
+def _soak(
+    server: Server, questions: Sequence[str], stored: Sequence[str], calls: int, progress: Progress | None
+) -> dict[str, dict[str, int]]:
+    """Make so many mixed calls; return the memory of the process after the first of them and after all."""
+    memory, made = dict[str, dict[str, int]](), list[str]()
+    for turn, (tool, arguments) in enumerate(_mixed(questions, stored, made, calls), 1):
+        if progress is not None:
+            progress("soaking", turn, calls)
+        result = server.call(tool, arguments)
+        if tool == "memory_store":
+            made.append(result["id"])
+        if turn == _SETTLED:
+            memory[f"after_{_SETTLED}_of_soak"] = memory_of(server.pid)
+    if calls:
+        memory["after_soak"] = memory_of(server.pid)
+    return memory
+
+
+def _mixed(
+    questions: Sequence[str], stored: Sequence[str], made: Sequence[str], calls: int
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield so many calls of all tools; whoever makes them adds the ids of what was stored to `made`."""
+    for turn in range(calls):
+        question, one, last = questions[turn % len(questions)], stored[turn % len(stored)], made[-1] if made else ""
+        kinds: tuple[tuple[str, Mapping[str, Any]], ...] = (
+            ("memory_store", {"content": f"Soak {turn}: {question}", "tier": "medium"}),
+            ("memory_get", {"path": f"memory:{one}"}),
+            ("memory_context", {"task": question}),
+            ("memory_why", {"query": f"Soak {turn - turn % 10}: {question}", "id": last}),
+            ("memory_graph", {"id": one}),
+            ("memory_link", {"source": one, "target": last}),
+        )
+        if turn % _FORGOTTEN_EVERY == _FORGOTTEN_EVERY - 1:
+            yield "memory_forget", {"ids": [last], "confirm": True}
+        else:
+            yield kinds[turn % 10] if turn % 10 < len(kinds) else ("memory_search", {"query": question})
 
 
 VERSION = "2025-11-25"

@@ -182,6 +182,7 @@ def latency(invocation: Invocation, /, plot: Path | None, **options: Any) -> Non
 @click.option(
     "--calls", type=int, default=200, show_default=True, metavar="N", help="How often each other tool is called."
 )
+@click.option("--soak", type=int, default=0, metavar="N", help="How many mixed calls follow; 20000 show a leak.")
 @embedder_option
 @keep_option
 @seed_option

@@ -482,6 +482,9 @@ def test_a_purge_leaves_nothing_of_what_was_deleted_in_any_file(tmp_path: Path) 
         assert not any(segment["deletes"] for segment in segments(tmp_path))
     assert held(index, "appl") == sorted({*range(20, 120), *range(130, 134)} - gone)
     assert sum(segment["max_doc"] for segment in segments(tmp_path)) <= generation.documents + 8
+    index.update([], [30], heads={"n": Head(140)})
+    index.update([], [], heads={"n": Head(140)}, purge=True)
+    assert index.reader().lexical.listed(["rare30", "rare31"], []) == {"rare30": 0, "rare31": 1}
 
 
 def segments(directory: Path) -> list[dict[str, Any]]:
