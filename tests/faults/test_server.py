@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import signal
 import socket
@@ -23,6 +24,7 @@ from tests.serving import DATABASES, PATIENCE_S, new_store, serving
 import commonplace
 from commonplace.server import run
 from commonplace.server.app import Limits
+from commonplace.server.operations import OPERATIONS
 
 HEAD = b"POST /v1/recall HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 PROGRAM = [sys.executable, "-m", "commonplace", "serve", "--json"]
@@ -153,6 +155,28 @@ def test_when_too_many_wait_some_are_told_to_come_again(tmp_path: Path) -> None:
         assert http.get("/healthz").status_code == 200
         go_on.set()
         assert {each.result().status_code for each in waiting} == {200, 503}
+
+
+def test_a_call_that_takes_long_keeps_no_other_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A consolidation may run for minutes, and all that time agents recall."""
+    begun, go_on = threading.Event(), threading.Event()
+    health = OPERATIONS["health"].function
+
+    @functools.wraps(health)
+    def slow(engine: commonplace.Engine, **arguments: object) -> object:
+        begun.set()
+        assert go_on.wait(PATIENCE_S)
+        return health(engine, **arguments)
+
+    monkeypatch.setitem(OPERATIONS["health"].__dict__, "function", slow)
+    limits = Limits(workers=1, long_workers=1)
+    with serving(tmp_path / "store", limits=limits) as http, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(http.get, "/v1/health")
+        assert begun.wait(PATIENCE_S)
+        assert http.post("/v1/recall", json={"query": "x"}).status_code == 200
+        assert not waiting.done()
+        go_on.set()
+        assert waiting.result().status_code == 200
 
 
 @pytest.mark.parametrize(

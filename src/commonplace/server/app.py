@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import os
 import tempfile
 import threading
 import time
@@ -66,13 +67,16 @@ class Limits:
     """What one server takes on.
 
     Attributes:
-        workers: how many calls of the engine run at a time.
+        workers: how many calls of the engine run at a time; more than there are processors take turns at one
+            interpreter, so that each takes longer and all together do less.
+        long_workers: how many calls that may take minutes run beside them.
         waiting: how many more may wait for one; others are told to come again.
         max_body_bytes: of a request.
         body_timeout_s: how long a client may take to send one.
     """
 
-    workers: int = 8
+    workers: int = max(2, min(os.cpu_count() or 2, 8))
+    long_workers: int = 2
     waiting: int = 512
     max_body_bytes: int = 16 * 1024 * 1024
     body_timeout_s: float = 30.0
@@ -115,7 +119,7 @@ class Service:
         self.engines, self.access, self.limits = engines, access, limits
         self._log = log
         self.metrics = Metrics()
-        self._pool: CapacityLimiter | None = None
+        self._pools: Mapping[bool, CapacityLimiter] = {}
         self._in_hand = 0
         self._lock = threading.Lock()
         self._under_way: set[tuple[str, str]] = set()
@@ -128,21 +132,25 @@ class Service:
                 fields = {"operation": operation, "method": method, "status": status, "ms": round(seconds * 1e3, 1)}
                 self._log.write({"at": iso(datetime.now(UTC)), **fields})
 
-    async def in_thread(self, work: Callable[[], _T]) -> _T:
+    async def in_thread(self, work: Callable[[], _T], *, is_long: bool = False) -> _T:
         """Return what work returns, done in a thread of the pool.
+
+        Args:
+            is_long: it may take minutes, in which others are not to wait for it.
 
         Raises:
             Problem: too many requests are waiting for a thread, or the work failed unexpectedly.
         """
-        if self._pool is None:  # belongs to the event loop
-            self._pool = CapacityLimiter(self.limits.workers)
+        limits = self.limits
+        if not self._pools:  # belong to the event loop
+            self._pools = {False: CapacityLimiter(limits.workers), True: CapacityLimiter(limits.long_workers)}
         # Counted here: the limiter counts only who has reached it, so that any number could pass at once.
-        if self._in_hand >= self.limits.workers + self.limits.waiting:
-            message = f"{self.limits.waiting} requests are waiting"
+        if self._in_hand >= limits.workers + limits.waiting:
+            message = f"{limits.waiting} requests are waiting"
             raise Problem(503, "busy", message, remedy="try again", headers={"Retry-After": "1"})
         self._in_hand += 1
         try:
-            return await anyio.to_thread.run_sync(partial(_guarded, work), limiter=self._pool)
+            return await anyio.to_thread.run_sync(partial(_guarded, work), limiter=self._pools[is_long])
         finally:
             self._in_hand -= 1
 
@@ -312,7 +320,8 @@ async def call(service: Service, operation: Operation, request: Request) -> Resp
     if operation.has_file:
         return await _transfer(service, operation, request, namespace)
     body = await service.body(request) if operation.verb in ("POST", "PATCH") else b""
-    return await service.in_thread(lambda: _answer(service, operation, request, body, caller, namespace))
+    work = partial(_answer, service, operation, request, body, caller, namespace)
+    return await service.in_thread(work, is_long=operation.is_long)
 
 
 def _answer(
@@ -352,7 +361,7 @@ async def _transfer(service: Service, operation: Operation, request: Request, na
             with service.engines.use(namespace) as engine:
                 return _json(operation.run(engine, {**arguments, "file": file}), operation)
 
-        answer = await service.in_thread(work)
+        answer = await service.in_thread(work, is_long=True)
     except BaseException:
         directory.cleanup()
         raise

@@ -29,6 +29,10 @@ _TEXTS: Final[Schema] = {"type": "array", "items": {"type": "string"}}
 _OBJECT: Final[Schema] = {"type": "object"}
 _MOMENT: Final[Schema] = {"type": ["string", "number"]}
 _VERSION, _FILE = "if_version", "file"
+_LONG: Final = frozenset({
+    "remember_many", "index_knowledge", "index", "consolidate", "process_issue", "health",
+    "forget", "forget_memory", "forget_namespace", "gc",
+})  # fmt: skip
 MAX_PAGE: Final = 1_000
 MAX_VECTOR_STORE_RESULTS: Final = 50
 TYPES: Final[Mapping[str, Schema]] = {
@@ -95,6 +99,11 @@ class Operation:
     def takes_key(self) -> bool:
         """Whether it takes an `Idempotency-Key`: what reads, deletes or imports may be done again without harm."""
         return self.scope != "read" and self.verb != "DELETE" and not self.has_file
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it may take minutes where there is much to do."""
+        return self.has_file or self.id in _LONG
 
     @cached_property
     def has_file(self) -> bool:
