@@ -354,6 +354,8 @@ class TestSelections:
         unlimited = replace(wanted, limit=None, offset=0)
         every = store.memories("n", unlimited)
         assert store.count_memories("n", wanted) == len(every)
+        kinds = Counter((each.record.tier, each.record.status) for each in store.memories("n", Selection()))
+        assert store.count_tiers("n") == kinds
         facets = store.memory_facets("n", wanted)
         assert sum(facets["session"].values()) == len(every)
         assert facets["tag"] == dict(sorted(Counter(tag for each in every for tag in each.owner.tags).items()))

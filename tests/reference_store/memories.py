@@ -524,6 +524,11 @@ class ReferenceMemories(ReferenceReembedding):
         """Return how many a selection chooses, its limit and offset left out of account."""
         return len(self._selected(namespace, selection))
 
+    def count_tiers(self, namespace: str) -> dict[tuple[str, str], int]:
+        """Return how many memories there are by tier and status."""
+        found = self._selected(namespace, Selection())
+        return dict(Counter((each.record.tier, each.record.status) for each in found))
+
     def memory_facets(self, namespace: str, selection: Selection) -> dict[str, dict[str, int]]:
         """Return how many a selection chooses by tier, status, category, source, session, trust and tag."""
         found = self._selected(namespace, selection)

@@ -126,21 +126,21 @@ class MemoryApi(Service):
         """Return a page of the memories that a selection chooses, its limit and offset over both kinds of places."""
         end = None if selection.limit is None else selection.offset + selection.limit
         first = replace(selection, offset=0, limit=end)
-        found = self._store.memories(self._namespace, first)
-        if self._runtime.has_ultra:
-            found += self._runtime.ultra.all(first)
-            found.sort(key=first.key)
-        return [self._runtime.seen(stored) for stored in found[selection.offset : end]]
+        ultra = self._runtime.ultra.all(first) if self._runtime.has_ultra else []
+        if ultra:
+            found = sorted([*self._store.memories(self._namespace, first), *ultra], key=first.key)
+            return [self._runtime.seen(stored) for stored in found[selection.offset : end]]
+        return [self._runtime.seen(stored) for stored in self._store.memories(self._namespace, selection)]
 
     def facets(self, selection: Selection) -> MemoryFacets:
         """Count the memories that a selection chooses, of both kinds of places, by their values."""
         counts = {name: Counter(some) for name, some in self._store.memory_facets(self._namespace, selection).items()}
-        total = self._store.count_memories(self._namespace, selection)
         if self._runtime.has_ultra:
-            total += self._runtime.ultra.store.count_memories(self._namespace, selection)
             for name, some in self._runtime.ultra.store.memory_facets(self._namespace, selection).items():
                 counts[name].update(some)
-        return MemoryFacets(total, {name: dict(sorted(some.items())) for name, some in counts.items()})
+        return MemoryFacets(
+            counts["status"].total(), {name: dict(sorted(some.items())) for name, some in counts.items()}
+        )
 
     def fading(self, stored: StoredMemory, days: int) -> Sequence[Fading]:
         """Return what is left of a memory on each day from its last use on, if it is not used again."""
@@ -185,13 +185,12 @@ class MemoryApi(Service):
         return wanted  # type: ignore[return-value] # one of them
 
     def counts(self) -> MemoryCounts:
-        def count(selection: Selection) -> int:
-            return self._store.count_memories(self._namespace, selection)
-
-        live = {tier: count(Selection(tiers=(tier,), statuses=LIVE)) for tier in TIERS[1:]}
+        counted = self._store.count_tiers(self._namespace)
+        live = {tier: sum(counted.get((tier, status), 0) for status in LIVE) for tier in TIERS[1:]}
+        archived = sum(count for (_, status), count in counted.items() if status == "archived")
         ultra = len(self._runtime.ultra.all(Selection(statuses=LIVE))) if self._runtime.has_ultra else 0
         links = self._store.count_links(self._namespace)
-        return MemoryCounts(ultra=ultra, archived=count(Selection(statuses=("archived",))), links=links, **live)
+        return MemoryCounts(ultra=ultra, archived=archived, links=links, **live)
 
 
 _REFERENCE = re.compile(r"@?(?P<path>.+?)(?::(?P<first>[1-9][0-9]{0,8})-[0-9]+)?", re.DOTALL)

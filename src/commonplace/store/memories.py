@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -162,50 +163,61 @@ ALIKE = f"""
     ORDER BY o.number
 """
 
-_SELECTED = f"""
-    FROM memories m CROSS JOIN owners o ON o.number = m.owner
+_CHOSEN = f"""
     WHERE m.namespace = {_SPACE} AND m.is_latest = 1
         AND (:ids IS NULL OR m.id IN {among("ids")})
         AND (:tiers IS NULL OR m.tier IN {among("tiers")})
         AND (:statuses IS NULL OR m.status IN {among("statuses")})
         AND (:sources IS NULL OR m.source IN {among("sources")})
-        AND (:sessions IS NULL OR o.session IN {among("sessions")})
+        AND (:sessions IS NULL OR EXISTS (
+            SELECT 1 FROM owners o WHERE o.number = m.owner AND o.session IN {among("sessions")}
+        ))
         AND (:categories IS NULL OR m.category IN {among("categories")})
         AND (:tags IS NULL OR m.owner IN (
             SELECT owner FROM owner_tags
             WHERE namespace = {_SPACE} AND tag IN {among("tags")}
         ))
-        AND (:since IS NULL OR coalesce(o.at, m.born_at) >= :since)
-        AND (:until IS NULL OR coalesce(o.at, m.born_at) < :until)
-        AND m.trust >= :min_trust
+        AND (:since IS NULL OR m.at >= :since)
+        AND (:until IS NULL OR m.at < :until)
+        AND (:min_trust = 0.0 OR m.trust >= :min_trust)
 """
 
-SELECTED = f"""
-    SELECT m.owner {_SELECTED}
-    ORDER BY CASE :order WHEN 'id' THEN 0.0 WHEN 'used' THEN -m.use_count WHEN 'idle' THEN m.last_used
-        WHEN 'stored' THEN m.born_at
-        ELSE -coalesce(o.at, m.born_at) END, m.id
-    LIMIT :limit OFFSET :offset
-"""
+# Rows are read in the order of this index: their pages lie side by side.
+_SELECTED = f"FROM memories m INDEXED BY memories_by_time {_CHOSEN}"
+
+_ORDERS = {
+    "newest": "m.at DESC, m.id",
+    "used": "m.use_count DESC, m.id",
+    "idle": "m.last_used, m.id",
+    "stored": "m.born_at, m.id",
+}
+_PAGE_OF_LIST = "LIMIT :limit OFFSET :offset"
+SELECTED = {
+    "id": f"SELECT m.owner FROM memories m {_CHOSEN} ORDER BY m.id {_PAGE_OF_LIST}",
+    **{name: f"SELECT m.owner {_SELECTED} ORDER BY {order} {_PAGE_OF_LIST}" for name, order in _ORDERS.items()},
+}
 
 COUNTED = f"SELECT count(*) {_SELECTED}"
 
-_FACETS = {
-    "tier": "m.tier",
-    "status": "m.status",
-    "category": "m.category",
-    "source": "m.source",
-    "session": "o.session",
-    "trust": "m.trust",
-}
+TIERS_COUNTED = f"""
+    SELECT tier, status, count(*) FROM memories INDEXED BY memories_by_time
+    WHERE namespace = {_SPACE} AND is_latest = 1
+    GROUP BY tier, status
+"""
+
+_FACETS = ("tier", "status", "category", "source", "trust")
 
 FACETS = f"""
     WITH chosen AS MATERIALIZED (
-        SELECT m.owner, {", ".join(f"CAST({column} AS TEXT) AS {name}" for name, column in _FACETS.items())} {_SELECTED}
+        SELECT m.owner, {", ".join(f"CAST(m.{name} AS TEXT) AS {name}" for name in _FACETS)} {_SELECTED}
     )
-    SELECT 'tag', tag, count(*) FROM owner_tags
+    SELECT 'tag' AS what, tag AS tier, '' AS status, '' AS category, '' AS source, '' AS trust, count(*) FROM owner_tags
     WHERE namespace = {_SPACE} AND owner IN (SELECT owner FROM chosen) GROUP BY tag
-    {"".join(f"UNION ALL SELECT '{name}', {name}, count(*) FROM chosen GROUP BY {name} " for name in _FACETS)}
+    UNION ALL
+    SELECT 'session', session, '', '', '', '', count(*) FROM owners
+    WHERE namespace = {_SPACE} AND number IN (SELECT owner FROM chosen) GROUP BY session
+    UNION ALL
+    SELECT 'memory', {", ".join(_FACETS)}, count(*) FROM chosen GROUP BY {", ".join(_FACETS)}
 """
 
 MATCHING = f"""
@@ -254,9 +266,7 @@ PAST = f"""
 """
 
 HAPPENED = f"""
-    SELECT m.owner
-    FROM memories m CROSS JOIN owners o ON o.number = m.owner
-    WHERE m.namespace = {_SPACE} AND coalesce(o.at, m.born_at) <= :valid_at
+    SELECT m.owner FROM memories m WHERE m.namespace = {_SPACE} AND m.at <= :valid_at
 """
 
 EARLIER = f"""
@@ -264,15 +274,13 @@ EARLIER = f"""
     FROM memories n
         CROSS JOIN owners c ON c.number = n.owner
         CROSS JOIN memories m ON m.namespace = n.namespace AND m.id = n.id AND m.owner < n.owner
-        CROSS JOIN owners o ON o.number = m.owner
-    WHERE n.namespace = {_SPACE} AND coalesce(c.at, n.born_at) > :valid_at AND coalesce(o.at, m.born_at) <= :valid_at
+    WHERE n.namespace = {_SPACE} AND n.at > :valid_at AND m.at <= :valid_at
         AND CASE WHEN :as_of IS NULL THEN c.expired_at IS NULL
             ELSE c.created_at <= :as_of AND (c.expired_at IS NULL OR c.expired_at > :as_of) END
         AND NOT EXISTS (
-            SELECT 1
-            FROM memories l CROSS JOIN owners p ON p.number = l.owner
+            SELECT 1 FROM memories l
             WHERE l.namespace = n.namespace AND l.id = n.id AND l.owner > m.owner AND l.owner < n.owner
-                AND coalesce(p.at, l.born_at) <= :valid_at
+                AND l.at <= :valid_at
         )
 """
 """The version before the known one that tells of what had happened by then, where the known one tells of later."""
@@ -577,7 +585,8 @@ class MemoryChange:
 def insert_version(change: Change, number: int, write: MemoryWrite, *, is_latest: bool, is_live: bool) -> None:
     """Write what a version of a memory, as `check_memory` returned it, has besides its owner and passages."""
     db, space = change.db, change.space
-    beside = {"owner": number, "id": write.owner.id, "is_latest": int(is_latest), "digest": write.digest}
+    at = write.record.born_at if write.owner.at is None else write.owner.at
+    beside = {"owner": number, "id": write.owner.id, "is_latest": int(is_latest), "digest": write.digest, "at": at}
     put(db, space, write.record, **beside)
     own = {"namespace": space, "owner": number}
     if is_live:
@@ -635,8 +644,8 @@ class MemoryStore:
     def memories(self, namespace: str, selection: Selection) -> list[StoredMemory]:
         """Return the latest versions that a selection chooses, in its order."""
         limit = _UNLIMITED if selection.limit is None else selection.limit
-        page = {"order": selection.order, "limit": limit, "offset": selection.offset}
-        numbers = [number for (number,) in self._selected(SELECTED, namespace, selection, **page)]
+        page = {"limit": limit, "offset": selection.offset}
+        numbers = [number for (number,) in self._selected(SELECTED[selection.order], namespace, selection, **page)]
         found = self.memory_records(namespace, numbers)
         return [found[number] for number in numbers if number in found]
 
@@ -645,16 +654,24 @@ class MemoryStore:
         ((count,),) = self._selected(COUNTED, namespace, selection)
         return int(count)
 
+    def count_tiers(self, namespace: str) -> dict[tuple[str, str], int]:
+        """Return how many memories there are by tier and status."""
+        return {(tier, status): count for tier, status, count in self._read(TIERS_COUNTED, namespace)}
+
     def memory_facets(self, namespace: str, selection: Selection) -> dict[str, dict[str, int]]:
         """Return how many a selection chooses by tier, status, category, source, session, trust and tag.
 
         Values are texts, sorted; trust is rounded down to a tenth. Limit and offset are left out of account.
         """
-        facets: dict[str, dict[str, int]] = {name: {} for name in (*_FACETS, "tag")}
-        for name, value, count in sorted(self._selected(FACETS, namespace, selection)):
-            shown = str(int(float(value) * 10) / 10) if name == "trust" else value
-            facets[name][shown] = facets[name].get(shown, 0) + count
-        return facets
+        facets: dict[str, Counter[str]] = {name: Counter() for name in (*_FACETS, "session", "tag")}
+        for what, *values, count in self._selected(FACETS, namespace, selection):
+            if what == "memory":
+                *shown, trust = values
+                for name, value in zip(_FACETS, (*shown, str(int(float(trust) * 10) / 10)), strict=True):
+                    facets[name][value] += count
+            else:
+                facets[what][values[0]] += count
+        return {name: dict(sorted(some.items())) for name, some in facets.items()}
 
     def versions(self, namespace: str, id_: str) -> list[StoredMemory]:
         """Return every version of a memory, oldest first."""

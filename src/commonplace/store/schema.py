@@ -303,6 +303,7 @@ TABLES: Final = (
             _ID,
             Column("is_latest", "flag"),
             Column("digest", "digest"),
+            Column("at", "time", is_derived=True),
             Column("content", "text"),
             Column("tier", "word"),
             Column("status", "word"),

@@ -13,6 +13,10 @@ CREATE INDEX passage_vectors_by_namespace ON passage_vectors (namespace) WHERE i
 CREATE INDEX passage_vectors_pending ON passage_vectors (number) WHERE length(vector) = 0;
 
 CREATE INDEX memories_by_id ON memories (namespace, id);
+-- A list is read in its order from any place on; what other orders, counts and the usual filters need stands here too.
+CREATE INDEX memories_by_time ON memories (
+    namespace, at DESC, id, status, tier, use_count, last_used, born_at
+) WHERE is_latest = 1;
 CREATE INDEX memories_by_digest ON memories (namespace, digest) WHERE is_latest = 1 AND digest != '';
 CREATE INDEX memory_bands_by_owner ON memory_bands (owner);
 CREATE INDEX memory_dates_by_owner ON memory_dates (owner);
