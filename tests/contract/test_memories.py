@@ -344,6 +344,7 @@ class TestSelections:
             (Selection(order="used"), "B a c é"),
             (Selection(order="idle", limit=2), "B a"),
             (Selection(order="stored"), "B a é c"),
+            (Selection(order="changed"), "a c é B"),
             (Selection(min_trust=2.0), ""),
         ],
         ids=repr,

@@ -142,7 +142,7 @@ selections = st.builds(
     since=st.none() | times,
     until=st.none() | times,
     min_trust=st.sampled_from([0.0, 0.5]),
-    order=st.sampled_from(["newest", "id", "used", "idle", "stored"]),
+    order=st.sampled_from(["newest", "id", "used", "idle", "stored", "changed"]),
     limit=st.none() | st.integers(0, 3),
     offset=st.integers(0, 2),
 )

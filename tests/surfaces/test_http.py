@@ -14,6 +14,7 @@ from tests.serving import DATABASES, everything_in, new_store, serving
 import commonplace
 from commonplace.formats.json_values import plain
 from commonplace.server.app import Limits
+from commonplace.server.operations import place_of_memory
 from commonplace.server.statuses import TYPE_PREFIX
 
 OFFICE = "The Porto office moves to the fourth floor in May"
@@ -270,7 +271,45 @@ def test_the_facets_count_what_a_list_returns(client: httpx.Client) -> None:
 
     assert ids("used")[0] == boat
     assert ids("idle")[0] == tea
+    assert ids("changed")[1] == boat
+    assert ids("archived") == []
+    for each in (tea, boat):
+        client.post(f"/v1/memories/{each}/archive", json={})
+    archived = {"order": "archived", "statuses": "archived"}
+    listed = client.get("/v1/memories", params=archived).json()
+    assert [memory["id"] for memory in listed["memories"]] == [boat, tea]
     problem(client.get("/v1/memories", params={"order": "none"}), 400, "invalid-request")
+
+
+def test_a_list_begins_anywhere_but_behind_a_cursor(client: httpx.Client) -> None:
+    remembered(client, "Ada likes tea", "The boat is red", "The kettle is blue")
+    ids = [memory["id"] for memory in client.get("/v1/memories").json()["memories"]]
+    [second] = client.get("/v1/memories", params={"offset": 1, "limit": 1}).json()["memories"]
+    assert second["id"] == ids[1]
+    cursor = client.get("/v1/memories", params={"limit": 1}).json()["next_cursor"]
+    problem(client.get("/v1/memories", params={"cursor": cursor, "limit": 1, "offset": 1}), 400, "invalid-request")
+
+
+def test_a_memory_says_where_it_stands_in_markdown(tmp_path: Path) -> None:
+    with commonplace.open(tmp_path / "store", embedder="hashing") as engine:
+        engine.remember(OFFICE, id="office")
+        engine.sync()
+        place = place_of_memory(engine, "office")
+        assert OFFICE in place["text"]
+        assert place["path"].startswith("memory/")
+        assert place_of_memory(engine, "none")["path"] == ""
+
+
+def test_a_memory_says_when_it_was_used(client: httpx.Client) -> None:
+    [id_] = remembered(client, OFFICE)
+    for _ in range(2):
+        client.post(f"/v1/memories/{id_}/touch", json={})
+    uses = client.get(f"/v1/memories/{id_}/uses").json()["items"]
+    assert [(each["call"], each["place"], each["query"]) for each in uses] == [("used", None, "")] * 2
+    assert client.get(f"/v1/memories/{id_}/uses", params={"limit": 1}).json()["items"] == uses[:1]
+    points = client.get(f"/v1/memories/{id_}/fading", params={"days": 1, "past": True}).json()["items"]
+    assert len(points) == 4
+    problem(client.get("/v1/memories/none/uses"), 404, "not-found")
 
 
 def test_a_memory_fades_from_its_last_use_on(client: httpx.Client) -> None:
@@ -289,6 +328,11 @@ def test_the_changes_of_a_run_are_listed_and_undone(client: httpx.Client) -> Non
     [run] = client.get("/v1/consolidation/runs").json()["items"]
     assert len(changes) == run["applied"] > 0
     assert all(each["title"] and each["agent"] and each["undone_at"] is None for each in changes)
+    done = [act["what"] for each in changes for act in each["acts"]]
+    assert (done.count("made"), done.count("archived")) == (1, 2)
+    assert {act["id"] for act in changes[0]["acts"]} <= set(changes[0]["memory_ids"])
+    assert (run["before"], run["after"]["short"]) == ({"short": 2, "archived": 1, "links": 0}, 1)
+    assert run["after"]["archived"] == 3
     client.post(f"/v1/consolidation/undo/{changes[0]['issue']}", json={})
     assert client.get(f"/v1/consolidation/runs/{report['run']}").json()["items"][0]["undone_at"]
     problem(client.get("/v1/consolidation/runs/none"), 404, "not-found")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -11,7 +12,7 @@ from uuid import uuid4
 from commonplace.consolidation.base import Failure, PlannedAgent, failure_of
 from commonplace.consolidation.cluster import ClusterDetector
 from commonplace.consolidation.decay import DecayAnalyzer
-from commonplace.consolidation.executor import with_issue
+from commonplace.consolidation.executor import LINK, PAGE, REVISE, REVIVE, UNLINK, with_issue
 from commonplace.consolidation.merge import SemanticMerge
 from commonplace.consolidation.promote import LTMPromoter
 from commonplace.consolidation.relations import RelationshipDiscovery
@@ -23,6 +24,7 @@ from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.json_values import View
 from commonplace.ledger import rate_limit as window
 from commonplace.ledger.ledger import process_is_gone, tend, told
+from commonplace.ledger.rules import ERASE
 from commonplace.types import Note
 from commonplace.types.ledger import AGENTS, Agent, IssueSelection
 
@@ -44,6 +46,8 @@ class ConsolidationRun(View):
         proposed: how many issues it filed or found waiting; None where only the changes of the run are known: it
             still runs, was stopped, or is older than what is remembered.
         errors: how many items it could not process; None as for `proposed`.
+        before, after: how many memories of each tier, archived ones and links there were when it began and ended; empty
+            as `proposed` is None.
     """
 
     run: str
@@ -54,9 +58,25 @@ class ConsolidationRun(View):
     standing: int
     proposed: int | None = None
     errors: int | None = None
+    before: Mapping[str, int] = field(default_factory=dict)
+    after: Mapping[str, int] = field(default_factory=dict)
 
 
-def remember(runtime: ConsolidationRuntime, report: RunReport, begun_at: float, agents: Sequence[str]) -> None:
+def counters(runtime: ConsolidationRuntime) -> dict[str, int]:
+    """Return how many live memories of each tier, archived ones and links there are."""
+    found: Counter[str] = Counter()
+    for (tier, status), count in runtime.store.count_tiers(runtime.namespace).items():
+        found["archived" if status == "archived" else tier] += count
+    return {**found, "links": runtime.store.count_links(runtime.namespace)}
+
+
+def remember(
+    runtime: ConsolidationRuntime,
+    report: RunReport,
+    begun_at: float,
+    agents: Sequence[str],
+    before: Mapping[str, int] | None = None,
+) -> None:
     """Write down what a run came to, where it came to anything; a dry run writes nothing."""
     named = {each.beads_issue_id for found in report.results.values() for each in found} - {None}
     changed = runtime.store.ledger(runtime.namespace).reversals(run=report.run)
@@ -64,6 +84,8 @@ def remember(runtime: ConsolidationRuntime, report: RunReport, begun_at: float, 
     if report.dry_run or not (report.applied or proposed or report.errors):
         return
     told = {"agents": list(agents), "applied": report.applied, "proposed": proposed, "errors": len(report.errors)}
+    if before is not None:
+        told |= {"before": before, "after": counters(runtime)}
     known = runtime.store.notes(runtime.namespace, NOTE)
     with runtime.store.change_memories(runtime.namespace) as change:
         change.put_note(Note(NOTE, report.run, begun_at, json.dumps(told, sort_keys=True)))
@@ -97,6 +119,8 @@ def latest(runtime: ConsolidationRuntime, limit: int) -> list[ConsolidationRun]:
                 standing=applied - undone,
                 proposed=known.get("proposed"),
                 errors=known.get("errors"),
+                before=known.get("before", {}),
+                after=known.get("after", {}),
             )
         )
     return found
@@ -111,6 +135,9 @@ class ConsolidationChange(View):
         title, agent, why: of the issue; "" where another program keeps the issues.
         memory_ids: the memories that it changed, made or archived.
         undone_at: None while it stands.
+        acts: what was done, in order: `what` is "made", "archived", "changed", "linked" or "wrote", then the
+            memory's `id`, and what belongs to it: `changed`, by field the value before and after, `target` and
+            `type` of a link, the `path` of a note.
     """
 
     issue: str
@@ -120,6 +147,23 @@ class ConsolidationChange(View):
     at: datetime
     memory_ids: tuple[str, ...]
     undone_at: datetime | None
+    acts: tuple[Mapping[str, Any], ...] = ()
+
+
+_ACTS: Final = {
+    ERASE: "made",
+    REVIVE: "archived",
+    REVISE: "changed",
+    UNLINK: "linked",
+    LINK: "linked",
+    PAGE: "wrote",
+}
+"""What was done, by what undoes it."""
+_SHOWN: Final = ("id", "target", "type", "path", "changed")
+
+
+def _act(step: Mapping[str, Any]) -> dict[str, Any]:
+    return {"what": _ACTS[step["do"]], **{name: step[name] for name in _SHOWN if name in step}}
 
 
 def changes(runtime: ConsolidationRuntime, run: str) -> list[ConsolidationChange]:
@@ -142,6 +186,7 @@ def changes(runtime: ConsolidationRuntime, run: str) -> list[ConsolidationChange
             moment_of(each.at),
             each.memory_ids,
             None if each.undone_at is None else moment_of(each.undone_at),
+            tuple(map(_act, reversed(json.loads(each.steps)))),
         )
         for each in made
         for known in (issues.get(each.issue, {}),)
@@ -299,9 +344,9 @@ def _acted(
     if options.dry_run:
         with runtime.dry_run() as copied:
             return _predicted(runtime, copied, act(copied, replace(options, rate_limit=0, dry_run=False)))
-    begun_at = runtime.now()
+    begun_at, before = runtime.now(), counters(runtime)
     report = act(runtime, options)
-    remember(runtime, report, begun_at, options.agents)
+    remember(runtime, report, begun_at, options.agents, before)
     return report
 
 

@@ -79,9 +79,10 @@ Memories = list[Memory]
 MIN_ABBREVIATION = 4
 """Characters; fewer would be mistyped ids that happen to begin another."""
 MAX_LISTED = 10_000
-LIST_ORDERS = ("newest", "used", "idle", "stored")
+LIST_ORDERS = ("newest", "used", "idle", "stored", "changed", "archived")
 MAX_FADING_DAYS = 3_650
 MAX_OFFSET = 10**9
+MAX_USES = 1_000
 MAX_RATE_LIMIT = 1_000_000
 """Operations a minute."""
 MAX_DAYS = 36_500.0
@@ -111,7 +112,7 @@ if TYPE_CHECKING:
     from commonplace.memory.decay import DecayReport
     from commonplace.memory.injections import Injection
     from commonplace.search.context import Context
-    from commonplace.search.retrieval_log import RetrievalSummary
+    from commonplace.search.retrieval_log import MemoryUse, RetrievalSummary
     from commonplace.specialist import Specialist
 
 
@@ -1403,8 +1404,9 @@ class Engine:
         Args:
             statuses: "active", "promoted", "archived"; an empty list is all.
             since, until: half-open; over the memories' own times. Words, such as "yesterday", mean its beginning.
-            order: "newest"; "used", the most used first; "idle", those first that were used longest ago;
-                "stored", those first that were stored first.
+            order: "newest"; "used", the most used first; "idle", those first that were used longest ago; "stored",
+                those first that were stored first; "changed", those first whose version was written last; "archived",
+                what is archived, the last first.
             limit: 1–10,000.
         """
         chosen = self._selection(tiers, statuses, tags, sources, sessions, categories, since, until, min_trust)
@@ -1439,17 +1441,30 @@ class Engine:
         self._runtime.before()
         return self._memory_api.facets(chosen)
 
-    def memory_fading(self, id: str, days: int = 30) -> Sequence[Fading]:  # noqa: A002 - the name of the field
+    def memory_fading(self, id: str, days: int = 30, past: bool = False) -> Sequence[Fading]:  # noqa: A002
         """Return what is left of a memory on each day from its last use on, if it is not used again.
 
         Args:
             days: 1–3,650.
+            past: begin with the first use whose time is known, with two values for each later one: before and after.
         """
-        reject_invalid_id(id)
-        stored = self._memory_api.find(id)
-        if stored is None:
-            raise NotFoundError(f"there is no memory {id!r:.80} in namespace {self.namespace!r}")
-        return self._memory_api.fading(stored, int_in("days", days, 1, MAX_FADING_DAYS))
+        stored = self._memory_api.known(id)
+        return self._memory_api.fading(stored, int_in("days", days, 1, MAX_FADING_DAYS), past=past)
+
+    def memory_uses(self, id: str, limit: int = 50) -> Sequence[MemoryUse]:  # noqa: A002 - the name of the field
+        """Return when a memory was found by a search, and when it was used, the latest first.
+
+        Finds are read from the log of retrievals, as far as that goes back; of uses the memory itself knows the last.
+
+        Args:
+            limit: how many at most, 1–1,000.
+
+        Raises:
+            StoreError: the log cannot be read.
+        """
+        int_in("limit", limit, 1, MAX_USES)
+        stored = self._memory_api.known(id)
+        return self._search_api.uses(id, stored.record.uses)[:limit]
 
     def _selection(  # noqa: PLR0913, PLR0917 - the filters of a list
         self,

@@ -16,7 +16,7 @@ from commonplace.errors import NotFoundError, UsageError
 from commonplace.ingest.read import normalise
 from commonplace.journal.pages import PageReader
 from commonplace.memory.service import outward
-from commonplace.memory.validate import one_of, validate_memory
+from commonplace.memory.validate import one_of, reject_invalid_id, validate_memory
 from commonplace.memory.view import MIN_TRUST_TO_PROMOTE, Memory
 from commonplace.redaction import redact
 from commonplace.retention import DAY_S, NEXT_TIER
@@ -142,11 +142,22 @@ class MemoryApi(Service):
             counts["status"].total(), {name: dict(sorted(some.items())) for name, some in counts.items()}
         )
 
-    def fading(self, stored: StoredMemory, days: int) -> Sequence[Fading]:
+    def known(self, id_: str) -> StoredMemory:
+        """Return the latest version of a memory."""
+        reject_invalid_id(id_)
+        stored = self.find(id_)
+        if stored is None:
+            raise NotFoundError(f"there is no memory {id_!r:.80} in namespace {self._namespace!r}")
+        return stored
+
+    def fading(self, stored: StoredMemory, days: int, *, past: bool = False) -> Sequence[Fading]:
         """Return what is left of a memory on each day from its last use on, if it is not used again."""
         policy, record = self._runtime.retention, stored.record
-        times = (record.last_used + day * DAY_S for day in range(days + 1))
-        return [Fading(moment_of(at), min(1.0, policy.raw(record, at))) for at in times]
+        times = [(record, record.last_used + day * DAY_S) for day in range(days + 1)]
+        for later, earlier in zip(record.uses[::-1], record.uses[-2::-1], strict=False) if past else ():
+            record = replace(record, last_used=earlier, use_count=max(0, record.use_count - 1))
+            times = [(record, earlier), (record, later), *times]
+        return [Fading(moment_of(at), min(1.0, policy.raw(then, at))) for then, at in times]
 
     def neighbourhood(self, id_: str, depth: int, limit: int) -> Neighbourhood:
         found: dict[str, StoredMemory] = {}

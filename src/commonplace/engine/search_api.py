@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
 from commonplace.dataclasses import dataclass, replace
+from commonplace.dates.time import moment_of
 from commonplace.engine.maintenance import INDEXING, Freshness
 from commonplace.engine.runtime import Runtime, Service
 from commonplace.errors import EmbedderMismatchError, IndexFaultError, StoreError
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from commonplace.logs import RetrievalLog
     from commonplace.memory.injections import Injection
     from commonplace.search.context import Context, Form
-    from commonplace.search.retrieval_log import RetrievalSummary
+    from commonplace.search.retrieval_log import MemoryUse, RetrievalSummary
 
 _log = logging.getLogger(__name__)
 
@@ -63,6 +64,7 @@ def _name(kind: str, id_: str) -> str:
     return f"{kind}:{query_hash(id_)}"
 
 
+SAME_S: Final = 2.0
 _NO_FILES: Final = ("memory", "knowledge")
 FACTOR: Final = 3
 """A language model chooses among so many times as many hits as are wanted."""
@@ -212,11 +214,23 @@ class SearchApi(Service):
         used = name if kind == "artifact" else _name(kind, name)
         self._retrieval_log.write_use({"namespace": self._namespace, "used": used}, now=self._runtime.now())
 
+    def uses(self, id_: str, counted: Sequence[float]) -> list[MemoryUse]:
+        from commonplace.search.retrieval_log import MemoryUse, uses_of
+
+        found = uses_of(self._log_lines(), _name("memory", id_), namespace=self._namespace)
+        # What a search counted as a use stands in its own line.
+        logged = [use.at.timestamp() for use in found]
+        found += [MemoryUse(moment_of(at), "used") for at in counted if all(abs(at - each) > SAME_S for each in logged)]
+        return sorted(found, key=lambda use: (use.at, use.call), reverse=True)
+
     def retrievals(self, since: float) -> RetrievalSummary:
         from commonplace.search.retrieval_log import summarise
 
+        return summarise(self._log_lines(), namespace=self._namespace, since=since)
+
+    def _log_lines(self) -> list[dict[str, object]]:
         try:
-            return summarise(self._retrieval_log.lines(), namespace=self._namespace, since=since)
+            return list(self._retrieval_log.lines())
         except OSError as error:
             raise StoreError(
                 f"the log {error.filename} cannot be read: {error.strerror}", remedy="make it readable"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from commonplace.dataclasses import asdict, dataclass
-from commonplace.dates.time import iso, parse
+from commonplace.dates.time import iso, moment_of, parse
+from commonplace.formats.json_values import View
 from commonplace.search.result import SearchResult
 
 FOUND_LOGGED: Final = 10
@@ -85,6 +87,36 @@ def fields_of(result: SearchResult, call: str, keys: Sequence[str]) -> dict[str,
         "degraded": result.degraded,
         "found": list(dict.fromkeys(keys))[:FOUND_LOGGED],
     }
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUse(View):
+    """A time at which a memory was found or used.
+
+    Attributes:
+        call: "search", "recall", "context" found it; "used" is a use that was logged or counted.
+        place: among what was found, from 1; None of a use.
+        query: "" unless the settings let the log keep texts.
+    """
+
+    at: datetime
+    call: str
+    place: int | None = None
+    query: str = ""
+    agent: str = ""
+
+
+def uses_of(lines: Iterable[Line], name: str, *, namespace: str) -> list[MemoryUse]:
+    """Return what the lines of a log say of one thing, by its name there, in their order."""
+    found = []
+    for line in lines:
+        if line.get("namespace") == namespace and (at := _at(line)) > -math.inf:
+            if line.get("used") == name:
+                found.append(MemoryUse(moment_of(at), "used"))
+            elif "method" in line and name in (keys := _found(line)):
+                texts = (str(line.get(key) or "") for key in ("query", "agent"))
+                found.append(MemoryUse(moment_of(at), str(line.get("call") or ""), keys.index(name) + 1, *texts))
+    return found
 
 
 def summarise(lines: Iterable[Line], *, namespace: str, since: float = -math.inf) -> RetrievalSummary:

@@ -35,6 +35,7 @@ _LONG: Final = frozenset({
 })  # fmt: skip
 MAX_PAGE: Final = 1_000
 MAX_VECTOR_STORE_RESULTS: Final = 50
+MAX_LINES_OF_PLACE: Final = 200
 TYPES: Final[Mapping[str, Schema]] = {
     "str": {"type": "string"},
     "int": {"type": "integer"},
@@ -315,6 +316,7 @@ def list_memories(  # noqa: PLR0913 - the filters of a list
     min_trust: float = 0.0,
     order: str = "newest",
     limit: int = 50,
+    offset: int = 0,
     cursor: str = "",
 ) -> dict[str, Any]:
     """Return a page of memories, the newest first by the time they tell of, and the cursor of the next page.
@@ -324,9 +326,10 @@ def list_memories(  # noqa: PLR0913 - the filters of a list
     Args:
         statuses: "active", "promoted", "archived"; an empty list is all.
         since, until: half-open; over the memories' own times. Words, such as "yesterday", mean its beginning.
-        order: "newest", or, with one page alone, "used", "idle" and "stored": the most used, the longest unused, the
-            earliest stored first.
+        order: "newest", or, without a cursor, "used", "idle", "stored" and "changed": the most used, the longest
+            unused, the earliest stored, the latest written first; "archived" is what is archived, the last first.
         limit: 1–1,000.
+        offset: leave out so many, to begin anywhere; what is stored meanwhile moves that place.
         cursor: `next_cursor` of the page before, with the same filters; it is good for a day.
     """
     if not 1 <= limit <= MAX_PAGE:
@@ -343,9 +346,12 @@ def list_memories(  # noqa: PLR0913 - the filters of a list
         "order": order,
     }
     place = Cursor.read(cursor, {**filters, "until": until}) if cursor else Cursor(until, 0)
-    found = engine.list(**filters, until=place.until, limit=limit + 1, offset=place.skip)  # type: ignore[arg-type]
+    if cursor and offset:
+        raise UsageError("offset stands beside a cursor", remedy="give one of them", parameters=("offset",))
+    found = engine.list(**filters, until=place.until, limit=limit + 1, offset=offset + place.skip)  # type: ignore[arg-type]
     page = found[:limit]
-    following = place.after([memory.at for memory in page]) if len(found) > limit and order == "newest" else None
+    has_next = len(found) > limit and order == "newest" and not offset
+    following = place.after([memory.at for memory in page]) if has_next else None
     return {
         "memories": page,
         "next_cursor": following.write({**filters, "until": until}) if following else None,
@@ -361,6 +367,16 @@ def versions(engine: Engine, id: str) -> dict[str, Any]:  # noqa: A002 - the nam
 def links(engine: Engine, id: str) -> dict[str, Any]:  # noqa: A002 - the name of the field
     """Return the links of a memory."""
     return {"links": engine.links(id)}
+
+
+def place_of_memory(engine: Engine, id: str) -> dict[str, Any]:  # noqa: A002 - the name of the field
+    """Return where a memory stands in Markdown, and its lines there; an empty path where it stands on no page."""
+    place = engine.places([id]).get(id)
+    if place is None:
+        return {"path": "", "first_line": 0, "last_line": 0, "text": ""}
+    lines = min(place.last_line - place.first_line + 1, MAX_LINES_OF_PLACE)
+    text = engine.read(place.path, place.first_line, lines).text
+    return {"path": place.path, "first_line": place.first_line, "last_line": place.last_line, "text": text}
 
 
 def unlink(engine: Engine, id: str, target: str, type: str | None = None) -> dict[str, int]:  # noqa: A002
@@ -533,6 +549,8 @@ _TABLE: Final[Mapping[str, Sequence[tuple[Any, ...]]]] = {
         ("forget_memory", "DELETE", "/memories/{id}", "forget", forget_memory),
         ("memory_versions", "GET", "/memories/{id}/versions", "read", versions),
         ("memory_fading", "GET", "/memories/{id}/fading", "read", "memory_fading"),
+        ("memory_uses", "GET", "/memories/{id}/uses", "read", "memory_uses"),
+        ("memory_place", "GET", "/memories/{id}/place", "read", place_of_memory),
         ("memory_facts", "GET", "/memories/{id}/facts", "read", "graph.facts_of_memory"),
         ("touch_memory", "POST", "/memories/{id}/touch", "write", "touch"),
         ("review_memory", "POST", "/memories/{id}/review", "write", "review"),

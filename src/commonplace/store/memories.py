@@ -190,10 +190,16 @@ _ORDERS = {
     "used": "m.use_count DESC, m.id",
     "idle": "m.last_used, m.id",
     "stored": "m.born_at, m.id",
+    "changed": "m.owner DESC",
 }
 _PAGE_OF_LIST = "LIMIT :limit OFFSET :offset"
 SELECTED = {
     "id": f"SELECT m.owner FROM memories m {_CHOSEN} ORDER BY m.id {_PAGE_OF_LIST}",
+    "archived": f"""
+        SELECT m.owner FROM owners o INDEXED BY owners_past CROSS JOIN memories m ON m.owner = o.number {_CHOSEN}
+            AND o.namespace = {_SPACE} AND o.expired_at IS NOT NULL
+        ORDER BY o.expired_at DESC, m.id {_PAGE_OF_LIST}
+    """,
     **{name: f"SELECT m.owner {_SELECTED} ORDER BY {order} {_PAGE_OF_LIST}" for name, order in _ORDERS.items()},
 }
 

@@ -265,7 +265,8 @@ class Selection:
     Attributes:
         ids: these ids.
         since, until: half-open, over the memory's own time or else its birth; by it "newest" comes first, ties by id.
-        order: "used" has the most used first, "idle" those that were used longest ago, "stored" those that came first.
+        order: "used" has the most used first, "idle" those that were used longest ago, "stored" those that came first,
+            "changed" those whose version was written last, "archived" those alone that were archived, the last first.
     """
 
     ids: tuple[str, ...] = ()
@@ -278,7 +279,7 @@ class Selection:
     since: float | None = None
     until: float | None = None
     min_trust: float = 0.0
-    order: Literal["newest", "id", "used", "idle", "stored"] = "newest"
+    order: Literal["newest", "id", "used", "idle", "stored", "changed", "archived"] = "newest"
     limit: int | None = None
     offset: int = 0
 
@@ -292,6 +293,8 @@ class Selection:
             "used": -record.use_count,
             "idle": record.last_used,
             "stored": record.born_at,
+            "changed": -stored.number,
+            "archived": -(stored.expired_at or 0.0),
         }
         return keys[self.order], owner.id
 

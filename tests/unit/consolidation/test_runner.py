@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -34,10 +36,15 @@ def when(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
+COUNTERS: Mapping[str, Any] = {"before": {"short": 3, "links": 0}, "after": {"short": 1, "archived": 2, "links": 0}}
+
+
 def test_a_run_tells_when_it_was_who_ran_and_what_came_of_it(faded: Engine) -> None:
     report = faded.consolidate(["promote", "decay"])
     assert faded.consolidation_runs() == [
-        ConsolidationRun(report.run, when(NOW), ("decay", "promote"), 2, undone=0, standing=2, proposed=1, errors=0)
+        ConsolidationRun(
+            report.run, when(NOW), ("decay", "promote"), 2, undone=0, standing=2, proposed=1, errors=0, **COUNTERS
+        )
     ]
     assert faded.consolidation_runs()[0].to_dict() == {
         "run": report.run,
@@ -48,6 +55,7 @@ def test_a_run_tells_when_it_was_who_ran_and_what_came_of_it(faded: Engine) -> N
         "standing": 2,
         "proposed": 1,
         "errors": 0,
+        **COUNTERS,
     }
 
 

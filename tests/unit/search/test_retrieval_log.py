@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from commonplace.search.retrieval_log import RetrievalSummary, percentile, summarise
+from commonplace.search.retrieval_log import RetrievalSummary, percentile, summarise, uses_of
 
 
 def line(at: int, found: list[str], **fields: Any) -> dict[str, Any]:
@@ -51,6 +51,21 @@ def test_a_use_counts_for_the_searches_before_it_that_found_it() -> None:
     lines += [line(5, ["a.md"]), line(6, [])]
     told = summarise(lines, namespace="mine")
     assert (told.uses, told.followed) == (1, 2 / 3)
+
+
+def test_the_uses_of_one_thing_are_the_searches_that_found_it_and_what_used_it() -> None:
+    lines = [
+        line(1, ["memory:a", "memory:b"], call="recall", query="boats", agent="clerk"),
+        line(2, ["memory:a"]),
+        line(3, ["memory:b"], namespace="theirs"),
+        use(4, "memory:b"),
+        {"at": "never", "namespace": "mine", "used": "memory:b"},
+    ]
+    found = [
+        (each.at.second, each.call, each.place, each.query, each.agent)
+        for each in uses_of(lines, "memory:b", namespace="mine")
+    ]
+    assert found == [(1, "recall", 2, "boats", "clerk"), (4, "used", None, "", "")]
 
 
 def test_only_what_is_not_earlier_counts() -> None:
