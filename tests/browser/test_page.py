@@ -8,14 +8,14 @@ from pathlib import Path
 import httpx
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
-from tests.browser.conftest import BILLING, CORRECTED, GRAPH, press, settled
+from tests.browser.conftest import BILLING, CORRECTED, GRAPH, ROWS, press, settled
 from tests.hostile import HOSTILE
 
 from commonplace.server.page.session import PageSession
 
 PAGES = {
     "/": ("#newest li", 8),
-    "/memories": ("#table tbody tr", len(HOSTILE) + 1),
+    "/memories": (ROWS, len(HOSTILE) + 1),
     "/memory?id=billing": ("#versions > ol > li", 2),
     "/memory?id=gone": ("#memory .error", 1),
     "/recall?query=database+for+billing": ("#hits > li", 21),
@@ -105,11 +105,10 @@ def test_memories_are_filtered_and_a_filter_can_be_linked_to(page: Page) -> None
     settled(page, "/memories")
     expect(page.locator("#total")).to_have_text(str(len(HOSTILE) + 1))
     page.get_by_role("checkbox", name="decision").check()
-    expect(page.locator("#table tbody tr")).to_have_count(1)
+    expect(page.locator(ROWS)).to_have_count(1)
     assert page.url.endswith("?categories=decision")
     page.reload()
     expect(page.get_by_role("checkbox", name="decision")).to_be_checked()
-    expect(page.locator("#first")).to_be_hidden()
     page.get_by_role("link", name=CORRECTED).click()
     expect(page.locator("#versions del")).to_contain_text(["Postgres."])
     expect(page.locator("#versions ins").first).to_contain_text("SQLite,")
@@ -128,14 +127,6 @@ def test_memory_is_read_as_it_was_known_at_an_earlier_time(page: Page) -> None:
     slider.fill("1000")
     expect(article).to_have_text(CORRECTED)
     assert page.url.endswith("/memory?id=billing")
-
-
-def test_an_order_that_ends_after_a_page_says_so(page: Page) -> None:
-    settled(page, "/memories?namespace=wide")
-    page.get_by_label("Order").select_option("used")
-    expect(page.locator("#first")).to_be_visible()
-    expect(page.locator("#table tbody tr")).to_have_count(50)
-    assert page.locator("#first").inner_text().startswith("The first 50")
 
 
 def test_a_memory_is_corrected_and_forgotten_by_keyboard_alone(
@@ -329,11 +320,15 @@ def test_a_run_is_rehearsed_done_and_undone(page: Page, server: httpx.Client) ->
     expect(page.locator("#report h2")).to_have_text("Dry run: this would be done")
     assert status() == "active"
     page.get_by_role("button", name="Run now").click()
-    expect(page.locator("#runs li")).to_contain_text(["1 changes"])
+    expect(page.locator("#runs > ol > li")).to_contain_text(["1 changes"])
     assert status() == "archived"
     page.get_by_text("Changes", exact=True).click()
+    expect(page.locator("#runs .counters tbody tr")).to_have_count(2)
+    counted = [each.split() for each in page.locator("#runs .counters tr").all_inner_texts()]
+    assert counted == [["short", "archived", "links"], ["before", "1", "0", "0"], ["after", "0", "1", "0"]]
+    expect(page.locator("#runs .acts del")).to_have_text("The harbour of Aegina froze over")
     page.get_by_role("button", name="Undo this").click()
-    expect(page.locator("#runs li")).to_contain_text(["1 undone"])
+    expect(page.locator("#runs > ol > li")).to_contain_text(["1 undone"])
     assert status() == "active"
 
 
@@ -343,6 +338,7 @@ def test_context_and_store_show_what_agents_read_and_how_the_store_is(page: Page
     expect(page.locator("#injection")).not_to_be_empty()
     settled(page, "/store")
     expect(page.locator("#doctor")).to_contain_text("No problem.")
+    expect(page.locator("#backups")).to_contain_text("None yet.")
     page.get_by_label("Find").fill("half_life")
     expect(page.locator("#settings tbody tr:visible")).to_have_count(4)
     assert all("half_life" in row for row in page.locator("#settings tbody tr:visible").all_inner_texts())

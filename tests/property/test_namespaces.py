@@ -40,6 +40,7 @@ EXEMPT = {
     "embed_pending": "it embeds what waits in the whole store, and names no content",
     "index_upgrade": "it embeds the whole store anew, and names no content",
     "backup": "it copies the whole store, and is for whoever owns it",
+    "backups": "it names the backups of the whole store, and no content",
     "consolidation_runtime": "it is what agents stand on, and answers nothing",
     "count_tokens": "it counts what it is given",
     "cut_tokens": "it cuts what it is given",

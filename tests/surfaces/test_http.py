@@ -308,7 +308,8 @@ def test_a_memory_says_when_it_was_used(client: httpx.Client) -> None:
     assert [(each["call"], each["place"], each["query"]) for each in uses] == [("used", None, "")] * 2
     assert client.get(f"/v1/memories/{id_}/uses", params={"limit": 1}).json()["items"] == uses[:1]
     points = client.get(f"/v1/memories/{id_}/fading", params={"days": 1, "past": True}).json()["items"]
-    assert len(points) == 4
+    assert len(points) == 28
+    assert points[0]["at"] == client.get(f"/v1/memories/{id_}").json()["created_at"]
     problem(client.get("/v1/memories/none/uses"), 404, "not-found")
 
 

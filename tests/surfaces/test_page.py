@@ -170,9 +170,18 @@ def test_the_scripts_make_no_markup_from_text_and_stay_small() -> None:
 def test_the_store_s_page_tells_settings_with_their_origins_and_what_doctor_finds(visitor: httpx.Client) -> None:
     told = visitor.get("/page/store").json()
     assert ["search.limit", 10, "default"] in told["settings"]
-    assert told["doctor"]["findings"] == []
+    assert told["backups"] == []
+    assert "codex" in [name for name, *_ in told["clients"]]
+    assert visitor.get("/page/doctor").json()["findings"] == []
+    install = {"client": "none"}
+    problem(visitor.post("/page/install", json=install), 403, "read-only")
+    switch(visitor, True)
+    problem(visitor.post("/page/install", json=install), 400, "invalid-request")
+    problem(visitor.post("/page/install", json=install, headers={CSRF_HEADER: "x"}), 403, "no-csrf-token")
     visitor.cookies.clear()
-    problem(visitor.get("/page/store"), 401, "no-token")
+    for path in ("/page/store", "/page/doctor"):
+        problem(visitor.get(path), 401, "no-token")
+    problem(visitor.post("/page/install", json=install), 401, "no-token")
 
 
 def test_files_beside_the_page_s_are_not_served(visitor: httpx.Client) -> None:

@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     from commonplace.engine.tokens import Tokens
     from commonplace.engine.upgrade import UpgradeReport
     from commonplace.erasure.receipt import ForgetReceipt
+    from commonplace.exchange.archive import KnownBackup
     from commonplace.exchange.backup import BackupReport
     from commonplace.exchange.export import ExportReport
     from commonplace.exchange.import_ import ImportReport
@@ -1234,6 +1235,12 @@ class Engine:
         now, progress = self._runtime.now(), self._runtime.progress
         return back_up(self._runtime.store, self.directory, file, namespace=self.namespace, now=now, progress=progress)
 
+    def backups(self) -> list[KnownBackup]:
+        """Return the backups of this store that were made, and the stores that it replaced, the latest first."""
+        from commonplace.exchange.archive import known_backups
+
+        return known_backups(self._runtime.store)
+
     def export(self, target: str | Path | TextIO, *, kinds: Sequence[str] | None = None) -> ExportReport:
         """Write what this namespace holds as JSON lines, from one state of the store, while others write.
 
@@ -1446,7 +1453,7 @@ class Engine:
 
         Args:
             days: 1–3,650.
-            past: begin with the first use whose time is known, with two values for each later one: before and after.
+            past: begin when it was stored, with some values between each two uses that are known.
         """
         stored = self._memory_api.known(id)
         return self._memory_api.fading(stored, int_in("days", days, 1, MAX_FADING_DAYS), past=past)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Final
 
 from commonplace.dataclasses import dataclass, replace
@@ -56,6 +57,10 @@ class MemoryFacets:
 
     total: int
     counts: Mapping[str, Mapping[str, int]]
+
+
+PAST_STEPS: Final = 12
+"""Of the time between two uses, so many parts are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +159,11 @@ class MemoryApi(Service):
         """Return what is left of a memory on each day from its last use on, if it is not used again."""
         policy, record = self._runtime.retention, stored.record
         times = [(record, record.last_used + day * DAY_S) for day in range(days + 1)]
-        for later, earlier in zip(record.uses[::-1], record.uses[-2::-1], strict=False) if past else ():
+        moments = [record.born_at, *(record.uses or (record.last_used,))]
+        for later, earlier in pairwise(reversed(moments)) if past else ():
             record = replace(record, last_used=earlier, use_count=max(0, record.use_count - 1))
-            times = [(record, earlier), (record, later), *times]
+            steps = (earlier + (later - earlier) * step / PAST_STEPS for step in range(PAST_STEPS + 1))
+            times = [*((record, at) for at in steps), *times]
         return [Fading(moment_of(at), min(1.0, policy.raw(then, at))) for then, at in times]
 
     def neighbourhood(self, id_: str, depth: int, limit: int) -> Neighbourhood:

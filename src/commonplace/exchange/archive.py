@@ -23,9 +23,10 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final
 
 from commonplace.dataclasses import asdict, dataclass, fields, replace
-from commonplace.dates.time import iso
+from commonplace.dates.time import iso, moment_of
 from commonplace.errors import NotFoundError, StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
 from commonplace.files import open_file
+from commonplace.formats.json_values import View
 from commonplace.store.store import Store
 from commonplace.types import Note, Progress
 
@@ -367,6 +368,30 @@ def backup_note(path: Path, at: datetime, **more: bool) -> Note:
     """Return the note of a backup that was made at a time; of a store that was replaced then with `replaced=True`."""
     at = at.astimezone(UTC)
     return Note(NOTE, str(path), at.timestamp(), json.dumps({"path": str(path), "at": iso(at), **more}))
+
+
+@dataclass(frozen=True, slots=True)
+class KnownBackup(View):
+    """A backup that was made, or a store that was replaced.
+
+    Attributes:
+        size: bytes of the file now; None where it is not there any more.
+    """
+
+    path: str
+    at: datetime
+    is_replaced: bool
+    size: int | None
+
+
+def known_backups(store: Store) -> list[KnownBackup]:
+    """Return what the notes of a store tell of backups, the latest first."""
+    found = []
+    for note in store.notes(None, NOTE):
+        said, file = json.loads(note.body), Path(note.id)
+        size = file.stat().st_size if file.is_file() else None
+        found.append(KnownBackup(note.id, moment_of(note.at), bool(said.get("replaced")), size))
+    return found[::-1]
 
 
 def noted_in(database: Path) -> list[Note]:

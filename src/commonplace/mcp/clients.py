@@ -138,6 +138,17 @@ def in_use(home: Path) -> Client:
     return next(seen, CLIENTS["claude-code"])
 
 
+def is_configured(client: Client, place: Path) -> bool:
+    """Return whether a client's file names our server; one that cannot be read does not."""
+    try:
+        found: Any = _parsed(place.read_text("utf-8"), client, str(place))
+    except (OSError, UnicodeDecodeError, UsageError):
+        return False
+    for key in (*client.keys, NAME):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found is not None
+
+
 def snippet(client: Client, command: Sequence[str]) -> str:
     """Return what is written to an empty file of the client, to be copied by hand."""
     return changed("", client, command, name="")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -16,6 +18,7 @@ from starlette.staticfiles import StaticFiles
 
 import commonplace
 from commonplace.formats.json_values import plain
+from commonplace.mcp.clients import CLIENTS, Client, is_configured
 from commonplace.server.app import Service, call, json_object
 from commonplace.server.page.operations import PAGE_OPERATIONS
 from commonplace.server.page.session import ENTRANCE, PageSession
@@ -33,6 +36,7 @@ PAGES: Final[Mapping[str, str]] = {
     "/store": "Store",
 }
 """The pages of the navigation by their path; a memory's own page is reached from the others."""
+INSTALL_TIMEOUT_S: Final = 60
 _templates: Final = Environment(
     loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
 )
@@ -44,6 +48,8 @@ def page_routes(service: Service, session: PageSession) -> list[BaseRoute]:
     return [
         Route(ENTRANCE, partial(_enter, session), name="enter"),
         Route("/page/store", partial(_store, service), name="store"),
+        Route("/page/doctor", partial(_doctor, service), name="doctor"),
+        Route("/page/install", partial(_install, service, session), methods=["POST"], name="install"),
         Route("/page/edit", partial(_edit, service, session), methods=["POST"], name="edit"),
         *(
             Route(each.path, partial(call, service, each), methods=[each.verb], name=each.id)
@@ -81,16 +87,54 @@ async def _edit(service: Service, session: PageSession, request: Request) -> Res
 
 
 async def _store(service: Service, request: Request) -> Response:
-    """Say what the settings are and where they come from, and what `doctor` finds, which mends nothing here."""
+    """Say what the settings are and where they come from, which clients there are, and which backups."""
     service.access.check_visitor(request)
 
     def look() -> Response:
         engine = service.engines.root()
         settings = engine.settings
         rows = [[key.dotted, plain(settings.value(key)), settings.origin(key)] for key in settings.all_keys()]
-        return JSONResponse({"settings": rows, "doctor": plain(engine.doctor(mend=False))})
+        clients = [[each.name, each.title, str(place), is_configured(each, place)] for each, place in _clients()]
+        backups = plain(engine.backups())
+        return JSONResponse({"settings": rows, "clients": clients, "backups": backups})
 
     return await service.in_thread(look)
+
+
+async def _doctor(service: Service, request: Request) -> Response:
+    """Say what `doctor` finds, which mends nothing here."""
+    service.access.check_visitor(request)
+    return await service.in_thread(lambda: JSONResponse(plain(service.engines.root().doctor(mend=False))))
+
+
+def _clients() -> list[tuple[Client, Path]]:
+    return [(each, each.place(Path.cwd(), Path.home())) for each in CLIENTS.values()]
+
+
+async def _install(service: Service, session: PageSession, request: Request) -> Response:
+    """Write the MCP server of this store into the file of a client, as `commonplace mcp --install` does."""
+    service.access.check_visitor(request)
+    if not session.is_editing:
+        raise Problem(403, "read-only", "the page is read-only", remedy="switch on Edit")
+    name = str(json_object(await service.body(request)).get("client", ""))
+    if name not in CLIENTS:
+        raise Problem(400, "invalid-request", f"there is no client {name!r:.80}")
+
+    def write() -> Response:
+        engine = service.engines.root()
+        given = ["--store", str(engine.directory), "--namespace", engine.namespace, "--no-server", "--json"]
+        done = subprocess.run(
+            [sys.executable, "-m", "commonplace", "mcp", *given, "--install", name, "--yes"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=INSTALL_TIMEOUT_S,
+        )
+        if done.returncode:
+            raise Problem(409, "not-installed", done.stderr.strip() or f"the command ended with {done.returncode}")
+        return JSONResponse({**json.loads(done.stdout), "then": CLIENTS[name].then})
+
+    return await service.in_thread(write)
 
 
 async def _page(service: Service, session: PageSession, path: str, title: str, request: Request) -> Response:

@@ -1,23 +1,47 @@
-import { address, asOfSlider, attempt, bar, byId, doing, el, get, memoryList, meta, nothing, post, quiet, section, time } from "./page.js";
+import { address, asOfSlider, attempt, bar, byId, call, doing, el, forget, get, memoryLink, memoryList, meta, nothing, part, post, quiet, section, tell, time } from "./page.js";
 
 const TODAY = new Date();
 TODAY.setHours(0, 0, 0, 0);
-const TOMORROW = new Date(TODAY);
-TOMORROW.setDate(TODAY.getDate() + 1);
-const until = TOMORROW.toISOString(); // a memory may tell of what is to come, which is not new
+const SHOWN = 8, ASKED = 50;
+const isToday = (text) => new Date(text) >= TODAY;
 
+/** What was new, corrected, archived and forgotten today, and what agents did; each can be undone but what was forgotten. */
 async function today() {
-  const [{ memories }, { items: runs }] = await Promise.all([
-    get("/memories", { since: TODAY.toISOString(), until, limit: 8 }),
+  const [{ memories: written }, { memories: archived }, { items: runs }, { items: receipts }] = await Promise.all([
+    get("/memories", { order: "changed", limit: ASKED }),
+    get("/memories", { order: "archived", statuses: "archived", limit: ASKED }),
     get("/consolidation/runs", { limit: 20 }),
+    get("/receipts"),
   ]);
-  const recent = runs.filter((run) => new Date(run.at) >= TODAY);
+  const done = (work) => async () => {
+    const isDone = await work();
+    await Promise.all([section("today", today), section("newest", lists.newest)]);
+    if (isDone) tell("Undone.");
+  };
+  const recent = written.filter((each) => isToday(each.updated_at));
+  const parts = [
+    ["New", recent.filter((each) => each.version === 1), (each) => doing("Forget…", done(async () => void (await forget([each.id]))))],
+    ["Corrected", recent.filter((each) => each.version > 1), (each) => doing("Undo", done(() => takeBack(each)))],
+    ["Archived", archived.filter((each) => isToday(each.expired_at)), (each) => doing("Restore", done(() => post(`/memories/${part(each.id)}/restore`)))],
+  ].filter(([, some]) => some.length).map(([title, some, undo]) => [el("h3", {}, title), el("ul", { class: "list" }, some.slice(0, SHOWN).map((each) => el("li", {}, memoryLink(each), " ", quiet(time(each.expired_at ?? each.updated_at)), " ", undo(each)))),
+    some.length > SHOWN ? el("p", {}, el("a", { href: address("/memories", { order: "changed", statuses: title === "Archived" ? "archived" : null }) }, some.length < ASKED ? `and ${some.length - SHOWN} more` : "and more")) : null]);
+  const ran = runs.filter((run) => isToday(run.at));
+  const gone = receipts.filter((each) => isToday(each.at));
   return [
-    recent.length ? el("ul", { class: "list" }, recent.map((run) => el("li", {}, `${run.agents.join(", ")}: ${run.applied} changes, ${run.undone} undone `, quiet(time(run.at)), " ",
-      run.standing ? doing("Undo", async () => { await post(`/consolidation/undo/${run.run}`); await section("today", today); }) : null))) : null,
-    memories.length ? [el("h3", {}, "New"), memoryList(memories, (memory) => time(memory.at))] : null,
-    !recent.length && !memories.length ? nothing("Nothing has changed today.") : null,
+    parts,
+    ran.length ? [el("h3", {}, "By agents"), el("ul", { class: "list" }, ran.map((run) => el("li", {}, el("a", { href: address("/runs") }, `${run.agents.join(", ")}: ${run.applied} changes`), run.undone ? `, ${run.undone} undone ` : " ", quiet(time(run.at)), " ",
+      run.standing ? doing("Undo", done(() => post(`/consolidation/undo/${part(run.run)}`))) : null)))] : null,
+    gone.length ? [el("h3", {}, "Forgotten"), el("p", {}, el("a", { href: address("/store") }, gone.length === 1 ? "1 receipt" : `${gone.length} receipts`))] : null,
+    parts.length || ran.length || gone.length ? null : nothing("Nothing has changed today."),
   ];
+}
+
+/** Write what the version before said as the next one; agents' changes are undone by their runs. */
+async function takeBack(memory) {
+  const path = `/memories/${part(memory.id)}`;
+  const { versions } = await get(`${path}/versions`);
+  const before = versions.at(-2);
+  return call("PATCH", path, { body: { content: before.content, tags: before.tags, source: before.source, category: before.category }, headers: { "If-Match": `"${memory.version}"` } });
 }
 
 async function waiting() {
@@ -30,10 +54,14 @@ async function waiting() {
 }
 
 const lists = {
-  newest: async () => memoryList((await get("/memories", { until, limit: 8 })).memories, (memory) => time(memory.at)),
-  used: async () => memoryList((await get("/memories", { order: "used", limit: 8 })).memories.filter((each) => each.use_count), (memory) => memory.use_count === 1 ? "once" : `${memory.use_count} times`),
+  newest: async () => {
+    const tomorrow = new Date(TODAY);
+    tomorrow.setDate(TODAY.getDate() + 1); // a memory may tell of what is to come, which is not new
+    return memoryList((await get("/memories", { until: tomorrow.toISOString(), limit: SHOWN })).memories, (memory) => time(memory.at));
+  },
+  used: async () => memoryList((await get("/memories", { order: "used", limit: SHOWN })).memories.filter((each) => each.use_count), (memory) => memory.use_count === 1 ? "once" : `${memory.use_count} times`),
   fading: async () => {
-    const { memories } = await get("/memories", { order: "idle", tiers: ["short", "medium"], limit: 8 });
+    const { memories } = await get("/memories", { order: "idle", tiers: ["short", "medium"], limit: SHOWN });
     return memoryList(memories.sort((a, b) => a.retention - b.retention), (memory) => bar(memory.retention, "Retention"));
   },
   sources: async () => {

@@ -1,4 +1,4 @@
-import { Refused, address, asOfSlider, attempt, bar, byId, call, curve, day, dialog, difference, doing, el, forget, get, memoryLink, nothing, parameters, part, post, quiet, said, section, sending, tag, tell, time } from "./page.js";
+import { Refused, address, asOfSlider, attempt, bar, byId, call, day, dialog, difference, doing, el, fading, forget, get, memoryLink, nothing, parameters, part, post, quiet, said, section, sending, tag, tell, time } from "./page.js";
 
 const id = parameters.get("id") ?? "";
 const path = `/memories/${part(id)}`;
@@ -73,13 +73,18 @@ async function versions() {
   }));
 }
 
-async function fading() {
-  const [{ items: points }, memory] = await Promise.all([get(`${path}/fading`, { days: 60 }), get(path, { touch: "false" })]);
-  const half = points.find((each) => each.retention < 0.5);
-  return [
-    curve(points.map((each) => each.retention), `Retention over 60 days from the last use, from ${points[0].retention.toFixed(2)} to ${points.at(-1).retention.toFixed(2)}`),
-    el("p", {}, quiet("From ", day(memory.last_used), " over 60 days. ", half ? ["Below a half on ", day(half.at), "."] : "It stays above a half.")),
-  ];
+const CALLS = { recall: "recalled", search: "found by a search", context: "read as context", used: "used" };
+
+async function uses() {
+  const { items } = await get(`${path}/uses`);
+  if (!items.length) return nothing("Nothing has found it yet, as far as the log of searches goes back.");
+  return el("ul", { class: "list" }, items.map((each) => el("li", {}, time(each.at), " ", CALLS[each.call] ?? each.call, each.place ? `, place ${each.place}` : "", each.query ? [" for ", said(each.query)] : "", " ", quiet(each.agent))));
+}
+
+async function place() {
+  const { path: page, first_line: first, last_line: last, text } = await get(`${path}/place`);
+  if (!page) return nothing("It stands on no page of Markdown.");
+  return [el("p", {}, el("code", {}, page), " ", quiet(first === last ? `line ${first}` : `lines ${first}–${last}`)), el("pre", { dir: "auto" }, text)];
 }
 
 async function links() {
@@ -104,7 +109,7 @@ async function said_() {
 }
 
 async function all() {
-  await Promise.all([load(), section("versions", versions), section("fading", fading), section("links", links), section("facts", said_)]);
+  await Promise.all([load(), section("versions", versions), section("fading", () => fading(id)), section("uses", uses), section("place", place), section("links", links), section("facts", said_)]);
 }
 
 attempt(() => asOfSlider(byId("as-of"), asOf, (chosen) => {

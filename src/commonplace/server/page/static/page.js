@@ -253,13 +253,24 @@ export async function asOfSlider(place, chosen = "", changed = () => {}) {
   return field;
 }
 
-/** A line of SVG for values over 0–1. */
-export function curve(points, label) {
+/** The retention of a memory from the first use that is known, with its uses as dots and now as a line. */
+export async function fading(id) {
+  const path = `/memories/${part(id)}`;
+  const [{ items: points }, { items: uses }] = await Promise.all([get(`${path}/fading`, { days: 60, past: "true" }), get(`${path}/uses`)]);
   const wide = 320, high = 96;
+  const times = points.map((each) => Date.parse(each.at));
+  const x = (time) => (((time - times[0]) / (times.at(-1) - times[0])) * wide).toFixed(1);
+  const label = `Retention from ${MOMENT.format(times[0])} to ${DATE.format(times.at(-1))}, if it is not used again`;
   const svg = svgElement("svg", { viewBox: `0 0 ${wide} ${high}`, class: "curve", role: "img", "aria-label": label });
-  const path = points.map((point, n) => `${n ? "L" : "M"}${((n / Math.max(1, points.length - 1)) * wide).toFixed(1)},${(high - 4 - point * (high - 8)).toFixed(1)}`);
-  svg.append(svgElement("line", { x1: 0, x2: wide, y1: high / 2, y2: high / 2, class: "grid" }), svgElement("path", { d: path.join("") }));
-  return svg;
+  const line = points.map((each, n) => `${n ? "L" : "M"}${x(times[n])},${(high - 4 - each.retention * (high - 8)).toFixed(1)}`).join("");
+  svg.append(svgElement("line", { x1: 0, x2: wide, y1: high / 2, y2: high / 2, class: "grid" }), svgElement("path", { d: line }));
+  const dots = uses.map((each) => Date.parse(each.at)).filter((at) => at >= times[0]);
+  for (const at of dots) svg.append(svgElement("circle", { cx: x(at), cy: high - 4, r: 3 }));
+  if (Date.now() > times[0] && Date.now() < times.at(-1)) svg.append(svgElement("line", { x1: x(Date.now()), x2: x(Date.now()), y1: 0, y2: high, class: "now" }));
+  const half = points.find((each) => each.retention < 0.5 && Date.parse(each.at) > Date.now());
+  const now = points.findLast((each) => Date.parse(each.at) <= Date.now());
+  const words = !now || now.retention >= 0.5 ? (half ? ["Below a half on ", day(half.at), "."] : "It stays above a half.") : "It is below a half.";
+  return [svg, el("p", {}, quiet(dots.length === 1 ? "One use, " : `${dots.length} uses, `, "as dots; the line is now. ", words))];
 }
 
 export function svgElement(name, attributes) {

@@ -1,4 +1,7 @@
-import { address, attempt, byId, doing, el, fill, get, memoryLink, nothing, part, post, quiet, section, tell, time } from "./page.js";
+import { address, attempt, byId, difference, doing, el, fill, get, memoryLink, nothing, part, post, quiet, said, section, tell, time, visible } from "./page.js";
+
+const SHOWN = 50;
+const COUNTERS = ["short", "medium", "long", "archived", "links"];
 
 async function runs() {
   const { items } = await get("/consolidation/runs", { limit: 50 });
@@ -8,32 +11,76 @@ async function runs() {
 
 function run(each) {
   const body = el("div", {});
-  const detail = el("details", { toggle: () => detail.open && !body.childNodes.length && attempt(async () => fill(body, changes(await get(`/consolidation/runs/${part(each.run)}`)))) }, el("summary", {}, "Changes"), body);
+  const detail = el("details", { toggle: () => detail.open && !body.childNodes.length && attempt(async () => fill(body, await changes(each))) }, el("summary", {}, "Changes"), body);
   const said = [`${each.applied} changes`, each.undone ? `${each.undone} undone` : null, each.proposed ? `${each.proposed} proposed` : null, each.errors ? `${each.errors} errors` : null];
   return el("li", {}, el("div", { class: "row" }, el("b", {}, time(each.at)), said.filter(Boolean).join(", "), quiet(each.agents.join(", ")), each.standing ? doing("Undo the run", () => undo(each.run)) : null), each.applied ? detail : null);
 }
 
-function changes({ items }) {
-  return el("ul", { class: "list" }, items.map((each) => el("li", { class: each.undone_at ? "ended" : null }, el("span", { dir: "auto" }, each.title || each.issue), " ", quiet(each.agent, each.why ? `: ${each.why}` : "", each.undone_at ? [", undone ", time(each.undone_at)] : ""), " ",
-    each.memory_ids.slice(0, 6).map((id) => [el("a", { href: address("/memory", { id }) }, id.slice(0, 8)), " "]), each.undone_at ? null : doing("Undo this", () => undo(each.issue)))));
+/** How many memories of each kind there were before and after a run. */
+function counters({ before, after }) {
+  const names = COUNTERS.filter((name) => name in before || name in after);
+  if (!names.length) return null;
+  const line = (title, some) => el("tr", {}, el("th", { scope: "row" }, title), names.map((name) => el("td", { class: "number" }, String(some[name] ?? 0))));
+  return el("table", { class: "counters" }, el("thead", {}, el("tr", {}, el("td", {}), names.map((name) => el("th", { scope: "col", class: "number" }, name)))), el("tbody", {}, line("before", before), line("after", after)));
+}
+
+async function changes(each) {
+  const { items } = await get(`/consolidation/runs/${part(each.run)}`);
+  const ids = new Set(items.slice(0, SHOWN).flatMap((change) => change.acts.flatMap(({ id, target }) => [id, target])).filter(Boolean));
+  const known = await texts([...ids]);
+  return [counters(each),
+    el("ol", { class: "list" }, items.slice(0, SHOWN).map((change) => el("li", { class: change.undone_at ? "ended" : null },
+      el("p", {}, el("b", { dir: "auto" }, change.title || change.issue), " ", quiet(change.agent, change.why ? `: ${change.why}` : "", change.undone_at ? [", undone ", time(change.undone_at)] : "")),
+      acts(change, known),
+      change.undone_at ? null : doing("Undo this", () => undo(change.issue))))),
+    items.length > SHOWN ? nothing(`and ${items.length - SHOWN} more`) : null];
+}
+
+/** The memories of some ids, as far as they are there. */
+async function texts(ids) {
+  const found = await Promise.all(ids.map((id) => get(`/memories/${part(id)}`, { touch: "false" }).catch(() => null)));
+  return new Map(found.filter(Boolean).map((each) => [each.id, each]));
+}
+
+/** What a change did, as a difference: what was archived is struck out, what was made from it is marked where it is new. */
+function acts(change, known) {
+  const link = (id) => (known.has(id) ? memoryLink(known.get(id)) : el("a", { href: address("/memory", { id }) }, id));
+  const old = change.acts.filter(({ what }) => what === "archived").map(({ id }) => known.get(id)?.content).filter(Boolean).join("\n");
+  const shown = {
+    made: ({ id }) => [quiet("made "), link(id), el("div", { class: "diff", dir: "auto" }, difference(old, known.get(id)?.content ?? ""))],
+    archived: ({ id }) => [quiet("archived "), el("del", {}, link(id))],
+    changed: ({ id, changed }) => [quiet("changed "), link(id), el("ul", {}, Object.entries(changed).map(([name, [before, after]]) => el("li", {}, quiet(`${name.replaceAll("_", " ")}: `), el("del", {}, value(name, before)), " ", el("ins", {}, value(name, after)))))],
+    linked: ({ id, target, type }) => [quiet("linked "), link(id), quiet(` ${type.replaceAll("_", " ")} `), link(target)],
+    wrote: ({ path }) => [quiet("wrote "), el("code", {}, path)],
+  };
+  return el("ul", { class: "acts" }, change.acts.map((act) => el("li", {}, shown[act.what](act))));
+}
+
+function value(name, given) {
+  if (given === null || given === "" || given?.length === 0) return "none";
+  if (Array.isArray(given)) return name === "uses" ? `${given.length} kept` : given.map(visible).join(", ");
+  return typeof given === "number" && /(_at|_used)$/.test(name) ? time(given) : said(String(given));
 }
 
 async function undo(id) {
   const undone = await post(`/consolidation/undo/${part(id)}`);
   await section("runs", runs);
-  tell(`Undone: ${undone.issues?.length ?? 1} changes.`);
+  tell([`Undone: ${undone.issues.length} changes.`, ...undone.notices].join(" "));
 }
 
 async function consolidate(isRehearsal) {
   fill(byId("report"), quiet("At work…"));
   const report = await post("/consolidation/runs", { dry_run: isRehearsal }).catch((error) => { fill(byId("report")); throw error; });
   const rows = Object.entries(report.results).filter(([, results]) => results.length);
-  const ids = rows.flatMap(([, results]) => results.slice(0, 20).map((each) => each.memory_id)).filter(Boolean);
-  const known = Object.fromEntries((await Promise.all(ids.map((id) => get(`/memories/${part(id)}`, { touch: "false" }).catch(() => null)))).filter(Boolean).map((each) => [each.id, each]));
+  const known = await texts(rows.flatMap(([, results]) => results.slice(0, 20).flatMap((each) => [each.memory_id, each.from_memory_id, each.to_memory_id])).filter(Boolean));
+  const link = (id) => (known.has(id) ? [memoryLink(known.get(id)), " "] : null);
   fill(byId("report"), el("section", { class: "panel" }, el("h2", {}, isRehearsal ? "Dry run: this would be done" : "This was done or proposed"),
-    rows.length ? rows.map(([agent, results]) => [el("h3", {}, `${agent} (${results.length})`), results.slice(0, 20).map((each) => (each.content_diff ? el("pre", { dir: "auto" }, each.content_diff.slice(0, 3000)) : el("p", {}, known[each.memory_id] ? [memoryLink(known[each.memory_id]), " "] : null, quiet(summary(each)))))]) : nothing("Nothing to do.")));
+    rows.length ? rows.map(([agent, results]) => [el("h3", {}, `${agent} (${results.length})`), results.slice(0, 20).map((each) => (each.content_diff ? diff(each.content_diff) : el("p", {}, link(each.memory_id), link(each.from_memory_id), link(each.to_memory_id), quiet(summary(each))))), results.length > 20 ? nothing(`and ${results.length - 20} more`) : null]) : nothing("Nothing to do.")));
   if (!isRehearsal) await section("runs", runs);
 }
+
+/** A unified diff, its lines marked. */
+const diff = (text) => el("pre", { dir: "auto" }, text.slice(0, 3000).split("\n").map((line) => [line.startsWith("+") ? el("ins", {}, line) : line.startsWith("-") ? el("del", {}, line) : visible(line), "\n"]));
 
 const summary = (each) => Object.entries(each).filter(([name, value]) => value !== null && typeof value !== "object" && !name.endsWith("_id")).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? Number(value.toFixed(3)) : value}`).join(", ").slice(0, 400);
 

@@ -1,4 +1,4 @@
-import { byId, call, counts, el, get, nothing, quiet, receiptOf, section, time } from "./page.js";
+import { byId, call, counts, dialog, doing, el, get, nothing, quiet, receiptOf, section, tell, time } from "./page.js";
 
 const UNITS = ["B", "kB", "MB", "GB"];
 
@@ -33,11 +33,30 @@ section("receipts", async () => {
 const written = (value) => (value === null || value === "" ? quiet("–") : Array.isArray(value) ? value.join(", ") || quiet("none") : String(value));
 
 const own = call("GET", "/page/store");
+own.catch(() => {}); // each part says so itself
 section("doctor", async () => {
-  const { doctor } = await own;
+  const doctor = await call("GET", "/page/doctor");
   return [el("p", { class: doctor.findings.length ? "error" : "good" }, doctor.findings.length ? `${doctor.findings.length} problems` : "No problem."), nothing(`Checked: ${doctor.checked.join(", ")}.`),
     el("ul", { class: "list" }, doctor.findings.map((each) => el("li", { dir: "auto" }, each.problem ?? JSON.stringify(each), " ", quiet(each.remedy ?? ""))))];
 });
+section("backups", async () => {
+  const { backups } = await own;
+  if (!backups.length) return nothing("None yet. ", el("code", {}, "commonplace backup ../memory.zip"), " makes one.");
+  return el("ul", { class: "list" }, backups.map((each) => el("li", {}, el("code", {}, each.path), " ", time(each.at), " ", quiet(each.is_replaced ? "a store that was replaced" : each.size === null ? "not there any more" : size(each.size)))));
+});
+async function clients(from = call("GET", "/page/store")) {
+  return el("ul", { class: "list" }, (await from).clients.map(([name, title, file, isThere]) => el("li", {}, title, " ", quiet(el("code", {}, file), isThere ? ", installed" : ""), " ", isThere ? null : doing("Install…", () => install(name, title, file)))));
+}
+/** Write our server into a client's file, if that is what is wanted. */
+async function install(name, title, file) {
+  const isSure = await dialog(`Install for ${title}?`, (close) => [el("p", {}, "This adds the server of this store to ", el("code", {}, file), ". A file that is there is copied beside itself first."),
+    el("div", { class: "row" }, el("button", { type: "button", class: "primary", click: () => close(true) }, "Install"), el("button", { type: "button", autofocus: true, click: () => close(false) }, "Cancel"))]);
+  if (!isSure) return;
+  const done = await call("POST", "/page/install", { body: { client: name } });
+  await section("clients", clients);
+  tell(`${done.changed ? "Written" : "Nothing to write"}: ${done.path}. ${done.then}`);
+}
+section("clients", () => clients(own));
 section("settings", async () => {
   const { settings } = await own;
   settings.sort((a, b) => (a[2] === "default") - (b[2] === "default"));

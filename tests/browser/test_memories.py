@@ -1,0 +1,97 @@
+"""The page in a real Chromium: the list of all memories, a memory's uses, what changed today, clients."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+from tests.browser.conftest import ROWS, settled
+
+from commonplace.server.page.session import PageSession
+
+
+def test_a_long_list_is_walked_to_its_end_and_only_rows_in_sight_are_there(page: Page) -> None:
+    settled(page, "/memories?namespace=long&order=stored")
+    expect(page.locator("#total")).to_have_text("1500")
+    expect(page.locator("#table")).to_have_attribute("aria-rowcount", "1501")
+    page.locator(f"{ROWS} a").first.focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("link", name="Whale 1 was seen")).to_be_focused()
+    page.keyboard.press("End")
+    expect(page.get_by_role("link", name="Whale 1499 was seen")).to_be_focused()
+    expect(page.locator(f"{ROWS}[data-waits=yes]")).to_have_count(0)
+    assert page.locator(ROWS).count() < 200
+    page.keyboard.press("ArrowUp")
+    expect(page.get_by_role("link", name="Whale 1498 was seen")).to_be_focused()
+    page.mouse.wheel(0, -30_000)
+    expect(page.get_by_role("link", name="Whale 1499 was seen")).to_have_count(0)
+    expect(page.locator(f"{ROWS}[data-waits=yes]")).to_have_count(0)
+    page.evaluate("scrollTo(0, 700 * 44)")
+    expect(page.get_by_role("link", name="Whale 700 was seen")).to_be_in_viewport()
+    assert [page.locator(f"{ROWS} >> nth={each}").bounding_box()["height"] for each in (0, 50)] == [44, 44]
+
+
+def test_memories_are_filtered_by_the_time_that_they_tell_of(page: Page) -> None:
+    settled(page, "/memories?namespace=wide")
+    expect(page.locator("#total")).to_have_text("52")
+    page.get_by_label("From").fill("2035-01-01")
+    expect(page.locator(ROWS)).to_have_count(1)
+    page.get_by_label("To", exact=True).fill("2034-12-31")
+    expect(page.locator("#none")).to_be_visible()
+    page.reload()
+    expect(page.get_by_label("From")).to_have_value("2035-01-01")
+
+
+def test_a_memory_says_when_it_was_found_and_where_it_stands_in_markdown(page: Page, server: httpx.Client) -> None:
+    settled(page, "/memory?id=anchor&namespace=used")
+    expect(page.locator("#uses li")).to_have_count(2)
+    expect(page.locator("#uses li").last).to_contain_text("recalled, place 1")
+    expect(page.locator("#fading circle")).to_have_count(2)
+    expect(page.locator("#place code")).to_contain_text("memory/")
+    expect(page.locator("#place pre")).to_contain_text("The anchor weighs nine tons")
+
+
+def test_what_changed_today_is_shown_and_undone(page: Page, server: httpx.Client, session: PageSession) -> None:
+    session.is_editing = True
+    own = {"namespace": "today"}
+    for id_, text in (("new", "The lamp is new"), ("old", "The lamp is old"), ("gone", "The lamp is gone")):
+        server.post("/v1/memories", json={"content": text, "id": id_, "tags": ["lamp"]}, params=own)
+    server.patch("/v1/memories/old", json={"content": "The lamp is very old", "tags": ["light"]}, params=own)
+    server.post("/v1/memories/gone/archive", json={}, params=own)
+    settled(page, "/?namespace=today")
+    today = page.locator("#today")
+    expect(today.get_by_role("heading")).to_have_text(["New", "Corrected", "Archived"])
+    today.locator("li", has_text="very old").get_by_role("button", name="Undo").click()
+    expect(page.locator("#message")).to_contain_text("Undone.")
+    found = server.get("/v1/memories/old", params=own).json()
+    assert (found["content"], found["tags"], found["version"]) == ("The lamp is old", ["lamp"], 3)
+    today.get_by_role("button", name="Restore").click()
+    expect(today.get_by_role("heading")).to_have_text(["New", "Corrected"])
+    assert server.get("/v1/memories/gone", params=own).json()["status"] == "active"
+    today.locator("li", has_text="is new").get_by_role("button", name="Forget…").click()
+    page.get_by_role("button", name="Forget", exact=True).click()
+    expect(page.locator(".receipt")).to_contain_text("Verified")
+    page.get_by_role("button", name="Close", exact=True).last.click()
+    expect(today).to_contain_text("1 receipt")
+
+
+def test_a_client_is_installed_after_a_question(page: Page, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    monkeypatch.delenv("COMMONPLACE_TEST_BROWSER", raising=False)
+    monkeypatch.chdir(tmp_path)
+    settled(page, "/store")
+    client = page.locator("#clients li", has_text="Codex")
+    expect(client.get_by_role("button")).to_be_hidden()
+    page.get_by_role("switch", name="Edit").click()
+    client.get_by_role("button", name="Install…").click()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    assert not (tmp_path / "codex").exists()
+    client.get_by_role("button", name="Install…").click()
+    page.get_by_role("button", name="Install", exact=True).click()
+    expect(page.locator("#message")).to_contain_text("Written: ")
+    expect(client).to_contain_text("installed")
+    assert "commonplace" in (tmp_path / "codex" / "config.toml").read_text()
