@@ -77,7 +77,8 @@ def test_without_the_link_there_is_no_page(client: httpx.Client, path: str) -> N
 
 def test_without_the_link_nothing_is_answered_though_the_store_has_no_token(client: httpx.Client) -> None:
     """Any program or user of this machine can reach the port."""
-    for verb, path in (("GET", "/v1/memories"), ("POST", "/v1/recall"), ("POST", "/mcp"), ("POST", "/page/edit")):
+    posts = ("/v1/recall", "/mcp", "/page/edit", "/page/recall", "/page/context")
+    for verb, path in (("GET", "/v1/memories"), *(("POST", each) for each in posts)):
         assert problem(client.request(verb, path, json={"query": "x"} if verb == "POST" else None), 401, "no-token")
 
 
@@ -106,10 +107,28 @@ def test_nothing_is_changed_before_edit_is_switched_on(visitor: httpx.Client) ->
     problem(visitor.post("/page/edit", content=b"{", headers={"Content-Type": "application/json"}), 400, "invalid-json")
 
 
+def test_what_is_said_of_a_hit_needs_edit_and_the_lab_does_not(visitor: httpx.Client, tmp_path: Path) -> None:
+    with commonplace.open(tmp_path / "store", embedder="hashing") as book:
+        book.remember(OFFICE, id="office")
+    mark = {"query": "office", "id": "office", "verdict": "right"}
+    problem(visitor.post("/v1/golden", json=mark), 403, "read-only")
+    switch(visitor, True)
+    assert visitor.post("/v1/golden", json=mark).json()["relevant"] == ["office"]
+    switch(visitor, False)
+    answer = visitor.post("/page/recall", json={"query": " office "}).json()
+    assert answer["golden"]["relevant"] == ["office"]
+    assert [each["owner_id"] for each in answer["found"]["hits"]] == ["office"]
+    read = visitor.post("/page/context", json={"task": "office"}).json()
+    assert sum(number for _, number in read["pieces"]) == read["tokens"] > 0
+    assert visitor.get("/v1/memories/office").json()["use_count"] == 0
+    problem(visitor.post("/page/recall", json={"query": "x", "min_score": 0}), 400, "invalid-request")
+
+
 def test_what_is_more_than_a_look_carries_the_page_s_own_token(visitor: httpx.Client) -> None:
     switch(visitor, True)
     assert visitor.get("/v1/memories", headers={CSRF_HEADER: ""}).status_code == 200
-    for verb, path in (("POST", "/v1/recall"), ("DELETE", "/v1/memories/x"), ("POST", "/page/edit")):
+    posts = ("/v1/recall", "/v1/golden", "/page/edit", "/page/recall", "/page/context")
+    for verb, path in (("DELETE", "/v1/memories/x"), *(("POST", each) for each in posts)):
         body = {"query": "x"} if verb == "POST" else None
         for given in ("", "x", "\u00e9"):
             response = visitor.request(verb, path, json=body, headers={CSRF_HEADER: given.encode()})
