@@ -124,7 +124,8 @@ def test_a_file_of_golden_queries_has_to_be_there(ailing: Program, golden: str) 
 
 
 def test_a_hit_is_marked_on_the_command_line_and_health_tells_when_it_is_lost(ailing: Program) -> None:
-    ailing.run("why", "where do ravens nest", "one", "--kind", "memory", "--mark", "right")
+    done = ailing.run("why", "where do ravens nest", "one", "--kind", "memory", "--mark", "right")
+    assert "marked right" in done.stderr
     assert "1 golden query: each finds its expected results" in ailing.run("health").stdout
     ailing.run("why", "where do ravens nest", "other", "--kind", "memory", "--mark", "wrong")
     assert "golden query 'where do ravens nest' shows other" in ailing.run("health", code=1).stdout

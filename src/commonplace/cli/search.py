@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -46,6 +46,11 @@ if TYPE_CHECKING:
     from commonplace.engine import Engine
     from commonplace.search.result import Receipt, SearchResult
 _MAX_REFERENCES: Final = 5
+_MARKED: Final[Mapping[Verdict, str]] = {
+    "right": "marked right: `commonplace health` says when this query no longer finds it",
+    "wrong": "marked wrong: `commonplace health` says while this query shows it",
+    "none": "what was said of it is taken back",
+}
 _TITLES: Final = {"two-stage": "Two-stage", "bm25": "BM25", "semantic": "Semantic"}
 _RECALL: Final = {"lexical": "BM25", "dense": "dense"}
 _SECOND_STAGE: Final = {"two-stage": "late interaction", "bm25": "BM25", "semantic": "cosine"}
@@ -440,7 +445,8 @@ def why(invocation: Invocation, /, query: str, hit: str | None, *, mark: Verdict
         receipt = engine.why(result, result.hits[rank - 1].id)
         if mark is not None:
             engine.mark(query, result.hits[rank - 1].owner_id, mark)
-    notify(result.notices, invocation)
+    said = () if mark is None else (_MARKED[mark],)
+    notify((*result.notices, *said), invocation)
     emit(invocation, receipt, partial(_receipt, rank=rank, result=result))
 
 
