@@ -24,6 +24,7 @@ from commonplace.ranking.bm25 import Statistics
 from commonplace.search.recall import LocalRecall
 from commonplace.store.postings import Postings, PostingsReader
 from commonplace.store.store import UPTO_DATE, Store
+from commonplace.store.vector_index import LEAST
 from commonplace.text.languages import ENGLISH, NATURAL_LANGUAGES
 from commonplace.types import EMBEDDED_KIND_OF, Embedding, Head, TokenEntry
 
@@ -167,7 +168,10 @@ class PostgresLexical:
 
 
 class PostgresDense:
-    """A `DenseIndex` of the vectors in the database, in one state: those whose signs are nearest are scored exactly."""
+    """A `DenseIndex` of the vectors in the database, in one state.
+
+    Those that an index finds, or those whose signs are nearest, are scored exactly.
+    """
 
     def __init__(self, state: DatabaseState) -> None:
         self._state = state
@@ -179,17 +183,23 @@ class PostgresDense:
             return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
         state, stamp = self._state, self._state.stamp
         kinds = [kind for kind in EMBEDDED_KIND_OF if str(stamp.of(kind)) == space]
-        wanted = max(CANDIDATES, CANDIDATES_PER_HIT * limit)
-        found = state.reader.nearest(
-            scope.namespace,
-            vector,
-            wanted,
-            max(ALL_EXACT, wanted),
-            state.store.counts(scope.namespace)["passages"],
-            kinds=kinds if space and len(stamp.spaces) > 1 else None,
-            owners=scope.owners,
-            passed_over=scope.passed_over,
-        )
+        held, found = state.store.counts(scope.namespace)["passages"], None
+        is_whole = scope.owners is None and (scope.passed_over is None or not len(scope.passed_over))
+        # An index is of one number of dimensions: it cannot tell two kinds apart that share it.
+        if held >= LEAST and is_whole and [each.dimensions for each in stamp.spaces].count(len(vector)) == 1:
+            found = state.reader.indexed(scope.namespace, vector, limit)
+        if found is None:
+            wanted = max(CANDIDATES, CANDIDATES_PER_HIT * limit)
+            found = state.reader.nearest(
+                scope.namespace,
+                vector,
+                wanted,
+                max(ALL_EXACT, wanted),
+                held,
+                kinds=kinds if space and len(stamp.spaces) > 1 else None,
+                owners=scope.owners,
+                passed_over=scope.passed_over,
+            )
         self._owners.update((number, owner) for number, owner, _ in found)
         numbers, vectors = np.array([row[0] for row in found], np.int64), [row[2] for row in found]
         has = np.array([any(each) for each in vectors], np.bool_)

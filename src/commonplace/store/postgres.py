@@ -37,7 +37,7 @@ from commonplace.errors import (
     UsageError,
 )
 from commonplace.locks import refuse_forked
-from commonplace.store import postings, rights
+from commonplace.store import postings, rights, vector_index
 from commonplace.store.connection import EVERY, Connections, PrivateConnections, settings
 from commonplace.store.database import refuse_existing
 from commonplace.store.dialect import RANDOM_BYTES, Conflict, Database, Rows, insert, quoted, script
@@ -619,13 +619,15 @@ def _prepare(connection: psycopg.Connection[Any], address: Address, *, create: b
 
 
 def make(address: Address, grant_to: str = "") -> bool:
-    """Make a store where there is none, mend what an earlier build left out; return whether there was none.
+    """Make a store where there is none, and what is lacking in one; return whether there was none.
 
     Args:
         grant_to: a role that is to read and write it, and to change no table.
     """
     with address.errors(), address.connect() as connection:
-        return _make(connection, address, grant_to)
+        is_new = _make(connection, address, grant_to)
+        vector_index.make(connection)
+        return is_new
 
 
 def _make(connection: psycopg.Connection[Any], address: Address, grant_to: str = "") -> bool:

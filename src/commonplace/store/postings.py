@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.ranking.bm25 import NAMES, Matches, Statistics, TermRows, code_of, fields_and_counts, pack
+from commonplace.store import vector_index
 from commonplace.store.connection import Connections
 from commonplace.store.owners import ENTRY_COLUMNS, LIVE_VECTOR, build_entry
 from commonplace.store.writes import META
@@ -535,7 +536,7 @@ class PostingsReader:
             limit: of so many, but of all where no more than `exact` are asked for.
             held: how many passages the namespace has.
         """
-        is_switched = "switched_from" in dict(self._connections.known(META, lambda: self._connections.rows(META)))
+        is_switched = self._is_switched()
         signs = "coalesce(s.next_signs, s.signs)" if is_switched else "s.signs"
         values = {
             "namespace": namespace,
@@ -550,6 +551,16 @@ class PostingsReader:
             [(held,)] = self._connections.rows(_HOW_MANY.format(signs=signs), values)
         values["limit"] = exact if held <= exact else limit
         return self._connections.rows(_VECTORS.format(nearest=_NEAREST.format(signs=signs)), values)
+
+    def indexed(self, namespace: str, vector: NDArray[np.float32], limit: int) -> list[tuple[int, int, bytes]] | None:
+        """Return number, owner and vector of the nearest passages by an index of vectors; None where there is none."""
+        if self._is_switched():
+            return None
+        return vector_index.nearest(self._connections.rows, namespace, vector, limit)
+
+    def _is_switched(self) -> bool:
+        """Tell whether the vectors of another embedder wait to be moved."""
+        return "switched_from" in dict(self._connections.known(META, lambda: self._connections.rows(META)))
 
     def entries(self, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[bytes, TokenEntry]]:
         """Yield term counts, token ids and vectors of the passages that exist in a namespace; b"" for a past one."""

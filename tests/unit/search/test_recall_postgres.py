@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
+from tests import postgres
 from tests.unit.search.notebook import Notebook, notebook
 
 from commonplace.index import dense
 from commonplace.search import recall_postgres
-from commonplace.store import postings
+from commonplace.store import postings, vector_index
+from commonplace.store.postgres import Address, PostgresConnections, make
 from commonplace.types import Document, Filter
 
 WORDS = (
@@ -83,3 +87,38 @@ def test_of_few_passages_in_scope_all_vectors_are_compared(
         assert stored.found(question, **asked) == local.found(question, **asked)
     for book in books:
         book.close()
+
+
+def test_the_vectors_of_a_large_namespace_are_found_by_its_index(
+    books: tuple[Notebook, Notebook], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (vector_index, recall_postgres):
+        monkeypatch.setattr(module, "LEAST", 500)
+    _, stored = books
+    questions = [" ".join(random.Random(n).sample(WORDS, 3)) for n in range(10)]
+
+    def found(wanted: Filter) -> list[list[str]]:
+        stored.index_documents(Document("another", "Xylophone."))  # what was found before is not given again
+        return [stored.found(each, limit=5, method="semantic", wanted=wanted) for each in questions]
+
+    with monkeypatch.context() as patched:  # all are compared
+        patched.setattr(recall_postgres, "ALL_EXACT", 2_000)
+        whole, even = found(Filter()), found(Filter(tags=("even",)))
+    connections = stored.store._connections
+    assert isinstance(connections, PostgresConnections)
+    dsn = connections.address._dsn
+    postgres.run(dsn, "CREATE EXTENSION vector")
+    make(Address(postgres.of_database(str(conninfo_to_dict(dsn)["dbname"])), "", 10.0))
+    asked: list[object] = []
+    nearest = postings.PostingsReader.nearest
+
+    def signs(self: postings.PostingsReader, *given: Any, **named: Any) -> Any:
+        asked.append(named["owners"])
+        return nearest(self, *given, **named)
+
+    monkeypatch.setattr(postings.PostingsReader, "nearest", signs)
+    assert found(Filter()) == whole
+    assert asked == []
+    monkeypatch.setattr(recall_postgres, "ALL_EXACT", 2_000)
+    assert found(Filter(tags=("even",))) == even
+    assert len(asked) == 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from tests.contract.stores import file, memory
 from commonplace.errors import StoreBusyError, StoreError, StoreMissingError, StoreVersionError, UsageError
 from commonplace.ranking.bm25 import TermRows
 from commonplace.store import postgres as module
-from commonplace.store import postings
+from commonplace.store import postings, vector_index
 from commonplace.store.graph_rules import texts_of
 from commonplace.store.postgres import native
 from commonplace.store.schema import TABLES, VERSION
@@ -226,6 +227,56 @@ def cut(dsn: str) -> None:
     """End every other connection to a database."""
     others = "FROM pg_stat_activity WHERE datname = current_database() AND pid != pg_backend_pid()"
     postgres.run(dsn, f"SELECT pg_terminate_backend(pid, 600000) {others}")
+
+
+class TestVectorIndex:
+    """The vectors of a large namespace are found by an index, where the owner let one be made."""
+
+    def test_it_finds_the_nearest_of_what_is_there(self, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(vector_index, "LEAST", 100)
+        store, address = (
+            opened(dsn),
+            module.Address(postgres.of_database(psycopg.conninfo.conninfo_to_dict(dsn)["dbname"]), "", 10.0),
+        )
+        rng = np.random.default_rng(3)
+        vectors = rng.integers(-127, 127, (160, 8)).astype(np.int8)
+
+        def put(space: str, begin: int, end: int) -> None:
+            written = [memory(f"{n}", f"text {n}") for n in range(begin, end)]
+            passages = [replace(each.passages[0], vector=vectors[n].tobytes()) for n, each in enumerate(written, begin)]
+            store.put_owners(space, [replace(w, passages=(p,)) for w, p in zip(written, passages, strict=True)])
+
+        def nearest(n: int) -> list[bytes] | None:
+            assert store.postings is not None
+            with store.snapshot("large"):
+                found = store.postings.indexed("large", vectors[n].astype(np.float32), 10)
+            return None if found is None else [bytes(vector) for *_, vector in found]
+
+        put("large", 0, 120)
+        put("small", 0, 20)
+        module.make(address)
+        assert nearest(5) is None
+        assert indexes(dsn) == []  # without pgvector nothing is made
+        postgres.run(dsn, "CREATE EXTENSION vector")
+        for _ in range(2):
+            module.make(address)
+            assert [name.partition("_")[0] for name in indexes(dsn)] == ["vectors"]
+        put("large", 120, 160)
+        cosines = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        for n in (5, 140):
+            expected = np.argsort(-(cosines @ cosines[n]), kind="stable")[:10]
+            assert nearest(n) == [vectors[place].tobytes() for place in expected]
+        postgres.run(dsn, f"UPDATE pg_index SET indisvalid = false WHERE indexrelid = '{indexes(dsn)[0]}'::regclass")
+        assert nearest(5) is None
+        module.make(address)
+        assert nearest(5) is not None
+        store.close()
+
+
+def indexes(dsn: str) -> list[str]:
+    with psycopg.connect(dsn) as connection:
+        found = connection.execute("SELECT indexname FROM pg_indexes WHERE indexname LIKE 'vectors%'").fetchall()
+    return [name for (name,) in found]
 
 
 class TestFollowing:
