@@ -72,7 +72,7 @@ def init(invocation: Invocation, /, directory: Path, move_memories: bool, anew: 
     an empty store is made and the memories on its Markdown pages are imported.
 
     In PostgreSQL, run it as the owner of the database; --grant-to names the role that agents use. Run it again after
-    an upgrade of Commonplace.
+    an upgrade of Commonplace, and to index the vectors of namespaces that have grown large.
 
     Example: commonplace init ~/projects/billing
     """
