@@ -19,7 +19,7 @@ import click
 from commonplace.cli.app import Group, ask, command
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Line, Row, Rows, console, emit, local_time, print_json
-from commonplace.settings.paths import LOGS, directory_of
+from commonplace.settings.paths import LOGS, address_of, directory_of
 from commonplace.types import SCOPES
 
 _IN_TERMINAL: Final = frozenset({"elinks", "links", "lynx", "w3m", "www-browser"})
@@ -135,6 +135,7 @@ def _run(invocation: Invocation, address: Address, told: Callable[[str], None], 
                 address,
                 log=directory_of(loaded.store.path) / LOGS / "access.jsonl",
                 ready=ready,
+                waits_for_database=address_of(loaded.store.path) is not None,
                 **options,
             )
         finally:

@@ -56,6 +56,7 @@ JSON_TYPE: Final = "application/json"
 MAX_DEPTH: Final = 64
 MAX_KEY_CHARACTERS: Final = 200
 PROBLEMS_LISTED: Final = 5
+MAX_WORKERS: Final = 8
 MAX_IMPORT_BYTES: Final = 4 * 1024**3
 IMPORT_TIMEOUT_S: Final = 3_600.0
 _T = TypeVar("_T")
@@ -68,14 +69,14 @@ class Limits:
 
     Attributes:
         workers: how many calls of the engine run at a time; more than there are processors take turns at one
-            interpreter, so that each takes longer and all together do less.
+            interpreter, so that each takes longer and all together do less, unless they wait for a database.
         long_workers: how many calls that may take minutes run beside them.
         waiting: how many more may wait for one; others are told to come again.
         max_body_bytes: of a request.
         body_timeout_s: how long a client may take to send one.
     """
 
-    workers: int = max(2, min(os.cpu_count() or 2, 8))
+    workers: int = max(2, min(os.cpu_count() or 2, MAX_WORKERS))
     long_workers: int = 2
     waiting: int = 512
     max_body_bytes: int = 16 * 1024 * 1024

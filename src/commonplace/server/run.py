@@ -51,6 +51,7 @@ def run(
     allowed_hosts: Sequence[str] = (),
     per_minute: int = 0,
     has_page: bool = False,
+    waits_for_database: bool = False,
     ready: Callable[[str], None],
 ) -> None:
     """Serve until the process is told to stop; requests that are being answered then are finished.
@@ -59,6 +60,7 @@ def run(
         log: the file that gets a JSON line for each request: the operation, its status and duration, no contents.
         allowed_hosts: further names by which it is reached, as behind a proxy.
         per_minute: how many requests each token may send a minute; 0 is without limit.
+        waits_for_database: the store is on a server, for whose answers other calls need not wait.
         has_page: serve the page too; whoever has not opened its link is then asked for a token.
         ready: is called with the address when the server listens; with a page, with the link to it.
 
@@ -70,7 +72,7 @@ def run(
         import uvicorn
 
         from commonplace.server.access import Access
-        from commonplace.server.app import Service, application
+        from commonplace.server.app import MAX_WORKERS, Limits, Service, application
         from commonplace.server.engine_pool import EnginePool
         from commonplace.server.page.session import PageSession
 
@@ -92,8 +94,9 @@ def run(
     page = PageSession() if has_page else None
     access = Access(engines.root, hosts=names, is_local=address.is_local, per_minute=per_minute, page=page)
     listening = _listen(address)
+    limits = Limits(workers=MAX_WORKERS) if waits_for_database else Limits()
     config = uvicorn.Config(
-        application(Service(engines, access, log=LineFile(log, Rotation()))),
+        application(Service(engines, access, limits, LineFile(log, Rotation()))),
         http="h11",
         ws="none",
         lifespan="off",
