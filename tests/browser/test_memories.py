@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import ROWS, settled
+from tests.browser.conftest import ROWS, press, settled
 
 from commonplace.server.page.session import PageSession
 
@@ -95,3 +96,59 @@ def test_a_client_is_installed_after_a_question(page: Page, monkeypatch: pytest.
     expect(page.locator("#message")).to_contain_text("Written: ")
     expect(client).to_contain_text("installed")
     assert "commonplace" in (tmp_path / "codex" / "config.toml").read_text()
+
+
+@pytest.mark.parametrize("by", ["mouse", "keyboard"])
+def test_a_memory_is_found_corrected_seen_as_it_was_and_forgotten(
+    page: Page, server: httpx.Client, session: PageSession, by: str
+) -> None:
+    session.is_editing = True
+    own = {"namespace": f"walk {by}"}
+    server.post("/v1/memories", json={"content": "The spare key hangs behind the door", "id": "key"}, params=own)
+    session.is_editing = False
+
+    def do(name: str, key: str = "Enter") -> None:
+        if by == "mouse":
+            kind: Literal["switch", "button"] = "switch" if name == "Edit" else "button"
+            page.get_by_role(kind, name=name, exact=kind == "button").last.click()
+        else:
+            press(page, name, key)
+
+    settled(page, f"/?namespace=walk+{by}")
+    expect(page.get_by_label("What do you want to find?")).to_be_focused()
+    page.keyboard.type("spare key")
+    do("Recall")
+    page.wait_for_url("**/recall?*")
+    link = page.locator("#hits").get_by_role("link").first
+    expect(link).to_be_visible()
+    if by == "mouse":
+        link.click()
+    else:
+        link.focus()
+        page.keyboard.press("Enter")
+    page.wait_for_url("**/memory?*")
+    expect(page.locator("article.memory")).to_have_text("The spare key hangs behind the door")
+    do("Edit", "Space")
+    do("Edit…")
+    expect(page.get_by_role("dialog").get_by_label("Text", exact=True)).to_be_focused()
+    page.keyboard.press("ControlOrMeta+A")
+    page.keyboard.type("The spare key lies under the mat")
+    do("Save")
+    expect(page.locator("article.memory")).to_have_text("The spare key lies under the mat")
+    page.reload()
+    slider = page.get_by_label("As of")
+    slider.focus()
+    if by == "mouse":
+        slider.click(position={"x": 1, "y": 5})
+    else:
+        page.keyboard.press("Home")
+    expect(page.locator("article.memory")).to_have_text("The spare key hangs behind the door")
+    page.keyboard.press("End")
+    expect(page.locator("article.memory")).to_have_text("The spare key lies under the mat")
+    do("Forget…")
+    expect(page.get_by_role("button", name="Keep")).to_be_focused()
+    do("Forget")
+    expect(page.locator(".receipt")).to_contain_text("Verified")
+    do("Close")
+    page.wait_for_url("**/memories?*")
+    assert server.get("/v1/memories/key", params=own).status_code == 404
