@@ -17,28 +17,30 @@ from commonplace.store.graph_rules import namespace_of
 
 ENTER: Final = "SELECT commonplace_enter($1)"
 _IS_GUARDED: Final = "SELECT to_regprocedure('commonplace_enter(text)') IS NOT NULL"
-# A setting is "" where a transaction of the session had it, NULL where none did: neither is a namespace. Each is read
-# once for a statement, not for each row.
+# A setting is "" where a transaction of the session had it, NULL where none did: neither is a namespace. It is read once
+# for a statement and table, not for each row: each reading is planned, which costs more than all else here.
 _SCOPE: Final = "(SELECT current_setting('commonplace.scope', true))"
-_SPACES: Final = "(SELECT nullif(current_setting('commonplace.spaces', true), '')::bigint[])::bigint[]"
+_SPACES: Final = "nullif(coalesce(nullif(current_setting('commonplace.spaces', true), ''), '{}'), '*')::bigint[]"
 _GUARD: Final = (
     """
     CREATE OR REPLACE FUNCTION commonplace_enter(scope text) RETURNS void LANGUAGE plpgsql AS $$
     BEGIN
         PERFORM set_config('commonplace.scope', scope, true);
-        PERFORM set_config('commonplace.spaces', coalesce((
+        PERFORM set_config('commonplace.spaces', CASE WHEN scope = '*' THEN '*' ELSE coalesce((
             SELECT array_agg(number)::text FROM namespaces WHERE left(scope, 1) = '=' AND name IN (
                 substr(scope, 2), E'\\x1fentity\\x1f' || substr(scope, 2), E'\\x1frelation\\x1f' || substr(scope, 2)
             )
-        ), '{}'), true);
+        ), '{}') END, true);
     END $$
     """,
     """
     CREATE OR REPLACE FUNCTION enter_new_namespace() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-        PERFORM set_config('commonplace.spaces',
-            (coalesce(nullif(current_setting('commonplace.spaces', true), ''), '{}')::bigint[] || NEW.number)::text,
-            true);
+        IF current_setting('commonplace.spaces') != '*' THEN
+            PERFORM set_config(
+                'commonplace.spaces', (current_setting('commonplace.spaces')::bigint[] || NEW.number)::text, true
+            );
+        END IF;
         RETURN NULL;
     END $$
     """,
@@ -57,7 +59,7 @@ _GUARD: Final = (
             EXECUTE format('DROP POLICY IF EXISTS one_namespace ON %s', named);
             EXECUTE format($policy$
                 CREATE POLICY one_namespace ON %s
-                USING ({_SCOPE} = '*' OR namespace = ANY ({_SPACES}))
+                USING (coalesce(namespace = ANY ((SELECT {_SPACES})::bigint[]), true))
             $policy$, named);
             EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', named);
         END LOOP;
@@ -66,7 +68,7 @@ _GUARD: Final = (
     "DROP POLICY IF EXISTS one_namespace ON namespaces",
     f"""
     CREATE POLICY one_namespace ON namespaces
-    USING ({_SCOPE} = '*' OR {_SCOPE} = '=' || regexp_replace(name, E'^\\x1f(entity|relation)\\x1f', ''))
+    USING ({_SCOPE} = ANY (ARRAY['*', '=' || regexp_replace(name, E'^\\x1f(entity|relation)\\x1f', '')]))
     """,
     "ALTER TABLE namespaces ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY",
 )
