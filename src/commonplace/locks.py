@@ -11,6 +11,7 @@ import fcntl
 import os
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,7 +32,44 @@ def refuse_forked(process: int, path: Path) -> None:
         raise StoreError(f"{path} was opened before this process forked", remedy="open it again")
 
 
-class FileLock:
+class Lock(ABC):
+    """Lets one holder at a time do something; `place` names it in messages."""
+
+    place: str
+
+    @abstractmethod
+    def acquire(self, timeout_s: float) -> bool:
+        """Take the lock, waiting at most `timeout_s` seconds; 0 tries once. Return whether it was taken."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Give the lock back; harmless when it is not held."""
+
+    def is_held(self) -> bool:
+        """Tell whether another one holds it."""
+        is_free = self.acquire(0.0)
+        self.release()
+        return not is_free
+
+    @contextmanager
+    def hold(self, timeout_s: float) -> Iterator[None]:
+        """Hold the lock for the length of a `with` block.
+
+        Raises:
+            StoreBusyError: another holder kept it for longer than `timeout_s` seconds.
+            StoreError: it cannot be taken at all.
+        """
+        if not self.acquire(timeout_s):
+            raise StoreBusyError(
+                f"{self.place} was held by another process for longer than {timeout_s:g} s", remedy="try again"
+            )
+        try:
+            yield
+        finally:
+            self.release()
+
+
+class FileLock(Lock):
     """Exclude other processes, other threads and other `FileLock` objects on the same path. Not re-entrant.
 
     In a forked child it cannot be taken, and releasing it leaves it to the parent.
@@ -39,6 +77,7 @@ class FileLock:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.place = str(path)
         self._threads = threading.Lock()
         self._descriptor: int | None = None
         self._process = os.getpid()
@@ -70,23 +109,6 @@ class FileLock:
             fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
         self._threads.release()
-
-    @contextmanager
-    def hold(self, timeout_s: float) -> Iterator[None]:
-        """Hold the lock for the length of a `with` block.
-
-        Raises:
-            StoreBusyError: another holder kept it for longer than `timeout_s` seconds.
-            StoreError: the lock file cannot be opened.
-        """
-        if not self.acquire(timeout_s):
-            raise StoreBusyError(
-                f"{self._path} was held by another process for longer than {timeout_s:g} s", remedy="try again"
-            )
-        try:
-            yield
-        finally:
-            self.release()
 
     def _take(self, deadline: float) -> int | None:
         descriptor = self._open()

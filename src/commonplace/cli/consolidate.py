@@ -309,8 +309,7 @@ def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
 
     Example: commonplace consolidate watch --every 1h
     """
-    from commonplace.locks import FileLock
-    from commonplace.settings.paths import WATCH_LOCK
+    from commonplace.engine.open import consolidation_lock
 
     def once() -> None:
         try:
@@ -324,7 +323,7 @@ def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
             invocation.close()
 
     with invocation.open() as engine:
-        lock = FileLock(engine.directory / WATCH_LOCK)
+        lock = consolidation_lock(engine)
     if not lock.acquire(0.0):
         raise StoreBusyError("another process watches this store already", remedy="stop it first, or let it be")
     try:

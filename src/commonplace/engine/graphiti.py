@@ -25,7 +25,6 @@ from commonplace.graph.graphiti.query import GraphitiReader, is_id
 from commonplace.graph.query import GraphReader
 from commonplace.graph.service import GraphService
 from commonplace.graph.views import Addition, Deletion
-from commonplace.locks import FileLock
 from commonplace.models.static_reranking import StaticReranker
 from commonplace.search.request import Request
 from commonplace.search.result import SearchResult
@@ -115,7 +114,7 @@ class GraphitiGraph(Graph):
             group_of=lambda label: group_of(namespace, label, settings.group),
             now=now,
         )
-        courier = Courier(outbox, tools, source, FileLock(self._runtime.directory / LOCK))
+        courier = Courier(outbox, tools, source, store.lock(self._runtime.directory / LOCK))
         return Backend(tools, outbox, courier, Rest(now), namespace, settings.group)
 
 

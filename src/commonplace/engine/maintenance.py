@@ -24,7 +24,6 @@ from commonplace.ingest.passages import passage_text
 from commonplace.ingest.projection import ProjectionReport, bring_up_to_date, disagreement
 from commonplace.ingest.read import normalise
 from commonplace.journal.folder import DEFAULT
-from commonplace.locks import FileLock
 from commonplace.models.static import verify_data
 from commonplace.settings.paths import DATABASE, INDEX, INDEXING_LOCK, project_of
 from commonplace.store.store import UPTO_DATE, Store
@@ -215,7 +214,7 @@ class IndexMaintenance:
         Raises:
             KeyboardInterrupt: a note on it says what is kept and how to go on.
         """
-        root, lock = selection.root, FileLock(self._directory / INDEXING_LOCK)
+        root, lock = selection.root, self._store.lock(self._directory / INDEXING_LOCK)
         lock.acquire(LOCK_S)  # where another run has it, that one tells searches that somebody is at work
         came = (0, 0)
 
@@ -252,10 +251,9 @@ class IndexMaintenance:
         notes = [note for note in self._store.notes(namespace, INDEXING) if self._root(note.id).exists()]
         if not notes:
             return ()
-        lock, is_running = FileLock(self._directory / INDEXING_LOCK), False
+        is_running = False
         with suppress(StoreError):  # nobody runs one where no lock can be made
-            is_running = not lock.acquire(0.0)
-            lock.release()
+            is_running = self._store.lock(self._directory / INDEXING_LOCK).is_held()
         return tuple(self._incomplete(namespace, note, is_running) for note in notes)
 
     def _incomplete(self, namespace: str, note: Note, is_running: bool) -> str:

@@ -13,6 +13,7 @@ from commonplace.engine.engine import Engine
 from commonplace.engine.runtime import Runtime
 from commonplace.errors import EmbedderMismatchError, StoreError, StoreMissingError, UsageError
 from commonplace.index.generations import Index
+from commonplace.locks import Lock
 from commonplace.memory.validate import boolean
 from commonplace.models.client import Budget
 from commonplace.models.contract import Embedder
@@ -23,6 +24,7 @@ from commonplace.settings.paths import (
     DATABASE,
     INDEX,
     STORE_NAME,
+    WATCH_LOCK,
     Address,
     address_of,
     directory_of,
@@ -140,6 +142,11 @@ def make_anew(directory: Path) -> bool:
 def make_on_server(address: Address, grant_to: str) -> bool:
     """Make a store on a server unless there is one, and let a role use it; return whether there was none."""
     return Store.make_on_server(address, address.password, grant_to=grant_to)
+
+
+def consolidation_lock(engine: Engine) -> Lock:
+    """Return the lock of the one process that consolidates a store again and again."""
+    return engine._runtime.store.lock(engine.directory / WATCH_LOCK)
 
 
 def hidden_memories(settings: Settings) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from commonplace.engine.maintenance import Problem
 from commonplace.engine.runtime import Service
 from commonplace.errors import CommonplaceError, ModelError, ProviderError, StoreBusyError, StoreError, UsageError
 from commonplace.ingest.embeddings import Reembedded, reembed
-from commonplace.locks import FileLock
 from commonplace.models import minilm
 from commonplace.models.contract import Embedder
 from commonplace.models.registry import AbsentEmbedder, MixedEmbedder, by_space, embedder_name, for_kind, is_remote
@@ -166,7 +165,7 @@ class EmbedderApi(Service):
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        lock = FileLock(self._runtime.directory / UPGRADE_LOCK)
+        lock = self._runtime.store.lock(self._runtime.directory / UPGRADE_LOCK)
         if not lock.acquire(0):
             raise StoreBusyError(
                 "another process is changing the embedder of this store",

@@ -37,7 +37,6 @@ from commonplace.graph.runtime import GraphRuntime
 from commonplace.ledger.erase import all_there_is
 from commonplace.ledger.erase import forget as forget_in_ledger
 from commonplace.ledger.rules import Doer
-from commonplace.locks import FileLock
 from commonplace.memory.answers import ANSWER
 from commonplace.memory.injections import erase_injected
 from commonplace.store.drafts import clear_drafts
@@ -79,7 +78,7 @@ def forget(
     if dry_run:
         return _rehearsed(place, namespace, planned(), len(in_process))
     _refuse_read_only(place, namespace)
-    with FileLock(place.directory / LOCK).hold(_LOCK_WAIT_S):
+    with place.store.lock(place.directory / LOCK).hold(_LOCK_WAIT_S):
         finish_held(place)
         plan = planned()
         if wanted.archived_by is not None and plan.chosen.is_empty:
@@ -134,7 +133,7 @@ def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = F
         plan = planned()
         return replace(_left(place, _rehearsed(place, namespace, plan, 0), plan), ids=())
     _refuse_read_only(place, namespace)
-    with FileLock(place.directory / LOCK).hold(_LOCK_WAIT_S):
+    with place.store.lock(place.directory / LOCK).hold(_LOCK_WAIT_S):
         finish_held(place)
         plan = planned()
         cleared = clear_logs(place, plan.patterns)

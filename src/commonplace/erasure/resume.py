@@ -21,7 +21,6 @@ from commonplace.formats.vault import memory_id_of
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.index.generations import Index
 from commonplace.ingest.projection import bring_up_to_date
-from commonplace.locks import FileLock
 from commonplace.logs import blank_lines
 from commonplace.store.drafts import clear_drafts
 from commonplace.store.memories import MemoryChange
@@ -450,7 +449,7 @@ def finish_waiting(place: ErasureRuntime, *, mend: bool = True) -> list[Finding]
     if not mend or place.store.is_read_only:
         pending = pending_of(place.store.notes(None, FORGETTING))
         return [Finding(_problem(each), "run `commonplace doctor` where the store can be written") for each in pending]
-    lock = FileLock(place.directory / LOCK)
+    lock = place.store.lock(place.directory / LOCK)
     if not lock.acquire(0.0):
         return [Finding("another process is forgetting at this moment", "wait for it, then look again")]
     try:

@@ -650,7 +650,7 @@ class Secrets:
             if not mend or self._store.is_read_only:
                 found, _ = self._look()
                 return list(_findings(found, mended=False))
-            with FileLock(self._directory / LOCK).hold(_LOCK_WAIT_S):
+            with self._store.lock(self._directory / LOCK).hold(_LOCK_WAIT_S):
                 found, known = self._look()
                 begun = _begun(self._store)
                 if begun is None and all(holder.is_name for holder in found.holders):

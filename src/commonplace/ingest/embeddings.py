@@ -15,7 +15,6 @@ import numpy as np
 from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError, EmbedderMismatchError, ProviderError
 from commonplace.ingest.passages import passage_text
-from commonplace.locks import FileLock
 from commonplace.models.contract import Embedder, TokenizedText
 from commonplace.models.registry import by_space
 from commonplace.ranking.arrays import quantise
@@ -130,7 +129,7 @@ class EmbeddingBacklog:
     """The passages of a store that wait for their vectors. Safe for threads; one slice at a time, in all processes.
 
     Args:
-        lock: a file whose lock is the lease of a slice: it ends with the process that holds it.
+        lock: names the lock that a slice takes; see `Store.lock`.
         embedder: returns the store's embedder of now.
         after: called after every slice that was written.
     """
@@ -202,7 +201,7 @@ class EmbeddingBacklog:
                     return
 
     def _slice(self, wait_s: float = LEASE_WAIT_S) -> int:
-        lease = FileLock(self._lock)
+        lease = self._store.lock(self._lock)
         if not lease.acquire(wait_s):
             return 0
         try:

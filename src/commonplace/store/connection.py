@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 from commonplace.errors import StoreError
-from commonplace.locks import FileLock, refuse_forked
+from commonplace.locks import FileLock, Lock, refuse_forked
 from commonplace.store.database import (
     begin_store,
     can_be_written,
@@ -186,6 +186,10 @@ class Connections:
         with self.writing():
             pass  # refuses a closed, read-only or newer store, and makes the writing connection
         return self._open_pool().compact(thorough=thorough)
+
+    def lock(self, path: Path) -> Lock:
+        """Return a lock of all who use the store, which has the name of a file; at the file where it is in one."""
+        return FileLock(path)
 
     def close(self) -> None:
         """Use the file no more; what is in use is closed as soon as it is given back, unless others use the pool."""

@@ -36,11 +36,12 @@ from commonplace.errors import (
     StoreVersionError,
     UsageError,
 )
-from commonplace.locks import refuse_forked
-from commonplace.store import postings, rights, vector_index
+from commonplace.locks import Lock, refuse_forked
+from commonplace.store import leases, postings, rights, vector_index
 from commonplace.store.connection import EVERY, Connections, PrivateConnections, settings
 from commonplace.store.database import refuse_existing
 from commonplace.store.dialect import RANDOM_BYTES, Conflict, Database, Rows, insert, quoted, script
+from commonplace.store.leases import Lease
 from commonplace.store.schema import TABLES, VERSION, Role, Table
 from commonplace.store.writes import MOVE, change_is_under_way, snapshot_is_written
 
@@ -453,6 +454,10 @@ class PostgresConnections(Connections):
                     session.connection.execute(f"VACUUM {name}")
         return True
 
+    def lock(self, path: Path) -> Lock:
+        """Return a lock between machines; see `Connections.lock`."""
+        return Lease(self.address, path.name)
+
     def close(self) -> None:
         """Close what is idle, and what is in use as soon as it is given back; calling twice is harmless."""
         with self._guard:
@@ -654,6 +659,7 @@ def _make(connection: psycopg.Connection[Any], address: Address, grant_to: str =
         connection.execute(f"SELECT pg_advisory_xact_lock({_STORE_LOCK})")
         if is_older:
             postings.make_tables(session)
+        connection.execute(leases.CREATE)
         rights.guard(connection)
         if is_older:
             connection.execute(rights.entering("*"))

@@ -16,9 +16,11 @@ from commonplace.store.connection import EVERY
 from commonplace.store.graph_rules import namespace_of
 
 ENTER: Final = "SELECT commonplace_enter($1)"
-_IS_GUARDED: Final = "SELECT to_regprocedure('commonplace_enter(text)') IS NOT NULL"
-# A setting is "" where a transaction of the session had it, NULL where none did: neither is a namespace. It is read once
-# for a statement and table, not for each row: each reading is planned, which costs more than all else here.
+_IS_GUARDED: Final = (
+    "SELECT to_regprocedure('commonplace_enter(text)') IS NOT NULL AND to_regclass('leases') IS NOT NULL"
+)
+# A setting is "" where a transaction of the session had it, NULL where none did: neither is a namespace. It is read
+# once for each table of a statement, not for each row: to plan that costs more than all else here.
 _SCOPE: Final = "(SELECT current_setting('commonplace.scope', true))"
 _SPACES: Final = "nullif(coalesce(nullif(current_setting('commonplace.spaces', true), ''), '{}'), '*')::bigint[]"
 _GUARD: Final = (

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import MissingExtraError, StoreMissingError
+from commonplace.locks import Lock
 from commonplace.store import owners as queries
 from commonplace.store.connection import EVERY, Connections, PrivateConnections
 from commonplace.store.database import make, refuse_unreadable, stands_at
@@ -256,6 +257,10 @@ class Store(MemoryStore, ReembeddingStore):
         if namespace is None:
             return self._connections.snapshot()
         return self._connections.snapshot(partial(_state, namespace=namespace, change=change, notes=notes), namespace)
+
+    def lock(self, path: Path) -> Lock:
+        """Return a lock of all who use the store: the file at a path, or on a server a lease with the file's name."""
+        return self._connections.lock(path)
 
     def close(self) -> None:
         """Release every resource; calling twice is harmless."""

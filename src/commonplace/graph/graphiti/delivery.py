@@ -17,7 +17,7 @@ from commonplace.graph.graphiti.client import MAX_EPISODES, GraphitiTools, ToolE
 from commonplace.graph.graphiti.outbox import Errand, Outbox
 from commonplace.graph.graphiti.transport import UnansweredError
 from commonplace.graph.views import View
-from commonplace.locks import FileLock
+from commonplace.locks import Lock
 from commonplace.store.graph import GraphReading
 from commonplace.types.graph import Episode
 
@@ -81,7 +81,7 @@ def waiting_for(number: int) -> str:
 class Courier:
     """Delivers the errands of one outbox."""
 
-    def __init__(self, outbox: Outbox, tools: GraphitiTools, source: From, lock: FileLock) -> None:
+    def __init__(self, outbox: Outbox, tools: GraphitiTools, source: From, lock: Lock) -> None:
         self._outbox = outbox
         self._tools = tools
         self._source = source
