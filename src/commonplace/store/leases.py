@@ -7,8 +7,8 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Final
-from uuid import uuid4
 
 from commonplace.errors import StoreError
 from commonplace.locks import Lock, refuse_forked
@@ -45,7 +45,7 @@ class Lease(Lock):
         self.place = f"{name} of {address}"
         self._address = address
         self._name = name
-        self._holder = str(uuid4())
+        self._holder = token_hex()
         self._threads = threading.Lock()
         self._ended: threading.Event | None = None
         self._process = os.getpid()
