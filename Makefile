@@ -35,6 +35,8 @@ demo: $(READY) ## index this repository and Django, ask five questions, remember
 	@$(BIN)/python examples/what_people_say.py
 	@echo && echo "And memories that are merged, and come back (examples/a_merge_and_back.py):"
 	@$(BIN)/python examples/a_merge_and_back.py
+	@echo && echo "And one memory in PostgreSQL behind two machines (examples/two_machines.py):"
+	@$(BIN)/python examples/two_machines.py $$COMMONPLACE_TEST_POSTGRES
 	@echo && echo "And for your agent:"
 	@$(BIN)/commonplace mcp --print-config auto
 	@echo && echo "And to look at that week in a browser:"

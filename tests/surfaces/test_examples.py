@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+from tests import postgres
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SQLITE, POSTGRES = (f"We chose {name} for billing because" for name in ("SQLite", "Postgres"))
 
@@ -83,3 +85,14 @@ def test_what_people_say_in_ordinary_words_is_the_answer_from_then_on(tmp_path: 
         "when do deployments happen? Fridays (before: Thursdays, until 2026-06-10)",
         "Which is right? Dad's dose of ramipril is 5 mg. / Dad's dose of ramipril is 10 mg now.",
     ]
+
+
+def test_two_machines_share_one_memory_in_postgresql(tmp_path: Path) -> None:
+    told = run("two_machines.py", tmp_path, postgres.server())
+    assert told[told.index("Here, before: where do invoices go?") + 1] == "nothing"
+    assert told[told.index("Here, at once:") + 1] == "Billing sends invoices to Ines in accounting."
+    assert told[told.index("In another namespace:") + 1] == "nothing"
+    assert "verified: True" in told
+    assert "No memory is about this." in told[-2:]
+    assert postgres.run(postgres.server(), "SELECT FROM pg_database WHERE datname LIKE 'commonplace_demo%'") == []
+    assert list(tmp_path.iterdir()) == []

@@ -116,6 +116,7 @@ def test_a_password_is_in_no_text(address: str) -> None:
         ("postgresql://u:p%40w@h:5433/d", "postgresql://u@h:5433/d"),
         ("postgres://h/d?password=p%40w&sslmode=require", "postgres://h/d?sslmode=require"),
         ("postgresql://u:p%40w@h1:1,h2:2/d", "postgresql://u@h1:1,h2:2/d"),
+        ("postgresql:///d?password=p%40w&host=/tmp", "postgresql:///d?host=%2Ftmp"),
     ],
 )
 def test_a_password_is_taken_out_of_an_address(given: str, named: str) -> None:

@@ -121,7 +121,8 @@ class Address(str):
         query = dict(parse_qsl(parts.query))
         secret = query.pop("password", "") or unquote(secret)
         netloc = f"{name}@{hosts}" if name else hosts
-        address = super().__new__(cls, parts._replace(netloc=netloc, query=urlencode(query)).geturl())
+        rest = parts._replace(scheme="", netloc="", query=urlencode(query)).geturl()
+        address = super().__new__(cls, f"{parts.scheme}://{netloc}{rest}")  # `geturl` has no // where no host is named
         address.password = password or secret
         return address
 
