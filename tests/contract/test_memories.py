@@ -82,6 +82,18 @@ class TestRoundTrip:
         assert store.memory_digests("n") == [(2, UUID, ""), (3, "b", sums[2]), (4, "a", "ef" * 32)]
         assert store.memory_digests("other") == []
 
+    def test_bands_are_told_that_some_live_memories_share_but_not_too_many(self, store: Store) -> None:
+        for id_, bands in (("a", (1, 2, 3)), ("b", (2, 3, 3)), ("c", (3, 4)), ("d", (4,))):
+            add(store, written(id_, bands=bands))
+        assert store.shared_bands("n", 2) == [(2, 1), (2, 2), (4, 3), (4, 4)]
+        assert store.shared_bands("n", 3) == [(2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (4, 3), (4, 4)]
+        with store.change_memories("n") as change:
+            old = change.find("d")
+            assert old is not None
+            change.expire(old.number, old.record, 20.0)
+        assert store.shared_bands("n", 2) == [(2, 1), (2, 2)]
+        assert store.shared_bands("other", 2) == []
+
     def test_what_each_version_was_made_from_comes_back(self, store: Store) -> None:
         """Whoever forgets a memory forgets what any version of another took from it."""
         for id_, sources in (("a", ()), ("b", ("a", UUID)), ("c", ("b",))):

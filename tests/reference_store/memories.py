@@ -557,6 +557,15 @@ class ReferenceMemories(ReferenceReembedding):
             ]
         return sorted({each[1]: each for each in sorted(found)}.values())
 
+    def shared_bands(self, namespace: str, most: int) -> list[tuple[int, int]]:
+        """Return (band, number) of live memories whose bands are shared by at most so many, in this order."""
+        with self._open():
+            rows = self._state.space(namespace).rows.items()
+            live = [(number, row.memory) for number, row in rows if row.memory is not None and row.expired_at is None]
+            found = sorted((band, number) for number, memory in live for band in set(memory.bands))
+        counts = Counter(band for band, _ in found)
+        return [each for each in found if 2 <= counts[each[0]] <= most]
+
     def derivations(self, namespace: str) -> list[tuple[str, tuple[str, ...]]]:
         """Return (id, what it was made from) of each version of a memory that was made from others, by number."""
         with self._open():

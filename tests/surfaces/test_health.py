@@ -54,6 +54,28 @@ def test_what_is_wrong_is_found_and_nothing_else(ailing: Program) -> None:
     assert sum(told["retention"].values()) == 6
 
 
+def test_duplicates_are_those_of_the_texts_as_they_are_now(bare: Program) -> None:
+    said = "On Monday, the whole team deploys the billing service to production"
+    moved = "The whole team deploys the billing service to production on Monday"
+    with commonplace.open() as book:
+
+        def duplicates() -> list[tuple[str, ...]]:
+            return [each.ids for each in book.health().findings if each.kind == "duplicate"]
+
+        book.remember(said, id="one")
+        book.remember(said, id="turn", force=True, session="talk")
+        assert duplicates() == []
+        book.remember(moved, id="other", force=True)
+        assert duplicates() == [("one", "other")]
+        book.update("other", "The whole team deploys the billing service to production on Tuesday")
+        assert duplicates() == []
+        book.update("other", said)
+        book.remember(moved, id="third", force=True)
+        assert duplicates() == [("one", "other"), ("one", "third"), ("other", "third")]
+        book.forget(["one"])
+        assert duplicates() == [("other", "third")]
+
+
 def test_a_merged_memory_is_as_stale_as_what_it_was_made_of(ailing: Program) -> None:
     with commonplace.open() as book:
         made = book.process_issue(book.ledger.create("merge", ["changed", "gone"], "merge")).results["merge"][0]

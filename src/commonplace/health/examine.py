@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +19,7 @@ from commonplace.memory.supersession import overtaken
 from commonplace.memory.view import RetentionPolicy
 from commonplace.models.static import StaticEmbedder
 from commonplace.store.store import Store
-from commonplace.text.similarity import is_near_duplicate, signature
+from commonplace.text.similarity import say_the_same
 from commonplace.types import STATUSES, TIERS, Selection, StoredMemory
 
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
@@ -50,12 +53,12 @@ def _of_words(text: str) -> str:
     said = _SAID.findall(text[:200].lower())
     if len(said) <= _MAX_REPORTED and said and _PLEASANTRIES.issuperset(said):
         return "it is a pleasantry or a placeholder"
-    if text.lower().startswith("lorem ipsum"):
+    if text[:20].lower().startswith("lorem ipsum"):
         return "it is a placeholder"
-    letters = sum(character.isalpha() for character in text)
+    letters = sum(map(str.isalpha, text))
     if not letters:
         return "it has no words"
-    written = sum(not character.isspace() for character in text)
+    written = len("".join(text.split()))
     if written >= _LONG and letters < _MIN_LETTERS * written:
         return "most of it is neither letters nor words"
     words = _WORD.findall(text.lower())
@@ -104,7 +107,7 @@ def examine(runtime: HealthRuntime, golden: Sequence[GoldenAnswer] = ()) -> Heal
         everything = store.memories(name, Selection(order="id"))
         live = [each for each in everything if each.expired_at is None]
         findings = [
-            *_duplicates(live),
+            *_duplicates(runtime, live),
             *_contradictions(runtime),
             *(
                 Finding("overtaken", (older.owner.id, newer.owner.id), "the second may take the place of the first")
@@ -128,36 +131,32 @@ def examine(runtime: HealthRuntime, golden: Sequence[GoldenAnswer] = ()) -> Heal
 
 def _retention(runtime: HealthRuntime, live: Iterable[StoredMemory]) -> dict[str, int]:
     counted = Counter(
-        next(end for end in BANDS if min(1.0, runtime.retention.raw(each.record, runtime.now)) <= end)
+        BANDS[bisect_left(BANDS, min(1.0, runtime.retention.raw(each.record, runtime.now)))]
         for each in live
         if each.record.status == "active"
     )
     return {f"{end:.2f}": counted[end] for end in BANDS}
 
 
-def _duplicates(live: Iterable[StoredMemory]) -> Iterator[Finding]:
-    """Find memories in the same words, or nearly so; the turns of a conversation may repeat each other."""
-    signs = {each.owner.id: (each, signature(each.record.content)) for each in live if not each.owner.session}
+def _duplicates(runtime: HealthRuntime, live: Iterable[StoredMemory]) -> Iterator[Finding]:
+    """Find memories in the same words, or nearly so; the turns of a conversation may repeat each other.
+
+    What tells is stored with each memory but for such turns.
+    """
+    known = {each.number: each for each in live}
+    digests = {number: digest for number, _, digest in runtime.store.memory_digests(runtime.namespace) if digest}
     same: dict[str, list[str]] = defaultdict(list)
-    bands: dict[int, list[str]] = defaultdict(list)
-    for id_, (_, sign) in signs.items():
-        same[sign.digest].append(id_)
-        for band in sign.bands:
-            bands[band].append(id_)
+    for number in known.keys() & digests.keys():
+        same[digests[number]].append(known[number].owner.id)
     for ids in same.values():
         if len(ids) > 1:
             yield Finding("duplicate", tuple(sorted(ids)), "duplicates")
-    pairs = {
-        (one, other)
-        for ids in bands.values()
-        if len(ids) <= _MAX_IN_BAND
-        for place, one in enumerate(ids)
-        for other in ids[place + 1 :]
-    }
-    for one, other in sorted(pairs):
-        (first, a), (second, b) = signs[one], signs[other]
-        if a.digest != b.digest and is_near_duplicate(first.record.content, second.record.content):
-            yield Finding("duplicate", tuple(sorted((one, other))), "they say nearly the same")
+    shared = groupby(runtime.store.shared_bands(runtime.namespace, _MAX_IN_BAND), itemgetter(0))
+    pairs = {pair for _, rows in shared for pair in combinations([number for _, number in rows], 2)}
+    for one, other in pairs:
+        first, second = known[one], known[other]
+        if digests[one] != digests[other] and say_the_same(first.record.content, second.record.content):
+            yield Finding("duplicate", tuple(sorted((first.owner.id, second.owner.id))), "they say nearly the same")
 
 
 def _contradictions(runtime: HealthRuntime) -> Iterator[Finding]:

@@ -144,6 +144,15 @@ DIGESTS = f"""
     SELECT owner, id, digest FROM memories WHERE namespace = {_SPACE} AND is_latest = 1 ORDER BY owner
 """
 
+BANDS = f"""
+    SELECT band, owner
+    FROM memory_bands
+    WHERE namespace = {_SPACE} AND band IN (
+        SELECT band FROM memory_bands WHERE namespace = {_SPACE} GROUP BY band HAVING count(*) BETWEEN 2 AND :most
+    )
+    ORDER BY band, owner
+"""
+
 DERIVATIONS = f"""
     SELECT id, derived_from FROM memories WHERE namespace = {_SPACE} AND derived_from != '' ORDER BY owner
 """
@@ -686,6 +695,10 @@ class MemoryStore:
     def memory_digests(self, namespace: str) -> list[tuple[int, str, str]]:
         """Return (number, id, digest) of the latest versions, by number; the digest is what they were written with."""
         return self._read(DIGESTS, namespace)
+
+    def shared_bands(self, namespace: str, most: int) -> list[tuple[int, int]]:
+        """Return (band, number) of live memories whose bands are shared by at most so many, in this order."""
+        return self._read(BANDS, namespace, most=most)
 
     def derivations(self, namespace: str) -> list[tuple[str, tuple[str, ...]]]:
         """Return (id, what it was made from) of each version of a memory that was made from others, by number."""
