@@ -184,6 +184,17 @@ def test_init_refuses_a_role_for_a_store_in_a_file(tmp_path: Path) -> None:
     assert not (tmp_path / "store").exists()
 
 
+def test_a_session_that_names_all_namespaces_reads_them(address: str) -> None:
+    """As the manual has it for `pg_dump` by an owner who is no superuser."""
+    with commonplace.open(address) as book:
+        for name in ("one", "two"):
+            book.in_namespace(name).remember("Zebras graze in Vienna.")
+    count = "SELECT count(DISTINCT namespace) FROM memories"
+    for options, found in (("", 0), ("-c commonplace.scope=* -c commonplace.spaces=*", 2)):
+        with psycopg.connect(address, options=options) as connection:
+            assert connection.execute(count).fetchall() == [(found,)]
+
+
 def test_a_store_of_an_earlier_build_is_mended_by_init(address: str) -> None:
     postgres.run(address, "DROP FUNCTION commonplace_enter")
     found = CliRunner().invoke(cli, ["recall", "anything", "--store", address])
