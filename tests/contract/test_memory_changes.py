@@ -124,6 +124,14 @@ class TestOneChange:
         writer.join()
         assert latest(store, "a").number == 2
 
+    def test_a_revised_time_is_that_by_which_a_memory_is_listed(self, store: Store) -> None:
+        add(store, written("a", born_at=1.0), written("b", born_at=2.0), written("told", at=1.5))
+        with store.change_memories("n") as change:
+            change.revise(1, MemoryRecord("", born_at=3.0))
+            change.revise(3, MemoryRecord("", born_at=3.0))
+        assert [each.owner.id for each in store.memories("n", Selection())] == ["a", "b", "told"]
+        assert store.check() == []
+
 
 class TestNumbers:
     def test_a_number_is_taken_where_a_search_might_answer_otherwise(self, store: Store) -> None:

@@ -71,6 +71,10 @@ _CLAIMS = (
         """,
     ),
     (
+        "memories with another time than they are of",
+        "SELECT count(*) FROM memories m JOIN owners o ON o.number = m.owner WHERE m.at != coalesce(o.at, m.born_at)",
+    ),
+    (
         "memories without exactly one latest version",
         """
         SELECT count(*) FROM (

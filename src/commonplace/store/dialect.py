@@ -85,7 +85,7 @@ def selected(column: Column, row: str) -> str:
         return name
     part = f"substr(w.content, CAST({row}.place AS INTEGER), CAST({row}.length AS INTEGER))"
     placed = f"(SELECT {part} FROM memories w WHERE w.owner = {row}.owner)"
-    return f"CASE WHEN {row}.length = 0 THEN {name} ELSE {placed} END"
+    return f"CASE WHEN {row}.length = 0 THEN {name} ELSE coalesce({placed}, '') END"
 
 
 def listed(values: Iterable[str | int]) -> str:

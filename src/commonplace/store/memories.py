@@ -350,7 +350,8 @@ _ALL = "SELECT number FROM owners WHERE namespace = :namespace"
 OUTDATE = "UPDATE memories SET is_latest = 0 WHERE namespace = :namespace AND id = :id AND is_latest = 1"
 
 REVISE = f"""
-    UPDATE memories SET {", ".join(f'"{column.name}" = :{column.name}' for column in _RECORD.columns)}
+    UPDATE memories SET {", ".join(f'"{column.name}" = :{column.name}' for column in _RECORD.columns)},
+        at = coalesce((SELECT o.at FROM owners o WHERE o.number = :owner), :born_at)
     WHERE owner = :owner
 """
 

@@ -277,6 +277,9 @@ _BY_PATH = """
 """
 _OWNER = "SELECT kind, tags, expired_at, id FROM owners WHERE number = :number AND namespace = :namespace"
 _OF_OWNER = "number IN (SELECT number FROM passages WHERE owner = :owner)"
+_PLACED = 16 * 1024
+"""Characters of the longest content in which passages are placed: each is read by way of all before it, so that those
+of a long one take the square of its length."""
 _TEXTS = f"SELECT p.number, {TEXT} FROM passages p WHERE p.owner = :owner"
 _BESIDE = {"memory": ("memory_bands", "memory_dates", "memories"), "knowledge": ("knowledge_items",)}
 """The tables that hold more of an owner, by its kind."""
@@ -559,7 +562,7 @@ class Change:
         add_rows(self.db, SCHEMA["owner_tags"], [{**own, "tag": tag} for tag in set(owner.tags)])
         if owner.stamp:
             add_rows(self.db, _STAMPS.table, [{**own, **_STAMPS.row(owner.stamp)}])
-        begin = 0
+        begin, content = 0, content if len(content) <= _PLACED else ""
         for ordinal, (passage_number, passage) in enumerate(passages):
             own["number"] = passage_number
             row = {**own, "ordinal": ordinal, "id": passage.id, **_CHUNKS.row(passage.chunk), "place": 0, "length": 0}

@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.contract.memories import add, written
 
 from commonplace.errors import (
     StoreBusyError,
@@ -451,3 +452,36 @@ def test_a_commit_is_on_the_disk_and_what_is_deleted_is_overwritten(tmp_path: Pa
         found = {name: db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")}
         assert found == {"journal_mode": "wal", "synchronous": 2}
         assert db.execute("PRAGMA secure_delete").fetchone() == (1,)
+
+
+def test_passages_are_placed_in_small_memories_only_and_all_read_the_same(tmp_path: Path) -> None:
+    """Each placed passage reads the whole content of its memory, so that many of a large one would take its square."""
+    path = tmp_path / "store.db"
+    small, large = (tuple(f"{number:04} é{'word ' * 200}" for number in range(count)) for count in (3, 100))
+    with closing(Store.create(path)) as store:
+        numbers = add(store, written("small", *small), written("large", *large))
+        for number, texts in zip(numbers, (small, large), strict=True):
+            passages = store.passages("n", store.passages_of("n", [number]))
+            assert tuple(passages[each].chunk.text for each in sorted(passages)) == texts
+    with closing(sqlite3.connect(path)) as db:
+        placed = "SELECT owner, sum(length > 0), sum(length(text) > 0) FROM passages GROUP BY owner ORDER BY owner"
+        assert db.execute(placed).fetchall() == [(numbers[0], 3, 0), (numbers[1], 0, 100)]
+
+
+def test_passages_of_a_memory_whose_row_is_gone_can_be_deleted(tmp_path: Path) -> None:
+    """What is damaged must be able to go."""
+    path = tmp_path / "store.db"
+    with closing(Store.create(path)) as store:
+        add(store, written("a", "one", "two"))
+        run_sql(path, "DELETE FROM memories")
+        store.put_owners("n", [memory("a", "three")])
+        assert [passage.chunk.text for passage in store.passages("n", range(9)).values()] == ["three"]
+
+
+def test_check_tells_a_memory_that_is_listed_by_another_time_than_it_is_of(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with closing(Store.create(path)) as store:
+        add(store, written("told", at=5.0), written("known", born_at=5.0))
+        assert store.check() == []
+        run_sql(path, "UPDATE memories SET at = 6")
+        assert store.check() == ["There are memories with another time than they are of: 2."]
