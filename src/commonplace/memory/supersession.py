@@ -38,8 +38,8 @@ def overtaken(store: Store, namespace: str, tokens: StaticEmbedder) -> list[Over
         stamp = store.embedding()
         if stamp is None or stamp.of("memory").name not in COMPARABLE:
             return []
-        chosen = Selection(statuses=("active", "promoted"), order="newest", limit=COMPARED)
-        known = {each.number: each for each in store.memories(namespace, chosen) if not each.owner.session}
+        chosen = Selection(statuses=("active", "promoted"), sessions=("",), order="newest", limit=COMPARED)
+        known = {each.number: each for each in store.memories(namespace, chosen)}
         passages = store.tokens(namespace, store.passages_of(namespace, [*known])).values()
         settled = store.statements(namespace, [*known])
         links = store.links(namespace)

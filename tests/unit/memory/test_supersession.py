@@ -83,6 +83,14 @@ def test_turns_of_a_conversation_are_not_compared(book: Engine) -> None:
     assert pairs(book) == []
 
 
+def test_turns_take_no_place_of_what_is_compared(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supersession, "COMPARED", len(SAID) + 1)
+    book.remember("Deployments go out on Fridays now.", id="new-days")
+    for number in range(3):
+        book.remember(f"So they told me, {number} times.", session="talk")
+    assert pairs(book) == [("days", "new-days")]
+
+
 def test_long_texts_are_not_compared(book: Engine) -> None:
     book.remember("Deployments go out on Fridays now. " * 200, id="new-days")
     assert pairs(book) == []
