@@ -660,14 +660,18 @@ def _make(connection: psycopg.Connection[Any], address: Address, grant_to: str =
         if is_older:
             postings.make_tables(session)
         connection.execute(leases.CREATE)
-        rights.guard(connection)
+        rights.guard(connection, _NAMES)
         if is_older:
             connection.execute(rights.entering("*"))
             postings.rebuild(session)
-    if grant_to:
-        rights.grant(connection, grant_to)
+    for role in {*rights.granted(connection), grant_to} - {""}:
+        rights.grant(connection, role, _NAMES)
     connection.execute("COMMIT")
     return is_new
+
+
+_NAMES: Final = (*(table.name for table in TABLES if table.name != "sequences"), *postings.TABLES, "leases")
+"""The tables of a store, beside which there may be others of other programs."""
 
 
 def _is_made(connection: psycopg.Connection[Any]) -> bool:

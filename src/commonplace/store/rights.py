@@ -7,6 +7,7 @@ holds the statements of Commonplace to their namespace. Whoever may send stateme
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import psycopg
@@ -23,6 +24,15 @@ _IS_GUARDED: Final = (
 # once for each table of a statement, not for each row: to plan that costs more than all else here.
 _SCOPE: Final = "(SELECT current_setting('commonplace.scope', true))"
 _SPACES: Final = "nullif(coalesce(nullif(current_setting('commonplace.spaces', true), ''), '{}'), '*')::bigint[]"
+_WITH_NAMESPACE: Final = """
+    SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'namespace'
+    WHERE c.relnamespace = current_schema()::regnamespace AND c.relname = ANY ($1) ORDER BY 1
+"""
+_NUMBERS: Final = """
+    SELECT s.relname FROM pg_class s
+        JOIN pg_depend d ON d.objid = s.oid AND d.deptype = 'i' JOIN pg_class c ON c.oid = d.refobjid
+    WHERE s.relkind = 'S' AND c.relnamespace = current_schema()::regnamespace AND c.relname = ANY ($1)
+"""
 _GUARD: Final = (
     """
     CREATE OR REPLACE FUNCTION commonplace_enter(scope text) RETURNS void LANGUAGE plpgsql AS $$
@@ -50,23 +60,6 @@ _GUARD: Final = (
     CREATE OR REPLACE TRIGGER enter_new_namespace AFTER INSERT ON namespaces
     FOR EACH ROW EXECUTE FUNCTION enter_new_namespace()
     """,
-    f"""
-    DO $$
-    DECLARE named regclass;
-    BEGIN
-        FOR named IN
-            SELECT c.oid FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'namespace'
-            WHERE c.relkind IN ('r', 'p') AND c.relnamespace = current_schema()::regnamespace
-        LOOP
-            EXECUTE format('DROP POLICY IF EXISTS one_namespace ON %s', named);
-            EXECUTE format($policy$
-                CREATE POLICY one_namespace ON %s
-                USING (coalesce(namespace = ANY ((SELECT {_SPACES})::bigint[]), true))
-            $policy$, named);
-            EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', named);
-        END LOOP;
-    END $$
-    """,
     "DROP POLICY IF EXISTS one_namespace ON namespaces",
     f"""
     CREATE POLICY one_namespace ON namespaces
@@ -76,13 +69,16 @@ _GUARD: Final = (
 )
 _GRANTS: Final = (
     "GRANT USAGE ON SCHEMA {schema} TO {role}",
-    "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}",
+    "GRANT SELECT, INSERT, UPDATE, DELETE ON {tables} TO {role}",
+    "GRANT SELECT ON sequences TO {role}",
     "REVOKE INSERT, UPDATE, DELETE ON schema_versions FROM {role}",
-    "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA {schema} TO {role}",
-    # What a later `init` adds.
-    "ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO {role}",
-    "ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT USAGE, SELECT ON SEQUENCES TO {role}",
+    "GRANT USAGE, SELECT ON SEQUENCE {numbers} TO {role}",
 )
+_GRANTED: Final = """
+    SELECT DISTINCT grantee FROM information_schema.role_table_grants
+    WHERE table_schema = current_schema() AND table_name = 'memories' AND privilege_type = 'INSERT'
+        AND grantee != current_user
+"""
 
 
 def scope_of(namespace: str | None) -> str:
@@ -102,15 +98,34 @@ def is_guarded(connection: psycopg.Connection[Any]) -> bool:
     return connection.execute(_IS_GUARDED).fetchall() == [(True,)]
 
 
-def guard(connection: psycopg.Connection[Any]) -> None:
-    """Let the tables show each transaction the rows of its namespace alone."""
+def guard(connection: psycopg.Connection[Any], tables: Sequence[str]) -> None:
+    """Let these tables show each transaction the rows of its namespace alone; others in the schema are none of ours."""
     for statement in _GUARD:
         connection.execute(statement)
+    for (table,) in connection.execute(_WITH_NAMESPACE, [list(tables)]).fetchall():
+        connection.execute(f"DROP POLICY IF EXISTS one_namespace ON {table}")
+        connection.execute(
+            f"CREATE POLICY one_namespace ON {table}"
+            f" USING (coalesce(namespace = ANY ((SELECT {_SPACES})::bigint[]), true))"
+        )
+        connection.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY")
 
 
-def grant(connection: psycopg.Connection[Any], role: str) -> None:
-    """Let a role read and write what is stored, and change no table."""
+def grant(connection: psycopg.Connection[Any], role: str, tables: Sequence[str]) -> None:
+    """Let a role read and write these tables, and change none."""
     [(schema,)] = connection.execute("SELECT current_schema()").fetchall()
-    names = {"schema": Identifier(schema), "role": Identifier(role)}
+    names = {
+        "schema": Identifier(schema),
+        "role": Identifier(role),
+        "tables": SQL(", ").join(map(Identifier, tables)),
+        "numbers": SQL(", ").join(
+            Identifier(name) for (name,) in connection.execute(_NUMBERS, [list(tables)]).fetchall()
+        ),
+    }
     for statement in _GRANTS:
         connection.execute(SQL(statement).format(**names))
+
+
+def granted(connection: psycopg.Connection[Any]) -> list[str]:
+    """Return the roles that were granted the store, which need the same on what is added to it."""
+    return [role for (role,) in connection.execute(_GRANTED).fetchall()]

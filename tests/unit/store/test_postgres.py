@@ -507,6 +507,34 @@ class TestNamespaces:
         named = {table.name for table in TABLES if table.has_namespace} | {*postings.TABLES, "namespaces"}
         assert named <= set(guarded(shared))
 
+    @pytest.mark.usefixtures("dsn")
+    def test_tables_of_other_programs_are_left_alone(self) -> None:
+        """They may have a column of the same name, and the role that agents use is given nothing of theirs."""
+        owner = postgres.new_database(is_empty=True)
+        postgres.run(owner, "CREATE TABLE bills (namespace int); INSERT INTO bills VALUES (1)")
+        module.make(module.Address(owner, "", 10.0), postgres.AGENTS)
+        postgres.run(owner, "CREATE TABLE later (namespace int)")
+        module.make(module.Address(owner, "", 10.0))
+        with psycopg.connect(owner) as connection:
+            assert count(connection, "bills") == 1
+            assert not {"bills", "later"} & set(guarded(connection))
+            may = "SELECT has_table_privilege(%s, %s, 'SELECT')"
+            told = {
+                name: connection.execute(may, [postgres.AGENTS, name]).fetchone()
+                for name in ("bills", "later", "memories", "postings", "leases", "sequences")
+            }
+        assert told == {name: (name not in ("bills", "later"),) for name in told}
+
+    @pytest.mark.usefixtures("dsn")
+    def test_what_a_later_version_adds_is_granted_to_who_had_the_rest(self) -> None:
+        owner = postgres.new_database(is_empty=True)
+        module.make(module.Address(owner, "", 10.0), postgres.AGENTS)
+        postgres.run(owner, f"REVOKE ALL ON postings FROM {postgres.AGENTS}")
+        module.make(module.Address(owner, "", 10.0))
+        with psycopg.connect(owner) as connection:
+            may = "SELECT has_table_privilege(%s, 'postings', 'INSERT')"
+            assert connection.execute(may, [postgres.AGENTS]).fetchone() == (True,)
+
     def test_names_with_quotes_are_names(self, dsn: str) -> None:
         store = opened(dsn)
         for name in ("it's", "a\\b", "=*", "*", "", "=", "ä\u2028"):
