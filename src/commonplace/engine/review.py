@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from commonplace.dataclasses import dataclass
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.graph.views import HistoryEntry, RelationView, View
-from commonplace.health.golden import GOLDEN
+from commonplace.ledger.rules import GOLDEN
 from commonplace.memory.supersession import overtaken
 from commonplace.types import HOLDS_BESIDE, SUPERSEDES
 

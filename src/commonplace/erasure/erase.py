@@ -32,7 +32,7 @@ from commonplace.erasure.resume import (
 )
 from commonplace.erasure.scan import MIN_LENGTH
 from commonplace.erasure.select import Wanted, all_of, choose
-from commonplace.erasure.verify import prove
+from commonplace.erasure.verify import prove, quoting_queries
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.ledger.erase import all_there_is
 from commonplace.ledger.erase import forget as forget_in_ledger
@@ -89,8 +89,6 @@ def forget(
             if place.store.change(namespace) != plan.change:
                 plan = planned()  # somebody wrote since; now nobody can
             change.erase(plan.chosen.memories)
-            doer = Doer(_ACTOR, at)
-            plan = replace(plan, naming=forget_in_ledger(change.ledger, plan.chosen.memories, doer))
             change.knowledge.erase(list(plan.chosen.owners))
             for name in plan.chosen.contexts:
                 change.knowledge.drop_context(name)
@@ -101,6 +99,9 @@ def forget(
                 if place.untell is not None:
                     for episode, group in plan.gone.told:
                         place.untell(change, episode, group)
+            quoting = quoting_queries(place, namespace, change.ledger, plan)
+            naming = forget_in_ledger(change.ledger, plan.chosen.memories, Doer(_ACTOR, at), quoting)
+            plan = replace(plan, naming=naming)
             _revive(place, change, plan.chosen.revived, at)
             erase_injected(place.store, namespace, change, plan.ids)
             change.drop_note(ANSWER)
@@ -108,7 +109,7 @@ def forget(
             receipt = replace(
                 receipt, ids=tuple(dict.fromkeys((*receipt.ids, *(each.owner.id for each in in_process))))
             )
-            steps = () if plan.chosen.is_empty else STEPS
+            steps = () if plan.chosen.is_empty and not quoting else STEPS
             pending = Pending(id_, at, namespace, steps, plan.chosen.memories, plan.firsts)
             change.put_note(receipt.note())
             change.put_note(pending.note())
@@ -180,6 +181,8 @@ def _ground(place: ErasureRuntime) -> GraphRuntime:
 def _rehearsed(place: ErasureRuntime, namespace: str, plan: Plan, in_process: int) -> ForgetReceipt:
     if plan.chosen.parts.ids:
         plan = replace(plan, gone=rehearse(place.store, namespace, partial(_ground, place), plan.chosen.parts))
+    quoting = quoting_queries(place, namespace, place.store.ledger(namespace), plan)
+    plan = replace(plan, naming=plan.naming.with_issues(quoting))
     receipt = _begun(place, namespace, plan, "", place.clock())
     lines = clear_logs(place, plan.patterns, dry_run=True)
     notes = len(vault_notes(place, namespace, plan.chosen.memories, plan.vault_paths))

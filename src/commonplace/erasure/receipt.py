@@ -42,7 +42,7 @@ class ForgetReceipt(View):
         counts: how many went, or would: `memories`, `derived` (of these, made from another one), `versions`,
             `passages`, `links`, `owners` (artifacts and documents), `knowledge` (items), `contexts` (of agents),
             `blocks`, `pages` and `vault_notes` (Markdown), `log_lines`, `in_process`; of the graph `episodes`,
-            `entities`, `relations`; of the ledger `issues` (that named one of these, and lost every word) and
+            `entities`, `relations`; of the ledger `issues` (that named or quoted one, and lost every word) and
             `reversals` (changes that cannot be undone any more).
         checked: every file of the store that was looked through, with its size in bytes.
         excluded_needles: pieces that were found and also stand in what remains, so that they betray nothing.

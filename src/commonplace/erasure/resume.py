@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from commonplace.graph.graphiti.backend import Left
 
 LOGS: Final = "logs"
-_TELLING: Final = 6
+TELLING: Final = 6
 """A word with fewer characters, in the form in which it is indexed, is taken for anybody's."""
 
 
@@ -400,7 +400,7 @@ def clear_unknown_questions(place: ErasureRuntime) -> int:
 
 def _lost(place: ErasureRuntime, terms: Collection[str]) -> set[str]:
     """Return the telling ones of these terms that no passage of the index has."""
-    telling = [term for term in terms if len(term) >= _TELLING]
+    telling = [term for term in terms if len(term) >= TELLING]
     with place.index.reading() as generation:
         listed = generation.lexical.listed(telling, place.store.namespaces(with_texts=True))
     return {term for term in telling if not listed[term]}

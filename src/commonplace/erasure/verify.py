@@ -20,25 +20,32 @@ from commonplace.erasure.resume import (
     FORGETTING,
     LOGS,
     STEPS,
+    TELLING,
     ErasureRuntime,
     Pending,
     blank,
     blank_questions,
 )
-from commonplace.erasure.scan import ID, LABEL, Patterns, Scan, files_below, forms, scan, texts_in
-from commonplace.errors import StoreError
+from commonplace.erasure.scan import CONTENT, DIGEST, ID, LABEL, Patterns, Scan, files_below, forms, scan, texts_in
+from commonplace.errors import IndexFaultError, StoreError
+from commonplace.formats.beads import split_notes
 from commonplace.formats.journal import LONG_TERM_PAGE, SECTIONS, Entry
 from commonplace.formats.journal_edit import conflict_copy
 from commonplace.graph.graphiti.outbox import GROUPS, WAITING
 from commonplace.index.contract import Scope
 from commonplace.index.generations import Index
 from commonplace.ingest.projection import bring_up_to_date
+from commonplace.ledger.rules import GOLDEN
 from commonplace.search.recall import Parts, parts_of
 from commonplace.settings import Settings
+from commonplace.store.graph_rules import texts_of
+from commonplace.store.ledger import LedgerReading
 from commonplace.store.schema import TABLES
 from commonplace.store.store import Store
-from commonplace.text.tokens import fields_of
-from commonplace.types import Chunk, Embedding, Filter, NewPassage, Owner, OwnerWrite
+from commonplace.text.languages import natural_language
+from commonplace.text.tokens import analyse, fields_of
+from commonplace.types import GRAPH_KINDS, Chunk, Embedding, Filter, NewPassage, Owner, OwnerWrite
+from commonplace.types.ledger import IssueSelection
 
 _RARE: Final = 8
 """A word that more passages hold than this is certainly held by one that remains, or the passages asked for tell."""
@@ -147,6 +154,43 @@ def _asked(place: ErasureRuntime, generation: Parts, namespace: str, plan: Plan)
     namespaces = touched if place.store.is_on_server else place.store.namespaces(with_texts=True)
     if _lingers(place, generation, plan, namespaces, set().union(*(numbers for _, numbers, _ in scopes))):
         yield "a word that nothing else has"
+
+
+def quoting_queries(place: ErasureRuntime, namespace: str, ledger: LedgerReading, plan: Plan) -> tuple[str, ...]:
+    """Return the issues of golden queries that quote what is to go, or have a telling word that nothing else has."""
+    quoted = plan.patterns.of_kinds(CONTENT, DIGEST, ID)
+    known = {term for term in plan.terms if len(term) >= TELLING}
+    found, asked = [], dict[str, set[str]]()
+    for issue in ledger.issues(IssueSelection()):
+        query = split_notes(issue.notes)[0].get("query")
+        if issue.issue_type == GOLDEN and isinstance(query, str):
+            said = (query, *(event.why for event in ledger.events(issue.id)))
+            if quoted.found(b"\0\0".join(_forms(said))):
+                found.append(issue.id)
+            else:
+                asked[issue.id] = known.intersection(analyse(query, natural_language(query)))
+    words = set().union(*asked.values())
+    lost = words
+    if words:
+        with suppress(IndexFaultError):  # nobody can tell then who has them: a query too many goes
+            lost = _words_that_go(place, namespace, plan, words)
+    return (*found, *(id_ for id_, words in asked.items() if not lost.isdisjoint(words)))
+
+
+def _words_that_go(place: ErasureRuntime, namespace: str, plan: Plan, words: set[str]) -> set[str]:
+    """Return those of these words that the namespace has only in what is to go, and may still be in the index."""
+    left = set(words)
+    going = {namespace: plan.passages, **dict(plan.gone.passages)}
+    with parts_of(place.store, place.index) as generation:
+        for space in (namespace, *(texts_of(namespace, kind) for kind in GRAPH_KINDS)):
+            base, upto, gone = generation.head(space).change, place.store.change(space), set(going.get(space, ()))
+            dead = np.array(sorted({*gone, *place.store.deleted_since(space, base, upto)}), np.int64)
+            scope = Scope(space, Filter(), dead=dead)
+            left -= {word for word in left if len(generation.lexical.search([word], scope, 1).numbers)}
+            fresh = [each.number for each in place.store.tail(space, base) if each.number not in gone]
+            for entry in place.store.entries(space, fresh).values() if left else ():
+                left.difference_update(*fields_of(entry).values())
+    return left
 
 
 def _answers(generation: Parts, scope: Scope, gone: Set[int], vectors: Sequence[bytes]) -> bool:

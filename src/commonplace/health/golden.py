@@ -16,7 +16,7 @@ from commonplace.files import read_file
 from commonplace.formats.beads import split_notes
 from commonplace.formats.json_values import View
 from commonplace.ledger import rules
-from commonplace.ledger.rules import Doer
+from commonplace.ledger.rules import GOLDEN, Doer
 from commonplace.store.ledger import LedgerReading
 from commonplace.store.memories import MemoryChange
 from commonplace.types.ledger import Issue, IssueSelection, Verdict
@@ -25,9 +25,6 @@ LOOKED_AT: Final = 10
 """So many of the first hits count."""
 MAX_QUERIES: Final = 10_000
 _MAX_BYTES: Final = 16 * 1024 * 1024
-
-GOLDEN: Final = "golden"
-"""The type of the issues of the ledger that hold what a person said of hits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,21 +139,23 @@ def mark(change: MemoryChange, query: str, id_: str, verdict: Verdict, doer: Doe
         name: [*(each for each in ids if each != id_), *([id_] if verdict == word else [])]
         for name, ids, word in (("relevant", before.relevant, "right"), ("irrelevant", before.irrelevant, "wrong"))
     }
-    named = tuple(sorted({*sides["relevant"], *sides["irrelevant"]}))
+    is_named = any(sides.values())
     issue = ledger.issue(before.issue) if before.issue else None
-    if issue is None and not named:
+    if issue is None and not is_named:
         return before
     if issue is None:
         issue = Issue(_new_id(ledger), "", issue_type=GOLDEN, priority=3, created_at=doer.now)
         rules.tell(ledger, issue.id, doer, "created")
-    if named:
+    if is_named:
+        # The query may quote what is not marked any more: to forget that erases it as well.
+        named = tuple(sorted({*issue.memory_ids, id_}))
         notes = rules.new_notes("", named, GOLDEN, {"query": asked_for, **sides})
         title = f"Golden query: {asked_for}"
         ledger.put_issue(replace(issue, title=title, memory_ids=named, notes=notes, updated_at=doer.now))
-        rules.tell(ledger, issue.id, doer, "changed", f"{id_} is {verdict}")
+        rules.tell(ledger, issue.id, doer, "changed", f"a hit is {verdict}")
     else:
         rules.close(ledger, issue.id, "no hit is marked any more", doer)
-    return GoldenQuery(asked_for, tuple(sides["relevant"]), tuple(sides["irrelevant"]), issue.id if named else "")
+    return GoldenQuery(asked_for, tuple(sides["relevant"]), tuple(sides["irrelevant"]), issue.id if is_named else "")
 
 
 def _query_of(issue: Issue) -> GoldenQuery | None:

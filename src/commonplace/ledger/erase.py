@@ -7,7 +7,7 @@ memories.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from commonplace.dataclasses import dataclass, replace
@@ -28,6 +28,10 @@ class Naming:
 
     issues: tuple[str, ...] = ()
     reversals: tuple[str, ...] = ()
+
+    def with_issues(self, ids: Iterable[str]) -> Naming:
+        """Return these and more issues, each once."""
+        return replace(self, issues=tuple(dict.fromkeys((*self.issues, *ids))))
 
 
 def naming(ledger: LedgerReading, memory_ids: Collection[str]) -> Naming:
@@ -55,12 +59,15 @@ def all_there_is(ledger: LedgerReading) -> Naming:
     )
 
 
-def forget(ledger: LedgerChange, memory_ids: Collection[str], doer: Doer) -> Naming:
+def forget(ledger: LedgerChange, memory_ids: Collection[str], doer: Doer, quoting: Collection[str] = ()) -> Naming:
     """Let nothing in the ledger tell of memories any more; what was to be done with them is closed.
 
     A change that made or changed one of them cannot be undone any more.
+
+    Args:
+        quoting: issues that name none of them, and have their words.
     """
-    found, gone = naming(ledger, memory_ids), frozenset(memory_ids)
+    found, gone = naming(ledger, memory_ids).with_issues(quoting), frozenset(memory_ids)
     for id_ in found.reversals:
         ledger.drop_reversal(id_)
     for id_ in dict.fromkeys((*found.issues, *found.reversals)):

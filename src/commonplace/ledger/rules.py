@@ -29,6 +29,8 @@ from commonplace.types.ledger import (
     Urgency,
 )
 
+GOLDEN: Final = "golden"
+"""The type of the issues of the ledger that hold what a person said of hits."""
 _MAX_LINE_LENGTH: Final = 2000
 _OURS: Final = ("memory_ids", "agent", "action")
 

@@ -112,3 +112,112 @@ def test_what_cannot_be_marked_is_refused(
     with pytest.raises(error):
         book.mark(query, id_, verdict)
     assert book.ledger.every() == []
+
+
+CLINIC = "Zanzibar clinic appointment with doctor Quill on Friday"
+
+
+class TestForgettingWhatAQueryQuotes:
+    @pytest.fixture(autouse=True)
+    def said(self, book: Engine) -> None:
+        book.remember(CLINIC, id="appointment-7", tags=["health"], session="talk")
+
+    @staticmethod
+    def told(book: Engine) -> str:
+        every, events = book.ledger.every(), [book.ledger.history(each.id) for each in book.ledger.every()]
+        return str((every, events, book.golden_queries()))
+
+    @pytest.mark.parametrize("by", [{"id": "appointment-7"}, {"tag": "health"}, {"session": "talk"}])
+    @pytest.mark.parametrize("query", [CLINIC, CLINIC.upper(), "when is the clinic of zanzibar"])
+    @pytest.mark.parametrize("is_open", [True, False])
+    def test_a_query_for_another_memory_is_erased_too(
+        self, book: Engine, by: dict[str, str], query: str, is_open: bool
+    ) -> None:
+        book.mark(query, "ferry", "wrong")
+        book.mark(QUERY, "ravens")
+        book.mark("who goes to aegina", "ferry")
+        if not is_open:
+            book.mark(query, "ferry", "none")
+        assert book.forget(**by, dry_run=True).counts["issues"] == 1
+        assert "zanzibar" in self.told(book).lower()
+        receipt = book.forget(**by)
+        assert (receipt.verified, receipt.counts["issues"]) == (True, 1)
+        assert "zanzibar" not in self.told(book).lower()
+        assert {each.query for each in book.golden_queries()} == {QUERY, "who goes to aegina"}
+        assert b"zanzibar" not in (book.directory / "store.db").read_bytes().lower()
+
+    def test_a_word_that_another_memory_has_betrays_nothing(self, book: Engine) -> None:
+        book.forget(id="ferry")  # so that the index has seen the rest
+        book.mark("where is zanzibar", "ravens", "wrong")
+        book.remember("The harbour of Zanzibar is full of dhows", id="dhows")
+        assert book.forget(id="appointment-7").counts["issues"] == 0
+        assert len(book.golden_queries()) == 1
+        assert book.forget(id="dhows").counts["issues"] == 1
+        assert book.golden_queries() == []
+
+    def test_a_memory_that_is_not_marked_any_more_still_belongs_to_the_query(self, book: Engine) -> None:
+        said: list[tuple[str, Verdict]] = [("appointment-7", "right"), ("ferry", "wrong")]
+        for id_, verdict in [*said, ("appointment-7", "none")]:
+            made = book.mark("who is ill", id_, verdict)
+        assert (made.relevant, made.irrelevant) == ((), ("ferry",))
+        assert book.ledger.show(made.issue)["memory_ids"] == ["appointment-7", "ferry"]
+        assert "appointment-7" not in str(book.ledger.history(made.issue))
+        assert book.forget(id="appointment-7").verified
+        assert book.golden_queries() == []
+        assert "appointment-7" not in self.told(book)
+
+    def test_a_namespace_takes_its_queries_along(self, book: Engine) -> None:
+        with commonplace.open(book.directory, "other") as other:
+            other.remember("The ferry leaves at noon", id="ferry")
+            other.mark("what says quillfeather", "ferry", "wrong")
+            assert other.forget_namespace("other", confirm="other", dry_run=True).counts["issues"] == 1
+            receipt = other.forget_namespace("other", confirm="other")
+            assert (receipt.verified, receipt.counts["issues"]) == (True, 1)
+        assert b"quillfeather" not in (book.directory / "store.db").read_bytes()
+
+    def test_the_words_of_another_namespace_do_not_keep_it(self, book: Engine) -> None:
+        book.mark("where is zanzibar", "ravens", "wrong")
+        with commonplace.open(book.directory, "other") as other:
+            other.remember(CLINIC, id="a")
+            assert book.forget(id="appointment-7").counts["issues"] == 1
+            other.mark("where is zanzibar", "a")
+            assert len(other.golden_queries()) == 1
+        assert book.golden_queries() == []
+
+    def test_a_run_that_is_killed_after_it_erased_has_erased_it(
+        self, book: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from commonplace.erasure import erase
+
+        def killed(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        book.mark(CLINIC, "ferry", "wrong")
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(erase, "take", killed)
+            book.forget(id="appointment-7")
+        assert book.golden_queries() == []
+        assert [finding.mended for finding in book.doctor().findings] == [True]
+        assert b"zanzibar clinic" not in (book.directory / "store.db").read_bytes().lower()
+
+    def test_a_memory_of_this_process_takes_its_queries_along(self, book: Engine) -> None:
+        made = book.remember("Bartholomew lent the telescope", tier="ultra")
+        book.mark("who is bartholomew", "ferry", "wrong")
+        assert book.forget(id=made.id, dry_run=True).counts["issues"] == 1
+        receipt = book.forget(id=made.id)
+        assert (receipt.verified, receipt.counts["issues"]) == (True, 1)
+        assert b"bartholomew" not in (book.directory / "store.db").read_bytes().lower()
+
+    def test_where_the_index_is_damaged_nothing_is_left_either(
+        self, book: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from commonplace.erasure import verify
+        from commonplace.errors import IndexFaultError
+
+        def damaged(*_: object) -> set[str]:
+            raise IndexFaultError("is damaged")
+
+        monkeypatch.setattr(verify, "_words_that_go", damaged)
+        book.mark("where is zanzibar", "ferry", "wrong")
+        assert book.forget(id="appointment-7").verified
+        assert book.golden_queries() == []
