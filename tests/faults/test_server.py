@@ -11,10 +11,11 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -25,6 +26,7 @@ import commonplace
 from commonplace.server import run
 from commonplace.server.app import Limits
 from commonplace.server.operations import OPERATIONS
+from commonplace.server.page.session import CSRF_HEADER, PageSession
 
 HEAD = b"POST /v1/recall HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 PROGRAM = [sys.executable, "-m", "commonplace", "serve", "--json"]
@@ -157,26 +159,76 @@ def test_when_too_many_wait_some_are_told_to_come_again(tmp_path: Path) -> None:
         assert {each.result().status_code for each in waiting} == {200, 503}
 
 
-def test_a_call_that_takes_long_keeps_no_other_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A consolidation may run for minutes, and all that time agents recall."""
+@contextmanager
+def held(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> Iterator[tuple[threading.Event, threading.Event]]:
+    """Hold up a call until the second event, which is set at the end too; the first says that it has begun."""
     begun, go_on = threading.Event(), threading.Event()
-    health = OPERATIONS["health"].function
+    function = owner[name].function if isinstance(owner, Mapping) else getattr(owner, name)
 
-    @functools.wraps(health)
-    def slow(engine: commonplace.Engine, **arguments: object) -> object:
+    @functools.wraps(function)
+    def slow(*given: object, **arguments: object) -> object:
         begun.set()
         assert go_on.wait(PATIENCE_S)
-        return health(engine, **arguments)
+        return function(*given, **arguments)
 
-    monkeypatch.setitem(OPERATIONS["health"].__dict__, "function", slow)
-    limits = Limits(workers=1, long_workers=1)
-    with serving(tmp_path / "store", limits=limits) as http, ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(http.get, "/v1/health")
-        assert begun.wait(PATIENCE_S)
-        assert http.post("/v1/recall", json={"query": "x"}).status_code == 200
-        assert not waiting.done()
+    if isinstance(owner, Mapping):
+        monkeypatch.setitem(owner[name].__dict__, "function", slow)
+    else:
+        monkeypatch.setattr(owner, name, slow)
+    try:
+        yield begun, go_on
+    finally:
         go_on.set()
-        assert waiting.result().status_code == 200
+
+
+PARAMS = {"name": "memory_forget", "arguments": {"ids": ["m1"]}}
+FORGET = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": PARAMS}
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "verb", "path", "body"),
+    [
+        (OPERATIONS, "health", "GET", "/v1/health", None),
+        (OPERATIONS, "communities", "GET", "/v1/graph/communities", None),
+        (OPERATIONS, "delete_knowledge", "DELETE", "/v1/knowledge/scout", None),
+        (OPERATIONS, "undo_consolidation", "POST", "/v1/consolidation/undo/x", {}),
+        (commonplace.Engine, "doctor", "GET", "/page/doctor", None),
+        (commonplace.Engine, "forget", "POST", "/mcp", FORGET),
+    ],
+)
+def test_a_call_that_takes_long_keeps_no_other_waiting(
+    owner: Any, name: str, verb: str, path: str, body: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A consolidation may run for minutes, and all that time agents recall."""
+    limits, page = Limits(workers=1, long_workers=1), PageSession() if path.startswith("/page") else None
+    with serving(tmp_path / "store", limits=limits, page=page) as http, ThreadPoolExecutor(1) as pool:
+        if page:
+            assert http.get(page.path).status_code == 200
+            http.headers[CSRF_HEADER] = page.csrf
+        with held(monkeypatch, owner, name) as (begun, go_on):
+            waiting = pool.submit(http.request, verb, path, json=body)
+            assert begun.wait(PATIENCE_S)
+            assert http.post("/v1/recall", json={"query": "x"}).status_code == 200
+            assert not waiting.done()
+            go_on.set()
+            assert waiting.result().status_code < 500
+
+
+def test_calls_that_take_long_wait_in_places_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many of them wait as may, and one is told to come again; what is short is answered all the time."""
+    limits = Limits(workers=1, waiting=8, long_workers=1, long_waiting=8)
+    with serving(tmp_path / "store", limits=limits) as http, ThreadPoolExecutor(10) as pool:
+        with held(monkeypatch, OPERATIONS, "health") as (begun, go_on):
+            waiting = [pool.submit(http.get, "/v1/health")]
+            assert begun.wait(PATIENCE_S)
+            waiting += [pool.submit(http.get, "/v1/health") for _ in range(9)]
+            refused = next(as_completed(waiting, PATIENCE_S)).result()
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "30")
+            assert http.post("/v1/recall", json={"query": "x"}).status_code == 200
+            few = http.post("/v1/memories/bulk", json={"items": [{"content": "The boat is blue"}]})
+            assert few.status_code == 201
+            go_on.set()
+        assert sorted(each.result().status_code for each in waiting) == [200] * 9 + [503]
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,7 @@ class Limits:
             interpreter, so that each takes longer and all together do less, unless they wait for a database.
         long_workers: how many calls that may take minutes run beside them.
         waiting: how many more may wait for one; others are told to come again.
+        long_waiting: the same of those that may take minutes.
         max_body_bytes: of a request.
         body_timeout_s: how long a client may take to send one.
     """
@@ -79,6 +80,7 @@ class Limits:
     workers: int = max(2, min(os.cpu_count() or 2, MAX_WORKERS))
     long_workers: int = 2
     waiting: int = 512
+    long_waiting: int = 8
     max_body_bytes: int = 16 * 1024 * 1024
     body_timeout_s: float = 30.0
 
@@ -121,7 +123,7 @@ class Service:
         self._log = log
         self.metrics = Metrics()
         self._pools: Mapping[bool, CapacityLimiter] = {}
-        self._in_hand = 0
+        self._in_hand = {False: 0, True: 0}
         self._lock = threading.Lock()
         self._under_way: set[tuple[str, str]] = set()
 
@@ -146,14 +148,15 @@ class Service:
         if not self._pools:  # belong to the event loop
             self._pools = {False: CapacityLimiter(limits.workers), True: CapacityLimiter(limits.long_workers)}
         # Counted here: the limiter counts only who has reached it, so that any number could pass at once.
-        if self._in_hand >= limits.workers + limits.waiting:
-            message = f"{limits.waiting} requests are waiting"
-            raise Problem(503, "busy", message, remedy="try again", headers={"Retry-After": "1"})
-        self._in_hand += 1
+        workers, waiting = (limits.long_workers, limits.long_waiting) if is_long else (limits.workers, limits.waiting)
+        if self._in_hand[is_long] >= workers + waiting:
+            message, after = f"{waiting} requests are waiting", "30" if is_long else "1"
+            raise Problem(503, "busy", message, remedy="try again", headers={"Retry-After": after})
+        self._in_hand[is_long] += 1
         try:
             return await anyio.to_thread.run_sync(partial(_guarded, work), limiter=self._pools[is_long])
         finally:
-            self._in_hand -= 1
+            self._in_hand[is_long] -= 1
 
     async def admit(self, request: Request, scope: str | None) -> tuple[Caller, str]:
         """Return who sends a request, and the namespace that it is about; before its body is read.
@@ -322,7 +325,7 @@ async def call(service: Service, operation: Operation, request: Request) -> Resp
         return await _transfer(service, operation, request, namespace)
     body = await service.body(request) if operation.verb in ("POST", "PATCH") else b""
     work = partial(_answer, service, operation, request, body, caller, namespace)
-    return await service.in_thread(work, is_long=operation.is_long)
+    return await service.in_thread(work, is_long=operation.is_long(len(body)))
 
 
 def _answer(

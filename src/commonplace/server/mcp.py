@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.requests import Request
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from commonplace.server.app import Service
 
 _JSON: Final = "application/json"
+_FORGETS: Final = b'"memory_forget"'
+"""Is in a message that calls the tool that takes long; looked for before anybody reads the message."""
 _HEADER: Final = "mcp-protocol-version"
 _ASSUMED_VERSION: Final = "2025-03-26"
 """Of a client that sends no header (specification 2025-06-18, basic/transports, protocol version header)."""
@@ -56,7 +59,8 @@ def mcp_endpoint(service: Service) -> Callable[[Request], Coroutine[Any, Any, Re
         caller, namespace = await service.admit(request, "read")
         body = await service.body(request)
         version = request.headers.get(_HEADER)
-        return await service.in_thread(lambda: _answered(service, caller, namespace, body, version))
+        work = partial(_answered, service, caller, namespace, body, version)
+        return await service.in_thread(work, is_long=_FORGETS in body)
 
     return endpoint
 

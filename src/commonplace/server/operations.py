@@ -30,9 +30,11 @@ _OBJECT: Final[Schema] = {"type": "object"}
 _MOMENT: Final[Schema] = {"type": ["string", "number"]}
 _VERSION, _FILE = "if_version", "file"
 _LONG: Final = frozenset({
-    "remember_many", "index_knowledge", "index", "consolidate", "process_issue", "health",
-    "forget", "forget_memory", "forget_namespace", "gc",
+    "index_knowledge", "delete_knowledge", "index", "consolidate", "undo_consolidation", "process_issue", "health",
+    "communities", "forget", "forget_memory", "forget_namespace", "gc",
 })  # fmt: skip
+SMALL_BODY: Final = 16 * 1024
+"""In bytes: so many memories at once are kept within a second or so."""
 MAX_PAGE: Final = 1_000
 MAX_VECTOR_STORE_RESULTS: Final = 50
 MAX_LINES_OF_PLACE: Final = 200
@@ -101,10 +103,9 @@ class Operation:
         """Whether it takes an `Idempotency-Key`: what reads, deletes or imports may be done again without harm."""
         return self.scope != "read" and self.verb != "DELETE" and not self.has_file
 
-    @property
-    def is_long(self) -> bool:
+    def is_long(self, body_bytes: int) -> bool:
         """Whether it may take minutes where there is much to do."""
-        return self.has_file or self.id in _LONG
+        return self.has_file or self.id in _LONG or (self.id == "remember_many" and body_bytes > SMALL_BODY)
 
     @cached_property
     def has_file(self) -> bool:

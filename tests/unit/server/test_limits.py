@@ -11,10 +11,15 @@ from click.testing import CliRunner
 from commonplace.cli.app import cli
 from commonplace.server import run
 from commonplace.server.app import MAX_WORKERS, Limits
+from commonplace.server.operations import OPERATIONS, SMALL_BODY
 
 
 def test_no_more_calls_run_than_there_are_processors() -> None:
     assert 2 <= Limits().workers <= MAX_WORKERS
+
+
+def test_only_many_memories_at_once_take_long() -> None:
+    assert [OPERATIONS["remember_many"].is_long(size) for size in (SMALL_BODY, SMALL_BODY + 1)] == [False, True]
 
 
 @pytest.mark.parametrize(("store", "waits"), [("postgresql://db.example/agents", True), ("book", False)])

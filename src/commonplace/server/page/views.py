@@ -104,7 +104,11 @@ async def _store(service: Service, request: Request) -> Response:
 async def _doctor(service: Service, request: Request) -> Response:
     """Say what `doctor` finds, which mends nothing here."""
     service.access.check_visitor(request)
-    return await service.in_thread(lambda: JSONResponse(plain(service.engines.root().doctor(mend=False))))
+
+    def look() -> Response:
+        return JSONResponse(plain(service.engines.root().doctor(mend=False)))
+
+    return await service.in_thread(look, is_long=True)
 
 
 def _clients() -> list[tuple[Client, Path]]:
