@@ -24,6 +24,7 @@ from commonplace.settings import load
 from commonplace.settings.paths import Address
 from commonplace.store.owners import STATE_UPTO_DATE
 from commonplace.store.postgres import Session as StoreSession
+from commonplace.store.store import Store
 
 session = golden.session  # a fixture
 
@@ -168,7 +169,9 @@ def test_the_owner_makes_a_store_and_a_role_without_rights_on_tables_uses_it() -
             kept = book.remember("Billing keeps its invoices in Postgres.")
             other.remember("Auth uses tokens")
             assert [hit.owner_id for hit in book.recall("where are invoices kept").hits] == [kept.id]
-            assert book.forget(kept.id).verified
+            receipt = book.forget(kept.id)
+            assert receipt.verified
+            assert any("a `VACUUM` by the tables' owner" in each for each in receipt.outside)
             assert sorted(book.namespaces()) == ["default", "other"]
         for statement in ("DROP TABLE postings", "TRUNCATE owners", "UPDATE schema_versions SET version = 1"):
             with psycopg.connect(dsn, user=role) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
@@ -176,6 +179,17 @@ def test_the_owner_makes_a_store_and_a_role_without_rights_on_tables_uses_it() -
     finally:
         postgres.drop(dsn)
         postgres.run(postgres.server(), f"DROP ROLE {role}")
+
+
+def test_only_the_owner_takes_back_what_deleted_rows_held(address: str) -> None:
+    """So a receipt must not say that it was done."""
+    counted = "SELECT reltuples FROM pg_class WHERE oid = 'segments'::regclass"  # -1 until the first `VACUUM`
+    owner = address.replace(postgres.AGENTS, "postgres")
+    for role, is_done in ((address, False), (owner, True)):
+        store = Store.open_postgres(role, create=False)
+        assert store.compact(thorough=True)
+        store.close()
+        assert (postgres.run(address, counted) != [(-1,)]) is is_done
 
 
 def test_init_refuses_a_role_for_a_store_in_a_file(tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ BACKUP = "backup"
 ELSEWHERE = "copies elsewhere: other machines, disk snapshots, output sent to clients and models"
 """Stands in every receipt: what lies outside whatever was forgotten."""
 ON_SERVER = (
-    "what the PostgreSQL server keeps: deleted rows until `VACUUM` has run, its write-ahead log, replicas and backups"
+    "what the PostgreSQL server keeps: deleted rows until autovacuum, or a `VACUUM` by the tables' owner, has run; "
+    "its write-ahead log, replicas and backups"
 )
 """Stands in the receipts of a store on a server before that."""
 LEFT = "traces remain: review what was found, remove or edit those files, and delete again what a search still finds"

@@ -445,7 +445,10 @@ class PostgresConnections(Connections):
         return private
 
     def compact(self, *, thorough: bool) -> bool:
-        """Let the server take back what deleted rows held; return whether no older state can still be read."""
+        """Let the server take back what deleted rows held, and return True: what it keeps still, receipts name.
+
+        It passes over the tables of another owner, so for the role of an application over all.
+        """
         self._refuse_closed()
         if thorough and not self.is_read_only:
             with self.address.errors(), self._session("") as session:
