@@ -18,7 +18,7 @@ section("index", async () => {
   ];
 });
 
-section("health", async () => {
+const examined = section("health", async () => {
   const health = await get("/health");
   const found = health.findings.slice(0, 20);
   return [counts(health.counts), found.length ? el("ul", { class: "list" }, found.map((each) => el("li", {}, quiet(each.kind), " ", el("span", { dir: "auto" }, each.why)))) : nothing("Nothing that needs a look.")];
@@ -35,6 +35,7 @@ const written = (value) => (value === null || value === "" ? quiet("–") : Arra
 const own = call("GET", "/page/store");
 own.catch(() => {}); // each part says so itself
 section("doctor", async () => {
+  await examined; // both read every memory, and this one takes longer
   const doctor = await call("GET", "/page/doctor");
   return [el("p", { class: doctor.findings.length ? "error" : "good" }, doctor.findings.length ? `${doctor.findings.length} problems` : "No problem."), nothing(`Checked: ${doctor.checked.join(", ")}.`),
     el("ul", { class: "list" }, doctor.findings.map((each) => el("li", { dir: "auto" }, each.problem ?? JSON.stringify(each), " ", quiet(each.remedy ?? ""))))];
