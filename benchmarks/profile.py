@@ -44,6 +44,7 @@ PARTS: Final = {
     "meaning: int8": (("commonplace.index.dense", "ChunkedDenseIndex.search"),),
     "read the candidates": (
         ("commonplace.store.store", "Store.tokens"),
+        ("commonplace.store.store", "Store.tokens_beside"),
         ("commonplace.search.recall", "token_rows"),
     ),
     "late interaction": (("commonplace.search.signals", "TokenWeights.shares"),),
@@ -52,7 +53,6 @@ PARTS: Final = {
         ("commonplace.search.recall", "_LocalState._unindexed"),
         ("commonplace.search.recall", "_LocalState._of_owners"),
     ),
-    "neighbours": (("commonplace.search.recall", "_LocalState._with_neighbours"),),
     "fusion": (("commonplace.search.retrieve", "order"),),
     "selection": (("commonplace.search.retrieve", "select"),),
     "texts of the hits": (("commonplace.search.hits", "_Held.__init__"),),

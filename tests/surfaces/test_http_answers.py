@@ -65,7 +65,7 @@ def memories(send: _Session) -> None:
     send("GET /memories")
     send("GET /facets")
     send("PATCH /memories/ravens", {"tags": ["birds"], "source": "walk"})
-    for part in ("", "/versions", "/fading", "/facts", "/links", "/neighbourhood"):
+    for part in ("", "/versions", "/fading", "/facts", "/links", "/neighbourhood", "/uses", "/place"):
         send(f"GET /memories/{ada}{part}")
     for act in ("touch", "review", "archive", "restore", "tier"):
         send(f"POST /memories/ravens/{act}")
@@ -149,6 +149,9 @@ def consolidation(send: _Session) -> None:
     question = send("GET /questions")["questions"][0]
     send(f"POST /questions/{question['id']}/answer", {"answer": question["answers"][0]})
     send(f"POST /ledger/issues/{issue}/process")
+    send("GET /injections")
+    send("POST /golden", {"query": "who nests there", "id": "ravens"})
+    assert send("GET /golden")["golden"]
 
 
 def whole_store(send: _Session) -> None:

@@ -278,7 +278,8 @@ def review(
 ) -> None:
     """Settle what waits for you, or confirm memories.
 
-    Without ID it shows facts that cannot all be true, and what consolidation proposes, one at a time and side by side.
+    Without ID it shows facts that cannot all be true, memories that a newer one may have overtaken, and what
+    consolidation proposes, one at a time and side by side.
     With ID a review counts as a use; after three of them `commonplace consolidate run promote` writes a memory to the
     vault.
 

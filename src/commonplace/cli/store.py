@@ -101,17 +101,20 @@ def init(invocation: Invocation, /, directory: Path, move_memories: bool, anew: 
         notify((f"from here downward this store is used, not {outer}",), invocation)
     hides = None if outer is None else str(outer)
     value = {"store": store, "created": not existed, "hides": hides, "moved": moved, "taken_in": taken}
+    value |= {"granted_to": grant_to} if grant_to else {}
     emit(invocation, value, _created)
 
 
 def _created(done: Mapping[str, Any]) -> Rows:
     if not done["created"]:
-        yield f"There is already a store at {done['store']}; it was left as it is."
+        yield f"There is already a store at {done['store']}; what it holds was left as it is."
     else:
         yield f"Created {done['store']}"
         if done["taken_in"]:
             yield f"Imported {counted(done['taken_in'], 'memory', 'memories')} from its pages"
         yield "Next: commonplace index build"
+    if "granted_to" in done:
+        yield f"The role {done['granted_to']} may read and write it."
     if done["moved"]:
         yield f"Moved {counted(done['moved'], 'memory', 'memories')} here from your own store."
 

@@ -447,13 +447,15 @@ def placed(order: Sequence[int], newer: Mapping[int, Sequence[int]]) -> list[tup
     """Return the candidates of an order, each after what is newer than it, with the older one it was moved before."""
     known, done = set(order), set()
     result: list[tuple[int, int | None]] = []
-    for place in order:
-        if place in done:
-            continue
+
+    def put(place: int, before: int | None) -> None:
+        done.add(place)
         for other in newer.get(place, ()):
             if other in known and other not in done:
-                done.add(other)
-                result.append((other, place))
-        done.add(place)
-        result.append((place, None))
+                put(other, place)
+        result.append((place, before))
+
+    for place in order:
+        if place not in done:
+            put(place, None)
     return result

@@ -86,6 +86,7 @@ _FORMS: Final[Mapping[str, Mapping[str, str]]] = {
         "issue": "str",
     },
     "GoldenQueries": {"golden": "list[GoldenQuery]"},
+    "MemoryPlace": {"path": "str", "first_line": "int", "last_line": "int", "text": "str"},
     "Injections": {"injections": "list[Injection]"},
     "Finding": {_REST: "", "command": "str"},
     "Issue": {
@@ -153,6 +154,7 @@ _RETURNED: Final[Mapping[str, str]] = {
     "why": "Receipt",
     "golden_queries": "GoldenQueries",
     "injections": "Injections",
+    "memory_place": "MemoryPlace",
     "import": "ImportReport",
     "index": "IndexReport",
     "list_namespaces": "Namespaces",

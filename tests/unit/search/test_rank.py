@@ -281,6 +281,8 @@ def test_newer_competitors_come_right_before_the_first_that_they_overtake() -> N
 
 def test_what_stands_first_already_is_not_moved() -> None:
     assert placed([1, 0], {0: (1,)}) == [(1, None), (0, None)]
+    assert placed([0, 1, 2], {0: (1,), 1: (2,)}) == [(2, 1), (1, 0), (0, None)], "what is newest of a chain is first"
+    assert placed([0, 1], {0: (1,), 1: (0,)}) == [(1, 0), (0, None)], "a ring has an end"
     assert placed([0], {0: (7,)}) == [(0, None)], "one that is no candidate has no place"
 
 
