@@ -207,7 +207,7 @@ Ends = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Memories as `remember_many` takes them, and whether pairs of them, by sorted ids, hang together."""
+    """Memories as `remember_many` takes them, and whether pairs of them, by sorted ids, are related."""
 
     memories: tuple[Mapping[str, Any], ...]
     related: Mapping[Ends, bool]
@@ -352,8 +352,7 @@ def _judged(pairs: Sequence[Pair], embedder: str) -> dict[str, Any]:
     import numpy as np
 
     from commonplace.consolidation.pairs import LINKED, MERGED, size_factor
-    from commonplace.consolidation.runtime import ConfidenceConfig
-    from commonplace.models.calibration import scale_of
+    from commonplace.consolidation.runtime import ConfidenceConfig, scale_of
     from commonplace.models.registry import open_embedder
 
     scores = np.array([pair.score for pair in pairs])

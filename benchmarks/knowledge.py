@@ -60,7 +60,7 @@ def run(options: KnowledgeOptions, progress: Progress | None = None) -> dict[str
     """Index an agent's maps, index them again, change one, retrieve, and return the JSON form of what that took.
 
     No model re-ranks: what it takes is its own. `own_vectors` is the same with vectors that the caller's embedder made,
-    here the hashing one, over all of which cosines are reckoned.
+    here the hashing one, over all of which cosines are computed.
 
     Raises:
         UsageError: a number or the directory to keep is wrong.

@@ -35,7 +35,7 @@ PARTS: Final = {
     ),
     "embed it": (("commonplace.models.static", "StaticEmbedder.embed"),),
     "its tokens' weights": (("commonplace.search.signals", "weigh_tokens"),),
-    "words: Tantivy": (("commonplace.index.lexical", "TantivyLexicalIndex.search"),),
+    "words: postings": (("commonplace.index.lexical", "PackedLexicalIndex.search"),),
     "words: scores of the others": (
         ("commonplace.search.recall", "_LocalState._scores"),
         ("commonplace.ranking.bm25", "Matches.scores"),

@@ -25,7 +25,7 @@ from commonplace.models.contract import TokenizedText
 from commonplace.models.minilm import MinilmEmbedder
 from commonplace.models.static import StaticEmbedder
 from commonplace.search.rank import COMPETING
-from commonplace.search.supersession import Statements, change_tokens, count_changes, function_tokens, judge
+from commonplace.search.supersession import Statements, Wordings, judge
 
 PRECISION: Final = 0.85
 OTHERS: Final = 1_000
@@ -93,14 +93,13 @@ def statements(texts: Sequence[str], times: Sequence[float]) -> Statements:
     """Return memories as they are judged."""
     tokens = StaticEmbedder.load()
     tokenized = [TokenizedText(text, tokens.tokenize(text)) for text in texts]
-    words, function = change_tokens(tokens.tokenize), function_tokens(tokens.tokenize)
-    return Statements(
+    return Wordings(tokens.tokenize).statements(
+        np.concatenate([each.token_ids for each in tokenized]),
+        np.array([len(each.token_ids) for each in tokenized]),
         times=np.array(times, dtype=np.float64),
         stored=np.zeros(len(texts)),
         sessions=[""] * len(texts),
         vectors=MinilmEmbedder.load().embed(tokenized),
-        terms=[frozenset(each.token_ids.tolist()) - function for each in tokenized],
-        changes=np.array([count_changes(each.token_ids, words) for each in tokenized]),
     )
 
 

@@ -1,12 +1,12 @@
 """Count the SQL statements of the calls that an agent makes most, and list them with `--list`.
 
-A statement is a round trip to a database across a network, so that these numbers are what a call costs there. What
-begins a transaction goes out with the statement after it, and nobody waits for the end of one that only read.
+With the address of an empty database in PostgreSQL: how often each call waits for it, which is what a network adds to.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import sqlite3
 import sys
 import tempfile
@@ -30,7 +30,7 @@ CALLS: dict[str, Callable[[Engine], object]] = {
 }
 
 
-NO_TRIPS = ("BEGIN", "BEGIN IMMEDIATE", "ROLLBACK")
+NO_STATEMENTS = ("BEGIN", "BEGIN IMMEDIATE", "ROLLBACK")
 
 
 @contextmanager
@@ -59,18 +59,64 @@ def counted(directory: Path) -> dict[str, list[str]]:
     statements: list[str] = []
     found = {}
     with traced(statements), commonplace.open(directory, embedder="hashing") as book:
-        book.remember_many([{"content": f"Note {n} on billing with Postgres", "id": f"m{n}"} for n in range(20)])
-        book.graph.add_episode("billing.ts depends on Postgres")
-        for name, call in CALLS.items():
-            book.recall("warm")
+        for name, call in _warmed(book):
             statements.clear()
             call(book)
-            found[name] = [each for each in statements if each not in NO_TRIPS]
+            found[name] = [each for each in statements if each not in NO_STATEMENTS]
     return found
+
+
+def _warmed(book: Engine) -> Iterator[tuple[str, Callable[[Engine], object]]]:
+    book.remember_many([{"content": f"Note {n} on billing with Postgres", "id": f"m{n}"} for n in range(20)])
+    book.graph.add_episode("billing.ts depends on Postgres")
+    for name, call in CALLS.items():
+        book.recall("warm")
+        yield name, call
+
+
+def waits(url: str) -> dict[str, int]:
+    """Return how often each call waits for a server in PostgreSQL, in an empty store there."""
+    from commonplace.store.postgres import Address
+
+    connect, found = Address.connect, {}
+    with tempfile.TemporaryFile() as trace:
+
+        def traced_connect(address: Address) -> Any:
+            connection = connect(address)
+            connection.pgconn.trace(trace.fileno())
+            return connection
+
+        with (
+            patch.object(Address, "connect", traced_connect),
+            patch.multiple(sync, LOOK_EVERY_S=math.inf, FLUSH_AFTER_S=math.inf),
+            commonplace.open(url, embedder="hashing") as book,
+        ):
+            for name, call in _warmed(book):
+                begin = trace.seek(0, os.SEEK_END)
+                call(book)
+                trace.seek(begin)
+                found[name] = _waits(trace.read().decode(errors="replace"))
+    return found
+
+
+def _waits(trace: str) -> int:
+    """Count where a client asks for all answers, and goes on with one of them: `F` are its messages, `B` theirs."""
+    waits, is_waiting = 0, False
+    for line in trace.splitlines():
+        _, *message = line.split("\t")
+        if message[:1] == ["B"]:
+            is_waiting = False
+        elif message[:1] == ["F"] and message[2] in ("Sync", "Flush", "Query") and not is_waiting:
+            waits, is_waiting = waits + 1, True
+    return waits
 
 
 def main(arguments: list[str]) -> int:
     """Print a line for each call."""
+    if arguments and "--list" not in arguments:
+        for name, count in waits(arguments[0]).items():
+            print(f"{name:12} {count:4}")
+        return 0
     with tempfile.TemporaryDirectory() as directory:
         for name, statements in counted(Path(directory) / "store").items():
             print(f"{name:12} {len(statements):4}")

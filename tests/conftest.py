@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sqlite3
+import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +22,9 @@ from commonplace.models.contract import TokenizedText
 from commonplace.models.minilm import SHIPPED, Floats, MinilmEmbedder
 from commonplace.store import connection
 
+# Where nothing keeps what was compiled, pytest rewrites every assertion anew, and so does each worker.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # of the processes that tests start
 gc.disable()  # until all tests are collected: nothing of them is garbage
 settings.register_profile("ci", settings.get_profile("ci"), max_examples=50)  # the same ones each time
 

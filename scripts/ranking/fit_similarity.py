@@ -1,4 +1,4 @@
-"""Fit the similarity scale of an embedder (`commonplace.models.calibration`) on sentence pairs that people judged.
+"""Fit the similarity scale of an embedder (`commonplace.consolidation.runtime`) on sentence pairs that people judged.
 
 Usage: PYTHONPATH=. COMMONPLACE_DATA=… python scripts/ranking/fit_similarity.py [EMBEDDER]
 
@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.consolidation import cosines_of, read_pairs
 from numpy.typing import NDArray
 
-from commonplace.models.calibration import KNOTS
+from commonplace.consolidation.runtime import KNOTS
 from commonplace.models.registry import open_embedder
 
 QUANTILE = 0.25

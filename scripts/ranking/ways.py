@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.ranking.fusion import standardise
 from commonplace.search import rank
-from commonplace.search.rank import COVERED, DENSE_WEIGHTS, NEIGHBOUR_SHARES, RARE, WEIGHTS, steps
+from commonplace.search.rank import COVERED, DENSE_WEIGHTS, NEIGHBOUR_SHARES, RARE, WEIGHTS, standardise, steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

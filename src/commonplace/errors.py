@@ -14,6 +14,7 @@ CommonplaceError
 │   ├── StoreVersionError   the store was written by a newer Commonplace
 │   ├── StoreDamagedError   the database cannot be read, or is gone
 │   ├── StoreBusyError      another process held the store for too long
+│   ├── StoreUnreachableError  the database server of the store does not answer
 │   └── IndexFaultError     the derived index cannot be used; it can be rebuilt
 ├── EmbedderMismatchError   the store was built with another embedder
 ├── ModelError              a model's files are missing or damaged
@@ -116,7 +117,7 @@ class NotFoundError(CommonplaceError):
 
 
 class NoRelation(CommonplaceError):  # noqa: N818 - the name is the contract's
-    """Leave the two memories apart: they hang together too little to be linked."""
+    """Leave the two memories apart: they are too little related to be linked."""
 
 
 class StoreError(CommonplaceError):
@@ -137,6 +138,10 @@ class StoreDamagedError(StoreError):
 
 class StoreBusyError(StoreError):
     """Try again: another process held the store's write lock for longer than the timeout."""
+
+
+class StoreUnreachableError(StoreError):
+    """Try again when the database server of the store runs and can be reached: nothing was changed."""
 
 
 class IndexFaultError(StoreError):

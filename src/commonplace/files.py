@@ -26,18 +26,19 @@ def read_file(path: Path, limit: int, *, follow: bool = True) -> bytes:
     return data
 
 
-def open_file(path: Path, *, follow: bool = True) -> BinaryIO:
+def open_file(path: Path | str, *, follow: bool = True, place: int | None = None) -> BinaryIO:
     """Open a regular file to be read; the caller closes it.
 
     Args:
         follow: whether the path may be a link.
+        place: the descriptor of the directory that the path is relative to.
 
     Raises:
         OSError: it cannot be read, is a directory, a pipe or a device; `strerror` says which.
     """
     # A named pipe would hold up the open until somebody writes to it; O_NONBLOCK lets it be seen for what it is.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
-    descriptor = os.open(path, flags)
+    descriptor = os.open(path, flags, dir_fd=place)
     try:
         _refuse_irregular(os.fstat(descriptor).st_mode, path)
         return os.fdopen(descriptor, "rb")
@@ -55,7 +56,7 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _refuse_irregular(mode: int, path: Path) -> None:
+def _refuse_irregular(mode: int, path: Path | str) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, "it is a directory", str(path))
     if not stat.S_ISREG(mode):

@@ -246,7 +246,7 @@ def _guarded(directory: Path) -> Iterator[None]:
 
 def query_hash(query: str) -> str:
     """Return 16 hexadecimal digits that are the same for the same query; short ones can be guessed from them."""
-    from commonplace.text.similarity import blake2b  # not hashlib's, which loads OpenSSL
+    from commonplace.text.hashes import blake2b  # not hashlib's, which loads OpenSSL
 
     return blake2b(query.encode("utf-8", "replace"), digest_size=HASH_CHARACTERS // 2).hexdigest()
 

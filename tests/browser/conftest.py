@@ -63,7 +63,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with commonplace.open(store, "settle", embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
         for place in ("Acme", "Globex"):
             book.graph.add_triplet("Zoe", "WORKS_FOR", place)
-    for namespace in ("review", "later"):
+    for namespace in ("review", "later", "played"):
         with commonplace.open(store, namespace, embedder="hashing", clock=lambda: 1_700_000_000.0) as book:
             for name in ("Ada", "Bob"):
                 for place in ("Acme", "Globex"):
@@ -142,7 +142,8 @@ def page(
     """A page that has opened the link; a script that fails or is forbidden, or a dialog, fails the test."""
     wrong: list[str] = []
     session.is_editing = False
-    context = browser.new_context(**getattr(request, "param", {}), base_url=str(server.base_url))
+    where = {"base_url": str(server.base_url), "timezone_id": "UTC", "locale": "en-US"}
+    context = browser.new_context(**{**where, **getattr(request, "param", {})})
     context.set_default_timeout(TIMEOUT_MS)
     page = context.new_page()
 
@@ -172,12 +173,20 @@ def settled(page: Page, path: str) -> None:
     expect(page.locator("[aria-busy=true]")).to_have_count(0)
 
 
+def switch_on_edit(page: Page) -> None:
+    """Switch Edit on by the mouse, and wait until it is: what changes something is shown, and does it, only then."""
+    page.get_by_role("switch", name="Edit").click()
+    expect(page.get_by_role("switch", name="Edit")).to_be_checked()
+
+
 def press(page: Page, name: str, key: str) -> None:
     """Walk by Tab to a button or switch, and press a key on it."""
     for _ in range(80):
         focused = page.evaluate("[document.activeElement.textContent, document.activeElement.tagName]")
         if focused == [name, "BUTTON"]:
             page.keyboard.press(key)
+            if name == "Edit":
+                expect(page.get_by_role("switch", name="Edit")).to_be_checked()
             return
         page.keyboard.press("Tab")
     raise AssertionError(f"Tab does not lead to {name}")

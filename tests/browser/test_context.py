@@ -45,4 +45,6 @@ def test_the_log_of_injections_names_the_memories_and_the_start_of_a_session_is_
     expect(page.locator("#log > ul > li")).to_have_count(1)
     expect(page.locator("#log")).to_contain_text("to conversation")
     expect(page.locator("#log").get_by_role("link", name="Greta likes tea")).to_be_visible()
+    page.get_by_role("button", name="Show").click()
     expect(page.locator("#context .tokens")).to_contain_text("Greta likes tea")
+    assert server.get("/v1/memories/tea", params=own).json()["use_count"] == 0, "to look is no use"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import httpx
-from playwright.sync_api import Page, expect
-from tests.browser.conftest import GRAPH, press, settled
+from playwright.sync_api import Page, Route, expect
+from tests.browser.conftest import GRAPH, press, settled, switch_on_edit
 
 DRAWN = f"{GRAPH}.nodes().length"
 VISIBLE = f"{GRAPH}.nodes().filter((each) => !each.hasClass('away')).map((each) => each.data('label')).sort()"
@@ -17,13 +17,18 @@ def test_entities_are_merged_by_mouse_and_split_by_keyboard(page: Page, server: 
     settled(page, "/graph?entity=Danielle&namespace=people")
     expect(page.locator("#detail h2")).to_have_text("Danielle")
     expect(page.locator("#merge")).to_be_hidden()
-    page.get_by_role("switch", name="Edit").click()
+    switch_on_edit(page)
     expect(page.locator("#split")).to_be_visible()
     page.locator("#merge").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Search").fill("nobody of that name")
+    expect(dialog).to_contain_text("No other has that name.")
     dialog.get_by_label("Search").fill("Dana")
-    dialog.get_by_role("radio", name=re.compile("^Dana ")).check()
+    dana = dialog.get_by_role("radio", name=re.compile("^Dana "))
+    dana.check()
+    with page.expect_response("**/v1/graph/entities/search*"):
+        dialog.get_by_label("Search").fill("Dana ")
+    expect(dana).to_be_checked()
     dialog.get_by_label("Reason").fill("a short name")
     dialog.get_by_role("button", name="Merge").click()
     expect(page.locator("#message")).to_contain_text("Dana is Danielle now; 3 facts moved.")
@@ -39,7 +44,7 @@ def test_entities_are_merged_by_mouse_and_split_by_keyboard(page: Page, server: 
 
 def test_a_merge_that_is_refused_is_said_in_the_dialog(page: Page) -> None:
     settled(page, "/graph?entity=Acme&namespace=people")
-    page.get_by_role("switch", name="Edit").click()
+    switch_on_edit(page)
     page.locator("#merge").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Search").fill("")
@@ -51,6 +56,23 @@ def test_a_merge_that_is_refused_is_said_in_the_dialog(page: Page) -> None:
     page.locator("#split").click()
     dialog.get_by_role("button", name="Split").click()
     expect(dialog.get_by_role("alert")).to_contain_text("nothing was merged into")
+    assert page.get_by_role("dialog").count() == 1, "it stays open, for another choice"
+
+
+def test_of_two_walks_the_last_one_is_shown(page: Page) -> None:
+    held: list[Route] = []
+    settled(page, "/graph?entity=Dana&namespace=people")
+    page.route("**/neighbourhood?*", lambda route: route.continue_() if held else held.append(route))
+    facts = page.locator("#facts")
+    with page.expect_request("**/neighbourhood?*"):
+        facts.get_by_role("button", name="→ Oslo").click()
+    facts.get_by_role("button", name="→ Rome").click()
+    expect(page.locator("#trail li")).to_have_text(["Dana", "Rome"])
+    with page.expect_response("**/neighbourhood?*"):
+        held[0].continue_()
+    page.evaluate("new Promise((done) => setTimeout(done))")
+    expect(page.locator("#trail li")).to_have_text(["Dana", "Rome"])
+    expect(page.locator("#detail h2")).to_have_text("Rome")
 
 
 def test_clusters_are_folded_above_forty_and_unfolded_by_mouse_and_keyboard(page: Page) -> None:

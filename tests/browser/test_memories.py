@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
-from tests.browser.conftest import ROWS, press, settled
+from playwright.sync_api import Page, Route, expect
+from tests.browser.conftest import ROWS, press, settled, switch_on_edit
 
 from commonplace.server.page.session import PageSession
 
@@ -45,6 +46,21 @@ def test_memories_are_filtered_by_the_time_that_they_tell_of(page: Page) -> None
     expect(page.locator("#none")).to_be_visible()
     page.reload()
     expect(page.get_by_label("From")).to_have_value("2035-01-01")
+    assert page.get_by_label("To", exact=True).input_value() == "2034-12-31"
+
+
+@pytest.mark.parametrize("page", [{"timezone_id": "America/New_York"}], indirect=True, ids=["new york"])
+def test_a_date_without_a_time_is_the_same_date_west_of_greenwich(
+    page: Page, server: httpx.Client, session: PageSession
+) -> None:
+    session.is_editing = True
+    body = {"content": "The regatta starts", "id": "regatta", "at": "2026-03-01"}
+    server.post("/v1/memories", json=body, params={"namespace": "west"})
+    session.is_editing = False
+    settled(page, "/memory?namespace=west&id=regatta")
+    times = page.locator("time").all_inner_texts()
+    assert "Mar 1, 2026" in times
+    assert not any("Feb 28" in each for each in times)
 
 
 def test_a_memory_says_when_it_was_found_and_where_it_stands_in_markdown(page: Page, server: httpx.Client) -> None:
@@ -52,8 +68,72 @@ def test_a_memory_says_when_it_was_found_and_where_it_stands_in_markdown(page: P
     expect(page.locator("#uses li")).to_have_count(2)
     expect(page.locator("#uses li").last).to_contain_text("recalled, place 1")
     expect(page.locator("#fading circle")).to_have_count(2)
+    expect(page.locator("#fading .now")).to_have_count(1)
     expect(page.locator("#place code")).to_contain_text("memory/")
     expect(page.locator("#place pre")).to_contain_text("The anchor weighs nine tons")
+    stored = server.get("/v1/memories/anchor", params={"namespace": "used"}).json()
+    assert stored["content"] in page.locator("#place pre").inner_text()
+
+
+def test_a_correction_of_a_moment_ago_is_seen_in_an_old_store(
+    page: Page, server: httpx.Client, session: PageSession
+) -> None:
+    session.is_editing = True
+    own = {"namespace": "used"}
+    server.post("/v1/memories", json={"content": "The rudder is made of oak", "id": "rudder"}, params=own)
+    server.patch("/v1/memories/rudder", json={"content": "The rudder is made of steel"}, params=own)
+    session.is_editing = False
+    settled(page, "/memory?id=rudder&namespace=used")
+    article = page.locator("article.memory")
+    page.get_by_label("As of").fill("0")
+    expect(article).to_have_text("The rudder is made of oak")
+    page.get_by_label("As of").fill("1000")
+    expect(article).to_have_text("The rudder is made of steel")
+    page.get_by_role("button", name="As it was then").click()
+    expect(article).to_have_text("The rudder is made of oak")
+    expect(page.get_by_label("As of")).to_be_focused()
+    seen = server.get("/v1/memories/rudder", params={**own, "as_of": page.locator("[name=as_of]").input_value()})
+    assert seen.json()["content"] == "The rudder is made of oak"
+    page.keyboard.press("End")
+    expect(article).to_have_text("The rudder is made of steel")
+
+
+def test_an_answer_that_comes_late_is_not_shown(page: Page) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/v1/memories/anchor?*as_of=*", hold)
+    settled(page, "/memory?id=anchor&namespace=used")
+    article, slider = page.locator("article.memory"), page.get_by_label("As of")
+    with page.expect_request("**/v1/memories/anchor?*as_of=*"):
+        slider.fill("0")
+    with page.expect_response(re.compile(r"/v1/memories/anchor\?(?!.*as_of)")):
+        slider.fill("1000")
+    expect(page.locator("#forget")).to_have_count(1)
+    with page.expect_response("**/v1/memories/anchor?*as_of=*"):
+        held[0].continue_()
+    page.evaluate("new Promise((done) => setTimeout(done))")
+    assert "as it was known then" not in page.locator("#memory").inner_text()
+    expect(article).to_have_text("The anchor weighs nine tons")
+
+
+def test_a_double_click_is_one_change_and_the_focus_stays(
+    page: Page, server: httpx.Client, session: PageSession
+) -> None:
+    session.is_editing = True
+    own = {"namespace": "twice"}
+    server.post("/v1/memories", json={"content": "Mia works at Acme.", "id": "mia"}, params=own)
+    settled(page, "/memory?id=mia&namespace=twice")
+    page.get_by_role("button", name="This is right").dblclick()
+    expect(page.locator("#message")).to_contain_text("Noted")
+    expect(page.get_by_role("button", name="This is right")).to_be_focused()
+    assert server.get("/v1/memories/mia", params=own).json()["review_count"] == 1
+    page.keyboard.press("Escape")
+    expect(page.locator("#message")).to_be_hidden()
+    page.locator("#facts").get_by_role("link", name="Acme").click()
+    expect(page.locator("#trail li")).to_have_text(["Acme"])
 
 
 def test_what_changed_today_is_shown_and_undone(page: Page, server: httpx.Client, session: PageSession) -> None:
@@ -63,6 +143,8 @@ def test_what_changed_today_is_shown_and_undone(page: Page, server: httpx.Client
         server.post("/v1/memories", json={"content": text, "id": id_, "tags": ["lamp"]}, params=own)
     server.patch("/v1/memories/old", json={"content": "The lamp is very old", "tags": ["light"]}, params=own)
     server.post("/v1/memories/gone/archive", json={}, params=own)
+    # Else midnight may lie between what is written and the page.
+    page.clock.set_fixed_time(server.get("/v1/memories/new", params=own).json()["updated_at"])
     settled(page, "/?namespace=today")
     today = page.locator("#today")
     expect(today.get_by_role("heading")).to_have_text(["New", "Corrected", "Archived"])
@@ -88,7 +170,7 @@ def test_a_client_is_installed_after_a_question(page: Page, monkeypatch: pytest.
     settled(page, "/store")
     client = page.locator("#clients li", has_text="Codex")
     expect(client.get_by_role("button")).to_be_hidden()
-    page.get_by_role("switch", name="Edit").click()
+    switch_on_edit(page)
     client.get_by_role("button", name="Install…").click()
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("dialog")).to_be_hidden()
@@ -137,7 +219,7 @@ def test_a_memory_is_found_corrected_seen_as_it_was_and_forgotten(
     page.keyboard.type("The spare key lies under the mat")
     do("Save")
     expect(page.locator("article.memory")).to_have_text("The spare key lies under the mat")
-    page.reload()
+    settled(page, page.url)
     slider = page.get_by_label("As of")
     slider.focus()
     if by == "mouse":

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Page, ViewportSize, expect
-from tests.browser.conftest import BILLING, CORRECTED, GRAPH, ROWS, press, settled
+from playwright.sync_api import Page, Route, ViewportSize, expect
+from tests.browser.conftest import BILLING, CORRECTED, GRAPH, ROWS, press, settled, switch_on_edit
 from tests.hostile import HOSTILE
 
 from commonplace.server.page.session import PageSession
 
 PAGES = {
     "/": ("#newest li", 8),
-    "/memories": (ROWS, len(HOSTILE) + 1),
+    "/memories": (f"#table[aria-rowcount='{len(HOSTILE) + 2}']", 1),
     "/memory?id=billing": ("#versions > ol > li", 2),
     "/memory?id=gone": ("#memory .error", 1),
     "/recall?query=database+for+billing": ("#hits > li", 21),
@@ -242,7 +242,7 @@ def edges(page: Page, state: str) -> list[str]:
 
 def test_a_contradiction_is_settled_and_the_other_fact_is_grey_from_then_on(page: Page) -> None:
     settled(page, "/graph?entity=Zoe&namespace=settle")
-    page.get_by_role("switch", name="Edit").click()
+    switch_on_edit(page)
     expect(page.locator("#facts li.disputed")).to_have_count(2)
     page.get_by_role("button", name="Zoe works for Globex").click()
     page.locator("#settle").click()
@@ -263,8 +263,7 @@ def test_what_waits_is_decided_one_at_a_time(page: Page, server: httpx.Client) -
     expect(page.locator(".item").first).to_be_focused()
     page.keyboard.press("1")
     expect(page.get_by_role("alert")).to_contain_text("Switch on Edit")
-    page.get_by_role("switch", name="Edit").click()
-    expect(page.get_by_role("switch", name="Edit")).to_be_checked()
+    switch_on_edit(page)
     page.keyboard.press("1")
     page.locator(".item").first.focus()
     page.keyboard.press("j")
@@ -315,7 +314,7 @@ def test_a_run_is_rehearsed_done_and_undone(page: Page, server: httpx.Client) ->
 
     settled(page, "/runs?namespace=work")
     expect(page.locator("#run")).to_be_hidden()
-    page.get_by_role("switch", name="Edit").click()
+    switch_on_edit(page)
     page.get_by_role("button", name="Dry run").click()
     expect(page.locator("#report h2")).to_have_text("Dry run: this would be done")
     assert status() == "active"
@@ -342,6 +341,40 @@ def test_context_and_store_show_what_agents_read_and_how_the_store_is(page: Page
     page.get_by_label("Find").fill("half_life")
     expect(page.locator("#settings tbody tr:visible")).to_have_count(4)
     assert all("half_life" in row for row in page.locator("#settings tbody tr:visible").all_inner_texts())
+
+
+def test_what_health_finds_names_the_memories_and_leads_to_review(page: Page) -> None:
+    def overtaken(route: Route) -> None:
+        health = route.fetch().json()
+        command = "commonplace review"
+        health["findings"].append({"kind": "overtaken", "ids": ["billing", "lost"], "why": "old", "command": command})
+        route.fulfill(json=health)
+
+    page.route("**/v1/health*", overtaken)
+    settled(page, "/store")
+    contradiction, found = page.locator("#health li").nth(0), page.locator("#health li").nth(1)
+    assert contradiction.get_by_role("link").all_inner_texts() == ["Review"]
+    assert found.get_by_role("link").all_inner_texts() == [CORRECTED, "lost", "Review"]
+
+
+def test_a_large_store_says_what_was_left_out_and_is_examined_when_somebody_asks(page: Page) -> None:
+    def large(route: Route) -> None:
+        index = route.fetch().json()
+        index["counts"]["memories"] = 2_001
+        problem = {"path": "a.md", "reason": "<b>odd</b>"}
+        index["left_out"] = [{"root": "/notes", "skipped": {"secret": 3}, "problems": [problem]}]
+        route.fulfill(json=index)
+
+    page.route("**/v1/index*", large)
+    settled(page, "/store")
+    expect(page.locator("#index")).to_contain_text("Left out of /notes")
+    expect(page.locator("#index")).to_contain_text("<b>odd</b>")
+    for part in ("#health", "#doctor"):
+        expect(page.locator(part)).to_have_text("Examine 2001 memories")
+        page.locator(part).get_by_role("button").click()
+    expect(page.locator("#health dl")).to_have_count(1)
+    expect(page.locator("#doctor")).to_contain_text("No problem.")
+    assert page.locator("#index b").all_inner_texts() == [], "a reason is text, not markup"
 
 
 def test_what_another_has_changed_meanwhile_is_said_and_nothing_written_is_lost(

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 import httpx
-from playwright.sync_api import Page, expect
-from tests.browser.conftest import CORRECTED, press, settled
+from playwright.sync_api import Page, Route, expect
+from tests.browser.conftest import CORRECTED, press, settled, switch_on_edit
 
 
 def golden(server: httpx.Client) -> list[dict[str, Any]]:
@@ -19,7 +19,7 @@ def test_what_is_said_of_a_hit_is_a_golden_query_that_health_asks(page: Page, se
     settled(page, "/recall?query=database++for+billing&limit=3")
     first, second = page.locator("#hits > li").nth(0), page.locator("#hits > li").nth(1)
     expect(first.get_by_role("button", name="Right")).to_be_hidden()
-    page.get_by_role("switch", name="Edit").click()
+    switch_on_edit(page)
     first.get_by_role("button", name="Right").click()
     expect(first.get_by_role("button", name="Right")).to_have_attribute("aria-pressed", "true")
     expect(page.locator("#message")).to_contain_text("health asks this query from now on")
@@ -61,6 +61,30 @@ def test_it_says_of_each_hit_below_the_floor_why_it_is_there(page: Page) -> None
     assert len(reasons) == page.locator("#hits > li.below").count()
     assert all(re.match(r"(?:Held back|0\.\d\d below the floor|Same )", each) for each in reasons), reasons
     assert "it does not say boiling, point, tungsten." in reasons[0]
+
+
+def test_a_hit_that_a_newer_one_may_have_overtaken_says_so(page: Page) -> None:
+    def overtaken(route: Route) -> None:
+        answer = route.fetch().json()
+        answer["found"]["hits"][0]["superseded_by"] = "the newer"
+        route.fulfill(json=answer)
+
+    page.route("**/page/recall*", overtaken)
+    settled(page, "/recall?query=which+database+does+billing+use&limit=3")
+    first = page.locator("#hits > li").first
+    expect(first).to_contain_text("Older: a newer one may hold in its place.")
+    assert first.get_by_role("link", name="a newer one").get_attribute("href") == "/memory?id=the+newer"
+    expect(first.locator("mark")).to_have_text(["database", "billing"])
+
+
+def test_a_query_that_was_not_sent_lets_the_hits_stand(page: Page) -> None:
+    settled(page, "/recall?query=database+for+billing&limit=3")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.get_by_label("Query", exact=True).fill("boat")
+    page.locator("#hits summary").first.click()
+    expect(page.locator("#hits details").first).to_contain_text("Words that matched: database, billing")
+    assert not [each for each in asked if "/page/recall" in each]
 
 
 def test_further_phrasings_are_asked_too_and_can_be_linked_to(page: Page) -> None:

@@ -24,11 +24,11 @@ from tests.contract.stores import FULL_OWNER, NOTHING, UUID, memory, passage
 from commonplace.store.store import Store
 from commonplace.types import (
     Filter,
+    JournalBlock,
+    JournalPage,
     Link,
     MemoryRecord,
     MemoryWrite,
-    MirroredBlock,
-    MirroredPage,
     Note,
     Owner,
     OwnerWrite,
@@ -113,7 +113,7 @@ class TestRoundTrip:
         record = MemoryRecord(**texts, entities=(text, "x"), derived_from=(text,))
         names: dict[str, Any] = dict.fromkeys(("title", "summary", "type", "phase", "root", "session"), text)
         owner = Owner(text, "memory", tags=(text,), references=(text,), **names)
-        page, block, note = MirroredPage(text, 1, 2, text), MirroredBlock(text, text, text), Note(text, text, 1.0, text)
+        page, block, note = JournalPage(text, 1, 2, text), JournalBlock(text, text, text), Note(text, text, 1.0, text)
         link = Link(text, text, text)
         with store.change_memories(text) as change:
             change.add(MemoryWrite(owner, (passage(text),), record, text or "0", is_placed=True), created_at=1.0)
@@ -434,13 +434,13 @@ class TestKeptBeside:
         """They say what both sides last agreed on."""
         with store.change_memories("n") as change:
             for name in ("b.md", "a.md"):
-                change.set_page(MirroredPage(name, 1, 2, "ab" * 32))
-                change.set_block(MirroredBlock(name, "p", "d"))
-            change.set_page(MirroredPage("b.md", 2**62, -1, ""))
-            change.set_block(MirroredBlock("b.md", "q", "e"))
-        assert store.pages("n") == [MirroredPage("a.md", 1, 2, "ab" * 32), MirroredPage("b.md", 2**62, -1, "")]
-        assert store.blocks("n") == [MirroredBlock("a.md", "p", "d"), MirroredBlock("b.md", "q", "e")]
-        assert store.blocks("n", ["b.md", "none", "b.md"]) == [MirroredBlock("b.md", "q", "e")]
+                change.set_page(JournalPage(name, 1, 2, "ab" * 32))
+                change.set_block(JournalBlock(name, "p", "d"))
+            change.set_page(JournalPage("b.md", 2**62, -1, ""))
+            change.set_block(JournalBlock("b.md", "q", "e"))
+        assert store.pages("n") == [JournalPage("a.md", 1, 2, "ab" * 32), JournalPage("b.md", 2**62, -1, "")]
+        assert store.blocks("n") == [JournalBlock("a.md", "p", "d"), JournalBlock("b.md", "q", "e")]
+        assert store.blocks("n", ["b.md", "none", "b.md"]) == [JournalBlock("b.md", "q", "e")]
         assert store.blocks("n", []) == store.blocks("other", ["b.md"]) == []
         with store.change_memories("n") as change:
             change.drop_page("b.md")
@@ -485,8 +485,8 @@ def test_a_backup_holds_all_that_is_known_of_memories(store: Store, tmp_path: Pa
     store.put_owners("n", [memory("c", "five")], at=15.0)
     with store.change_memories("n") as change:
         change.link(Link("a", "b", "x", 0.5, 9.0))
-        change.set_page(MirroredPage("a.md", 1, 2, "ab" * 32))
-        change.set_block(MirroredBlock("a", "a.md", "cd" * 32))
+        change.set_page(JournalPage("a.md", 1, 2, "ab" * 32))
+        change.set_block(JournalBlock("a", "a.md", "cd" * 32))
         change.put_note(Note("receipt", "r", 1.0, "{}"))
         change.settle_due(["b"])
     store.backup(tmp_path / "copy.db")
@@ -510,8 +510,8 @@ def test_nothing_of_a_namespace_is_seen_from_another(store: Store) -> None:
         )
         change.add(written("b", "two"), created_at=1.0, expired_at=30.0)
         change.link(Link("a", "b"))
-        change.set_page(MirroredPage("a.md", 1, 2, ""))
-        change.set_block(MirroredBlock("a", "a.md", ""))
+        change.set_page(JournalPage("a.md", 1, 2, ""))
+        change.set_block(JournalBlock("a", "a.md", ""))
         change.put_note(Note("receipt", "a", 1.0, "{}"))
     nothing = everything(store, "unknown", ["a", "b"], ["s"])
     before = everything(store, "n", ["a", "b"], ["s"])

@@ -12,7 +12,7 @@ from tests.contract.stores import FULL_OWNER, NOTHING, UUID, file, memory
 
 from commonplace.errors import StoreError, UsageError
 from commonplace.store.store import Store
-from commonplace.types import Filter, Link, MemoryRecord, MirroredBlock, MirroredPage, Note, OwnerWrite, Selection
+from commonplace.types import Filter, JournalBlock, JournalPage, Link, MemoryRecord, Note, OwnerWrite, Selection
 
 
 class TestOneChange:
@@ -39,7 +39,7 @@ class TestOneChange:
         """Half a change would be worse than none: neither rows nor numbers nor marks may stay."""
         add(store, written("a", "one", session="s"), written("b", "two"))
         with store.change_memories("n") as change:
-            change.set_page(MirroredPage("p", 1, 1, ""))
+            change.set_page(JournalPage("p", 1, 1, ""))
             change.link(Link("a", "b"))
             change.settle_due(["b"])
         before, count = everything(store, "n", ["a", "b", "c"], ["s"]), store.change()
@@ -50,7 +50,7 @@ class TestOneChange:
             change.erase(["b"])
             change.unlink("a", "b")
             change.drop_page("p")
-            change.set_block(MirroredBlock("a", "p", ""))
+            change.set_block(JournalBlock("a", "p", ""))
             change.put_note(Note("k", "i", 0.0, ""))
             raise KeyError
         assert everything(store, "n", ["a", "b", "c"], ["s"]) == before
@@ -73,9 +73,9 @@ class TestOneChange:
             if what == "note":
                 change.put_note(Note("k", "i", 0.0, ""))
             elif what == "page":
-                change.set_page(MirroredPage("p", 1, 1, ""))
+                change.set_page(JournalPage("p", 1, 1, ""))
             elif what == "block":
-                change.set_block(MirroredBlock("a", "p", ""))
+                change.set_block(JournalBlock("a", "p", ""))
             else:
                 change.link(Link("a", "b"))
         assert store.namespaces() == ["n"]
@@ -142,7 +142,7 @@ class TestNumbers:
             change.find("a")
             change.revise(1, MemoryRecord("one", use_count=3, last_used=9.0, status="promoted", category="fact"))
             change.link(Link("a", "b"))
-            change.set_page(MirroredPage("p", 1, 1, ""))
+            change.set_page(JournalPage("p", 1, 1, ""))
             change.settle_due(["a"])
             change.put_note(Note("k", "i", 0.0, ""))
             change.expire(99, FULL_RECORD, 1.0)
@@ -306,7 +306,7 @@ class TestMarkdownDue:
             change.revise(99, FULL_RECORD)
             change.link(Link("unknown", "a"))
             change.unlink("a", "unknown")
-            change.set_block(MirroredBlock("a", "p", ""))
+            change.set_block(JournalBlock("a", "p", ""))
         assert store.due("n") == []
         assert (latest(store, "a").expired_at, latest(store, "a").record.content) == (20.0, "one")
 
@@ -324,7 +324,7 @@ class TestErasing:
         with store.change_memories("n") as change:
             change.link(Link("a", "b"))
             change.link(Link("b", "a"))
-            change.set_block(MirroredBlock("a", "p", ""))
+            change.set_block(JournalBlock("a", "p", ""))
             change.settle_due(["b"])
         with store.change_memories("n") as change:
             assert change.erase(["a", "unknown", "a"]) == 2
@@ -348,7 +348,7 @@ class TestErasing:
         """A link to what was never here names it all the same."""
         with store.change_memories("n") as change:
             change.link(Link("a", "ghost"))
-            change.set_block(MirroredBlock("ghost", "p", ""))
+            change.set_block(JournalBlock("ghost", "p", ""))
             assert change.erase(["ghost"]) == 0
         assert store.links("n") == store.blocks("n") == []
 
@@ -362,8 +362,8 @@ class TestErasing:
             update(store, written("a", "three", digest="d"), 20.0, name=name)
             with store.change_memories(name) as change:
                 change.link(Link("a", "b"))
-                change.set_page(MirroredPage("p", 1, 1, ""))
-                change.set_block(MirroredBlock("a", "p", ""))
+                change.set_page(JournalPage("p", 1, 1, ""))
+                change.set_block(JournalBlock("a", "p", ""))
                 change.put_note(Note("k", "i", 0.0, ""))
         kept, nothing = everything(store, "m", ["a"], ["s"]), everything(store, "unknown", ["a"], ["s"])
         assert store.erase_namespace("n") == 4

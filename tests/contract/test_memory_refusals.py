@@ -12,7 +12,7 @@ from tests.contract.stores import STAMP, file, memory
 
 from commonplace.errors import StoreError, UsageError
 from commonplace.store.store import Store
-from commonplace.types import Embedding, Link, MemoryRecord, MirroredPage, Note, Selection
+from commonplace.types import Embedding, JournalPage, Link, MemoryRecord, Note, Selection
 
 
 class TestOwnersThatAreMemories:
@@ -125,8 +125,8 @@ class TestRefusing:
                 lambda: change.link(Link("a", "b", strength=nan)),
                 lambda: change.link(Link("a", "b", created_at=nan)),
                 lambda: change.put_note(Note("k", "i", nan, "")),
-                lambda: change.set_page(MirroredPage("p", 2**63, 0, "")),
-                lambda: change.set_page(MirroredPage("p", 0, 2**63, "")),
+                lambda: change.set_page(JournalPage("p", 2**63, 0, "")),
+                lambda: change.set_page(JournalPage("p", 0, 2**63, "")),
             ):
                 with pytest.raises(UsageError):
                     write()

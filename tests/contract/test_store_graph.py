@@ -211,6 +211,7 @@ class TestOvertaken:
         Happening("relation", "home", 6.0, "ended", "", "f"),
     )
     HOME = relation("home", "a", "b", valid_to=6.0)
+    BACK = Mention("g", "relation", "back", 0, 9)
 
     def test_a_memory_is_when_another_one_ended_all_of_its_facts(self, store: Store) -> None:
         first, second = add(store, written("older", "Ann is home", born_at=1.0), written("newer", "Ann left"))
@@ -226,10 +227,11 @@ class TestOvertaken:
             (relation("home", "a", "b"),),
             (relation("home", "a", "b", valid_to=6.0, is_retracted=True),),
             (HOME, relation("job", "a", "c"), Mention("e", "relation", "job", 0, 9)),
+            (HOME, episode("g", 7.0, memory="older", version=2), relation("back", "a", "b"), BACK),
             (HOME, episode("f", 6.0, memory="older", version=2)),
             (HOME, episode("f", 6.0)),
         ],
-        ids=["reopened", "retracted", "another fact holds", "by itself", "by no memory"],
+        ids=["reopened", "retracted", "another fact holds", "said again", "by itself", "by no memory"],
     )
     def test_it_is_not_otherwise(self, store: Store, more: tuple[Any, ...]) -> None:
         numbers = add(store, written("older", "Ann is home"), written("newer", "Ann left"))

@@ -231,7 +231,7 @@ class TestOrderAndLimit:
         assert found() == {}
 
     def test_facts_of_one_source_and_type_come_oldest_first_whatever_became_of_them(self, store: Store) -> None:
-        """They are reckoned together, those that have ended among them."""
+        """They are computed together, those that have ended among them."""
         put(
             store,
             relation("new", created_at=12.0),

@@ -200,7 +200,6 @@ class TestFinding:
         assert store.matching_owners("n", Filter(agents=("a", "b"))) == [mine, theirs]
         assert store.matching_owners("n", Filter(agents=("A",))) == []
         assert store.matching_owners("n", Filter(agents=("a",), kinds=("memory",))) == []
-        assert Filter(agents=("a",)).needs_owners
 
     def test_namespaces_know_nothing_of_each_other(self, store: Store) -> None:
         """Not by name, not by number."""

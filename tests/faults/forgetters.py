@@ -6,7 +6,7 @@ forgetters.py stay STORE               be in the middle of a search until a line
 forgetters.py count STORE WHAT         forget WHAT, then print how many moments there were
 forgetters.py die STORE WHAT MOMENT    forget WHAT, and be killed (SIGKILL) at the MOMENTth of them, or at the end
 
-WHAT is `tag:TAG` or `namespace:NAME`; `purge tag:TAG` purges the index, as if it were large. A moment comes right
+WHAT is `tag:TAG` or `namespace:NAME`. A moment comes right
 before or after a call that reaches the disk.
 """
 
@@ -18,14 +18,11 @@ from tests.faults.dying import Moments
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.index import generations
 
 
 def forget(book: Engine, what: str) -> None:
     kind, _, name = what.partition(":")
-    if kind.startswith("purge"):
-        generations._MIN_PURGED = 0
-    if kind.endswith("tag"):
+    if kind == "tag":
         book.forget(tag=name)
     else:
         book.forget_namespace(name, confirm=name)

@@ -15,7 +15,6 @@ from tests.processes import Child, finish, start
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.index import generations
 from commonplace.logs import RetrievalLog
 from commonplace.store.store import Store
 from commonplace.text.tokens import analyse
@@ -212,16 +211,7 @@ def test_many_forgettings_that_wait_for_one_reader_keep_nobody_once_for_each(
         assert all(receipt.verified for receipt in book.receipts())
 
 
-@pytest.fixture
-def what(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What is forgotten; the doctor of this process purges as well where the one that is killed does."""
-    name: str = request.param
-    if name.startswith("purge"):
-        monkeypatch.setattr(generations, "_MIN_PURGED", 0)
-    return name
-
-
-@pytest.mark.parametrize("what", ["tag:deal", "purge tag:deal", "namespace:deal"], indirect=True)
+@pytest.mark.parametrize("what", ["tag:deal", "namespace:deal"])
 def test_killed_at_any_moment_it_did_nothing_or_the_doctor_finishes_it(tmp_path: Path, what: str) -> None:
     """Either the memory is whole, or nothing of it is left in any file."""
     outcomes = kill_at_moments(tmp_path, what, 8)
@@ -230,7 +220,7 @@ def test_killed_at_any_moment_it_did_nothing_or_the_doctor_finishes_it(tmp_path:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("what", ["tag:deal", "purge tag:deal", "namespace:deal"], indirect=True)
+@pytest.mark.parametrize("what", ["tag:deal", "namespace:deal"])
 def test_the_same_holds_at_every_seventh_moment(tmp_path: Path, what: str) -> None:
     outcomes = kill_at_moments(tmp_path, what, None)
     assert outcomes == sorted(outcomes, key=LATER.index)

@@ -1,4 +1,4 @@
-"""Wherever the disk or the store fails in a run of the mirror, the next one finishes it."""
+"""Wherever the disk or the store fails in a run of the journal, the next one finishes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run of the mirror that is killed is finished by the next one: nothing is lost, nothing is there twice.
+"""A run of the journal that is killed is finished by the next one: nothing is lost, nothing is there twice.
 
 Started as a script it lives a run and is killed (SIGKILL) at a moment of it:
 test_journal_kills.py DIRECTORY NUMBER    just before or after a call that reaches the disk, the NUMBERth; 0 is never

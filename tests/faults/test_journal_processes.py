@@ -21,14 +21,14 @@ def main() -> None:
     book = Book(Path(directory))
     for number in range(int(count)):
         book.clock.at += 61
-        book.mirror.pick_up()
+        book.journal.pick_up()
         tier = ["short", "long"][number % 2]
         memory = book.remember(f"{name} {number} of {count}.", id=f"{name}-{number}", tier=tier, force=True)
-        book.mirror.written()
+        book.journal.written()
         if number % 5 == 0:
             book.keeper.update(memory.id, {"content": f"{name} {number} of {count}, changed."})
             book.sync()
-    book.mirror.settle()
+    book.journal.settle()
     book.store.close()
 
 

@@ -25,8 +25,8 @@ LINKED = [
     "index/current.json.draft",
     "index/g00000000",
     "index/g00000001",
-    "index/g00000001/lexical",
-    "index/g00000001/lexical/meta.json",
+    "index/g00000001/dense",
+    "index/g00000001/dense/dead",
     "index/g00000099",
     "logs",
     "logs/commonplace.jsonl",
@@ -183,9 +183,9 @@ class TestLinksThatComeLater:
 
     def test_a_file_of_a_generation_that_is_a_link_is_not_emptied(self, other: Path, tmp_path: Path) -> None:
         generation = tmp_path / "g00000009"
-        (generation / "lexical").mkdir(parents=True)
-        (generation / "lexical" / "meta.json").write_text("{}")
-        (generation / "lexical" / "a").symlink_to(other / "settings.json")
+        (generation / "dense").mkdir(parents=True)
+        (generation / "dense" / "dead").write_bytes(b"")
+        (generation / "dense" / "a").symlink_to(other / "settings.json")
         before = state(other)
         assert empty_and_remove(generation)
         assert state(other) == before

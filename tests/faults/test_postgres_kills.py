@@ -14,6 +14,8 @@ import psutil
 import pytest
 from tests import postgres
 from tests.contract.stores import memory
+from tests.serving import serving
+from tests.surfaces.test_http import problem
 
 from commonplace.errors import StoreError
 from commonplace.store.store import Store
@@ -80,6 +82,39 @@ def test_what_was_acknowledged_outlives_the_server(server: Any) -> None:
     assert store.counts()["passages"] == store.counts()["owners"] // 2 * 3
     assert store.check() == []
     store.close()
+
+
+def test_a_server_says_that_its_database_is_gone_and_goes_on_when_it_is_back(server: Any) -> None:
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    kettle = {"content": "The kettle is in the attic"}
+    with serving(postgres.url_of(server.get_uri())) as http:
+        assert http.post("/v1/memories", json=kettle).status_code == 201
+        for _ in range(2):
+            assert http.post("/v1/recall", json={"query": "kettle"}).json()["hits"]
+            kill(server)
+            for verb, path, body in (
+                ("POST", "/v1/recall", {"query": "kettle"}),
+                ("POST", "/v1/memories", {"content": "The boat is blue"}),
+                ("GET", "/v1/namespaces", None),
+                ("GET", "/readyz", None),
+                ("POST", "/mcp", ping),
+            ):
+                refused = http.request(verb, path, json=body)
+                problem(refused, 503, "store-unreachable")
+                assert refused.headers["retry-after"]
+            assert http.get("/healthz").status_code == 200
+            server.ensure_postgres_running()
+            assert http.get("/readyz").status_code == 200
+        assert len(http.get("/v1/memories").json()["memories"]) == 1
+
+
+def test_a_server_may_be_started_before_its_database(server: Any) -> None:
+    kill(server)
+    with serving(postgres.url_of(server.get_uri())) as http:
+        problem(http.get("/readyz"), 503, "store-unreachable")
+        problem(http.post("/v1/recall", json={"query": "kettle"}), 503, "store-unreachable")
+        server.ensure_postgres_running()
+        assert http.post("/v1/recall", json={"query": "kettle"}).status_code == 200
 
 
 def _ids(store: Store, namespace: str) -> list[str]:

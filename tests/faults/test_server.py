@@ -27,6 +27,7 @@ from commonplace.server import run
 from commonplace.server.app import Limits
 from commonplace.server.operations import OPERATIONS
 from commonplace.server.page.session import CSRF_HEADER, PageSession
+from commonplace.server.statuses import TYPE_PREFIX
 
 HEAD = b"POST /v1/recall HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 PROGRAM = [sys.executable, "-m", "commonplace", "serve", "--json"]
@@ -159,6 +160,17 @@ def test_when_too_many_wait_some_are_told_to_come_again(tmp_path: Path) -> None:
         assert {each.result().status_code for each in waiting} == {200, 503}
 
 
+def test_a_server_whose_store_is_damaged_lives_and_is_not_ready(tmp_path: Path) -> None:
+    place = tmp_path / "store"
+    commonplace.open(place, embedder="hashing").close()
+    (place / "store.db").write_bytes(b"no database" * 1_000)
+    with serving(place) as http:
+        assert http.get("/healthz").status_code == 200
+        refused = http.get("/readyz")
+        assert (refused.status_code, refused.json()["type"]) == (503, f"{TYPE_PREFIX}store-failed")
+        assert http.post("/v1/recall", json={"query": "x"}).status_code == 500
+
+
 @contextmanager
 def held(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> Iterator[tuple[threading.Event, threading.Event]]:
     """Hold up a call until the second event, which is set at the end too; the first says that it has begun."""
@@ -212,6 +224,21 @@ def test_a_call_that_takes_long_keeps_no_other_waiting(
             assert not waiting.done()
             go_on.set()
             assert waiting.result().status_code < 500
+
+
+def test_who_asks_is_checked_while_all_workers_are_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits for a call has waited once, not once to be let in and again to be answered."""
+    with (
+        serving(tmp_path / "store", limits=Limits(workers=1)) as http,
+        ThreadPoolExecutor(1) as pool,
+        held(monkeypatch, OPERATIONS, "recall") as (begun, go_on),
+    ):
+        waiting = pool.submit(http.post, "/v1/recall", json={"query": "x"})
+        assert begun.wait(PATIENCE_S)
+        assert http.post("/v1/recall", headers={"Authorization": "Bearer cp_none"}).status_code == 401
+        assert not waiting.done()
+        go_on.set()
+        assert waiting.result().status_code == 200
 
 
 def test_calls_that_take_long_wait_in_places_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import commonplace
+from commonplace.benchmarks.harness import memory_of
+from commonplace.benchmarks.mcp import Server
 
 NEEDLESS = {
     "a command line's": "click rich yaml jsonschema pathspec regex",
@@ -79,3 +82,90 @@ def test_a_process_that_only_recalls_has_not_loaded_what_reads_texts_for_the_gra
     loaded = done.stdout.splitlines()
     assert "commonplace.search.retrieve" in loaded
     assert not [name for name in loaded if name.startswith(("commonplace.extract", "commonplace.graph."))]
+
+
+def test_a_process_that_tells_what_is_known_of_a_memory_has_not_loaded_what_draws_or_asks_a_model(
+    tmp_path: Path,
+) -> None:
+    with commonplace.open(tmp_path) as book:
+        book.remember("Ada Lovelace works at Babbage Ltd.")
+    code = (
+        "import sys, commonplace\n"
+        f"book = commonplace.open({str(tmp_path)!r})\n"
+        "assert 'Babbage' in book.graph.build_context(['Ada Lovelace'], max_facts=5).text\n"
+        "book.close()\n"
+        "print(*sys.modules, sep='\\n')\n"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines())
+    assert "commonplace.graph.query" in loaded
+    drawing = {"commonplace.formats.drawing", "html", "html.entities"}
+    assert loaded.isdisjoint({*drawing, "commonplace.graph.model_extraction", "commonplace.models.llm"})
+
+
+def test_no_call_leaves_anything_to_the_garbage_collector(tmp_path: Path) -> None:
+    """Values in a circle, and all that they hold, stay until it runs: megabytes after some hundred searches."""
+    with commonplace.open(tmp_path) as book:
+        calls = {
+            "remember": lambda: book.remember(f"Ada leads team {len(book.list())}."),
+            "recall": lambda: book.recall("who leads a team"),
+            "context": lambda: book.context("write to the team"),
+            "why": lambda: book.why(found := book.recall("team"), found.hits[0].id),
+            "facts": lambda: book.graph.search_edges("Ada"),
+        }
+        left = {}
+        for name, call in calls.items():
+            for _ in range(3):  # what is made at the first use, classes and patterns, is made
+                call()
+            gc.collect()
+            gc.disable()
+            try:
+                call()
+                left[name] = gc.collect()
+            finally:
+                gc.enable()
+    assert left == dict.fromkeys(calls, 0)
+
+
+MIB = 1 << 20
+MAX_OWN, MAX_RESIDENT = 35 * MIB, 49 * MIB
+"""Of a server with few memories that used each tool: 31 and 45 MiB with Python 3.11."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a process has in memory")
+def test_a_server_that_used_every_tool_stays_small(tmp_path: Path) -> None:
+    with commonplace.open(tmp_path / "store", embedder="static") as book:
+        book.remember_many([{"content": f"Ada Lovelace leads project {number} at Babbage Ltd."} for number in range(9)])
+    with Server(tmp_path / "store") as server:
+        server.greet()
+        for _ in range(3):
+            server.call("memory_search", {"query": "who leads a project"})
+        ids = [server.call("memory_store", {"content": said})["id"] for said in ("Bo moved to Oslo.", "I like figs.")]
+        server.call("memory_get", {"path": f"memory:{ids[0]}"})
+        server.call("memory_link", {"source": ids[0], "target": ids[1]})
+        server.call("memory_graph", {"id": ids[0]})
+        server.call("memory_context", {"task": "write to the project's lead"})
+        server.call("memory_why", {"query": "where does Bo live", "id": ids[0]})
+        server.call("memory_forget", {"ids": [ids[1]], "confirm": True})
+        held = memory_of(server.pid)
+    assert held["anonymous_bytes"] < MAX_OWN
+    assert held["resident_bytes"] < MAX_RESIDENT
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a process has in memory")
+def test_libraries_whose_pages_were_given_back_work_on(tmp_path: Path) -> None:
+    """What the linker has written into them stands in no file, and must stay."""
+    code = (
+        "import os, sqlite3, sys\n"
+        "import numpy as np\n"
+        "from commonplace.benchmarks.harness import memory_of\n"
+        "from commonplace.mcp.server import give_back_libraries\n"
+        "before = memory_of(os.getpid())['resident_bytes']\n"
+        "give_back_libraries()\n"
+        "after = memory_of(os.getpid())['resident_bytes']\n"
+        "assert np.linalg.norm(np.ones((4, 4)) @ np.ones((4, 4))) == 16\n"
+        "assert sqlite3.connect(':memory:').execute('SELECT upper(?)', ('a',)).fetchone() == ('A',)\n"
+        "print(before - after)\n"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) > 4 * MIB

@@ -26,7 +26,7 @@ from commonplace.consolidation.pairs import (
     similarities,
     stretches,
 )
-from commonplace.models.calibration import scale_of
+from commonplace.consolidation.runtime import scale_of
 
 PLAIN = scale_of("hashing")
 SEEDS = st.integers(0, 2**32 - 1)
@@ -109,7 +109,7 @@ def test_cohesion_is_a_share_and_its_order_does_not_matter(seed: int, count: int
     assert abs(forward - backward) <= 2e-6
 
 
-# Which pairs hang together does not depend on how many rows and pairs are looked at, and held, at a time.
+# Which pairs are related does not depend on how many rows and pairs are looked at, and held, at a time.
 
 MOST_ROWS = 12
 

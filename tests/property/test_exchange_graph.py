@@ -27,7 +27,7 @@ places = st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted)
 
 @st.composite
 def happenings(draw: st.DrawFn, kind: str, subject: str) -> tuple[Happening, ...]:
-    """What happened to something, as anybody may have written it or as facts are reckoned from."""
+    """What happened to something, as anybody may have written it or as facts are resolved from."""
     found = []
     for _ in range(draw(st.integers(0, 2))):
         if kind == "relation" and draw(st.booleans()):
@@ -71,7 +71,7 @@ def graphs(draw: st.DrawFn) -> list[Item]:
         forms = draw(st.lists(names, max_size=2, unique=True))
         aliases = tuple(Alias(id_, draw(texts), form, draw(times), draw(ids)) for form in forms)
         entities.append(
-            EntityItem("", entity, aliases, draw(mentions("entity", id_, said)), draw(happenings("entity", id_)))
+            EntityItem("", entity, draw(mentions("entity", id_, said)), draw(happenings("entity", id_)), aliases)
         )
         known.append(id_)
     relations: list[GraphItem] = []

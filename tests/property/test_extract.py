@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC
-from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -72,15 +70,9 @@ def test_all_that_is_said_stands_in_the_text(text: str, speaker: str) -> None:
         assert text[date.start : date.end] == date.text
 
 
-@given(text=texts, zone=st.sampled_from([UTC, ZoneInfo("Asia/Tokyo"), ZoneInfo("America/Sao_Paulo")]))
-def test_same_text_gives_the_same(text: str, zone: ZoneInfo) -> None:
-    assert extract(text, at=AT, zone=zone) == extract(text, at=AT, zone=zone)
-
-
-@given(text=texts, names=st.lists(st.sampled_from(["redis", "auth.ts", "Billing", "東京", ""]), max_size=3))
-def test_own_types_never_fail(text: str, names: list[str]) -> None:
-    types = {entity.type for entity in extract(text, at=AT, types={"mine": names}).entities}
-    assert types <= {*ENTITY_TYPES, "mine"}
+@given(text=texts)
+def test_same_text_gives_the_same(text: str) -> None:
+    assert extract(text, at=AT) == extract(text, at=AT)
 
 
 @given(text=texts)

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.reference_store.index import ExactDenseIndex, ExactLexicalIndex
+from tests.reference_store.index import ExactDenseIndex, ExactLexicalIndex, vectors_of
 
 from commonplace.index.contract import Scope
 from commonplace.index.generations import Index
 from commonplace.text.tokens import analyse, fields_of, passage_language
-from commonplace.types import Embedding, Filter, Head, IndexEntry
+from commonplace.types import Embedding, Head, IndexEntry
 
 WORDS = ["apple", "pear", "plum", "loginService", "猫", "黑猫", "the", "\ud800", ""]
 NAMESPACES = ["a", "b"]
@@ -61,7 +61,7 @@ def test_updates_leave_what_a_dictionary_would_hold(history: list[tuple[list[Ind
         lexical, dense = ExactLexicalIndex(held.values()), ExactDenseIndex(held.values())
         query = np.array([0.6, 0.8, 0.0], dtype=np.float32)
         for namespace in NAMESPACES:
-            scope = Scope(namespace, Filter())
+            scope = Scope(namespace)
             for word in WORDS:
                 expected = lexical.search(analyse(word), scope, 100).numbers
                 found = generation.lexical.search(analyse(word), scope, 100).numbers
@@ -69,14 +69,15 @@ def test_updates_leave_what_a_dictionary_would_hold(history: list[tuple[list[Ind
                 known, true = (each.statistics(analyse(word), scope) for each in (generation.lexical, lexical))
                 assert (known.documents, known.lengths.tolist()) == (true.documents, true.lengths.tolist())
                 assert known.frequencies == true.frequencies
-            assert generation.dense.search(query, scope, 100).numbers.tolist() == (
-                dense.search(query, scope, 100).numbers.tolist()
+            found, expected = (
+                each.search(query, scope, 100, vectors_of(held.values())) for each in (generation.dense, dense)
             )
+            assert found.numbers.tolist() == expected.numbers.tolist()
 
 
 @given(st.text(st.characters(), max_size=200))
 def test_terms_of_any_text_hold_no_whitespace_and_can_be_encoded(text: str) -> None:
-    """Terms are joined by spaces and handed to Tantivy as UTF-8."""
+    """Terms are joined by white space and written as UTF-8."""
     terms = analyse(text)
     assert " ".join(terms).split() == terms
     " ".join(terms).encode("utf-8")

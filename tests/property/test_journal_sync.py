@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from tests.unit.journal.book import LONG, NOON, Book, zone
 
-from commonplace.formats.journal import Entry, is_page_name, parse_page
+from commonplace.formats.journal import Entry, parse_page
 from commonplace.formats.journal_edit import digest
 from commonplace.journal.baseline import content_of, decode
 from commonplace.journal.pages import kind_of
+from commonplace.settings.paths import is_page_name
 from commonplace.types import Note
 
 DAY = 86_400.0
@@ -164,7 +165,7 @@ class Mirroring(RuleBasedStateMachine):
             change.erase([id_])
             receipt = json.dumps({"namespace": "default", "ids": [id_]})
             change.put_note(Note("receipt", f"r{self._words}-{pick}-{id_}", NOON, receipt))
-        self.book.mirror.forget("default", [id_])
+        self.book.journal.forget("default", [id_])
         gone |= kept - self.on_disk()
         self.forgotten |= gone
         self.forgotten_ids.add(id_)

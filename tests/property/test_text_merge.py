@@ -109,7 +109,8 @@ def test_nothing_that_is_kept_of_the_sources_is_lost(
     assert set(json.loads(record.metadata)) == {name for each in records for name in json.loads(each.metadata)}
     assert record.trust == min(each.trust for each in records)
     assert record.origin in {each.origin for each in records if each.trust == record.trust}
-    assert (owner.at, record.born_at) == (min(each.born_at for each in records),) * 2
+    born = [each.born_at for each in records]
+    assert (owner.at, record.born_at) == (max(born), min(born)), "news of the last, and known since the first"
     assert record.last_used == max(each.last_used for each in records)
     assert record.use_count == sum(each.use_count for each in records)
     assert max(each.strength for each in records) <= record.strength <= 2.0

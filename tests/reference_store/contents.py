@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from tests.reference_store.graph import GraphState
 from tests.reference_store.ledger import LedgerState
 from tests.reference_store.state import KnowledgeRow, Space, State
 
-from commonplace.store.database import build, refuse_existing
+from commonplace.store.database import begin_store, connect, driver_errors, prepare_writer, refuse_existing
 from commonplace.store.graph import GraphChange
 from commonplace.store.knowledge import insert_item
 from commonplace.store.ledger import LedgerChange
@@ -18,7 +19,7 @@ from commonplace.store.memories import MemoryChange, insert_version
 from commonplace.store.rows import WriteBuffer
 from commonplace.store.transaction import Transaction
 from commonplace.store.writes import NEXT, Change, create_namespace, set_embedding
-from commonplace.types import Embedding, Link, MemoryWrite, MirroredBlock, MirroredPage, Note, OwnerWrite
+from commonplace.types import Embedding, JournalBlock, JournalPage, Link, MemoryWrite, Note, OwnerWrite
 from commonplace.types.knowledge import ContextRecord, KnowledgeWrite
 
 
@@ -58,8 +59,8 @@ class StoredEntries:
 
     namespace: str
     links: tuple[Link, ...]
-    blocks: tuple[MirroredBlock, ...]
-    pages: tuple[MirroredPage, ...]
+    blocks: tuple[JournalBlock, ...]
+    pages: tuple[JournalPage, ...]
     notes: tuple[Note, ...]
     due: tuple[str, ...]
     graph: GraphState
@@ -111,7 +112,12 @@ def write_store(contents: Contents, target: Path) -> None:
         StoreError: the target exists or cannot be written.
     """
     refuse_existing(target)
-    build(target, contents.store_id, lambda db: _fill(db, contents))
+    with driver_errors(target), closing(connect(target, 0, create=True)) as db:
+        prepare_writer(db)
+        begin_store(db, contents.store_id)
+        db.execute("BEGIN IMMEDIATE")
+        _fill(db, contents)
+        db.execute("COMMIT")
 
 
 def _entries(namespace: str, space: Space) -> StoredEntries:

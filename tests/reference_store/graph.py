@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from commonplace.store.graph_rules import (
-    check_filter,
-    in_groups,
-    is_live,
-    is_meant,
-    text_owner,
-    texts_of,
-)
+from commonplace.store.graph_rules import check_filter, is_all, text_owner, texts_of
 from commonplace.store.rows import checked
 from commonplace.store.writes import check_write
 from commonplace.types import GRAPH_KINDS, OwnerWrite
@@ -237,12 +231,60 @@ def _is_of_groups(mention: Mention, graph: GraphState, wanted: GraphFilter) -> b
     return mention.kind == "entity" and episode is not None and in_groups(episode, wanted)
 
 
+def is_meant(relation: Relation, wanted: GraphFilter) -> bool:
+    """Tell whether a filter means a relation."""
+    is_chosen = (not wanted.types or relation.type in wanted.types) and in_groups(relation, wanted)
+    return is_chosen and _is_meant_in_time(relation, wanted)
+
+
+def is_live(entity: Entity, wanted: GraphFilter) -> bool:
+    """Tell whether an entity was one at the time of which it is asked what was known, or whether all are meant."""
+    if is_all(wanted):
+        return True
+    known = math.inf if wanted.known_at is None else wanted.known_at
+    return entity.created_at <= known and not _has_expired(entity, known)
+
+
+def in_groups(what: Episode | Entity | Relation, wanted: GraphFilter) -> bool:
+    """Tell whether something is of one of the groups that are wanted."""
+    return not wanted.groups or what.group in wanted.groups
+
+
+def _is_meant_in_time(relation: Relation, wanted: GraphFilter) -> bool:
+    if is_all(wanted):
+        return True
+    known = math.inf if wanted.known_at is None else wanted.known_at
+    if relation.created_at > known:
+        return False
+    was_open = relation.expired_at is not None and not _has_expired(relation, known)
+    if relation.is_retracted and not was_open:
+        return False
+    end = relation.stated_to if was_open else relation.valid_to
+    if wanted.valid_at is None:
+        if wanted.open_at is None:
+            return not _has_expired(relation, known)
+        return end is None or wanted.open_at < end
+    has_begun = relation.valid_from is None or relation.valid_from <= wanted.valid_at
+    return has_begun and (end is None or wanted.valid_at < end)
+
+
+def _has_expired(what: Entity | Relation, known: float) -> bool:
+    return what.expired_at is not None and what.expired_at <= known
+
+
 class ReferenceGraphChange(ReferenceGraph):
     """A `GraphChange` on the copy of a graph; whatever is written or deleted takes a change number."""
 
     def __init__(self, transaction: ReferenceTransaction) -> None:
         super().__init__(self._opened_copy)
         self._transaction = transaction
+
+    def make_id(self, id_: str, kind: Subject) -> str:
+        """Return an id that was made for what is about to be written."""
+        return id_
+
+    def expect(self, normals: Iterable[str], *, limit: int | None = None) -> None:
+        """Do nothing: reading costs nothing here."""
 
     def put_episode(self, episode: Episode) -> None:
         """Write an episode in the place of the one with its id."""

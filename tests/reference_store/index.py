@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tests.reference_store import bm25
 
-from commonplace.index.contract import Scope, Scored
+from commonplace.index.contract import Scope, Scored, Vectors
 from commonplace.index.dense import best
 from commonplace.index.lexical import MAX_TERMS
 from commonplace.ranking.arrays import within
@@ -16,7 +16,13 @@ from commonplace.ranking.bm25 import NAMES, Statistics, pack
 from commonplace.text.languages import ENGLISH
 from commonplace.text.query import edits
 from commonplace.text.tokens import FIELDS, fields_of, passage_language
-from commonplace.types import Filter, IndexEntry
+from commonplace.types import IndexEntry
+
+
+def vectors_of(entries: Iterable[IndexEntry]) -> Vectors:
+    """Return what gives the vectors of entries as a store does."""
+    held = {(entry.namespace, entry.number): entry.vector for entry in entries}
+    return lambda namespace, numbers: {n: held[namespace, n] for n in numbers if (namespace, n) in held}
 
 
 class ExactLexicalIndex:
@@ -57,7 +63,7 @@ class ExactLexicalIndex:
 
     def statistics(self, terms: Sequence[str], scope: Scope) -> Statistics:
         """Return the statistics of the scope's namespace; see `LexicalIndex.statistics`."""
-        everywhere = Scope(scope.namespace, Filter(), dead=scope.dead)
+        everywhere = Scope(scope.namespace, dead=scope.dead)
         held = [self._fields[n] for n, entry in self._entries.items() if _is_in_scope(entry, everywhere)]
         return Statistics(
             len(held),
@@ -99,7 +105,9 @@ class ExactDenseIndex:
             number: np.frombuffer(entry.vector, np.int8).astype(np.float32) for number, entry in self._entries.items()
         }
 
-    def search(self, vector: NDArray[np.float32], scope: Scope, limit: int, space: str = "") -> Scored:
+    def search(
+        self, vector: NDArray[np.float32], scope: Scope, limit: int, vectors: Vectors, space: str = ""
+    ) -> Scored:
         """Return the passages with the highest cosine; see `DenseIndex.search`. It holds those of one embedder."""
         found = [
             number
@@ -124,14 +132,10 @@ class ExactDenseIndex:
 
 
 def _is_in_scope(entry: IndexEntry, scope: Scope) -> bool:
-    wanted = scope.filter
     return (
         entry.namespace == scope.namespace
-        and (not wanted.kinds or entry.kind in wanted.kinds)
-        and (not wanted.types or entry.type in wanted.types)
-        and (not wanted.phases or not entry.phase or entry.phase in wanted.phases)
-        and (not wanted.tags or not set(wanted.tags).isdisjoint(entry.tags))
-        and (not wanted.needs_owners or _is_owner_in(entry, scope))
+        and (not scope.kinds or entry.kind in scope.kinds)
+        and _is_owner_in(entry, scope)
         and not _is_left_out(entry, scope)
     )
 

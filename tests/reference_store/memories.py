@@ -26,13 +26,13 @@ from tests.reference_store.state import (
 from commonplace.errors import StoreError
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.graph_rules import texts_of
-from commonplace.store.knowledge import KnowledgeChange, KnowledgeReading, check_item
+from commonplace.store.knowledge import KnowledgeChange, KnowledgeReading
 from commonplace.store.ledger import LedgerChange, LedgerReading
 from commonplace.store.memories import Statement
 from commonplace.store.rows import check_times, checked, refuse_wide
 from commonplace.store.writes import (
     change_is_under_way,
-    check_memory,
+    check_recorded,
     live_version_exists,
     not_latest,
     refuse_other_maker,
@@ -46,11 +46,11 @@ from commonplace.types import (
     HOLDS_BESIDE,
     SUPERSEDES,
     Embedding,
+    JournalBlock,
+    JournalPage,
     Link,
     MemoryRecord,
     MemoryWrite,
-    MirroredBlock,
-    MirroredPage,
     Note,
     Reembedding,
     Selection,
@@ -117,7 +117,9 @@ class ReferenceKnowledgeChange(ReferenceKnowledge):
     ) -> int:
         """Write an item in the place of the live owner of that kind with its id, and return its number."""
         change = self._transaction.change
-        owned = check_item(write, self._transaction.embedding, created_at, updated_at, deleted_at)
+        owned = check_recorded(
+            write, "knowledge", "a knowledge item", self._transaction.embedding, created_at, updated_at, deleted_at
+        )
         number = None if deleted_at is not None else change.space.by_id.get((owned.owner.kind, owned.owner.id))
         if number is not None:
             change.remove(number)
@@ -204,7 +206,7 @@ class ReferenceMemoryChange:
         space, owner = self._space, write.owner
         if owner.session and not write.is_placed:
             write = replace(write, owner=replace(owner, position=space.last_position(owner.session) + 1))
-        write = check_memory(write, self._transaction.embedding, created_at, expired_at)
+        write = check_recorded(write, "memory", "a memory", self._transaction.embedding, created_at, expired_at)
         if ("memory", owner.id) in space.by_id:
             raise live_version_exists(owner.id)
         change = self._change
@@ -282,7 +284,7 @@ class ReferenceMemoryChange:
             self._mark_known(source)
         return gone
 
-    def set_block(self, block: MirroredBlock) -> None:
+    def set_block(self, block: JournalBlock) -> None:
         """Record what both sides agree on for one memory."""
         self._set(self._space.blocks, block.id, checked(block))
 
@@ -290,7 +292,7 @@ class ReferenceMemoryChange:
         """Forget that a memory has a block."""
         self._drop(self._space.blocks, id_)
 
-    def set_page(self, page: MirroredPage) -> None:
+    def set_page(self, page: JournalPage) -> None:
         """Record the state of a page."""
         page = checked(page)
         self._set(self._space.pages, page.page, page)
@@ -496,7 +498,9 @@ class ReferenceMemories(ReferenceReembedding):
         self._state = State()
 
     @contextmanager
-    def change_memories(self, namespace: str, *, made_by: Embedding | None = None) -> Iterator[ReferenceMemoryChange]:
+    def change_memories(
+        self, namespace: str, *, made_by: Embedding | None = None, **_: object
+    ) -> Iterator[ReferenceMemoryChange]:
         """Begin a write transaction over the memories of a namespace: on a copy, that takes its place at the end."""
         with self._writing():
             refuse_other_maker(self._state.embedding, made_by)
@@ -631,13 +635,13 @@ class ReferenceMemories(ReferenceReembedding):
         with self._open():
             return sorted(self._state.space(namespace).due)
 
-    def blocks(self, namespace: str, ids: Sequence[str] | None = None) -> list[MirroredBlock]:
+    def blocks(self, namespace: str, ids: Sequence[str] | None = None) -> list[JournalBlock]:
         """Return what is known of the blocks of these memories in Markdown, or of all, by id."""
         with self._open():
             blocks = self._state.space(namespace).blocks
             return [block for id_, block in sorted(blocks.items()) if ids is None or id_ in ids]
 
-    def pages(self, namespace: str) -> list[MirroredPage]:
+    def pages(self, namespace: str) -> list[JournalPage]:
         """Return what is known of pages, by name."""
         with self._open():
             return [page for _, page in sorted(self._state.space(namespace).pages.items())]

@@ -20,10 +20,10 @@ from commonplace.types import (
     Filter,
     Head,
     IndexEntry,
+    JournalBlock,
+    JournalPage,
     Link,
     MemoryWrite,
-    MirroredBlock,
-    MirroredPage,
     NewPassage,
     Note,
     Owner,
@@ -95,8 +95,8 @@ class Space:
     by_id: dict[tuple[str, str], int] = field(default_factory=dict)
     by_path: dict[tuple[str, str], int] = field(default_factory=dict)
     links: dict[tuple[str, str, str], Link] = field(default_factory=dict)
-    blocks: dict[str, MirroredBlock] = field(default_factory=dict)
-    pages: dict[str, MirroredPage] = field(default_factory=dict)
+    blocks: dict[str, JournalBlock] = field(default_factory=dict)
+    pages: dict[str, JournalPage] = field(default_factory=dict)
     notes: dict[tuple[str, str], Note] = field(default_factory=dict)
     due: set[str] = field(default_factory=set)
     graph: GraphState = field(default_factory=GraphState)

@@ -200,6 +200,10 @@ class MemoryStore(ReferenceMemories):
         with self._open():
             return {entry.number: entry for entry in self._state.space(namespace).token_entries(numbers)}
 
+    def vectors(self, namespace: str, numbers: Sequence[int]) -> dict[int, bytes]:
+        """Return the vectors of the passages that exist in this namespace, by number."""
+        return {number: entry.vector for number, entry in self.tokens(namespace, numbers).items()}
+
     def entries(self, namespace: str, numbers: Sequence[int]) -> dict[int, IndexEntry]:
         """Return what the index needs of the passages that exist in this namespace, by number."""
         with self._open():

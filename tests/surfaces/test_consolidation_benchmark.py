@@ -59,11 +59,11 @@ def test_memories_are_looked_through() -> None:
 
 def test_memories_are_consolidated_where_that_is_asked_for() -> None:
     """A quarter is older than the 90 days for which they are kept; two were reviewed thrice, one of these so old."""
-    done = run(ConsolidationOptions(memories=200, runs=True, embedder="hashing"))["run"]
+    done = run(ConsolidationOptions(memories=101, runs=True, embedder="hashing"))["run"]
     assert done.keys() == {"dry_s", "real_s", "agents"}
     assert list(done["agents"]) == ["decay", "cluster", "merge", "promote", "relations"]
     assert all(row["failed"] == 0 for row in done["agents"].values())
-    assert (done["agents"]["decay"]["applied"], done["agents"]["promote"]["applied"]) == (49, 2)
+    assert (done["agents"]["decay"]["applied"], done["agents"]["promote"]["applied"]) == (23, 2)
 
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"a": "x", "b": "y"}', '{"a": 1, "b": "y", "score": 3}'])

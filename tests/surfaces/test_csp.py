@@ -172,6 +172,7 @@ def test_what_is_too_large_is_refused_without_being_held(bare: Program, line_byt
 def test_the_longest_memory_has_room_in_a_request(bare: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is all line ends is twice as long as a JSON string."""
     monkeypatch.setenv("COMMONPLACE_EMBEDDER_NAME", "static")  # a mebibyte takes the transformer minutes
+    monkeypatch.setenv("COMMONPLACE_GRAPH_REMEMBER", "off")
     content = json.dumps("line of words\n" * (1024 * 1024 // 14))
     [answer] = served(f"TASK REQ:store IN:MEM OUT:X\nCONTENT {content}\n")
     assert answer.status == "OK"

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from benchmarks import baselines, figures, made_graph, memories
+from benchmarks.figures import Part
+from click.testing import CliRunner
 
-from commonplace.benchmarks import figures
-from commonplace.benchmarks.figures import Part
+import commonplace
 
 if TYPE_CHECKING:
     from tests.surfaces.conftest import Program
@@ -25,8 +27,28 @@ def lay_down_a_set(directory: Path) -> None:
     (directory / "qrels.tsv").write_text("q\tbees\t1\n", "utf-8")
 
 
-def test_quick_figures_are_measured_by_the_other_benchmarks(bare: Program) -> None:
+def test_quick_figures_are_measured_by_the_other_benchmarks(bare: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every row has a figure, but for those whose data are not there: they say what to name."""
+    started: list[str] = []
+
+    def measured(part: Part) -> dict[str, Any]:
+        """Measure the labelled set in a process of its own, as all are, and the rest here: each starts many."""
+        if part.name.startswith("retrieval"):
+            started.append(part.name)
+            return measure(part)
+        if part.name == "graph":
+            return made_graph.run(*map(int, part.arguments[2:]))
+        if part.arguments[0] != "-m":
+            found: dict[str, Any] = bare.json("benchmark", *part.arguments)
+            return found
+        module = {"benchmarks.baselines": baselines, "benchmarks.memories": memories}[part.arguments[1]]
+        told: dict[str, Any] = json.loads(
+            CliRunner().invoke(module.main, part.arguments[2:], catch_exceptions=False).stdout
+        )
+        return told
+
+    measure = figures._measured
+    monkeypatch.setattr(figures, "_measured", measured)
     lay_down_a_set(bare.project / "data" / "two-texts")
     rows = {row["what"]: row for row in bare.json("benchmark", "figures", "--quick", "--data", "data")["rows"]}
     unmeasured = [what for what, row in rows.items() if row["value"] is None]
@@ -35,6 +57,7 @@ def test_quick_figures_are_measured_by_the_other_benchmarks(bare: Program) -> No
     assert rows["search p95, 100 passages"]["contract_reached"] == "smaller size"
     assert rows["recall@10 on two-texts"]["measured"] == "100 %"
     assert rows["precision@10 on two-texts"]["contract_reached"] == "no"
+    assert started == ["retrieval two-texts"]
 
 
 def test_what_a_part_says_when_it_fails_stands_in_its_rows(bare: Program, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,3 +93,11 @@ def test_a_wide_table_is_printed_whole_where_the_terminal_is_narrow(
     assert "LoCoMo turns, R@10 (categories 1–4)" in printed
     assert f"not measured: {reason.strip()}" in printed
     assert "…" not in printed
+
+
+def test_without_the_sources_it_says_where_to_run_it(bare: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table measures ours, by benchmarks that are not installed."""
+    monkeypatch.setattr(commonplace, "__file__", str(bare.project / "lib" / "commonplace" / "__init__.py"))
+    error = bare.error("benchmark", "figures", "--quick", code=2)
+    assert error["message"] == "this benchmark comes with the sources"
+    assert error["remedy"] == "run it in a clone of the repository"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def moved(bare: Program) -> Program:
-    """Somebody who moved, and files that hang together."""
+    """Somebody who moved, and files that are related."""
     bare.run("init")
     bare.run("graph", "add", "Ada Marsh lives in Lisbon. She works for Globex.", "--at", "2026-01-10T09:00Z")
     bare.run("graph", "add", "Ada Marsh lives in Porto.", "--at", "2026-03-14T09:00Z", "--source-description", "a call")
@@ -47,6 +47,14 @@ def test_an_episode_says_what_it_brought_and_what_ended_by_it(moved: Program) ->
     assert told[ended + 2].startswith("from 2026-03-14 to 2026-06-01 · Ada Marsh LIVES_IN Porto")
 
 
+def test_what_held_before_is_offered_where_a_fact_tells_of_it(moved: Program) -> None:
+    assert (
+        lines(moved, "facts", "where does Ada live")[-1]
+        == "--valid-at TIME tells what held then, --past what has ended."
+    )
+    assert not any("--valid-at" in line for line in lines(moved, "facts", "what depends on token.ts"))
+
+
 def test_what_holds_is_found_and_what_has_ended_where_it_is_asked_for(moved: Program) -> None:
     def found(*options: str) -> list[str]:
         told = moved.json("graph", "facts", "where does Ada live", "--type", "LIVES_IN", *options)
@@ -59,7 +67,7 @@ def test_what_holds_is_found_and_what_has_ended_where_it_is_asked_for(moved: Pro
     assert found("--group", "elsewhere") == []
     assert lines(moved, "facts", "where does Ada live", "--as-of", "2020-01-01") == [
         "No fact is about this.",
-        "--past also looks at what has ended.",
+        "--past also looks at what has ended, --valid-at TIME at what held then.",
     ]
 
 

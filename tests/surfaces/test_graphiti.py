@@ -305,7 +305,7 @@ def test_server_that_fails_is_not_waited_for(desk: Desk, wire: Wire, server: Gra
     team(server.state)
     with desk.open(wire.url) as book:
         book.graph.add_episode("Ann lives in Munich.")
-        session = book.graph._backend.tools._session  # type: ignore[attr-defined]
+        session = book.graph._backend.tools  # type: ignore[attr-defined]
         patient = session._access
         session._access, wire.manner = replace(patient, timeout_s=0.3), manner
         found = book.graph.search_edges("where does Ann live")

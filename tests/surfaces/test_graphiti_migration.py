@@ -148,7 +148,7 @@ def test_graph_comes_back_as_it_was(book: Engine, other: Engine, tmp_path: Path)
 
 
 def test_what_came_back_can_be_changed_as_before(book: Engine, other: Engine, tmp_path: Path) -> None:
-    """What is needed to reckon facts again travels too: an episode that is deleted takes along what it had ended."""
+    """What is needed to resolve facts again travels too: an episode that is deleted takes along what it had ended."""
     lived(book).graph.export_graphiti(tmp_path / "graph.json")
     other.graph.import_graphiti(tmp_path / "graph.json")
     moved = next(each for each in book.graph.episodes() if each.name == "news")

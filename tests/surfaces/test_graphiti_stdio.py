@@ -61,7 +61,7 @@ def test_server_is_started_told_and_ended(tmp_path: Path) -> None:
         assert added.notices == ("Graphiti takes it in by itself: what it finds there is not counted here",)
         book.graph.add_episode("Ann lives in Berlin.")
         assert len(book.graph.episodes()) == 2
-        transport = book.graph._backend.tools._session._transport  # type: ignore[attr-defined]
+        transport = book.graph._backend.tools._transport  # type: ignore[attr-defined]
         process = transport._process
     assert process.poll() == 0
     assert kept(file) == [SAID, "Ann lives in Berlin."]
@@ -121,7 +121,7 @@ def test_server_that_takes_long_to_start_is_sent_what_it_was_started_for(
     monkeypatch.setattr(client.Session, "_begin", slow)
     monkeypatch.setattr(client, "START_S", 3 * PATIENCE_S)
     with opened(tmp_path / "store", graph_uri=command(file)) as book:
-        book.graph._backend.tools._session._clock = lambda: time.monotonic() + sum(late)  # type: ignore[attr-defined]
+        book.graph._backend.tools._clock = lambda: time.monotonic() + sum(late)  # type: ignore[attr-defined]
         book.graph.add_episode(SAID)
     assert kept(file) == [SAID]
 
@@ -169,7 +169,7 @@ def test_server_that_died_meanwhile_is_started_again(tmp_path: Path) -> None:
     file = tmp_path / "state.json"
     with opened(tmp_path / "store", graph_uri=command(file)) as book:
         book.graph.add_episode(SAID)
-        process = book.graph._backend.tools._session._transport._process  # type: ignore[attr-defined]
+        process = book.graph._backend.tools._transport._process  # type: ignore[attr-defined]
         process.kill()
         process.wait()
         added = book.graph.add_episode("Ann lives in Berlin.")

@@ -86,8 +86,11 @@ def test_any_text_is_kept_exactly_and_found_before_and_after_it_is_in_the_index(
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_any_text_is_printed_without_what_a_terminal_would_obey(program: Program, name: str) -> None:
+def test_any_text_is_printed_without_what_a_terminal_would_obey(
+    program: Program, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     """A memory of somebody else's words is shown in the terminal of whoever asks."""
+    monkeypatch.setenv("COMMONPLACE_GRAPH_REMEMBER", "off")
     text, query = TEXTS[name]
     with commonplace.open(program.project / ".commonplace") as book:
         book.index_upgrade("static")  # a mebibyte takes the transformer minutes

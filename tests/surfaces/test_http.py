@@ -123,6 +123,12 @@ def test_forgetting_leaves_no_answer_that_holds_the_words(store: Path | str) -> 
     assert "zanzibarite" not in everything_in(store)
 
 
+def test_what_is_not_there_is_answered_with_what_is(client: httpx.Client) -> None:
+    wrong = {"/v1/nothing": "openapi.json", "/v1/memories/none": "commonplace list"}
+    assert all(remedy in client.get(path).json()["remedy"] for path, remedy in wrong.items())
+    assert client.put("/v1/recall", json={"query": "x"}).json()["remedy"] == "send POST"
+
+
 def test_an_id_may_hold_what_addresses_hold(client: httpx.Client) -> None:
     body = {"content": OFFICE, "id": "a/b?c#d é%2F"}
     made = client.post("/v1/memories", json=body).json()
@@ -214,6 +220,10 @@ def test_a_search_in_the_shape_of_openai(client: httpx.Client) -> None:
     [id_] = remembered(client, OFFICE)
     answer = client.post("/v1/vector_stores/default/search", json={"query": "Porto office"}).json()
     assert answer["object"] == "vector_store.search_results.page"
+    more = {"query": ["zzz", "Porto office"], "rewrite_query": True, "ranking_options": {"score_threshold": 0.01}}
+    assert client.post("/v1/vector_stores/default/search", json=more).json()["search_query"] == more["query"]
+    for wrong in ({"query": []}, {"query": "x", "ranking_options": {"score_threshold": "much"}}):
+        problem(client.post("/v1/vector_stores/default/search", json=wrong), 400, "invalid-request")
     assert [(each["file_id"], each["content"]) for each in answer["data"]] == [
         (id_, [{"type": "text", "text": OFFICE}])
     ]
@@ -318,6 +328,24 @@ def test_a_memory_fades_from_its_last_use_on(client: httpx.Client) -> None:
     points = client.get(f"/v1/memories/{id_}/fading", params={"days": 3}).json()["items"]
     assert [round(each["retention"], 2) for each in points] == [1.0, 0.75, 0.6, 0.5]
     problem(client.get("/v1/memories/none/fading"), 404, "not-found")
+
+
+def test_a_memory_fades_before_a_correction_too(tmp_path: Path) -> None:
+    days = 0.0
+    with commonplace.open(
+        tmp_path / "store", embedder="hashing", clock=lambda: 1_700_000_000.0 + days * 86_400
+    ) as engine:
+        engine.remember(OFFICE, id="office")
+        days = 1
+        engine.touch("office")
+        days = 101
+        engine.update("office", "The office is in Rome")
+        corrected = engine.get("office", touch=False)
+        points = engine.memory_fading("office", 1, past=True)
+    before = [each.retention for each in points if each.at < corrected.updated_at]
+    assert corrected.last_used == corrected.updated_at
+    assert before[-1] < 0.1, "nobody used it for months"
+    assert [each.at for each in points] == sorted(each.at for each in points)
 
 
 def test_the_changes_of_a_run_are_listed_and_undone(client: httpx.Client) -> None:

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from click.testing import CliRunner
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.serving import DATABASES, new_store, serving
 from tests.surfaces.test_http import problem
 
 import commonplace
+from commonplace.cli.app import cli
+from commonplace.errors import UsageError
+from commonplace.server import run
 from commonplace.server.operations import OPERATIONS
+from commonplace.types import SCOPES
 
 SECRET = "the quartz password of the second tenant"
+ELSEWHERE = "aquamarine"
+"""Sorts before the others: of long lists the beginning is shown."""
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -30,6 +40,8 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         with commonplace.open(place, "two", embedder="hashing") as book:
             book.remember(SECRET, id="theirs")
             book.graph.add_episode("Quartz depends on Basalt", uuid="episode-of-two")
+            with book.in_namespace(ELSEWHERE) as other:
+                other.remember(SECRET)
         yield place
 
 
@@ -157,6 +169,59 @@ def test_no_call_of_one_tenant_shows_anything_of_another(
     assert "basalt" not in text
 
 
+def _arguments(data: st.DataObject, schemas: dict[str, Any], required: Collection[str], words: Any) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    for name, schema in schemas.items():
+        kinds = schema.get("type", ())
+        if ("string" in kinds or "array" in kinds) and (name in required or data.draw(st.booleans())):
+            given[name] = data.draw(words) if "string" in kinds else [data.draw(words)]
+    return given
+
+
+def test_no_answer_to_who_has_an_empty_namespace_names_another(
+    client: httpx.Client, store: Path | str, tmp_path: Path
+) -> None:
+    """All routes and tools, with what is drawn, each in a namespace that nothing was stored in."""
+
+    def message(method: str, **params: Any) -> dict[str, Any]:
+        return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+    @settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=4, phases=[Phase.generate])
+    @given(data=st.data())
+    def call(name: str, spaces: Iterator[str], data: st.DataObject) -> None:
+        space = next(spaces)
+        words = st.sampled_from([space, "quartz", "*", "tag", "memory:quartz"])
+        verb, path = "POST", "/mcp"
+        query: dict[str, Any] = {"namespace": space}
+        if name in tools:
+            arguments = _arguments(data, tools[name]["properties"], tools[name].get("required", ()), words)
+            body = message("tools/call", name=name, arguments=arguments)
+        else:
+            operation, body = OPERATIONS[name], {}
+            verb, path = operation.verb, f"/v1{operation.path.replace('{namespace}', space)}"
+            schemas = {each.name: each.schema for each in operation.parameters}
+            required = {each.name for each in operation.parameters if each.is_required or each.place == "path"}
+            given = _arguments(data, schemas, required, words)
+            for each in operation.parameters:
+                if each.place == "path" and each.name in given:
+                    path = path.replace(f"{{{each.name}}}", given[each.name])
+                elif each.name in given:
+                    (query if each.place == "query" else body)[each.name] = given[each.name]
+        response = client.request(verb, path, params=query, json=body, headers=headers)
+        assert response.status_code < 500, response.text
+        assert ELSEWHERE not in response.text, (name, response.text)
+
+    tools: dict[str, Any] = {}
+    with commonplace.open(store) as book, contextlib.chdir(tmp_path):  # one of the calls indexes where it is
+        headers = bearer(book.tokens.create(["nowhere"], SCOPES).secret)
+        listed = client.post("/mcp", json=message("tools/list"), headers=headers).json()["result"]["tools"]
+        tools |= {tool["name"]: tool["inputSchema"] for tool in listed}
+        for name in (*OPERATIONS, *tools):
+            spaces = [f"nowhere-{name}-{number}" for number in range(9)]
+            headers = bearer(book.tokens.create(spaces, SCOPES).secret)
+            call(name, iter(spaces))
+
+
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "[::2]:1", ""])
 def test_a_foreign_host_is_refused(client: httpx.Client, host: str) -> None:
     """A page of another site whose name leads here must not reach the store of whoever looks at it."""
@@ -183,6 +248,67 @@ def test_a_store_without_tokens_is_open_to_this_machine_alone(tmp_path: Path) ->
         assert client.post("/v1/recall", json={"query": "x"}).status_code == 200
     with serving(tmp_path / "shared", is_local=False) as client:
         problem(client.post("/v1/recall", json={"query": "x"}), 401, "no-token")
+
+
+@pytest.mark.parametrize(
+    ("said", "ends"),
+    [
+        ("in 30 days", "2026-03-31T00:00:00Z"),
+        ("next month", "2026-04-01T00:00:00Z"),
+        ("2027-01", "2027-01-01T00:00:00Z"),
+        ("2027-01-01", "2027-01-01T00:00:00Z"),
+    ],
+)
+def test_a_token_expires_when_what_is_said_begins(tmp_path: Path, said: str, ends: str) -> None:
+    now = datetime(2026, 3, 1, 9, 30, tzinfo=UTC).timestamp()
+    with commonplace.open(tmp_path / "store", embedder="hashing", clock=lambda: now) as book:
+        assert book.tokens.create(["one"], expires=said).token.to_dict()["expires_at"] == ends
+        with pytest.raises(UsageError, match="which is past"):
+            book.tokens.create(["one"], expires="yesterday")
+
+
+def test_scopes_are_given_with_commas_or_one_by_one(tmp_path: Path) -> None:
+    create = ["token", "create", "--json", "--store", str(tmp_path / "store"), "--scope", "read,write", "--scope"]
+    made = CliRunner().invoke(cli, [*create, "forget"])
+    assert json.loads(made.output)["scopes"] == ["read", "write", "forget"]
+    refused = CliRunner().invoke(cli, [*create, "wirte"])
+    assert (refused.exit_code, "no scope 'wirte'" in refused.output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "Only this machine is answered, without a token until the store has one"),
+        (["--host", "0.0.0.0"], "Every machine is answered that sends a token of the store"),
+    ],
+)
+def test_a_server_says_whom_it_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], said: str
+) -> None:
+    monkeypatch.setattr(run, "run", lambda *_, ready, **__: ready("http://h:1"))
+    told = CliRunner().invoke(cli, ["serve", "--store", str(tmp_path), *options], catch_exceptions=False)
+    assert "http://h:1" in told.output
+    assert said in " ".join(told.output.split())
+
+
+def test_a_place_that_is_taken_or_unknown_is_answered_with_the_option_that_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def remedy(address: run.Address) -> str:
+        with pytest.raises(UsageError) as caught:
+            run._listen(address)
+        return caught.value.remedy
+
+    def unknown(*_: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.chdir(tmp_path)  # the path of a socket may not be long
+    taken = Path("taken")
+    with run._listen(run.Address("127.0.0.1", 0)) as first, run._listen(run.Address("", 0, taken)):
+        assert "--port" in remedy(run.Address("127.0.0.1", first.getsockname()[1]))
+        assert "--socket" in remedy(run.Address("", 0, taken))
+    monkeypatch.setattr(socket.socket, "bind", unknown)
+    assert "--host" in remedy(run.Address("nosuch.invalid", 0))
 
 
 def test_a_token_may_send_so_many_requests_a_minute(store: Path | str, tokens: dict[str, str]) -> None:

@@ -44,6 +44,57 @@ def test_the_official_client_keeps_and_finds_a_memory(tmp_path: Path, mode: str)
 
     with serving(tmp_path / "store") as http:
         with_client(str(http.base_url), mode, use)
+        [kept] = http.get("/v1/memories").json()["memories"]
+        assert kept["source"] == ("" if mode == "legacy" else "mcp")
+
+
+def test_what_a_token_stores_and_names_no_source_for_has_the_token_as_its_source(tmp_path: Path) -> None:
+    with commonplace.open(tmp_path / "store", embedder="hashing") as book:
+        made = book.tokens.create(["default"], ["read", "write"])
+
+    async def use(client: Client) -> None:
+        await client.call_tool("memory_store", {"content": "The pump is on the roof"})
+
+    with serving(tmp_path / "store") as http:
+        http.headers["Authorization"] = f"Bearer {made.secret}"
+        with_client(str(http.base_url), "legacy", use, made.secret)
+        http.post("/v1/memories", json={"content": "The kettle is in the attic"})
+        http.post("/v1/memories/bulk", json={"items": [{"content": "Ada"}, {"content": "Bo", "source": "mail"}]})
+        found = http.get("/v1/memories").json()["memories"]
+    own = f"token {made.token.id}"
+    sources = {"The pump is on the roof": own, "The kettle is in the attic": own, "Ada": own, "Bo": "mail"}
+    assert {each["content"]: each["source"] for each in found} == sources
+
+
+def test_what_two_tokens_store_under_one_id_is_of_neither(tmp_path: Path) -> None:
+    """Or two agents that store the same would make a version of it each time."""
+    with commonplace.open(tmp_path / "store", embedder="hashing") as book:
+        tokens = [book.tokens.create(["default"], ["read", "write"]).secret for _ in range(2)]
+    item = {"content": "The pump is on the roof", "id": "pump"}
+    with serving(tmp_path / "store") as http:
+        for token in tokens:
+            http.headers["Authorization"] = f"Bearer {token}"
+            http.post("/v1/memories", json=item)
+            http.post("/v1/memories/bulk", json={"items": [item]})
+        kept = http.get("/v1/memories/pump").json()
+    assert (kept["source"], kept["version"]) == ("", 1)
+
+
+def test_no_client_stores_under_the_name_of_another_token(tmp_path: Path) -> None:
+    with commonplace.open(tmp_path / "store", embedder="hashing") as book:
+        made = book.tokens.create(["default"], ["read", "write"])
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "token alice", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    stored = {"name": "memory_store", "arguments": {"content": "The pump is on the roof"}, "_meta": meta}
+    with serving(tmp_path / "store") as http:
+        http.headers["Authorization"] = f"Bearer {made.secret}"
+        answer = http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": stored}).json()
+        [kept] = http.get("/v1/memories").json()["memories"]
+    assert "error" not in answer
+    assert kept["source"] == f"token {made.token.id}"
 
 
 def test_a_token_decides_which_tools_there_are_and_where(tmp_path: Path) -> None:

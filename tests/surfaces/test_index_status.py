@@ -34,3 +34,35 @@ def test_python_tells_the_counts_of_its_namespace(tmp_path: Path) -> None:
         assert book.index_status().graph == GraphCounts(1, 2, 1, 0) == book.graph.counts()
     with commonplace.open(tmp_path, namespace="other", embedder="hashing") as other:
         assert other.index_status().graph == GraphCounts()
+
+
+def test_what_the_last_run_left_out_is_told_until_something_is_forgotten(program: Program) -> None:
+    for name, text in (("secret.pem", "x"), ("note.md", "---\ntype: poem\n---\nRavens\n")):
+        (program.project / name).write_text(text)
+    program.run("index", "build", "--yes")
+    [told] = program.json("index", "status")["left_out"]
+    assert told["root"] == str(program.project)
+    assert told["skipped"]["secret"] == 1
+    [problem] = told["problems"]
+    assert problem["path"] == "note.md"
+    assert "'poem' is not one of" in problem["reason"]
+    [line] = [line for line in lines(program) if line.startswith("Left out:")]
+    assert "1 secret" in line
+    program.run("forget", "--path", "note.md", "--yes")
+    assert program.json("index", "status")["left_out"] == []
+    program.run("index", "build", "--yes", "--force")
+    assert len(program.json("index", "status")["left_out"]) == 1
+    for name in ("secret.pem", "note.md"):
+        (program.project / name).unlink()
+    program.run("index", "build", "--yes")
+    assert program.json("index", "status")["left_out"] == []
+
+
+def test_a_secret_in_the_name_of_a_file_is_not_kept_with_what_was_left_out(program: Program) -> None:
+    key = "sk_" + "live_4eC39HqLyjWDarjtT1zdp7dc"
+    (program.project / f"{key}.md").write_text("---\ntype: poem\n---\nRavens\n")
+    program.run("index", "build", "--yes")
+    [told] = program.json("index", "status")["left_out"]
+    [problem] = told["problems"]
+    assert problem["path"] == "[redacted: stripe key].md"
+    assert key not in str(told)

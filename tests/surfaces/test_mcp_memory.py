@@ -79,6 +79,14 @@ def test_what_is_stored_is_found_with_the_same_hits_scores_and_order_as_in_pytho
     assert all(each["confidence"] == "weak" for each in strange)
 
 
+def test_a_client_is_the_source_of_what_it_stores_and_names_none_for(agent: Agent) -> None:
+    own = agent.call("memory_store", content=NOTES[0])["id"]
+    other = agent.call("memory_store", content=NOTES[1], source="Ada")["id"]
+    assert [agent.book.get(each).source for each in (own, other)] == ["test", "Ada"]
+    agent.call("memory_store", content=NOTES[2], id=other)
+    assert agent.book.get(other).source == "Ada"
+
+
 def test_what_search_names_can_be_read(agent: Agent) -> None:
     on_page = agent.call("memory_store", content=NOTES[0], tier="long")["id"]
     nowhere = agent.call("memory_store", content=NOTES[3], tier="medium")["id"]

@@ -7,23 +7,27 @@ import signal
 import subprocess
 import sys
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from html.parser import HTMLParser
 from http.client import HTTPConnection
 from pathlib import Path
 from queue import Queue
 from types import SimpleNamespace
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from click.testing import CliRunner
 from tests.hostile import HOSTILE
 from tests.serving import serving
 from tests.surfaces.test_http import OFFICE, problem
 
 import commonplace
 from commonplace.cli import serve
+from commonplace.cli.app import cli
+from commonplace.cli.invocation import Invocation
 from commonplace.server.page import session as sessions
 from commonplace.server.page.session import CSRF_HEADER, PageSession
 
@@ -122,6 +126,18 @@ def test_what_is_said_of_a_hit_needs_edit_and_the_lab_does_not(visitor: httpx.Cl
     assert sum(number for _, number in read["pieces"]) == read["tokens"] > 0
     assert visitor.get("/v1/memories/office").json()["use_count"] == 0
     problem(visitor.post("/page/recall", json={"query": "x", "min_score": 0}), 400, "invalid-request")
+
+
+def test_the_lab_says_which_words_of_a_query_count_and_what_is_not_shown_lacks(
+    visitor: httpx.Client, tmp_path: Path
+) -> None:
+    with commonplace.open(tmp_path / "store", embedder="hashing") as book:
+        book.remember("The database for billing is SQLite", id="billing")
+        book.remember("The office has a piano", id="piano")
+    answer = visitor.post("/page/recall", json={"query": "which database does billing use?", "limit": 1}).json()
+    assert set(answer["words"]) == {"database", "billing", "use"}
+    ((_, reason),) = answer["reasons"].items()
+    assert set(reason["missing"]) == {"database", "billing", "use"}
 
 
 def test_what_is_more_than_a_look_carries_the_page_s_own_token(visitor: httpx.Client) -> None:
@@ -236,6 +252,33 @@ def test_the_command_prints_a_link_and_ends_when_told_to(tmp_path: Path) -> None
     log = (tmp_path / "store" / "logs" / "access.jsonl").read_text()
     assert "enter" in log
     assert link.partition("token=")[2] not in log
+
+
+@pytest.mark.parametrize("has_store", [True, False])
+def test_the_store_is_opened_while_the_browser_starts_and_none_is_made(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, has_store: bool
+) -> None:
+    store = tmp_path / "store"
+    if has_store:
+        commonplace.open(store, embedder="hashing").close()
+    opened: Queue[Path] = Queue()
+    usual = Invocation.open
+
+    def spied(self: Invocation, *given: Any, **options: Any) -> Any:
+        opened.put(store)
+        return usual(self, *given, **options)
+
+    monkeypatch.setattr(Invocation, "open", spied)
+
+    def run(*_: object, ready: Callable[[str], None], **__: object) -> None:
+        ready("http://127.0.0.1:1/enter")
+        assert not has_store or opened.get(timeout=60) == store
+
+    monkeypatch.setattr("commonplace.server.run.run", run)
+    done = CliRunner().invoke(cli, ["ui", "--no-browser", "--store", str(store)])
+    assert (done.exit_code, done.exception) == (0, None), done.output
+    assert opened.empty()
+    assert store.exists() == has_store
 
 
 def test_looking_counts_nothing_as_used(visitor: httpx.Client) -> None:

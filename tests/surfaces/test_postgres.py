@@ -19,12 +19,13 @@ from tests.surfaces.test_golden import GOLDEN, SESSIONS, Session
 import commonplace
 from commonplace.cli.app import cli
 from commonplace.erasure.receipt import ON_SERVER
-from commonplace.errors import StoreError, StoreMissingError, UsageError
+from commonplace.errors import AdmissionError, StoreError, StoreMissingError, UsageError
 from commonplace.settings import load
 from commonplace.settings.paths import Address
 from commonplace.store.owners import STATE_UPTO_DATE
 from commonplace.store.postgres import Session as StoreSession
 from commonplace.store.store import Store
+from commonplace.types import Document
 
 session = golden.session  # a fixture
 
@@ -118,6 +119,7 @@ def test_a_password_is_in_no_text(address: str) -> None:
         ("postgres://h/d?password=p%40w&sslmode=require", "postgres://h/d?sslmode=require"),
         ("postgresql://u:p%40w@h1:1,h2:2/d", "postgresql://u@h1:1,h2:2/d"),
         ("postgresql:///d?password=p%40w&host=/tmp", "postgresql:///d?host=%2Ftmp"),
+        ("postgresql://h/d?options=-c%20a%3Db+c&password=p%40w", "postgresql://h/d?options=-c%20a%3Db%2Bc"),
     ],
 )
 def test_a_password_is_taken_out_of_an_address(given: str, named: str) -> None:
@@ -269,3 +271,22 @@ def test_a_search_asks_for_the_state_once_and_counts_nothing(address: str, monke
         assert book.search("zebras").hits
     assert said.count(STATE_UPTO_DATE) == 1
     assert not [sql for sql in said if "count(*)" in sql]
+
+
+@pytest.mark.parametrize("is_on_server", [False, True])
+def test_a_copy_of_an_artifact_is_known_without_a_look_at_all_of_them(
+    is_on_server: bool, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There may be very many, and each `remember` asks; a search of kinds alone asks nobody which owners pass."""
+    text = "The quick brown zebra jumps over nine lazy dogs in old Vienna."
+    with commonplace.open(address if is_on_server else tmp_path / "store", embedder="static") as book:
+        book.index_documents([Document(f"d{number}", f"Note {number} on herons.") for number in range(30)])
+        book.index_documents([Document("copied", text)])
+        book.remember("Herons nest beside the river Vltava.")
+        monkeypatch.setattr(Store, "matching_owners", None)
+        with pytest.raises(AdmissionError, match="copied"):
+            book.remember(text)
+        assert book.remember("Nine lazy zebras sleep, each dog of Vienna jumps over one of them.")
+        if is_on_server:
+            for kind in ("artifact", "memory"):
+                assert {hit.kind for hit in book.search("herons", kinds=[kind], min_score=0).hits} == {kind}

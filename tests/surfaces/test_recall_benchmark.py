@@ -71,12 +71,15 @@ def test_each_person_finds_what_is_theirs(everyday: RecallOptions) -> None:
     assert result["styles"]["update"]["with_overtaken"] == 1
 
 
-def test_other_talk_is_stored_beside_without_times(everyday: RecallOptions, tmp_path: Path) -> None:
+def test_other_talk_is_stored_beside_without_times(
+    everyday: RecallOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall, "OTHERS", 10)
     turns = [{"speaker": "Cy", "text": f"Turn {number} is about kites.", "dia_id": f"D1:{number}"} for number in (1, 2)]
     talk = tmp_path / "locomo.json"
     talk.write_text(json.dumps([{"sample_id": "c", "conversation": {"session_1": turns}, "qa": []}]), "utf-8")
-    lines = write(tmp_path / "talk.jsonl", [{"content": f"Line {number} is about kites."} for number in range(1_200)])
-    for among, others in ((talk, 2), (lines, 1_000)):
+    lines = write(tmp_path / "talk.jsonl", [{"content": f"Line {number} is about kites."} for number in range(12)])
+    for among, others in ((talk, 2), (lines, 10)):
         options = RecallOptions(everyday.memories, everyday.questions, among)
         result = recall.run(options)
         assert (result["corpus"]["others_each"], result["styles"]["keyword"]["recall@1"]) == (others, 1)

@@ -174,6 +174,59 @@ def test_an_answer_settles_which_of_two_memories_holds(
     assert [each.kind for each in changed.questions()] == ["overtaken"]
 
 
+PORTO, LISBON, FARO = (f"My sister lives in {place}." for place in ("Porto", "Lisbon", "Faro"))
+
+
+@pytest.fixture
+def moved(bare: Program) -> Iterator[Engine]:
+    """Two memories that may overtake each other, whose facts the graph disputes."""
+    clock = Clock()
+    with commonplace.open(bare.project / ".commonplace", clock=clock) as engine:
+        for id_, text in (("older", PORTO), ("cello", "Greta plays the cello."), ("newer", LISBON)):
+            engine.remember(text, id=id_)
+            clock.move(days=30)
+        yield engine
+
+
+def test_the_graph_and_the_memories_ask_one_question_of_a_pair(moved: Engine) -> None:
+    assert [(each.kind, [side.text for side in each.sides]) for each in moved.questions()] == [
+        ("contradiction", [PORTO, LISBON])
+    ]
+    assert [each.kind for each in moved.health().findings] == ["contradiction"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "linked", "places"),
+    [
+        ("left", ("older", "supersedes", "newer"), ["Porto"]),
+        ("right", ("newer", "supersedes", "older"), ["Lisbon"]),
+        ("both", ("newer", "holds beside", "older"), ["Lisbon", "Porto"]),
+        ("edit", ("newer", "supersedes", "older"), ["Faro"]),
+    ],
+)
+def test_one_answer_settles_it_for_the_graph_and_the_memories(
+    moved: Engine, answer: str, linked: tuple[str, str, str], places: list[str]
+) -> None:
+    moved.answer(moved.questions()[0].id, answer, text=FARO)
+    assert [(each.source, each.type, each.target) for each in moved.links()] == [linked]
+    assert sorted(each.target_name for each in moved.graph.search_edges("sister")) == places
+    assert moved.questions() == []
+    assert moved.health().findings == ()
+    if answer == "left":
+        assert f'{linked[0]} may hold in its place"' in moved.recall("where does my sister live").to_text()
+
+
+def test_a_correction_is_not_asked_about_again(changed: Engine) -> None:
+    """What is written in place of a memory may say a fact that the graph knows otherwise."""
+    changed.update("older", content="The standup is at 9:30.")
+    changed.update("newer", content="The standup has been moved to 10:15.")
+    changed.graph.settle(changed.graph.disputes()[0].uuid, verdict="both") if changed.graph.disputes() else None
+    for question in changed.questions():
+        changed.answer(question.id, "edit", text="The standup is at 11:00.")
+    assert changed.questions() == []
+    assert changed.health().findings == ()
+
+
 def test_an_agent_settles_nothing_that_a_user_or_the_web_said(book: Engine) -> None:
     id_ = disputed(book, "user")
     with pytest.raises(UsageError, match="an agent may not"):
@@ -181,6 +234,30 @@ def test_an_agent_settles_nothing_that_a_user_or_the_web_said(book: Engine) -> N
     assert [each["question"] for each in graph(book, {"id": "review"}).structured["facts"]] == [id_, id_]
     book.answer(id_, "right")
     assert graph(book, {"id": "review"}).text == "Nothing waits for the user."
+
+
+def test_a_hit_that_was_moved_up_says_above_which_it_stands(book: Engine, bare: Program) -> None:
+    """Its score is its own, and may be lower than that of the older one below it."""
+    old = book.remember("My manager is Ulrike", at="2026-01-10").id
+    new = book.remember("Ulrike left the company, so Gregor signs off leave", at="2026-02-10").id
+    book.link(new, old, "supersedes")
+    told = bare.run("recall", "my manager is Ulrike").stdout
+    assert told.startswith(f"1. {new} · ")
+    assert told.index("newer than 2") < told.index(f"2. {old}") < told.index(f"{new} may hold in its place")
+
+
+@pytest.mark.parametrize("type_", ["supersedes", " holds  beside "])
+def test_an_agent_links_nothing_of_a_user_by_what_settles(book: Engine, type_: str) -> None:
+    """A link by which one memory stands before another is an answer, too."""
+    said = book.remember("The launch is on Monday", origin="user").id
+    read, noted = (book.remember(text).id for text in ("The launch is on Friday", "The launch has been put off"))
+    with pytest.raises(UsageError, match="an agent may not"):
+        link(book, {"source": read, "target": said, "type": type_})
+    assert book.links() == []
+    link(book, {"source": read, "target": said, "type": "contradicts"})
+    link(book, {"source": noted, "target": read, "type": type_})
+    book.link(read, said, type_)
+    assert len(book.links()) == 3
 
 
 def test_an_agent_settles_what_agents_said(book: Engine) -> None:
@@ -227,3 +304,65 @@ def test_a_person_is_asked_one_question_after_the_other(
     commands._ask_all(book, "")
     assert held(book) == left
     assert list(typed) == []
+
+
+def test_nothing_written_leaves_a_question_as_it_was(book: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    disputed(book)
+    keys, lines = iter(["e", "q"]), iter([""])
+    monkeypatch.setattr(click, "getchar", lambda: next(keys))
+    monkeypatch.setattr(click, "prompt", lambda _text, default=None, **_: next(lines) or default)
+    commands._ask_all(book, "")
+    assert held(book) == {"Heidelberg": True, "Freiburg": True}
+    assert len(book.questions()) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "links", "marked"),
+    [
+        ("left", {"ten > twenty", "ten > forty"}, {"ten": None, "twenty": "ten", "forty": "ten"}),
+        ("right", {"twenty > ten", "twenty > forty"}, {"ten": "twenty", "twenty": None, "forty": "twenty"}),
+        ("both", {"forty = twenty", "forty = ten", "twenty = ten"}, {"ten": None, "twenty": None, "forty": None}),
+        ("edit", {"forty > ten", "forty > twenty"}, {"ten": "forty", "twenty": "forty", "forty": None}),
+    ],
+)
+def test_one_answer_settles_which_of_three_memories_hold(
+    bare: Program, answer: str, links: set[str], marked: dict[str, str | None]
+) -> None:
+    with commonplace.open(bare.project / ".commonplace") as book:
+        for place, id_ in enumerate(marked):
+            book.remember(f"Mara takes {10 << place} mg of lisinopril.", id=id_, at=f"2026-0{place + 1}-01", force=True)
+        [question] = book.questions()
+        assert len(question.sides) == 3
+        book.answer(question.id, answer, text="Mara takes 15 mg of lisinopril.")
+        signs = {"supersedes": ">", "holds beside": "="}
+        assert {f"{each.source} {signs[each.type]} {each.target}" for each in book.links()} == links
+        hits = book.recall("how much lisinopril does Mara take").hits
+        assert {each.owner_id: each.superseded_by for each in hits} == marked
+        assert hits[0].superseded_by is None
+        assert [each.id for each in book.list() if "15 mg" in each.content] == ["forty"] * (answer == "edit")
+        assert book.questions() == []
+        assert book.health().findings == ()
+
+
+def test_a_question_is_listed_with_a_command_to_paste(moved: Engine, bare: Program) -> None:
+    [question] = moved.questions()
+    lines = bare.run("review").stdout.splitlines()
+    assert f"commonplace review --answer {question.id} ANSWER" in lines
+    assert "Answer left, right, both, edit (with --text TEXT):" in lines
+    assert "give left, right, both, edit" in bare.error("review", "--answer", question.id, code=2)["remedy"]
+    assert "--text" in bare.error("review", "--answer", question.id, "edit", code=2)["remedy"]
+
+
+@pytest.mark.parametrize(("answer", "link"), [("left", ("can", "no longer")), ("right", ("no longer", "can"))])
+def test_one_answer_settles_whether_what_memories_say_has_ended(
+    bare: Program, answer: str, link: tuple[str, str]
+) -> None:
+    with commonplace.open(bare.project / ".commonplace") as book:
+        for month, id_ in enumerate(("can", "no longer"), 1):
+            book.remember(f"Alex {id_.replace('no', 'can no')} unlock the server room.", id=id_, at=f"2026-0{month}-10")
+        assert [each.kind for each in book.questions()] == ["ending"]
+        [finding] = book.health().findings
+        assert finding.why.endswith("Alex can unlock the server room. / Alex can no longer unlock the server room.")
+        book.answer(book.questions()[0].id, answer)
+        assert [(each.source, each.target) for each in book.links()] == [link]
+        assert book.questions() == []

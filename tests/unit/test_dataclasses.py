@@ -201,6 +201,25 @@ def classes(name: str, decorator: Any, text: str = TEXT) -> ModuleType:
 OURS, THEIRS = classes("ours", dataclass), classes("theirs", dataclasses.dataclass)
 
 
+WRONG: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("Tagged", (), {}),
+    ("Tagged", (1, 2.0, [], "s", 5), {}),
+    ("Tagged", (1,), {"x": 2}),
+    ("Tagged", (1,), {"late": 2}),
+    ("Tagged", (1,), {"none": 2}),
+    ("Tagged", (-1,), {}),
+    ("Defaults", (), {}),
+    ("Empty", (1,), {}),
+]
+
+
+def compiled(name: str) -> ModuleType:
+    """Return fresh classes of which one has its initialiser already."""
+    fresh = classes("fresh", dataclass)
+    assert inspect.isfunction(getattr(fresh, name).__init__)
+    return fresh
+
+
 def made(of: ModuleType, name: str) -> list[Any]:
     return [getattr(of, name)(*args, **named) for args, named in VALUES[name]]
 
@@ -213,8 +232,19 @@ def test_a_class_is_described_as_one_of_the_library(name: str) -> None:
         assert getattr(ours, attribute, None) == getattr(theirs, attribute, None)
     for none in (None, object.__hash__):
         assert (ours.__hash__ is none) == (theirs.__hash__ is none)
-    described = [[(each.name, each.type, each.default, each.init) for each in fields(one)] for one in (ours, theirs)]
+    described = [
+        [(each.name, each.type, each.default, each.init) for each in dataclasses.fields(one)] for one in (ours, theirs)
+    ]
     assert described[0] == described[1]
+    attributes = ("name", "type", "init", "kw_only", "metadata", "compare")
+    known = [
+        [[getattr(each, name) for name in attributes] for each in each]
+        for each in (fields(ours), dataclasses.fields(theirs))
+    ]
+    assert known[0] == known[1]
+    for each, its in zip(fields(ours), dataclasses.fields(theirs), strict=True):
+        assert (each.default is late.MISSING) == (its.default is dataclasses.MISSING)
+        assert (each.default_factory is late.MISSING) == (its.default_factory is dataclasses.MISSING)
     for of in ("__init__", "__eq__", "__repr__"):
         assert repr(get_type_hints(getattr(ours, of))) == repr(get_type_hints(getattr(theirs, of)))
     params = ("init", "repr", "eq", "order", "unsafe_hash", "frozen")
@@ -245,7 +275,19 @@ def test_a_value_does_what_one_of_the_library_does(name: str) -> None:
             dicts=[getattr(value, "__dict__", None) for value in values],
         )
 
-    assert behaviour(OURS) == behaviour(THEIRS)
+    assert behaviour(classes("fresh", dataclass)) == behaviour(compiled(name)) == behaviour(THEIRS)
+
+
+@pytest.mark.parametrize(("name", "arguments", "named"), WRONG)
+def test_what_a_class_does_not_take_is_refused_as_the_library_does(
+    name: str, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> None:
+    def refusal(of: ModuleType) -> tuple[type[Exception], str]:
+        with pytest.raises((TypeError, ValueError)) as caught:
+            getattr(of, name)(*arguments, **named)
+        return caught.type, str(caught.value)
+
+    assert refusal(classes("fresh", dataclass)) == refusal(compiled(name)) == refusal(THEIRS)
 
 
 @pytest.mark.parametrize("name", sorted(set(VALUES) - {"Open", "Itself", "Given", "Loud"}))
@@ -308,10 +350,10 @@ def test_a_value_is_replaced_as_later_libraries_do(name: str) -> None:
         assert copy.replace(value, **{changed.name: 9}) == again
 
 
-def test_two_threads_make_the_first_value_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    fresh, seen, values = classes("fresh", dataclass), [], []
+def test_two_threads_ask_for_an_initialiser_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh, seen, found = classes("fresh", dataclass), [], []
     make = late._initialiser
-    other = Thread(target=lambda: values.append(fresh.Point(1)))
+    other = Thread(target=lambda: found.append(fresh.Point.__init__))
 
     def slowly(*args: Any) -> Any:
         seen.append(args)
@@ -320,11 +362,11 @@ def test_two_threads_make_the_first_value_at_once(monkeypatch: pytest.MonkeyPatc
             other.join(0.2)  # it waits: what one makes no other makes meanwhile
         return make(*args)
 
-    monkeypatch.setattr(late, "_initialiser", slowly)
-    values.append(fresh.Point(1))
+    monkeypatch.setitem(late._MAKERS, "__init__", slowly)
+    found.append(fresh.Point.__init__)
     other.join()
     assert len(seen) == 1
-    assert values[0] == values[1]
+    assert found[0] is found[1]
 
 
 REFUSED = {
@@ -389,9 +431,12 @@ def test_a_class_of_the_library_derives_from_one_of_ours() -> None:
 
 def test_methods_are_made_when_they_are_asked_for() -> None:
     fresh = classes("fresh", dataclass)
-    assert type(vars(fresh.Tagged)["__init__"]).__name__ == "_Late"
     value = fresh.Tagged(1)
+    assert type(vars(fresh.Tagged)["__init__"]).__name__ == "_LateInitialiser"
+    assert [fresh.Tagged(each).x for each in range(late._FILLED)] == list(range(late._FILLED))
     assert inspect.isfunction(vars(fresh.Tagged)["__init__"])
+    fresh = classes("fresh", dataclass)
+    value = fresh.Tagged(1)
     assert type(vars(fresh.Tagged)["__eq__"]).__name__ == "_Late"
     assert value == fresh.Tagged(1)
     assert inspect.isfunction(vars(fresh.Tagged)["__eq__"])

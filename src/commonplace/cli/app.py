@@ -60,7 +60,7 @@ SHORTCUTS: Final[Mapping[str, str]] = {
     "touch": "memory:touch",
     "review": "memory:review",
     "doctor": "store:doctor",
-    "health": "health:health",
+    "health": "store:health",
     "backup": "store:backup",
     "restore": "store:restore",
     "export": "store:export",

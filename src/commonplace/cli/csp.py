@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
@@ -13,6 +12,7 @@ import click
 from commonplace.cli.app import FAILURE, SUCCESS, command
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import print_json, say
+from commonplace.dataclasses import asdict
 
 if TYPE_CHECKING:
     from commonplace.formats.csp import Response

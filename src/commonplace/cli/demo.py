@@ -6,7 +6,6 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from commonplace.cli.input import read_text
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Line, Rows, counted, emit, notify, progress_bars, styled
 from commonplace.cli.search import hit_rows
+from commonplace.dataclasses import replace
 from commonplace.errors import UsageError
 from commonplace.formats.escaping import harmless_line
 from commonplace.types import Hit, IndexReport

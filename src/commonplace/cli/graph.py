@@ -98,7 +98,9 @@ def _found_facts(found: views.FoundRelations) -> Rows:
         yield from _fact(each, before=f"{rank}. ")
     if not found:
         yield Line("No fact is about this.", "bold")
-        yield Line("--past also looks at what has ended.", "dim", 1)
+        yield Line("--past also looks at what has ended, --valid-at TIME at what held then.", "dim", 1)
+    elif any(overtaken(each) for each in found):
+        yield Line("--valid-at TIME tells what held then, --past what has ended.", "dim")
 
 
 def _facts(facts: Sequence[views.RelationView]) -> Rows:
@@ -289,14 +291,14 @@ def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **v
 
     Example: commonplace graph add "auth.ts depends on token.ts" --at 2026-01-12
     """
-    from commonplace.engine.graph_input import refuse_unfit_episode
+    from commonplace.engine.graph_input import checked_episode
 
     settings = invocation.settings()
     content = read_text(text, file, settings.memory.max_bytes)
     if content is None:
         raise click.UsageError("there is no episode to keep; give a text, a --file, or a pipe")
     given = {name: value for name, value in values.items() if value is not None}
-    refuse_unfit_episode(content, settings, now(), **given)  # before a store is made for it
+    checked_episode(content, now(), settings.memory.max_bytes, given)  # before a store is made for it
     with opened(invocation, create=True) as engine:
         added = engine.graph.add_episode(content, **given)
     emit(invocation, added, _addition)
@@ -320,9 +322,9 @@ def fact(invocation: Invocation, /, source: str, relation_type: str, target: str
 
     Example: commonplace graph fact auth.ts DEPENDS_ON token.ts --valid-from 2026-01-12
     """
-    from commonplace.engine.graph_input import refuse_unfit_fact
+    from commonplace.engine.graph_input import checked_fact, kinds_of_settings
 
-    refuse_unfit_fact(source, relation_type, target, invocation.settings(), now(), **values)
+    checked_fact(source, relation_type, target, now(), kinds_of_settings(invocation.settings()), values)
     with opened(invocation, create=True) as engine:
         added = engine.graph.add_triplet(source, relation_type, target, **values)
     emit(invocation, added, _addition)
@@ -619,11 +621,11 @@ def import_(invocation: Invocation, /, file: Path, dry_run: bool) -> None:
 
     Example: commonplace graph import graph.json --dry-run
     """
-    from commonplace.engine.graph_api import refuse_unfit_graphiti
+    from commonplace.engine.graph_api import document_of
 
     settings = invocation.settings()
     if not invocation.has_store(settings):
-        refuse_unfit_graphiti(file, now())
+        document_of(file, now())  # before a store is made for it
     with invocation.open(settings, create=not dry_run) as engine:
         done = engine.graph.import_graphiti(file, dry_run=dry_run)
     emit(invocation, done, lambda migration: _migration(migration, "Would import" if dry_run else "Imported"))

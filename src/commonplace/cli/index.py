@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +30,7 @@ from commonplace.cli.output import (
     write_whole,
 )
 from commonplace.cli.watch import watch as keep_watching
+from commonplace.dataclasses import asdict
 from commonplace.errors import RemovalError
 from commonplace.formats.escaping import harmless_json
 from commonplace.formats.json_values import plain
@@ -238,6 +238,9 @@ def _status(found: IndexStatus) -> Rows:
     if found.upgrade is not None:
         done, total = found.upgrade.done, found.upgrade.total
         yield f"Upgrade:    to {found.upgrade.embedding}, {done:,} of {counted(total, 'passage')} embedded"
+    for each in found.left_out:
+        skipped = ", ".join(f"{count:,} {reason}" for reason, count in each.skipped.items())
+        yield f"Left out:   of {each.root}: {skipped or counted(len(each.problems), 'problem')}"
     size = size_text(found.index_bytes)
     yield f"Index:      {_index_state(found)} ({size}, change {found.indexed_change} of {found.change})"
 

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import errno
 import io
-import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from commonplace.cli.output import Caller, notify, say
 from commonplace.dataclasses import dataclass, field
 from commonplace.errors import CommonplaceError, StoreMissingError, UsageError
-from commonplace.formats.escaping import harmless_line
 
 if TYPE_CHECKING:
+    import logging
+    from pathlib import Path
+
+    from commonplace.cli.output import Caller
     from commonplace.engine import Engine
     from commonplace.settings import Overrides, Settings
     from commonplace.types import Progress
@@ -63,38 +63,6 @@ def guard_output() -> None:
         sys.stdout = Output(
             old.buffer, encoding=old.encoding, errors="backslashreplace", line_buffering=old.line_buffering
         )
-
-
-_JOURNAL_LOGGER: Final = "commonplace.journal"
-
-
-class Details(logging.Handler):
-    """Prints every record on standard error, but for what `Notices` prints."""
-
-    def __init__(self, invocation: Invocation) -> None:
-        super().__init__(logging.DEBUG)
-        self._has_notices = not invocation.as_json
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print one record, and the traceback of an error that it was written for."""
-        if self._has_notices and record.name == _JOURNAL_LOGGER and record.levelno >= logging.WARNING:
-            return
-        say(f"{record.levelname.lower()}: {harmless_line(record.getMessage())}", err=True)
-        if record.exc_info:
-            say(logging.Formatter().formatException(record.exc_info), err=True)
-
-
-class Notices(logging.Handler):
-    """Prints as notes on standard error, where output is no JSON, what became of pages that somebody edited."""
-
-    def __init__(self, invocation: Invocation) -> None:
-        super().__init__(logging.WARNING)
-        self.addFilter(logging.Filter(_JOURNAL_LOGGER))
-        self._invocation = invocation
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print one record as a note."""
-        notify((record.getMessage(),), self._invocation)
 
 
 @dataclass(slots=True)
@@ -151,6 +119,7 @@ class Invocation:
             UsageError: `--store` names a directory that holds no store; a slip of the hand must not make one.
         """
         from commonplace import logs
+        from commonplace.cli.notices import Details, Notices
         from commonplace.engine.open import open_engine
         from commonplace.settings.paths import LOGS, directory_of
 
@@ -202,6 +171,8 @@ class Invocation:
 
     def has_store(self, settings: Settings) -> bool:
         """Return whether there is a store where the settings name one; the server of an address is asked later."""
+        from pathlib import Path
+
         from commonplace.settings.paths import DATABASE, address_of
 
         named = settings.store.path

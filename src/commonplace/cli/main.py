@@ -21,22 +21,25 @@ def serve(invocation: Invocation) -> int:
 
     Where that is asked for, the project is watched from the call on that opens the store.
     """
-    from commonplace.cli.output import console
-    from commonplace.cli.watch import Attendance
     from commonplace.mcp import serve as serve_registry
     from commonplace.mcp.resources import Host, registry_of
 
     if sys.stdin.isatty():
+        from commonplace.cli.output import console
+
         hint = "Serving the Model Context Protocol on standard input; a client starts this. See --print-config."
         console(stderr=True).print(hint, style="dim")
 
     invocation.makes_store = True  # a client starts it before there is anything to serve
-    attendance = Attendance()
 
     def opened(progress: Progress) -> Engine:
         loaded = invocation.settings(index_watch="on" if invocation.watches else None)
         engine = invocation.open(loaded, create=True, progress=progress, low_memory=True)
         if loaded.index.watch == "on":
+            from commonplace.cli.watch import Attendance
+
+            attendance = Attendance()
+            ending.callback(attendance.end)
             attendance.begin(engine)
         from commonplace.cli.socket_server import Listener
 
@@ -48,7 +51,6 @@ def serve(invocation: Invocation) -> int:
     host = Host(opened)
     with ExitStack() as ending:
         ending.callback(host.close)
-        ending.callback(attendance.end)
         return serve_registry(registry_of(host))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from time import time as clock
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +28,7 @@ from commonplace.cli.output import (
     own_store_notice,
     print_rows,
 )
+from commonplace.dataclasses import asdict
 from commonplace.dates.time import iso
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.types import STATUSES
@@ -270,12 +270,10 @@ def touch(engine: Engine, /, ids: tuple[str, ...], reinforce: bool) -> list[Memo
 
 @command(memory)
 @click.argument("ids", nargs=-1, metavar="[ID...]")
-@click.option("--answer", "given", nargs=2, metavar="QUESTION ANSWER", help="Settle one question without being asked.")
+@click.option("--answer", "given", metavar="QUESTION ANSWER", help="Settle one question without being asked.")
 @click.option("--reason", default="", metavar="TEXT", help="Why; kept with what is settled.")
 @click.option("--text", default="", metavar="TEXT", help="With the answer `edit`: what is right.")
-def review(
-    invocation: Invocation, /, ids: tuple[str, ...], given: tuple[str, str] | None, reason: str, text: str
-) -> None:
+def review(invocation: Invocation, /, ids: tuple[str, ...], given: str | None, reason: str, text: str) -> None:
     """Settle what waits for you, or confirm memories.
 
     Without ID it shows facts that cannot all be true, memories that a newer one may have overtaken, and what
@@ -285,14 +283,14 @@ def review(
 
     Example: commonplace review
     """
-    if ids and given:
+    if given is not None and len(ids) > 1:
         raise click.UsageError("There are memories and an --answer; give one of them.")
     with opened(invocation) as engine:
-        if ids:
-            emit(invocation, _for_each(engine, ids, engine.review), _outcomes)
-        elif given:
-            done = engine.answer(*given, reason=reason, text=text)
+        if given is not None:
+            done = engine.answer(given, "".join(ids), reason=reason, text=text)
             emit(invocation, done, lambda done: [Line(f"{done['id']} settled: {done['answer']}", "green")])
+        elif ids:
+            emit(invocation, _for_each(engine, ids, engine.review), _outcomes)
         elif can_ask(invocation):
             _ask_all(engine, reason)
         else:
@@ -313,6 +311,7 @@ _KEYS: Final = {
     "q": "quit",
 }
 _NAMES_OF_KEYS: Final = {"left": "← left", "right": "→ right", "both": "b both", "edit": "e edit", "accept": "a accept"}
+_WHAT_IS_RIGHT: Final = "What is right (Enter leaves it as it was)"
 
 
 def _question(question: Question) -> Rows:
@@ -328,7 +327,8 @@ def _question(question: Question) -> Rows:
 def _questions(found: Sequence[Question]) -> Rows:
     for each in found:
         yield from _question(each)
-        yield Line(f"commonplace review --answer {each.id} {'|'.join(each.answers)}", "dim", 1)
+        yield Line(f"Answer {', '.join(each.answers).replace('edit', 'edit (with --text TEXT)')}:", "dim")
+        yield Line(f"commonplace review --answer {each.id} ANSWER", "dim")
     if not found:
         yield "Nothing waits for you."
 
@@ -347,7 +347,10 @@ def _ask_all(engine: Engine, reason: str) -> None:
         if chosen == "quit":
             return
         if chosen != "later":
-            text = click.prompt("What is right") if chosen == "edit" else ""
+            text = click.prompt(_WHAT_IS_RIGHT, "", show_default=False) if chosen == "edit" else ""
+            if chosen == "edit" and not text.strip():
+                print_rows([Line("left as it was", "dim", 1)])
+                continue
             try:
                 done = engine.answer(each.id, chosen, reason=reason, text=text)
                 print_rows([Line(f"settled: {done['answer']}", "green", 1)])

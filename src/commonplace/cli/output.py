@@ -8,10 +8,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from datetime import datetime
 from functools import cache
 from io import StringIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
 from commonplace.dataclasses import dataclass, field
@@ -20,6 +18,9 @@ from commonplace.formats.escaping import harmless, harmless_json, harmless_line
 from commonplace.formats.json_values import plain
 
 if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
     from rich.console import Console
     from rich.text import Text
 
@@ -426,6 +427,8 @@ def local_time(moment: datetime | str | None) -> str:
     """Return a time as people of this machine write it: local, to the minute; "" for none."""
     if not moment:
         return ""
+    from datetime import datetime
+
     moment = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
     try:
         return moment.astimezone().strftime("%Y-%m-%d %H:%M")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,6 +34,7 @@ from commonplace.cli.output import (
     styled,
     wrapped,
 )
+from commonplace.dataclasses import replace
 from commonplace.errors import CommonplaceError, NotFoundError, UsageError
 from commonplace.formats.escaping import harmless, harmless_line
 from commonplace.types import RERANK_MODES, Hit, Stage
@@ -120,10 +120,14 @@ def _recalled(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: 
 
     if has_stages:
         yield from _stages(result)
+    places = {hit.id: rank for rank, hit in enumerate(result.hits, 1)}
     for rank, hit in enumerate(result.hits, 1):
         when = "" if hit.at is None else local_time(moment_of(hit.at))
         tags = " ".join(f"#{tag}" for tag in hit.tags)
-        yield Row(hit.owner_id, (_rating(hit), _older(hit), hit.tier, when, hit.source, tags), before=f"{rank}. ")
+        # What was moved up may have a lower score than what it stands before.
+        older = places.get(result.trace.moved.get(hit.id, ""))
+        known = (_rating(hit), f"newer than {older}" if older else "", _older(hit), hit.tier, when, hit.source, tags)
+        yield Row(hit.owner_id, known, before=f"{rank}. ")
         yield from _snippet(hit, result.query)
         yield from _grounds(rank, receipts, result)
     yield from _missing(result, "No memory is about this.", f"{_TRY}.")
@@ -219,8 +223,8 @@ def _rating(hit: Hit) -> str:
 
 
 def _older(hit: Hit) -> str:
-    """Return the words for a newer memory that may have overtaken the hit, "" where there is none."""
-    return f"older: {harmless_line(hit.superseded_by)} is newer" if hit.superseded_by else ""
+    """Return the words for the memory that may hold in place of the hit, "" where there is none."""
+    return f"{harmless_line(hit.superseded_by)} may hold in its place" if hit.superseded_by else ""
 
 
 def _room() -> int:

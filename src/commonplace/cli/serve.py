@@ -6,7 +6,7 @@ import atexit
 import os
 import webbrowser
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -19,9 +19,16 @@ import click
 from commonplace.cli.app import Group, ask, command
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Line, Row, Rows, console, emit, local_time, print_json
+from commonplace.errors import CommonplaceError
 from commonplace.settings.paths import LOGS, address_of, directory_of
 from commonplace.types import SCOPES
 
+# What tokens there are is looked up with the first request: the engine is a third of a resting server's memory.
+_OF_THIS_MACHINE: Final = (
+    "Only this machine is answered, without a token until the store has one (`commonplace token create`). "
+    "For other machines give --host too."
+)
+_OF_ANY_MACHINE: Final = "Every machine is answered that sends a token of the store (`commonplace token list`)."
 _IN_TERMINAL: Final = frozenset({"elinks", "links", "lynx", "w3m", "www-browser"})
 
 if TYPE_CHECKING:
@@ -57,8 +64,10 @@ def serve(
         target = console(stderr=True)
         target.print(f"Serving {invocation.settings().store.path} on {where}", style="bold")
         target.print("API: /v1 (described by /v1/openapi.json) · MCP: /mcp · stop with Ctrl-C", style="dim")
+        target.print(_OF_THIS_MACHINE if address.is_local else _OF_ANY_MACHINE, style="dim")
 
-    _run(invocation, Address(host, port, path), ready, allowed_hosts=allowed_host, per_minute=rate_limit)
+    address = Address(host, port, path)
+    _run(invocation, address, ready, allowed_hosts=allowed_host, per_minute=rate_limit)
 
 
 @command(makes_store=True)
@@ -122,10 +131,18 @@ def _run(invocation: Invocation, address: Address, told: Callable[[str], None], 
             listener.begin(loaded, engine)
         return found
 
+    def open_early() -> None:
+        with suppress(CommonplaceError):  # which the first page tells
+            engine().consolidation_runs(1)  # loads most of what Home asks for
+
+    opening = Thread(target=open_early, daemon=True)
+
     def ready(where: str) -> None:
         if invocation.has_store(loaded):
             with turn:
                 listener.begin(loaded, engine)
+            if "has_page" in options:
+                opening.start()  # meanwhile the browser starts
         told(where)
 
     with stack:
@@ -139,6 +156,8 @@ def _run(invocation: Invocation, address: Address, told: Callable[[str], None], 
                 **options,
             )
         finally:
+            if opening.ident is not None:
+                opening.join()
             listener.end()
 
 
@@ -146,7 +165,7 @@ def _run(invocation: Invocation, address: Address, told: Callable[[str], None], 
 def token() -> None:
     """Make, list and revoke the access tokens of a store.
 
-    Example: commonplace token create --scope read --scope write
+    Example: commonplace token create --scope read,write
     """
 
 
@@ -158,10 +177,10 @@ def token() -> None:
     "--scope",
     "scopes",
     multiple=True,
-    type=click.Choice(SCOPES),
+    metavar=f"[{'|'.join(SCOPES)}]",
     default=("read",),
     show_default=True,
-    help="What it may do; give it several times.",
+    help="What it may do; several with commas, or given several times.",
 )
 @click.option("--expires", metavar="TIME", help="A time, a date, or words such as 'in 30 days'.  [default: never]")
 def create(invocation: Invocation, /, **options: Any) -> None:
@@ -169,12 +188,13 @@ def create(invocation: Invocation, /, **options: Any) -> None:
 
     Only a digest of it is stored.
 
-    Example: commonplace token create --namespace team --scope read --scope write
+    Example: commonplace token create --namespace team --scope read,write
     """
     loaded = invocation.settings()
     names = options["namespaces"] or (loaded.store.namespace,)
+    scopes = [scope for each in options["scopes"] for scope in each.split(",")]
     with invocation.open(loaded, create=True) as engine:
-        made = engine.tokens.create(names, options["scopes"], options["expires"])
+        made = engine.tokens.create(names, scopes, options["expires"])
     emit(invocation, made, _made)
 
 

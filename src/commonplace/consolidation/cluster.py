@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -15,6 +14,7 @@ from commonplace.consolidation.executor import ChangeRecorder
 from commonplace.consolidation.groups import Group, best_group, group_of, groups_of, linked_pairs
 from commonplace.consolidation.results import ClusterResult
 from commonplace.consolidation.text_merge import DOUBTFUL, Doubt, confidence_of, contradictions, merge, sources_of
+from commonplace.dataclasses import replace
 from commonplace.errors import NoRelation, UsageError
 from commonplace.ledger import rules
 from commonplace.ledger.ledger import actor_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from commonplace.consolidation.base import Plan, PlannedAgent
@@ -12,6 +11,7 @@ from commonplace.consolidation.groups import vectors_of
 from commonplace.consolidation.pairs import min_cosine
 from commonplace.consolidation.results import DecayResult
 from commonplace.consolidation.runtime import ConsolidationRuntime
+from commonplace.dataclasses import replace
 from commonplace.errors import NotFoundError
 from commonplace.formats.beads import split_notes
 from commonplace.retention import ARCHIVE_AFTER_S, age, may_archive

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, Final, Generic, TypeVar
 
 from commonplace.consolidation.results import Result
-from commonplace.consolidation.runtime import ConsolidationRuntime, Issues
+from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.dataclasses import asdict, dataclass, field, fields, replace
 from commonplace.dates.time import parse
 from commonplace.errors import NoRelation, NotFoundError, StoreBusyError, UsageError
@@ -205,7 +205,7 @@ class PlanExecutor:
 
         return self.pace.write(due) or next(iter(same), None)
 
-    def _file_external(self, external: Issues, plan: Plan[Any]) -> str:
+    def _file_external(self, external: Ledger, plan: Plan[Any]) -> str:
         self._count()
         return external.create(plan.agent, plan.memory_ids, plan.action, plan.urgency, plan.notes)
 
@@ -248,7 +248,7 @@ class PlanExecutor:
                     return *self._apply(acts, plan, issue), acts.inactive
             self.runtime.sleep(wait)
 
-    def _apply_as_filed(self, external: Issues, plan: Plan[_T], again: Callable[[], Plan[_T]]) -> _T:
+    def _apply_as_filed(self, external: Ledger, plan: Plan[_T], again: Callable[[], Plan[_T]]) -> _T:
         """File and claim an issue that another program keeps, and apply it; no claim of it outlives a failure."""
         issue = self._file_external(external, plan)
         if not external.claim(issue):
@@ -298,7 +298,7 @@ class PlanExecutor:
         self.pace.write(due)
 
     @staticmethod
-    def _close_external(external: Issues, issue: str, reason: str) -> None:
+    def _close_external(external: Ledger, issue: str, reason: str) -> None:
         with suppress(NotFoundError, UsageError):  # others were faster
             external.close(issue, reason)
 
@@ -355,7 +355,7 @@ class PlanExecutor:
             if each.agent and each.id != by:
                 rules.close(change.ledger, each.id, _why_moot(each.memory_ids, inactive, by), self._doer)
 
-    def _close_moot_external(self, external: Issues, inactive: tuple[str, ...], by: str) -> None:
+    def _close_moot_external(self, external: Ledger, inactive: tuple[str, ...], by: str) -> None:
         for status in _PROPOSED if inactive else ():
             for each in external.query(None, status):
                 if each["id"] != by and not set(inactive).isdisjoint(each["memory_ids"]):
@@ -379,7 +379,7 @@ class PlanExecutor:
         return self.runtime.pace(self.rate_limit)
 
     @property
-    def _issues(self) -> Issues:
+    def _issues(self) -> Ledger:
         """The ledger as this agent, and no person, writes it."""
         runtime = self.runtime
         return runtime.external or Ledger(runtime.store, runtime.namespace, runtime.now, actor_of(self.agent))

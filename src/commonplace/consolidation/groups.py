@@ -24,7 +24,7 @@ from commonplace.dataclasses import dataclass
 from commonplace.errors import NoRelation
 from commonplace.extract import extract
 from commonplace.graph.names import MAX_NAME_CHARACTERS, normal
-from commonplace.ranking.arrays import restore
+from commonplace.ranking.arrays import restore, units
 from commonplace.store.store import Store
 from commonplace.text.sentences import say_the_same
 from commonplace.text.tokens import analyse
@@ -148,9 +148,7 @@ def vectors_of(runtime: ConsolidationRuntime, memories: Sequence[StoredMemory]) 
         places = {number: place for place, number in enumerate(numbers)}
         rows = [places[entry.owner_number] for entry in entries]
         np.add.at(vectors, rows, restore([entry.vector for entry in entries]))
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    units: NDArray[np.float32] = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    return units
+    return units(vectors)
 
 
 def _group(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import ClassVar, Final
 
 from commonplace.consolidation.base import Plan, PlannedAgent
@@ -21,6 +20,7 @@ from commonplace.consolidation.text_merge import (
     merged_id,
     sources_of,
 )
+from commonplace.dataclasses import replace
 from commonplace.errors import UsageError
 from commonplace.formats.beads import AGENT_LABEL, split_notes
 from commonplace.memory.validate import reject_invalid

@@ -417,12 +417,12 @@ class Shared:
 
     @property
     def confidence(self) -> float:
-        """How sure it is that they hang together, 0–1."""
+        """How sure it is that they are related, 0–1."""
         return float(_confidence(self.names, self.tags, self.similarity))
 
 
 def _confidence(names: Any, tags: Any, similarity: Any) -> Any:
-    """Return how sure it is that pairs hang together, 0–1, for single numbers or arrays of them."""
+    """Return how sure it is that pairs are related, 0–1, for single numbers or arrays of them."""
     words = NAMES_WEIGHT * np.minimum(1.0, names / NAMES_ENOUGH) + TAGS_WEIGHT * np.minimum(1.0, tags / TAGS_ENOUGH)
     return np.minimum(1.0, np.maximum(words, LIKENESS_WEIGHT * similarity))
 

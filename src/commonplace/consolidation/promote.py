@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import ClassVar, Final
 
@@ -13,6 +12,7 @@ from commonplace.consolidation.executor import PAGE, ChangeRecorder, Plan
 from commonplace.consolidation.groups import names_in
 from commonplace.consolidation.results import PromotionResult
 from commonplace.consolidation.vault import Page, Vault
+from commonplace.dataclasses import replace
 from commonplace.dates.time import moment_of
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.formats.vault import Note, tags_of, title_of

@@ -57,7 +57,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
     _seen: _Seen | None = None
 
     def scan(self) -> list[str]:
-        """Return the pairs that may hang together, the surest first, ties by id.
+        """Return the pairs that may be related, the surest first, ties by id.
 
         At most 5 with one memory and 1,000 in all: what is left comes in a later run. Proposals that wait count among
         the 5 of what would wait, too. Pairs that are less sure than 0.3 come last; nothing will be written for them.

@@ -108,7 +108,7 @@ class PromotionResult(Result):
 
 
 class RelationResult(Result):
-    """Two memories that hang together, and why."""
+    """Two memories that are related, and why."""
 
     from_memory_id: Id
     to_memory_id: Id

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 import commonplace
@@ -28,7 +29,6 @@ from commonplace.types import (
     StoredMemory,
     Tier,
 )
-from commonplace.types.ledger import Issue
 
 if TYPE_CHECKING:
     from commonplace.consolidation.text_merge import Likeness
@@ -68,8 +68,8 @@ class ConsolidationRuntime:
     calibrated: Callable[[NDArray[Any]], NDArray[Any]]
     likeness: Likeness
     actor: str
-    issues: Issues
-    external: Issues | None
+    issues: Ledger
+    external: Ledger | None
     after: Callable[[], None]
     progress: Progress
     max_bytes: int
@@ -109,39 +109,6 @@ class ConsolidationRuntime:
                 external=None,
                 after=lambda: None,
             )
-
-
-class Issues(Protocol):
-    """What agents ask of a ledger, in the store or kept by another program; see `ledger.Ledger`."""
-
-    def get(self, id_: str) -> Issue: ...
-
-    def every(self) -> list[Issue]: ...
-
-    def create(
-        self,
-        agent: str,
-        memory_ids: Sequence[str],
-        action: str,
-        urgency: str = "medium",
-        extra_data: Mapping[str, Any] | None = None,
-    ) -> str: ...
-
-    def query(
-        self, agent: str | None = None, status: str | None = "open", urgency: str | None = None
-    ) -> list[dict[str, Any]]: ...
-
-    def about(self, memory_ids: Sequence[str], agent: str) -> list[dict[str, Any]]: ...
-
-    def named(self, agent: str, statuses: Sequence[str]) -> set[str]: ...
-
-    def counts(self) -> dict[str, dict[str, int]]: ...
-
-    def claim(self, id_: str) -> bool: ...
-
-    def close(self, id_: str, reason: str) -> None: ...
-
-    def block(self, id_: str, error: str) -> None: ...
 
 
 class Book(Protocol):
@@ -257,3 +224,38 @@ def block_issue(issue_id: str, error: str, *, book: Book | None = None) -> None:
         UsageError: it is closed, or no error is given.
     """
     runtime_of(book).issues.block(issue_id, error)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Map the cosine of two stored vectors to a similarity, 0–1, that compares across embedders.
+
+    It is a line through knots, cosines and the similarities that they stand for, both ascending; level outside of them.
+    A similarity is the lower quartile of human judgements for sentence pairs with that cosine, not the mean: a wrong
+    merge costs more than a missed one. The scales are fitted on STS-B by `scripts/ranking/fit_similarity.py`.
+    """
+
+    cosines: tuple[float, ...]
+    similarities: tuple[float, ...]
+
+    def __call__(self, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the similarities, 0–1, of cosines of any shape; what is not a number is like nothing."""
+        known = np.where(np.isnan(cosines), -1.0, cosines)
+        return np.interp(known, self.cosines, self.similarities).astype(np.float32)
+
+
+KNOTS: Final = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.975, 1.0)
+"""Cosines at which scales are fitted: close together where merging is decided. Equal vectors are alike by 1."""
+
+_MINILM: Final = Scale(KNOTS, (0.0, 0.0, 0.0, 0.08, 0.16, 0.24, 0.32, 0.45, 0.6, 0.68, 0.72, 0.76, 0.88, 1.0))
+BY_EMBEDDER: Final[Mapping[str, Scale]] = {
+    "static": Scale(KNOTS, (0.0, 0.0, 0.0, 0.04, 0.12, 0.2, 0.32, 0.44, 0.56, 0.64, 0.707, 0.76, 0.92, 1.0)),
+    "minilm": _MINILM,
+    # It counts the words that two texts share; nobody needs to be asked what that means.
+    "hashing": Scale((0.0, 1.0), (0.0, 1.0)),
+}
+
+
+def scale_of(embedder: str) -> Scale:
+    """Return the scale of an embedder; an unknown one is taken for a sentence transformer, as MiniLM is."""
+    return BY_EMBEDDER.get(embedder, _MINILM)

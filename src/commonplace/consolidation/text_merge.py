@@ -153,11 +153,6 @@ def _lie_apart(ones: frozenset[tuple[float, float]], others: frozenset[tuple[flo
     return bool(ones) and bool(others) and has_own(ones, others) and has_own(others, ones)
 
 
-def _differ_in_place(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    # Both ways round: what difflib aligns may depend on which comes first.
-    return _is_replaced(ones, others) or _is_replaced(others, ones)
-
-
 def _is_replaced(ones: tuple[str, ...], others: tuple[str, ...]) -> bool:
     matcher = SequenceMatcher(None, ones, others, autojunk=False)
     if sum(block.size for block in matcher.get_matching_blocks()) < _MIN_SAME_SHARE * max(len(ones), len(others)):
@@ -238,7 +233,8 @@ _WAYS: Final[Mapping[Conflict, Callable[[Statement, Statement], bool]]] = {
     "name": lambda one, other: bool(
         one.names.difference(other.words, other.names) and other.names.difference(one.words, one.names)
     ),
-    "word": lambda one, other: _differ_in_place(one.words, other.words),
+    # Both ways round: what difflib aligns may depend on which comes first.
+    "word": lambda one, other: _is_replaced(one.words, other.words) or _is_replaced(other.words, one.words),
     "order": _are_turned,
 }
 """In what two sentences can contradict each other, the plainest first."""
@@ -519,9 +515,9 @@ def link_id(source: str, target: str) -> str:
 def combined(memories: Sequence[StoredMemory], id_: str, text: str, cohesion: float) -> tuple[Owner, MemoryRecord]:
     """Return the memory that is made of others, the same in whatever order they are given.
 
-    It has all tags, entities and files (as they were then), the highest tier, the earliest times, the uses of all, and
-    the least trust, with the origin of a source that has it. Category and source stand where all that have one agree,
-    metadata are joined, of two values the one of the longer text.
+    It has all tags, entities and files (as they were then), the highest tier, the time when the first was stored and
+    that of the last, the uses of all, and the least trust, with the origin of a source that has it. Category and source
+    stand where all that have one agree, metadata are joined, of two values the one of the longer text.
     """
     ordered = sorted(memories, key=lambda memory: (-len(memory.record.content), _at(memory), memory.owner.id))
     records = [memory.record for memory in ordered]
@@ -532,7 +528,7 @@ def combined(memories: Sequence[StoredMemory], id_: str, text: str, cohesion: fl
         kind="memory",
         tags=tuple(sorted({tag for memory in ordered for tag in memory.owner.tags})),
         references=tuple(sorted({reference for memory in ordered for reference in memory.owner.references})),
-        at=min(map(_at, ordered)),
+        at=max(map(_at, ordered)),  # what is said again counts from then on
     )
     record = MemoryRecord(
         content=text,

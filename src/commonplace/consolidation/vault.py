@@ -18,6 +18,7 @@ from typing import Final
 from commonplace.dataclasses import dataclass, field
 from commonplace.erasure.resume import DRAFT, FRONT_MATTER_BYTES, VAULT
 from commonplace.errors import StoreError
+from commonplace.files import open_file
 from commonplace.formats.vault import (
     EXTENSION,
     Note,
@@ -29,7 +30,7 @@ from commonplace.formats.vault import (
     write_note,
 )
 from commonplace.journal.folder import DEFAULT, directory_name
-from commonplace.text.similarity import sha256
+from commonplace.text.hashes import sha256
 
 MAX_NOTE_BYTES: Final = 8 * 1024 * 1024
 
@@ -151,7 +152,7 @@ class Vault:
         return self._listing
 
     def _read(self, place: int, name: str) -> bytes:
-        with _opened_file(place, name) as handle, open(handle, "rb", closefd=False) as file:
+        with open_file(name, follow=False, place=place) as file:
             data = file.read(MAX_NOTE_BYTES + 1)
         if len(data) > MAX_NOTE_BYTES:
             raise self._fault(name, f"is larger than {MAX_NOTE_BYTES:,} bytes", "shorten it, or move it away")
@@ -165,8 +166,8 @@ class Vault:
         try:
             with os.fdopen(handle, "wb") as file:
                 if old is not None:
-                    with _opened_file(place, name) as model:
-                        os.fchmod(handle, stat.S_IMODE(os.fstat(model).st_mode))
+                    with open_file(name, follow=False, place=place) as model:
+                        os.fchmod(handle, stat.S_IMODE(os.fstat(model.fileno()).st_mode))
                 file.write(data)
                 file.flush()
                 os.fsync(handle)
@@ -272,23 +273,11 @@ def _opened_directory(place: int, name: str, *, create: bool) -> int | None:
             os.fsync(place)
 
 
-@contextmanager
-def _opened_file(place: int, name: str) -> Iterator[int]:
-    # Not blocking: somebody may have put a pipe there, which nobody ever writes to.
-    handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | _NO_LINKS, dir_fd=place)
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(errno.EINVAL, "is no file", name)
-        yield handle
-    finally:
-        os.close(handle)
-
-
 def _owner(place: int, name: str) -> str | None:
     """Return the memory that a file says it is the note of; None where it says none, or is no file."""
     try:
-        with _opened_file(place, name) as handle:
-            return memory_id_of(os.read(handle, FRONT_MATTER_BYTES).decode("utf-8", "replace"))
+        with open_file(name, follow=False, place=place) as file:
+            return memory_id_of(file.read(FRONT_MATTER_BYTES).decode("utf-8", "replace"))
     except (OSError, ValueError):
         return None
 
@@ -315,7 +304,7 @@ def _said(path: Path, error: OSError) -> StoreError:
             f"{named} is a link or no directory, and links are not followed out of the store",
             remedy="put a directory in its place, or copy the notes to where you want them",
         )
-    if error.errno == errno.EINVAL:
+    if error.errno in (errno.EINVAL, errno.EISDIR):
         return StoreError(f"{named} is no file", remedy="move it away")
     remedy = "make room on the disk" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "make it writable"
     return StoreError(f"{named} cannot be read or written: {error.strerror}", remedy=remedy)

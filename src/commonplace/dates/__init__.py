@@ -15,12 +15,10 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from math import inf
-from typing import get_args
 
 from commonplace.dataclasses import dataclass
 from commonplace.dates.calendar import Period, Prefer, Scene, epoch
 from commonplace.dates.vocabulary import STARTS, TELLING, Words
-from commonplace.errors import UsageError
 
 __all__ = ["Mention", "Prefer", "mentions", "moment_ago", "without"]
 
@@ -53,17 +51,13 @@ def mentions(text: str, *, now: datetime, prefer: Prefer = "past") -> tuple[Ment
     Args:
         now: what they are resolved against, in the timezone whose calendar is meant: when a memory was made, when a
             question was asked.
-        prefer: which `May` or `Monday` is meant where nothing tells: the last that has begun, the first that is not
-            over, or the nearest.
-
-    Raises:
-        UsageError: `now` has no timezone, or `prefer` is none of the three.
+        prefer: which `May` or `Monday` is meant where nothing tells: the last that has begun, or the first that is not
+            over.
     """
-    if now.tzinfo is None:
-        raise UsageError(f"now is {now.isoformat()}, without timezone", remedy="pass an aware datetime")
-    if prefer not in get_args(Prefer):
-        raise UsageError(f"prefer is {prefer!r}, known are {', '.join(get_args(Prefer))}", remedy="choose one of these")
-    if not _may_hold_date(text):
+    assert now.tzinfo is not None
+    # Every date has one of these words or digits; most texts are done with after this.
+    lower = text.lower()
+    if DIGITS.search(lower) is None and TELLING.isdisjoint(map(re.Match.group, WORD.finditer(lower))):
         return ()
     return tuple(_found(text, Scene(now.replace(tzinfo=None), now.tzinfo, prefer)))
 
@@ -95,12 +89,6 @@ def without(text: str, found: Sequence[Mention]) -> str:
         at = mention.end
     _append(kept, text[at:], cut=at > 0)
     return "".join(kept)
-
-
-def _may_hold_date(text: str) -> bool:
-    """Tell whether a text has any of the words or digits that every date has one of; most are done with after this."""
-    lower = text.lower()
-    return DIGITS.search(lower) is not None or not TELLING.isdisjoint(map(re.Match.group, WORD.finditer(lower)))
 
 
 def _found(text: str, scene: Scene) -> Iterator[Mention]:

@@ -11,7 +11,7 @@ from commonplace.dataclasses import dataclass
 Unit = Literal[
     "minute", "hour", "part", "day", "weekend", "week", "month", "quarter", "season", "half", "year", "decade", "span"
 ]
-Prefer = Literal["past", "future", "nearest"]
+Prefer = Literal["past", "future"]
 
 UNIT_NAMES: dict[str, Unit] = {unit: unit for unit in get_args(Unit)}
 FIRST, LAST = datetime.min, datetime.max  # noqa: DTZ901
@@ -86,37 +86,24 @@ def mapped(value: Period | Cycle, change: Callable[[Period], Period | None], uni
 
 
 def chosen(value: Period | Cycle, scene: Scene) -> Period | None:
-    """Return which occurrence is meant: the last that has begun, the first that is not over, or the nearest."""
+    """Return which occurrence is meant: the last that has begun, or the first that is not over."""
     if isinstance(value, Period):
         return value
     near = [(bounds(period), period) for period in value.near(scene.now)]
     if scene.prefer == "past":
         return next((period for (since, _), period in reversed(near) if since <= scene.now), None)
-    if scene.prefer == "future":
-        return next((period for (_, until), period in near if until > scene.now), None)
-
-    def distance(item: tuple[tuple[datetime, datetime], Period]) -> timedelta:
-        (since, until), _ = item
-        return max(since - scene.now, scene.now - until, timedelta(0))
-
-    return min(near, key=distance, default=(None, None))[1]
+    return next((period for (_, until), period in near if until > scene.now), None)
 
 
-def previous(cycle: Cycle, scene: Scene) -> Period | None:
-    """Return the latest occurrence that is over."""
-    near = cycle.near(scene.now)
-    return next((period for period in reversed(near) if bounds(period)[1] <= scene.now), None)
-
-
-def current(cycle: Cycle, scene: Scene) -> Period | None:
-    """Return the occurrence that is now, else the one of this year or week."""
-    holding = (period for period in cycle.near(scene.now) if bounds(period)[0] <= scene.now < bounds(period)[1])
-    return next(holding, None) or cycle.occurrence(cycle.number(scene.now))
-
-
-def following(cycle: Cycle, scene: Scene) -> Period | None:
-    """Return the first occurrence that has not begun."""
-    return next((period for period in cycle.near(scene.now) if bounds(period)[0] > scene.now), None)
+def occurrence(cycle: Cycle, scene: Scene, side: int) -> Period | None:
+    """Return the latest that is over (-1), the one of now, else of this year or week (0), or the next to begin (1)."""
+    near, now = cycle.near(scene.now), scene.now
+    if side < 0:
+        return next((period for period in reversed(near) if bounds(period)[1] <= now), None)
+    if side > 0:
+        return next((period for period in near if bounds(period)[0] > now), None)
+    holding = (period for period in near if bounds(period)[0] <= now < bounds(period)[1])
+    return next(holding, None) or cycle.occurrence(cycle.number(now))
 
 
 def bounds(period: Period) -> tuple[datetime, datetime]:
@@ -225,20 +212,17 @@ def weekly(weekday: int, count: int, unit: Unit) -> Cycle:
     return Cycle("week", unit, make)
 
 
-def hours(period: Period, first: int, last: int, unit: Unit) -> Period | None:
-    """Return the hours of a day, counted on from its midnight; the last may be in the next day."""
+def minutes(period: Period, first: int, last: int, unit: Unit) -> Period | None:
+    """Return the minutes of a day, counted on from its midnight; the last may be in the next day."""
     if period.since is None:
         return None
     midnight = floor(period.since, "day")
-    return Period(_later(midnight, first * 60), _later(midnight, last * 60), unit)
+    return Period(_later(midnight, first), _later(midnight, last), unit)
 
 
-def minute(period: Period, number: int) -> Period | None:
-    """Return one minute of a day, counted from its midnight."""
-    if period.since is None:
-        return None
-    since = _later(floor(period.since, "day"), number)
-    return Period(since, _later(since, 1), "minute")
+def hours(period: Period, first: int, last: int, unit: Unit) -> Period | None:
+    """Return the hours of a day, counted as by `minutes`."""
+    return minutes(period, first * 60, last * 60, unit)
 
 
 def third(period: Period, which: int) -> Period | None:

@@ -20,7 +20,6 @@ from commonplace.dates.calendar import (
     third,
 )
 from commonplace.dates.resolve import (
-    Clock,
     Read,
     is_loose,
     read_ago,
@@ -74,14 +73,16 @@ def read_date(words: Words, at: int, scene: Scene, vouched: frozenset[str] = NOT
         start += 1
     if words[start].lower not in STARTS and not words[start].text[:1].isdigit():
         return None
-    for read in (_edge, _ordinal, _week_of, _named_before, _offset, _clock_first, _part_of):
+    for read in (_edge, _ordinal, _week_of, _named_before, _offset, _clock_first):
         found = read(words, start, scene)
         if found is not None:
             return found
     found = _core(words, start, scene) or _year(words, start)
     if found is None or (found.doubt and found.doubt not in vouched):
         return None
-    return _with_clock(words, found)
+    clock = read_clock(words, found.end) if found.value.unit in ("day", "part") else None
+    timed = found.changed(clock.apply, "part") if clock is not None else None
+    return found._replace(value=timed.value, end=clock.end) if clock is not None and timed is not None else found
 
 
 def _core(words: Words, at: int, scene: Scene) -> Read | None:
@@ -99,12 +100,6 @@ def _year(words: Words, at: int) -> Read | None:
         return read_bare_year(words, at)
     found = read_bare_year(words, at + 1)
     return found._replace(doubt="") if found is not None else None
-
-
-def _with_clock(words: Words, found: Read) -> Read:
-    clock = read_clock(words, found.end) if found.value.unit in ("day", "part") else None
-    timed = found.changed(clock.apply, "part") if clock is not None else None
-    return found._replace(value=timed.value, end=clock.end) if clock is not None and timed is not None else found
 
 
 def _enclosing(words: Words, at: int, scene: Scene) -> Read | None:
@@ -242,24 +237,18 @@ def _named_before(words: Words, at: int, scene: Scene) -> Read | None:
 
 
 def _clock_first(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read `5 pm on Monday`, `10:30 yesterday`."""
-    if not (words[at].text[:1].isdigit() and is_loose(words, at)) and words[at].lower not in ("noon", "midday"):
+    """Read `5 pm on Monday`, `10:30 yesterday`, `morning of 3 May`."""
+    word, behind = words[at], words[at + 1].lower
+    if word.lower in DAYPARTS:
+        clock = read_clock(words, at) if behind in ("of", "on") else None
+        inner = at + 2
+    elif (word.text[:1].isdigit() and is_loose(words, at)) or word.lower in ("noon", "midday"):
+        clock = read_time(words, at)
+        inner = at if clock is None else words.skip(words.skip(clock.end, ","), "on")
+    else:
         return None
-    clock = read_time(words, at)
-    return _on_day(words, clock.end, scene, clock) if clock is not None else None
-
-
-def _part_of(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read `morning of 3 May`."""
-    if words[at].lower not in DAYPARTS or words[at + 1].lower not in ("of", "on"):
-        return None
-    clock = read_clock(words, at)
-    return _on_day(words, at + 2, scene, clock) if clock is not None else None
-
-
-def _on_day(words: Words, at: int, scene: Scene, clock: Clock) -> Read | None:
-    found = _core(words, words.skip(words.skip(at, ",", "on"), "the"), scene)
-    if found is None or found.doubt not in ("", "day") or found.value.unit != "day":
+    found = _core(words, words.skip(inner, "the"), scene) if clock is not None else None
+    if clock is None or found is None or found.doubt not in ("", "day") or found.value.unit != "day":
         return None
     return found.changed(clock.apply, "part")
 

@@ -15,19 +15,17 @@ from commonplace.dates.calendar import (
     Period,
     Scene,
     Unit,
-    current,
     day,
     days,
     epoch,
     floor,
-    following,
     hours,
     mapped,
-    minute,
+    minutes,
     months,
     moved,
+    occurrence,
     of_unit,
-    previous,
     stretch,
     wall,
     weekly,
@@ -62,6 +60,7 @@ from commonplace.dates.vocabulary import (
     Word,
     Words,
 )
+from commonplace.patterns import late_pattern
 
 
 class Read(NamedTuple):
@@ -87,15 +86,15 @@ def read_as(value: Period | Cycle | None, end: int) -> Read | None:
 
 # Dates and times in digits.
 
-ISO = re.compile(
+ISO = late_pattern(
     r"(\d{4})-(\d{2})(?:-(\d{2})(?:(?:T|[ ])(\d{2}):(\d{2})(?::(\d{2})(?:[.,]\d{1,9})?)?"
     r"(Z|[+-]\d{2}:?\d{2})?)?)?(?![\w-]|[.:/]\w)",
     re.ASCII,
 )
-ISO_WEEK = re.compile(r"(\d{4})-W(\d{2})(?![\w-])", re.ASCII)
-YEAR_FIRST = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})(?![\w-]|[./:]\w)", re.ASCII)
-DAY_MONTH_YEAR = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?![\w-]|[./:]\w)", re.ASCII)
-TIME = re.compile(
+ISO_WEEK = late_pattern(r"(\d{4})-W(\d{2})(?![\w-])", re.ASCII)
+YEAR_FIRST = late_pattern(r"(\d{4})/(\d{1,2})/(\d{1,2})(?![\w-]|[./:]\w)", re.ASCII)
+DAY_MONTH_YEAR = late_pattern(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?![\w-]|[./:]\w)", re.ASCII)
+TIME = late_pattern(
     r"(\d{1,2})(?:[:.](\d{2})(?::\d{2})?)?[ ]?(am|pm|a\.m\.|p\.m\.)(?!\w)|(\d{1,2}):(\d{2})(?::\d{2})?(?![\w:]|[.-]\w)",
     re.IGNORECASE | re.ASCII,
 )
@@ -107,7 +106,12 @@ MONTH_YEARS = range(1900, 2200)
 
 def read_numeric(words: Words, at: int, scene: Scene) -> Read | None:
     """Read a date in digits that begins with a word; it never begins within a longer number or path."""
-    for pattern, make in ((ISO, _iso), (YEAR_FIRST, _year_first), (DAY_MONTH_YEAR, _day_first), (ISO_WEEK, _iso_week)):
+    for pattern, make in (
+        (ISO, _iso),
+        (YEAR_FIRST, lambda match, _: day(int(match[1]), int(match[2]), int(match[3]))),
+        (DAY_MONTH_YEAR, _day_first),
+        (ISO_WEEK, _iso_week),
+    ):
         match = pattern.match(words.text, words[at].start)
         if match is not None:
             return read_as(make(match, scene.zone), words.after(match.end(), at))
@@ -122,7 +126,8 @@ def _iso(match: re.Match[str], zone: tzinfo) -> Period | None:
         return day(year, month, int(match[3]))
     moment = datetime(year, month, int(match[3]), int(match[4]), int(match[5]))  # noqa: DTZ001
     if match[7] is None:
-        return minute(day(year, month, moment.day), moment.hour * 60 + moment.minute)
+        at_minute = moment.hour * 60 + moment.minute
+        return minutes(day(year, month, moment.day), at_minute, at_minute + 1, "minute")
     offset = timedelta(0)
     if match[7] != "Z":
         digits = match[7][1:].replace(":", "")
@@ -134,10 +139,6 @@ def _iso(match: re.Match[str], zone: tzinfo) -> Period | None:
 def _iso_week(match: re.Match[str], _zone: tzinfo) -> Period | None:
     monday = datetime.fromisocalendar(int(match[1]), int(match[2]), 1)
     return weekly(0, 7, "week").make((monday.toordinal() - 1) // 7)
-
-
-def _year_first(match: re.Match[str], _zone: tzinfo) -> Period | None:
-    return day(int(match[1]), int(match[2]), int(match[3]))
 
 
 def _day_first(match: re.Match[str], _zone: tzinfo) -> Period | None:
@@ -164,16 +165,17 @@ def read_time(words: Words, at: int) -> Clock | None:
     if match is None:
         return None
     end = words.after(match.end(), at)
-    hour, minutes = int(match[1] or match[4]), int(match[2] or match[5] or 0)
+    hour, past = int(match[1] or match[4]), int(match[2] or match[5] or 0)
     if match[3] is not None:
         if not 1 <= hour <= 12:
             return None
         hour = hour % 12 + (12 if match[3][0] in "pP" else 0)
-    if hour > 23 or minutes > 59:
+    if hour > 23 or past > 59:
         return None
     if match[2] is None and match[5] is None:
         return Clock(lambda period: hours(period, hour, hour + 1, "hour"), end)
-    return Clock(lambda period: minute(period, hour * 60 + minutes), end)
+    at_minute = hour * 60 + past
+    return Clock(lambda period: minutes(period, at_minute, at_minute + 1, "minute"), end)
 
 
 def read_clock(words: Words, at: int) -> Clock | None:
@@ -213,10 +215,10 @@ def _is_count_of(words: Words, at: int) -> bool:
 
 # Dates by calendar name.
 
-ORDINAL_DAY = re.compile(r"(0?[1-9]|[12]\d|3[01])(st|nd|rd|th)?", re.ASCII)
-DECADE = re.compile(r"(?:(\d{3})0|([6-9])0)s", re.ASCII)
-QUARTER = re.compile(r"[Qq]([1-4])", re.ASCII)
-HALF = re.compile(r"H([12])", re.ASCII)
+ORDINAL_DAY = late_pattern(r"(0?[1-9]|[12]\d|3[01])(st|nd|rd|th)?", re.ASCII)
+DECADE = late_pattern(r"(?:(\d{3})0|([6-9])0)s", re.ASCII)
+QUARTER = late_pattern(r"[Qq]([1-4])", re.ASCII)
+HALF = late_pattern(r"H([12])", re.ASCII)
 FIXED_HOLIDAYS = {
     "christmas eve": (12, 24, 1),
     "christmas day": (12, 25, 1),
@@ -231,7 +233,7 @@ FIXED_HOLIDAYS = {
 """Month, day and length."""
 EASTER_DAYS = {"easter sunday": (0, 1), "easter monday": (1, 1), "easter": (-2, 4), "good friday": (-2, 1)}
 """The first day, from Easter Sunday, and the length."""
-HOLIDAY = re.compile(
+HOLIDAY = late_pattern(
     f"({'|'.join((*FIXED_HOLIDAYS, *EASTER_DAYS, 'thanksgiving'))})(?!\\w)".replace("'", "['’]"), re.IGNORECASE
 )
 NEAR_YEARS = range(1900, 2101)
@@ -431,8 +433,10 @@ def _weekday(words: Words, at: int, scene: Scene) -> Read | None:
     end = at + 1
     if is_short and words[end].lower == "." and words[end].glued:
         end += 1
-    dated = _dated(words, end, scene)
-    if dated is not None:
+    # The date behind a weekday may be its own: `, 5 May`, ` the 5th of May`.
+    behind = words.skip(words.skip(end, ",", "the"), "the")
+    dated = _day_before_month(words, behind, scene) or _month_first(words, behind, scene)
+    if dated is not None and not dated.doubt and dated.value.unit in ("day", "span"):
         return dated
     cycle = weekly(weekday, 1, "day")
     week = words.skip(end, "of")
@@ -442,13 +446,6 @@ def _weekday(words: Words, at: int, scene: Scene) -> Read | None:
     if is_short:
         return Read(cycle, at + 1, "never" if word.lower in ("sun", "sat") else "day")
     return Read(cycle, end)
-
-
-def _dated(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read the date behind a weekday, which it may belong to: `, 5 May`, ` the 5th of May`."""
-    at = words.skip(words.skip(at, ",", "the"), "the")
-    found = _day_before_month(words, at, scene) or _month_first(words, at, scene)
-    return found if found is not None and not found.doubt and found.value.unit in ("day", "span") else None
 
 
 def _season(words: Words, at: int, scene: Scene) -> Read | None:
@@ -592,7 +589,10 @@ def _deictic(words: Words, at: int, scene: Scene) -> Read | None:
         period = weekend.occurrence(weekend.number(scene.now) + side)
         return read_as(period, at + 2) if words[at + 2].lower != "of" else None
     if lower in DAYPARTS:
-        return _part(words, at, scene, side)
+        # `last night`, `this morning`; no other part of a day is told so.
+        is_told = lower in ("night", "evening") if side < 0 else not side and lower != "night"
+        day_of = days(moved(scene.today, "day", side), 1, "day")
+        return read_as(hours(day_of, *DAYPARTS[lower], "part"), at + 2) if is_told else None
     return _occurrence(words, at + 1, scene, side)
 
 
@@ -608,14 +608,6 @@ def _unit(words: Words, end: int, scene: Scene, unit: str, side: int) -> Read | 
     return Read(period, end)
 
 
-def _part(words: Words, at: int, scene: Scene, side: int) -> Read | None:
-    """Read `last night`, `this morning`; no other part of a day is told so."""
-    part = words[at + 1].lower
-    if (side < 0 and part not in ("night", "evening")) or side > 0 or (side == 0 and part == "night"):
-        return None
-    return read_as(hours(days(moved(scene.today, "day", side), 1, "day"), *DAYPARTS[part], "part"), at + 2)
-
-
 def _occurrence(words: Words, at: int, scene: Scene, side: int) -> Read | None:
     """Read `last May`, `next Christmas`, `this Friday`: the nearest that is over, to come, or of this year or week."""
     found = read_named(words, at, scene)
@@ -625,8 +617,7 @@ def _occurrence(words: Words, at: int, scene: Scene, side: int) -> Read | None:
         return None
     if side == 0 and words[at].lower == "may" and words[at].text.islower() and words[found.end].text.isalpha():
         return None
-    choose = {-1: previous, 0: current, 1: following}[side]
-    return read_as(choose(found.value, scene), found.end)
+    return read_as(occurrence(found.value, scene, side), found.end)
 
 
 def _rolling(words: Words, start: int, at: int, scene: Scene) -> Read | None:

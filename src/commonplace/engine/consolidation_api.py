@@ -6,15 +6,14 @@ import getpass
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.engine.runtime import Runtime, Service
+from commonplace.dataclasses import replace
+from commonplace.engine.runtime import Runtime, Service, made_once
 from commonplace.errors import CommonplaceError
 from commonplace.models.contract import TokenizedText
 from commonplace.models.registry import for_kind
@@ -24,8 +23,8 @@ from commonplace.types import Kind, Selection
 if TYPE_CHECKING:
     from commonplace.consolidation.runner import RunOptions, RunReport
     from commonplace.consolidation.runtime import ConsolidationRuntime
+    from commonplace.health.examine import Health
     from commonplace.health.golden import GoldenQuery
-    from commonplace.health.report import Health
     from commonplace.ledger.ledger import Ledger
     from commonplace.types.ledger import Verdict
 
@@ -51,10 +50,11 @@ class ConsolidationApi(Service):
     def consolidate(self, options: RunOptions, golden: Path | None) -> RunReport:
         from commonplace.consolidation.runner import run
         from commonplace.consolidation.undo import undo
-        from commonplace.health.golden import asked, lost, read_golden
+        from commonplace.health.golden import asked, kept, lost, read_golden
 
         queries = [] if golden is None else read_golden(golden)
         self._runtime.before()
+        queries += kept(self._store.ledger(self._namespace))
         self._runtime.backlog.drain(self._runtime.progress)  # what has no vector would seem like nothing
         before = asked(queries, self._found)
         try:
@@ -91,10 +91,9 @@ class ConsolidationApi(Service):
         return examine(examined, asked(queries, self._found))
 
     def consolidation_runtime(self) -> ConsolidationRuntime:
-        from commonplace.consolidation.runtime import ConfidenceConfig, ConsolidationRuntime
+        from commonplace.consolidation.runtime import ConfidenceConfig, ConsolidationRuntime, scale_of
         from commonplace.consolidation.vault import NoVault, Vault
         from commonplace.ledger.ledger import actor_of
-        from commonplace.models.calibration import scale_of
 
         chosen = self._settings.consolidation
         return ConsolidationRuntime(
@@ -121,7 +120,7 @@ class ConsolidationApi(Service):
 
     def _likeness(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return how similar texts are to each other; where the embedder fails, each is like itself alone."""
-        from commonplace.models.calibration import scale_of
+        from commonplace.consolidation.runtime import scale_of
 
         embedder = for_kind(self._runtime.destination().embedder, "memory")
         try:
@@ -168,7 +167,7 @@ class ConsolidationApi(Service):
         if self._runtime.progress is not None:
             self._runtime.progress(what, done, total)
 
-    @cached_property
+    @made_once
     def ledger(self) -> Ledger:
         if self._settings.ledger.backend == "bd":
             from commonplace.ledger.bd import open_bd

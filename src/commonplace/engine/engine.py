@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TextIO, overload
 
+from commonplace.dataclasses import replace
 from commonplace.dates.time import Moment, moment_in_words
-from commonplace.engine.consolidation_api import ConsolidationApi
-from commonplace.engine.erasure_api import ErasureApi
-from commonplace.engine.exchange_api import ExchangeApi
-from commonplace.engine.graph_api import Graph
-from commonplace.engine.index_api import IndexApi
-from commonplace.engine.knowledge_api import KnowledgeApi
 from commonplace.engine.maintenance import DoctorReport, IndexStatus, Problem, artifact_index
-from commonplace.engine.memory_api import LINES, MAX_LINES, MemoryApi, PassageReader
+from commonplace.engine.memory_api import LINES, MAX_DEPTH, MAX_LINES, MAX_NEIGHBOURS, MemoryApi, PassageReader
+from commonplace.engine.runtime import made_once
 from commonplace.engine.search_api import (
     MAX_PASSAGES,
     MAX_TOKENS,
@@ -29,12 +23,8 @@ from commonplace.engine.search_api import (
     ContextApi,
     SearchApi,
 )
-from commonplace.engine.upgrade import EmbedderApi
-from commonplace.errors import NotFoundError, StoreError, UsageError
+from commonplace.errors import StoreError, UsageError
 from commonplace.formats.escaping import visible
-from commonplace.journal.pages import PagePlace
-from commonplace.journal.report import SyncReport
-from commonplace.memory.service import MAX_DEPTH, MAX_NEIGHBOURS
 from commonplace.memory.usage import used_hits
 from commonplace.memory.validate import (
     boolean,
@@ -42,6 +32,7 @@ from commonplace.memory.validate import (
     int_in,
     label,
     labels,
+    link_type,
     moment,
     one_of,
     path_value,
@@ -58,7 +49,9 @@ from commonplace.search.result import Receipt, SearchResult
 from commonplace.search.strategy import Wishes, wishes_of
 from commonplace.settings import Settings
 from commonplace.types import (
+    HOLDS_BESIDE,
     STATUSES,
+    SUPERSEDES,
     TIERS,
     Document,
     EmbeddedKind,
@@ -91,20 +84,28 @@ if TYPE_CHECKING:
     from commonplace.consolidation.runner import ConsolidationChange, ConsolidationRun, ConsolidationStatus, RunReport
     from commonplace.consolidation.runtime import ConfidenceConfig, ConsolidationRuntime
     from commonplace.consolidation.undo import Undone
+    from commonplace.engine.consolidation_api import ConsolidationApi
+    from commonplace.engine.erasure_api import ErasureApi
+    from commonplace.engine.exchange_api import ExchangeApi
+    from commonplace.engine.graph_api import Graph
+    from commonplace.engine.index_api import IndexApi
+    from commonplace.engine.knowledge_api import KnowledgeApi
     from commonplace.engine.memory_api import Excerpt, Fading, MemoryCounts, MemoryFacets, Neighbourhood
     from commonplace.engine.review import Question
     from commonplace.engine.runtime import Runtime
     from commonplace.engine.search_api import Used
     from commonplace.engine.tokens import Tokens
-    from commonplace.engine.upgrade import UpgradeReport
+    from commonplace.engine.upgrade import EmbedderApi, UpgradeReport
     from commonplace.erasure.receipt import ForgetReceipt
     from commonplace.exchange.archive import KnownBackup
     from commonplace.exchange.backup import BackupReport
     from commonplace.exchange.export import ExportReport
     from commonplace.exchange.import_ import ImportReport
+    from commonplace.health.examine import Health
     from commonplace.health.golden import GoldenQuery
-    from commonplace.health.report import Health
     from commonplace.ingest.watch import Watch
+    from commonplace.journal.pages import PagePlace
+    from commonplace.journal.report import SyncReport
     from commonplace.knowledge.config import Embedder as AnyEmbedder
     from commonplace.knowledge.config import MemoryConfig, Reranker
     from commonplace.knowledge.service import KnowledgeService
@@ -132,14 +133,46 @@ class Engine:
         self._runtime = runtime
         self._memory_api = MemoryApi(runtime)
         self._reader = PassageReader(runtime)
-        self._search_api = search = SearchApi(runtime)
+        self._search_api = SearchApi(runtime)
         self._context_api = ContextApi(runtime, self.search)
-        self._index_api = IndexApi(runtime)
-        self._embedder_api = EmbedderApi(runtime)
-        self._knowledge_api = KnowledgeApi(runtime, search)
-        self._consolidation_api = ConsolidationApi(runtime, self.search)
-        self._erasure_api = ErasureApi(runtime)
-        self._exchange_api = ExchangeApi(runtime)
+
+    # Made when they are first asked for, which a process that only recalls never does.
+
+    @made_once
+    def _consolidation_api(self) -> ConsolidationApi:
+        from commonplace.engine.consolidation_api import ConsolidationApi
+
+        return ConsolidationApi(self._runtime, self.search)
+
+    @made_once
+    def _erasure_api(self) -> ErasureApi:
+        from commonplace.engine.erasure_api import ErasureApi
+
+        return ErasureApi(self._runtime)
+
+    @made_once
+    def _exchange_api(self) -> ExchangeApi:
+        from commonplace.engine.exchange_api import ExchangeApi
+
+        return ExchangeApi(self._runtime)
+
+    @made_once
+    def _index_api(self) -> IndexApi:
+        from commonplace.engine.index_api import IndexApi
+
+        return IndexApi(self._runtime)
+
+    @made_once
+    def _knowledge_api(self) -> KnowledgeApi:
+        from commonplace.engine.knowledge_api import KnowledgeApi
+
+        return KnowledgeApi(self._runtime, self._search_api)
+
+    @made_once
+    def _embedder_api(self) -> EmbedderApi:
+        from commonplace.engine.upgrade import EmbedderApi
+
+        return EmbedderApi(self._runtime)
 
     def __repr__(self) -> str:
         state = " (closed)" if self._runtime.is_closed else ""
@@ -158,13 +191,14 @@ class Engine:
         """Tell whether the embedders of the store run in this process, so that no search sends anything away."""
         return not self._runtime.has_remote_embedder
 
-    def in_namespace(self, namespace: str, settings: Settings | None = None) -> Engine:
+    def in_namespace(self, namespace: str, settings: Settings | None = None, *, is_served: bool = False) -> Engine:
         """Return an engine of another namespace of this store, which shares its connections, index and models.
 
         It is closed by itself, and before this one.
 
         Args:
             settings: other than this one's; its models and its embedders stay.
+            is_served: no answer names other namespaces, for a server's clients may not know of them.
 
         Raises:
             UsageError: the name is none.
@@ -172,13 +206,14 @@ class Engine:
         from commonplace.engine.open import check_namespace
 
         check_namespace(namespace)
-        return Engine(self._runtime.in_namespace(namespace, settings))
+        return Engine(self._runtime.in_namespace(namespace, settings, is_served=is_served))
 
     def close(self) -> None:
         """Give back what the graph holds, then everything else; calling twice is harmless."""
         if "graph" in self.__dict__:  # made when it is asked for
             self.graph.close()
-        self._knowledge_api.close()
+        if "_knowledge_api" in self.__dict__:
+            self._knowledge_api.close()
         self._runtime.close()
 
     def remember(  # noqa: PLR0913 - the options of a facade
@@ -210,7 +245,7 @@ class Engine:
             content: at most 1 MiB of UTF-8, by the setting memory.max_bytes.
             tier: "ultra" (this process only), "short", "medium" or "long"; None is short, and medium in a session.
             tags: at most 100, each at most 200 characters.
-            source: who or what it came from.
+            source: who or what it came from; "" leaves a memory of a known `id` its own.
             at: when it happened: an ISO 8601 text, a datetime, seconds, or words such as "yesterday", which mean its
                 beginning; None is now. Dates in the text are read as seen from then.
             metadata: what JSON can hold, at most 64 KiB.
@@ -283,10 +318,7 @@ class Engine:
         at = None if as_of is None else moment_in_words("as_of", as_of, self._runtime.now())
         stored = self._memory_api.find(id, at)
         if stored is None:
-            when = "" if as_of is None else f" that was known at {as_of}"
-            raise NotFoundError(
-                f"there is no memory {id!r:.80}{when} in namespace {self.namespace!r}", remedy="see `commonplace list`"
-            )
+            raise self._memory_api.absent(id, "" if as_of is None else f" that was known at {as_of}")
         if touch is None and as_of is None:
             self._runtime.count_uses([id])
         return self._runtime.seen(stored)
@@ -314,9 +346,7 @@ class Engine:
         reject_invalid_id(id)
         found = self._runtime.store.versions(self.namespace, id)
         if not found:
-            raise NotFoundError(
-                f"there is no memory {id!r:.80} in namespace {self.namespace!r}", remedy="see `commonplace list`"
-            )
+            raise self._memory_api.absent(id)
         return [self._runtime.seen(stored) for stored in found]
 
     def update(  # noqa: PLR0913 - the options of a facade
@@ -453,12 +483,26 @@ class Engine:
         self._runtime.before()
         return self._memory_api.counts()
 
-    def link(self, source: str, target: str, type: str = "related", strength: float = 1.0) -> Link:  # noqa: A002
+    def link(
+        self,
+        source: str,
+        target: str,
+        type: str = "related",  # noqa: A002
+        strength: float = 1.0,
+        *,
+        by_agent: bool = False,
+    ) -> Link:
         """Link a memory to another one, in the place of a link of the same type between them.
 
         Args:
             strength: 0–1.
+            by_agent: no person links them, so what a user said, or what is not trusted, is refused where the type
+                settles which of the two holds: "supersedes" or "holds beside".
         """
+        if boolean("by_agent", by_agent) and link_type(type) in (SUPERSEDES, HOLDS_BESIDE):
+            from commonplace.engine.review import refuse_agent
+
+            refuse_agent(self.get(each, touch=False).trust for each in (source, target))
         with self._runtime.writing(source, target):
             return self._runtime.memory.link(source, target, type, strength)
 
@@ -889,7 +933,7 @@ class Engine:
         self._runtime.backlog.drain(self._runtime.progress)
         return self._runtime.store.count_pending()
 
-    @cached_property
+    @made_once
     def graph(self) -> Graph:
         """The temporal knowledge graph of this namespace.
 
@@ -898,12 +942,14 @@ class Engine:
         """
         search = self._search_api.search_store
         if self.settings.graph.backend == "local":
+            from commonplace.engine.graph_api import Graph
+
             return Graph(self._runtime, search)
         from commonplace.engine.graphiti import GraphitiGraph
 
         return GraphitiGraph(self._runtime, search)
 
-    @cached_property
+    @made_once
     def knowledge(self) -> KnowledgeService:
         """The knowledge service over this store, as the settings have it."""
         return self.knowledge_service()
@@ -932,7 +978,7 @@ class Engine:
         """
         return self._knowledge_api.service(config, embedder, reranker)
 
-    @cached_property
+    @made_once
     def specialist(self) -> Specialist:
         """The memory specialist, which answers requests in the text protocol CSP/1."""
         from commonplace.specialist import Specialist
@@ -959,8 +1005,9 @@ class Engine:
             rate_limit: the most operations a minute over all processes, which a run waits for; 0 is without limit, None
                 the setting consolidation.rate_limit.
             confidence: when to act; None is what the settings say.
-            golden: a file of golden queries, JSON lines with `query` and `relevant`, a list of ids or paths. Where one
-                does not find any more what it found before the run, all that the run applied is undone again.
+            golden: a file of golden queries, JSON lines with `query` and `relevant`, a list of ids or paths, beside
+                those that `mark` made. Where one does not find any more what it found before the run, all that the run
+                applied is undone again.
 
         Raises:
             KeyboardInterrupt: it was stopped; a note on it tells how to undo what was done by then.
@@ -1065,7 +1112,7 @@ class Engine:
         return self._consolidation_api.health(None if golden is None else path_value("golden", golden))
 
     def golden_queries(self) -> list[GoldenQuery]:
-        """Return the golden queries that `mark` made, the oldest first; `health` asks them."""
+        """Return the golden queries that `mark` made, the oldest first; `health` and `consolidate` ask them."""
         return self._consolidation_api.golden_queries()
 
     def mark(self, query: str, id: str, verdict: Verdict = "right") -> GoldenQuery:  # noqa: A002
@@ -1089,7 +1136,7 @@ class Engine:
         """Return what agents of consolidation stand on, for those who write one of their own."""
         return self._consolidation_api.consolidation_runtime()
 
-    @cached_property
+    @made_once
     def ledger(self) -> Ledger:
         """The issues of this namespace, in the store or, where the settings say so, in beads.
 
@@ -1098,14 +1145,14 @@ class Engine:
         """
         return self._consolidation_api.ledger
 
-    @cached_property
+    @made_once
     def tokens(self) -> Tokens:
         """The access tokens of this store, by which a server knows who may do what."""
         from commonplace.engine.tokens import Tokens
 
         return Tokens(self._runtime)
 
-    @cached_property
+    @made_once
     def answers(self) -> Answers:
         """What a server answered in this namespace to requests with an idempotency key."""
         from commonplace.memory.answers import Answers

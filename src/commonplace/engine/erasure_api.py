@@ -140,6 +140,7 @@ class ErasureApi(Service):
             store=self._store,
             index=self._runtime.index,
             clock=self._runtime.now,
+            is_served=self._runtime.is_served,
             pages=self._runtime.journal,
             forget_caches=self._runtime.forget_caches,
             progress=self._runtime.progress,

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import numpy as np
 
+from commonplace.dataclasses import replace
 from commonplace.dates.time import Moment, moment_in_words
 from commonplace.engine.graph_input import checked_episode, checked_fact
-from commonplace.engine.runtime import Runtime
+from commonplace.engine.runtime import Runtime, made_once
 from commonplace.errors import ConfigError, NotFoundError, UsageError
 from commonplace.files import read_file
 from commonplace.memory.validate import (
@@ -425,7 +424,7 @@ class Graph:
             return list(reader.episodes(limit, groups, times))
 
     def communities(self, limit: int = 20, *, as_of: Moment | None = None) -> list[views.Community]:
-        """Return entities that hang together more closely than with others, the largest community first."""
+        """Return entities that are more closely related to each other than to others, the largest community first."""
         int_in("limit", limit, 1, MAX_FACTS)
         with self._reading(as_of=as_of) as (reader, times):
             return list(reader.communities(limit, times))
@@ -519,7 +518,7 @@ class Graph:
 
         file = path_value("path", path).expanduser().absolute()
         is_dry = boolean("dry_run", dry_run)
-        given = _document(file, self._runtime.now())
+        given = document_of(file, self._runtime.now())
         self._before()
         try:
             document = clean(given)
@@ -583,7 +582,7 @@ class Graph:
         yield self._service
         self._after()
 
-    @cached_property
+    @made_once
     def _reader(self) -> GraphReader:
         from commonplace.graph.query import GraphReader
 
@@ -658,20 +657,17 @@ def _groups(given: Sequence[str] | None) -> tuple[str, ...]:
     return texts("group_ids", given or ())
 
 
-def refuse_unfit_graphiti(path: Path, now: float) -> None:
-    """Refuse a document that an import would refuse, before a store is made for it.
+def document_of(path: Path, now: float) -> Document:
+    """Return what an import would take in, or refuse what it would refuse.
 
     Raises:
         ConfigError: a value is missing or wrong.
         NotFoundError: there is no such file.
         UsageError: it cannot be read, or is too large.
     """
-    _document(path.expanduser().absolute(), now)
-
-
-def _document(file: Path, now: float) -> Document:
     from commonplace.graph.migration import read_graphiti
 
+    file = path.expanduser().absolute()
     try:
         return read_graphiti(_read(file), now)
     except ConfigError as error:

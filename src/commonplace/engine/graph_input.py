@@ -128,18 +128,6 @@ def checked_fact(
     )
 
 
-def refuse_unfit_episode(content: str, settings: Settings, now: float, **options: Any) -> None:
-    """Refuse what `Graph.add_episode` would refuse, so that no store need be made for it; see `checked_episode`."""
-    checked_episode(content, now, settings.memory.max_bytes, options)
-
-
-def refuse_unfit_fact(
-    source: str, relation_type: str, target: str, settings: Settings, now: float, **options: Any
-) -> None:
-    """Refuse what `Graph.add_triplet` would refuse, so that no store need be made for it; see `checked_fact`."""
-    checked_fact(source, relation_type, target, now, kinds_of_settings(settings), options)
-
-
 def kinds_of_settings(settings: Settings) -> Kinds:
     """Return the types of entities and facts that there are, ours and those of the settings."""
     from commonplace.graph.kinds import kinds_of

@@ -9,16 +9,16 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
+from commonplace.dataclasses import replace
 from commonplace.engine.graph_api import Graph
 from commonplace.engine.runtime import Runtime
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.graph.graphiti.backend import Backend, Left, Rest, cannot_leave, session_of, to_leave
 from commonplace.graph.graphiti.backend import leave as take_away
-from commonplace.graph.graphiti.client import GraphitiTools, group_of
+from commonplace.graph.graphiti.client import group_of
 from commonplace.graph.graphiti.delivery import Courier, Delivery, From, waiting_for
 from commonplace.graph.graphiti.outbox import Outbox
 from commonplace.graph.graphiti.query import GraphitiReader, is_id
@@ -106,7 +106,7 @@ class GraphitiGraph(Graph):
         """
         store, namespace, now = self._store, self._runtime.namespace, self._runtime.now
         settings = self._runtime.settings.graph
-        tools = GraphitiTools(session_of(settings, os.environ, time.monotonic, namespace))
+        tools = session_of(settings, os.environ, time.monotonic, namespace)
         outbox = Outbox(store, namespace, now)
         source = From(
             graph=lambda: store.graph(namespace),
@@ -129,7 +129,7 @@ def leave(store: Store, namespace: str, settings: GraphSettings, episodes: int, 
     except UsageError as error:
         return cannot_leave(list(groups), str(error))
     unsent = sum(each.what == "episode" and each.sent_at is None for each in outbox.errands())
-    with closing(GraphitiTools(session)) as tools:
+    with closing(session) as tools:
         return take_away(tools, store.graph(namespace), groups, episodes - unsent)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from commonplace.dataclasses import replace
 from commonplace.engine.runtime import Service
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
 from commonplace.ingest.passages import index_documents
@@ -117,6 +117,8 @@ class IndexApi(Service):
                 progress=progress,
                 stored=stored,
             )
+        maintenance, now = self._runtime.maintenance, self._runtime.now()
+        maintenance.keep_left_out(self._runtime.namespace, selection.root, report, now)
         self._runtime.tokens.release()
         notices = self._runtime.maintenance.project()
         if report.removed and not report.added + report.changed + report.unchanged:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from commonplace.dataclasses import replace
 from commonplace.engine.runtime import Runtime, Service
 from commonplace.engine.search_api import SearchApi
 from commonplace.engine.upgrade import why_absent
@@ -31,6 +30,7 @@ class KnowledgeApi(Service):
     def __init__(self, runtime: Runtime, search: SearchApi) -> None:
         super().__init__(runtime)
         self._search = search
+        self._engines_beside: dict[Path, Engine] = {}
 
     def service(
         self, config: MemoryConfig | None, embedder: str | Embedder | AnyEmbedder | None, reranker: Reranker | None
@@ -52,10 +52,6 @@ class KnowledgeApi(Service):
         """Release everything, other stores that a knowledge service uses too; calling twice is harmless."""
         for engine in self._engines_beside.values():
             engine.close()
-
-    @cached_property
-    def _engines_beside(self) -> dict[Path, Engine]:
-        return {}
 
     def _configured(self, config: MemoryConfig | None) -> MemoryConfig:
         from commonplace.knowledge.config import MemoryConfig

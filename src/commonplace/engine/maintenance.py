@@ -13,29 +13,40 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass
 from commonplace.dates.time import iso
 from commonplace.errors import CommonplaceError, ModelError, StoreDamagedError, StoreError
 from commonplace.index.files import MISSING
 from commonplace.index.generations import Generation, Index
-from commonplace.ingest.passages import passage_text
 from commonplace.ingest.projection import ProjectionReport, bring_up_to_date, disagreement
-from commonplace.ingest.read import normalise
 from commonplace.journal.folder import DEFAULT
 from commonplace.models.static import verify_data
+from commonplace.redaction import redact
 from commonplace.settings.paths import DATABASE, INDEX, INDEXING_LOCK, project_of
 from commonplace.store.store import UPTO_DATE, Store
-from commonplace.text.similarity import digest as digest_of_text
 from commonplace.text.tokens import clear_cache
-from commonplace.types import Chunk, Filter, Note, Owner, Passage, Progress, Reembedding
+from commonplace.types import (
+    LEFT_OUT,
+    Chunk,
+    FileProblem,
+    Filter,
+    IndexReport,
+    LeftOut,
+    Note,
+    Owner,
+    Passage,
+    Progress,
+    Reembedding,
+)
 from commonplace.types.graph import GraphCounts
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from commonplace.engine.worker import Worker
-    from commonplace.erasure.resume import Pages
     from commonplace.ingest.discover import Selection as FileSelection
+    from commonplace.journal.sync import JournalSync
 
 PENDING_LIMIT = 2_000
 """A search bears so many passages that the index lacks or wrongly holds; beyond, the index is updated first."""
@@ -45,7 +56,7 @@ MIN_FOR_WORKER = 300
 
 _AT_ONCE = 500
 _T = TypeVar("_T")
-_MAX_TEXTS = 20
+_MAX_TEXTS, _MAX_PROBLEMS = 20, 50
 _UNREADABLE = (StoreDamagedError, ValueError)  # what one changed byte makes of UTF-8, JSON or our own packing
 _OTHER_MAP = "has another map than it was written with"
 INDEXING = "indexing"
@@ -80,6 +91,7 @@ class IndexStatus:
         upgrade: a change of embedder that is under way, or was ended.
         unembedded: passages of the store that wait for their vectors, and are found by their words meanwhile.
         notices: what people should know: which indexing is under way, or was interrupted.
+        left_out: of each root what its last indexing run left out, until something is forgotten.
     """
 
     store: str
@@ -97,6 +109,7 @@ class IndexStatus:
     upgrade: Reembedding | None
     unembedded: int = 0
     notices: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +256,24 @@ class IndexMaintenance:
         finally:
             lock.release()
 
+    def keep_left_out(self, namespace: str, root: Path, report: IndexReport, at: float) -> None:
+        """Note what an indexing run left out, in the place of what the one before did."""
+        name = self._named(root)
+        problems = [(redact(each.path).text, redact(each.reason).text) for each in report.problems[:_MAX_PROBLEMS]]
+        told = {"skipped": dict(report.skipped), "problems": problems}
+        body = json.dumps(told) if any(told.values()) else ""
+        if body != "".join(note.body for note in self._store.notes(namespace, LEFT_OUT, name)):
+            with self._store.change_memories(namespace) as change:
+                if body:
+                    change.put_note(Note(LEFT_OUT, name, at, body))
+                else:
+                    change.drop_note(LEFT_OUT, name)
+
+    def _left_out(self, note: Note) -> LeftOut:
+        told = json.loads(note.body)
+        problems = tuple(FileProblem(*each) for each in told["problems"])
+        return LeftOut(str(self._root(note.id)), told["skipped"], problems)
+
     def incomplete(self, namespace: str) -> tuple[str, ...]:
         """Say of each indexing run that is under way, or was interrupted, which part of its files can be found.
 
@@ -335,9 +366,10 @@ class IndexMaintenance:
                 upgrade=self._store.reembedding(),
                 unembedded=self._store.count_pending(),
                 notices=self.incomplete(namespace),
+                left_out=tuple(self._left_out(note) for note in self._store.notes(namespace, LEFT_OUT)),
             )
 
-    def examine(self, *, mend: bool, pages: Pages | None = None) -> DoctorReport:
+    def examine(self, *, mend: bool, pages: JournalSync | None = None) -> DoctorReport:
         """Check everything; with `mend`, rebuild an index that is faulty, and finish what forgetting had to leave."""
         from commonplace.store.check import COUNTS
 
@@ -419,6 +451,9 @@ class IndexMaintenance:
 
     def _differing(self, namespace: str, digests: Sequence[tuple[int, str, str]]) -> list[Problem]:
         """Return what is wrong with the texts of some memories, by number, id and digest."""
+        from commonplace.ingest.read import normalise
+        from commonplace.text.similarity import digest as digest_of_text
+
         numbers = [number for number, _, _ in digests]
         passages: dict[int, list[Passage]] = defaultdict(list)
         found_by = self._store.passages_of(namespace, numbers)
@@ -441,9 +476,11 @@ class IndexMaintenance:
         return found
 
     def _token_ids(self, title: str, piece: Chunk) -> bytes:
+        from commonplace.ingest.passages import passage_text
+
         return self._tokenize(passage_text(title, piece.heading, piece.text)).astype("<u2", copy=False).tobytes()
 
-    def _unfinished(self, mend: bool, pages: Pages | None) -> list[Problem]:
+    def _unfinished(self, mend: bool, pages: JournalSync | None) -> list[Problem]:
         """Return what forgetting had to leave, because it was ended or another process held something open."""
         from commonplace.erasure.resume import ErasureRuntime, finish_waiting
 

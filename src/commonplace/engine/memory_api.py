@@ -6,17 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.dates.time import moment_of
-from commonplace.engine.runtime import Service
+from commonplace.engine.runtime import Service, made_once
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.ingest.read import normalise
-from commonplace.journal.pages import PageReader
-from commonplace.memory.service import outward
 from commonplace.memory.validate import one_of, reject_invalid_id, validate_memory
 from commonplace.memory.view import MIN_TRUST_TO_PROMOTE, Memory
 from commonplace.redaction import redact
@@ -24,6 +20,11 @@ from commonplace.retention import DAY_S, NEXT_TIER
 from commonplace.settings import Settings
 from commonplace.types import KINDS, TIERS, Filter, Link, Selection, StoredMemory, Tier
 
+if TYPE_CHECKING:
+    from commonplace.journal.pages import PageReader
+
+MAX_DEPTH: Final = 4
+MAX_NEIGHBOURS: Final = 500
 PROJECTED_AT_ONCE = 256
 """So many memories given at once go into the index when they are stored; fewer wait for the next search or update."""
 
@@ -73,7 +74,7 @@ class Fading:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """Memories that hang together: the one that was asked about, then the others, nearest first; links by strength."""
+    """Memories that are related: the one that was asked about, then the others, nearest first; links by strength."""
 
     memories: tuple[Memory, ...]
     links: tuple[Link, ...]
@@ -152,18 +153,26 @@ class MemoryApi(Service):
         reject_invalid_id(id_)
         stored = self.find(id_)
         if stored is None:
-            raise NotFoundError(f"there is no memory {id_!r:.80} in namespace {self._namespace!r}")
+            raise self.absent(id_)
         return stored
+
+    def absent(self, id_: str, when: str = "") -> NotFoundError:
+        """Return the error that says that there is no such memory."""
+        what = f"there is no memory {id_!r:.80}{when} in namespace {self._namespace!r}"
+        return NotFoundError(what, remedy="see `commonplace list`")
 
     def fading(self, stored: StoredMemory, days: int, *, past: bool = False) -> Sequence[Fading]:
         """Return what is left of a memory on each day from its last use on, if it is not used again."""
         policy, record = self._runtime.retention, stored.record
         times = [(record, record.last_used + day * DAY_S) for day in range(days + 1)]
-        moments = [record.born_at, *(record.uses or (record.last_used,))]
-        for later, earlier in pairwise(reversed(moments)) if past else ():
-            record = replace(record, last_used=earlier, use_count=max(0, record.use_count - 1))
+        uses = record.uses or (record.last_used,)
+        # A correction counts as a use for the fading, but is not among the uses.
+        moments = sorted({record.born_at, *uses, record.last_used}, reverse=True)
+        for later, earlier in pairwise(moments) if past else ():
+            count = record.use_count - sum(use >= later for use in uses)
+            then = replace(record, last_used=earlier, use_count=max(0, count))
             steps = (earlier + (later - earlier) * step / PAST_STEPS for step in range(PAST_STEPS + 1))
-            times = [*((record, at) for at in steps), *times]
+            times = [*((then, at) for at in steps), *times]
         return [Fading(moment_of(at), min(1.0, policy.raw(then, at))) for then, at in times]
 
     def neighbourhood(self, id_: str, depth: int, limit: int) -> Neighbourhood:
@@ -176,7 +185,9 @@ class MemoryApi(Service):
             return found
 
         if id_ not in live([id_]):
-            raise NotFoundError(f"there is no memory {id_!r:.80} in this namespace", remedy="see `commonplace list`")
+            raise self.absent(id_)
+        from commonplace.memory.service import outward
+
         ids, links = outward(id_, lambda some: self._store.links(self._namespace, some), live, depth=depth, limit=limit)
         return Neighbourhood(tuple(self._runtime.seen(found[each]) for each in ids), links)
 
@@ -242,8 +253,10 @@ class Excerpt:
 class PassageReader(Service):
     """Reads pages, artifacts and memories. Safe for threads."""
 
-    @cached_property
+    @made_once
     def pages(self) -> PageReader:
+        from commonplace.journal.pages import PageReader
+
         return PageReader(self._runtime.directory, self._namespace, self._store)
 
     def read(self, path: str, first: int, lines: int, *, touch: bool) -> Excerpt:
@@ -254,6 +267,8 @@ class PassageReader(Service):
             raise NotFoundError(
                 f"there is no page, artifact or memory {path!r:.200}", remedy="name a path that a search returned"
             )
+        from commonplace.ingest.read import normalise
+
         # As a whole: the middle of a key alone does not tell what it is. Placeholders keep the line breaks.
         every = redact(normalise(text)).text.removesuffix("\n").split("\n")
         if first > len(every):

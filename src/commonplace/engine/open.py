@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from commonplace.dataclasses import replace
 from commonplace.engine.engine import Engine
 from commonplace.engine.runtime import Runtime
 from commonplace.errors import EmbedderMismatchError, StoreError, StoreMissingError, UsageError

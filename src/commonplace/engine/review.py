@@ -5,16 +5,17 @@ Contradictions of the graph, memories that newer ones may have overtaken, and pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
-from itertools import islice
+from itertools import chain, combinations, islice, product
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.graph.views import HistoryEntry, RelationView, View
+from commonplace.graph.service import denial_of
+from commonplace.graph.views import RelationView, View
 from commonplace.ledger.rules import GOLDEN
-from commonplace.memory.supersession import overtaken
+from commonplace.memory.supersession import disputes_of, overtaken
 from commonplace.types import HOLDS_BESIDE, SUPERSEDES
 
 if TYPE_CHECKING:
@@ -82,26 +83,21 @@ def questions(engine: Engine) -> list[Question]:
 
 
 def _all(engine: Engine) -> Iterator[Question]:
-    yield from _contradictions(engine)
-    yield from _overtaken(engine)
-    yield from _proposals(engine)
+    return chain(_contradictions(engine), _overtaken(engine), _proposals(engine))
 
 
 def _contradictions(engine: Engine) -> Iterator[Question]:
     for dispute in engine.graph.disputes():
         facts = sorted(dispute.relations, key=lambda each: (_since(each), each.created_at, each.uuid))
         sides = tuple(_side_of(engine, each) for each in facts)
-        why = next((each.reason for each in engine.graph.history(sides[-1].id).entries[::-1] if _is_dispute(each)), "")
+        told = engine.graph.history(sides[-1].id).entries[::-1]
+        why = next((each.reason for each in told if each.what == "disputed" and each.reason), "")
         kind, question = "contradiction", "Which is right?"
         if len(sides) == 1:
             kind, question = "ending", "Does the first still hold, or has it ended?"
             sides = (*sides, _ending_of(engine, sides[0].id))
         command = f"commonplace graph settle {sides[0].id} --reason WHY"
         yield Question(dispute.uuid, kind, question, sides, ANSWERS[kind], command, dispute.since, why)
-
-
-def _is_dispute(entry: HistoryEntry) -> bool:
-    return entry.what == "disputed" and bool(entry.reason)
 
 
 def _since(fact: RelationView) -> float:
@@ -128,7 +124,9 @@ def _side_of(engine: Engine, fact: RelationView) -> Side:
 
 def _overtaken(engine: Engine) -> Iterator[Question]:
     runtime = engine._runtime
-    for older, newer in overtaken(runtime.store, engine.namespace, runtime.tokens):
+    for older, newer, disputes in overtaken(runtime.store, engine.namespace, runtime.tokens):
+        if disputes:
+            continue  # which are questions themselves
         ids = (older.owner.id, newer.owner.id)
         sides = tuple(side for id_ in ids if (side := _memory(engine, id_)) is not None)
         if len(sides) == 2:
@@ -174,54 +172,88 @@ def answer(engine: Engine, id_: str, given: str, *, reason: str, text: str, by_a
         raise NotFoundError(f"no question {id_!r:.80} waits", remedy="see `commonplace review`")
     sides = {each.id: place for place, each in enumerate(found.sides) if each.id}
     if given not in found.answers and given not in sides:
-        raise UsageError(f"{given!r:.40} is no answer to it", remedy=f"give {', '.join(found.answers)}, or a side's id")
-    if by_agent and any(not MIN_TRUST <= each.trust <= MAX_TRUST for each in found.sides):
-        raise UsageError(
-            "an agent may not settle what a user said, or what is not trusted",
-            remedy="tell the user: `commonplace review` asks them",
-        )
+        said = f"{given!r:.40} is no answer to it" if given else "it needs an answer"
+        raise UsageError(said, remedy=f"give {', '.join(found.answers)}, or a side's id")
+    if by_agent:
+        refuse_agent(each.trust for each in found.sides)
     reason = reason or ("an agent decided" if by_agent else "a person decided")
     place = sides[given] if given in sides else {"left": 0, "right": 1}.get(given)
     if found.kind in ("contradiction", "ending"):
         _settle(engine, found, given, place, reason, text)
     elif found.kind == "overtaken":
-        _supersede(engine, found, given, place, text)
+        ids = [each.id for each in found.sides[::-1]]
+        _supersede(engine, ids, {ids[place == 0]}, given, text, reason)
     else:
         _act(engine, found, given, place, reason, text)
     return {"id": id_, "kind": found.kind, "answer": given, "reason": reason}
 
 
+def refuse_agent(trusts: Iterable[float]) -> None:
+    """Raise a UsageError if something has a trust on which no agent may decide."""
+    if any(not MIN_TRUST <= each <= MAX_TRUST for each in trusts):
+        raise UsageError(
+            "an agent may not settle what a user said, or what is not trusted",
+            remedy="tell the user: `commonplace review` asks them",
+        )
+
+
 def _settle(engine: Engine, found: Question, given: str, place: int | None, reason: str, text: str) -> None:
-    first = found.sides[0].id
-    if given == "both":
+    """Settle a dispute, and which of two memories holds that the same is asked of."""
+    runtime, first = engine._runtime, found.sides[0].id
+    said = disputes_of(runtime.store, engine.namespace).get(found.id, {})
+    pairs = [each for each in overtaken(runtime.store, engine.namespace, runtime.tokens) if found.id in each.disputes]
+    if given == "edit":
+        _correct(engine, found, reason, text, is_kept=not pairs)
+    elif given == "both":
         engine.graph.settle(first, reason=reason, verdict="both")
-    elif given == "edit":
-        added = engine.graph.add_episode(_written(text), source_description="review", origin="user")
-        new = next((each for each in added.relations if each.disputed and each.dispute == found.id), None)
-        ended = {each.uuid for each in added.ended}
-        if new is not None:
-            engine.graph.settle(new.uuid, reason=reason)
-        elif not ended.issuperset(each.id for each in found.sides):
-            assert added.episode is not None
-            engine.graph.delete_episode(added.episode.uuid)
-            raise UsageError("the text does not say what is right", remedy="write it as one of the sides is written")
-        if any(each.uuid == found.id for each in engine.graph.disputes()):
-            engine.graph.settle(found.sides[-1].id, reason=reason)  # of what is past, the newer was right
     elif found.kind == "ending" and place == 1:
         engine.graph.settle(first, reason=reason, verdict="ended")
     else:
         engine.graph.settle(found.sides[place or 0].id, reason=reason)
+    times = {each.owner.id: each.owner.at or each.record.born_at for pair in pairs for each in pair[:2]}
+    older = {pair.older.owner.id for pair in pairs}
+    ids = sorted(times, key=lambda id_: (id_ in older, -times[id_]))
+    kept = set(ids[:1])
+    if found.kind == "ending":
+        graph = runtime.store.graph(engine.namespace)
+        denial = denial_of(graph, first)
+        ends = {each.memory for each in graph.episodes([denial.episode] if denial else ()).values()}
+        kept = {id_ for id_ in ids if (id_ in ends) == (place == 1)}
+    elif place is not None:
+        kept = {id_ for id_ in ids if found.sides[place].id in said[id_]}
+    _supersede(engine, ids, kept, given, text, reason)
+    asked = {each.id for each in found.sides}
+    for dispute in engine.graph.disputes() if given == "edit" else ():
+        if asked.issuperset(each.uuid for each in dispute.relations):  # of what is past, the newer was right
+            newest = max(dispute.relations, key=lambda each: (_since(each), each.created_at))
+            engine.graph.settle(newest.uuid, reason=reason)
 
 
-def _supersede(engine: Engine, found: Question, given: str, place: int | None, text: str) -> None:
-    older, newer = (each.id for each in found.sides)
-    if given == "edit":
-        engine.update(newer, _written(text))
-    if given == "both":
-        engine.link(newer, older, HOLDS_BESIDE)
-    else:
-        kept, other = (older, newer) if place == 0 else (newer, older)
-        engine.link(kept, other, SUPERSEDES)
+def _correct(engine: Engine, found: Question, reason: str, text: str, *, is_kept: bool) -> None:
+    """Let a text of their own end the facts of a dispute; it is not kept where a memory is to say it."""
+    added = engine.graph.add_episode(_written(text), source_description="review", origin="user")
+    new = next((each for each in added.relations if each.disputed and each.dispute == found.id), None)
+    is_right = new is not None or {each.uuid for each in added.ended}.issuperset(each.id for each in found.sides)
+    if not (is_right and is_kept):
+        assert added.episode is not None
+        engine.graph.delete_episode(added.episode.uuid)
+    if not is_right:
+        raise UsageError("the text does not say what is right", remedy="write it as one of the sides is written")
+    if is_kept and new is not None:
+        engine.graph.settle(new.uuid, reason=reason)
+
+
+def _supersede(engine: Engine, ids: Sequence[str], chosen: Set[str], given: str, text: str, reason: str) -> None:
+    """Link memories, the newest first, as is answered, and settle what the graph has come to ask of them."""
+    if given == "edit" and ids:
+        engine.update(ids[0], _written(text))
+    others = [id_ for id_ in ids if id_ not in chosen]
+    for kept, other in combinations(ids, 2) if given == "both" else product(sorted(chosen), others):
+        engine.link(kept, other, HOLDS_BESIDE if given == "both" else SUPERSEDES)
+        for said in disputes_of(engine._runtime.store, engine.namespace).values():
+            if said.keys() >= {kept, other} and said[kept] - said[other]:
+                verdict = "both" if given == "both" else "right"
+                engine.graph.settle(min(said[kept] - said[other]), reason=reason, verdict=verdict)
 
 
 def _act(engine: Engine, found: Question, given: str, place: int | None, reason: str, text: str) -> None:
@@ -240,5 +272,5 @@ def _act(engine: Engine, found: Question, given: str, place: int | None, reason:
 
 def _written(text: str) -> str:
     if not text.strip():
-        raise UsageError("edit needs the text that is right", remedy="give it")
+        raise UsageError("edit needs the text that is right", remedy="give it: `--text TEXT`, else `text`")
     return text

@@ -5,29 +5,24 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
+from commonplace.dataclasses import replace
 from commonplace.dates.time import seconds
-from commonplace.engine.graph_input import kinds_of_settings
 from commonplace.engine.maintenance import IndexMaintenance
 from commonplace.index.generations import Index
 from commonplace.ingest.embeddings import EmbeddingBacklog
-from commonplace.ingest.passages import Destination, Limits
-from commonplace.journal.snapshot import JournalRuntime
-from commonplace.journal.sync import JournalSync
-from commonplace.memory.admission import Recogniser
-from commonplace.memory.service import MemoryService
+from commonplace.journal.sync import JournalRuntime, JournalSync
 from commonplace.memory.usage import Use, UseCounter, write_uses
 from commonplace.memory.validate import reject_invalid_id
 from commonplace.memory.view import Memory, RetentionPolicy, seen
 from commonplace.models.cache import Bounds
 from commonplace.models.client import Budget
 from commonplace.models.contract import Embedder, Generator, Reranker, TokenizedText
-from commonplace.models.registry import is_remote
+from commonplace.models.registry import by_space, is_broken, is_remote, is_slow
 from commonplace.models.static import StaticEmbedder
 from commonplace.retention import DAY_S
 from commonplace.search.recall import recall_of
@@ -43,10 +38,28 @@ if TYPE_CHECKING:
     from commonplace.graph.episodes import MemoryFeed
     from commonplace.graph.kinds import Kinds
     from commonplace.graph.runtime import GraphRuntime
+    from commonplace.ingest.passages import Destination
     from commonplace.knowledge.service import KnowledgeService
+    from commonplace.memory.service import MemoryService
     from commonplace.memory.ultra import Ultra
 DEFAULT_RERANKER: Final = "openai:gpt-4o-mini"
 """Where the settings name no model; the knowledge service's contract names this one."""
+
+
+if TYPE_CHECKING:
+    made_once = cached_property
+else:
+
+    class made_once(cached_property):  # noqa: N801 - named as the library's
+        """A cached property that threads make once: the library's has no lock since Python 3.12."""
+
+        def __init__(self, func):
+            super().__init__(func)
+            self._making = threading.RLock()
+
+        def __get__(self, instance, owner=None):
+            with self._making:
+                return super().__get__(instance, owner)
 
 
 class Models:
@@ -108,6 +121,7 @@ class Runtime:
         worker: where the process is to stay small, what does heavy work in another one.
         shares: the runtime whose store, index and models this one uses, and leaves open.
         knowledge_services: those that were made here; they keep answers too.
+        is_served: its answers go to a server's clients, who may not know of other namespaces.
     """
 
     def __init__(  # noqa: PLR0913 - what a store is opened with
@@ -154,7 +168,7 @@ class Runtime:
         self._following = threading.Lock()
         self._made_memory: tuple[Searcher, MemoryService] | None = None
         self._made_ultra: Ultra | None = None
-        self.is_closed = False
+        self.is_closed = self.is_served = False
         if worker is not None and shares is None:
             self.backlog.start()  # what a process that was killed left; a command has no time for it
 
@@ -170,10 +184,10 @@ class Runtime:
             self.index.close()
             self.store.close()
 
-    def in_namespace(self, namespace: str, settings: Settings | None = None) -> Runtime:
+    def in_namespace(self, namespace: str, settings: Settings | None = None, *, is_served: bool = False) -> Runtime:
         """Return the runtime of another namespace of the same store; it shares all that is not of a namespace."""
         settings = settings or self.settings
-        return Runtime(
+        made = Runtime(
             directory=self.directory,
             project=self.project,
             namespace=namespace,
@@ -189,6 +203,8 @@ class Runtime:
             worker=self.worker,
             shares=self,
         )
+        made.is_served = is_served
+        return made
 
     @property
     def has_remote_embedder(self) -> bool:
@@ -239,7 +255,8 @@ class Runtime:
 
     def after(self) -> None:
         """Let vectors and Markdown follow what was written, in their own time."""
-        self.backlog.start()
+        if self.backlog.may_wait or any(is_slow(each) or is_broken(each) for each in by_space(self.embedder)):
+            self.backlog.start()
         if self.keeps_journal:
             self.journal.written()
 
@@ -257,7 +274,7 @@ class Runtime:
         """Whether Markdown and memories are brought together without being asked."""
         return self.settings.memory.mirror == "on" and not self.store.is_on_server
 
-    @cached_property
+    @made_once
     def journal(self) -> JournalSync:
         return JournalSync(
             JournalRuntime(
@@ -309,7 +326,7 @@ class Runtime:
         for service in self.knowledge_services:
             service.forget_caches()
 
-    @cached_property
+    @made_once
     def retention(self) -> RetentionPolicy:
         chosen = self.settings.memory
         days = {
@@ -331,18 +348,20 @@ class Runtime:
         return made[1]
 
     def _new_memory(self, searcher: Searcher) -> MemoryService:
-        recogniser = Recogniser(self.store, searcher, self.namespace)
+        from commonplace.memory.admission import Recogniser
+        from commonplace.memory.service import MemoryService
+
         return MemoryService(
             self.destination(),
             self.retention,
             self.now,
-            recogniser.source_of,
+            Recogniser(self.store, searcher, self.namespace, self.tokens),
             max_bytes=self.settings.memory.max_bytes,
             feed=lambda: self.feed,
             project=self.project,
         )
 
-    @cached_property
+    @made_once
     def feed(self) -> MemoryFeed | None:
         """What lets the graph follow memories, where the settings want it to."""
         if self.settings.graph.remember == "off":
@@ -353,6 +372,8 @@ class Runtime:
 
     def graph_runtime(self, is_writing: bool) -> GraphRuntime:
         """Return what the graph stands on; for reading, nothing is settled about the store's embedder."""
+        from commonplace.ingest.passages import Destination
+
         return self.graph_on(
             self.destination()
             if is_writing
@@ -364,9 +385,11 @@ class Runtime:
 
         return GraphRuntime(destination, self.kinds, self._similarity, self.now)
 
-    @cached_property
+    @made_once
     def kinds(self) -> Kinds:
         """The types of entities and facts that there are, ours and those of the settings."""
+        from commonplace.engine.graph_input import kinds_of_settings
+
         return kinds_of_settings(self.settings)
 
     def _similarity(self, one: str, other: str) -> float:
@@ -403,6 +426,8 @@ class Runtime:
         return Searcher(store, recall, self.embedder, self.tokens, Caches(queries, rankings))
 
     def destination(self) -> Destination:
+        from commonplace.ingest.passages import Destination, Limits
+
         self.follow()
         if self.store.embedding() is None:
             self.store.set_embedding(self.embedder.stamp)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal
 
 from commonplace.dataclasses import dataclass, replace
@@ -17,7 +18,6 @@ from commonplace.engine.runtime import Runtime, Service
 from commonplace.errors import EmbedderMismatchError, IndexFaultError, StoreError
 from commonplace.memory.usage import injected_hits
 from commonplace.memory.validate import int_in, one_of
-from commonplace.search.explain import explain
 from commonplace.search.hits import is_likely, memory_hit, without_secrets
 from commonplace.search.rank import FIRST_FLOOR, FLOOR
 from commonplace.search.request import MAX_LIMIT, FadingRule, Request, kinds_of, phrasings
@@ -138,9 +138,9 @@ class SearchApi(Service):
         if found.hits or self._incomplete(found.wanted):
             return ()
         # Most searches find something, and need none of what compares misspelt names.
-        from commonplace.search.diagnosis import diagnose
+        from commonplace.search.explain import diagnose
 
-        return tuple(diagnose(self._store, found, self._runtime.has_ultra))
+        return tuple(diagnose(self._store, found, self._runtime.has_ultra, self._runtime.is_served))
 
     def _rerank_mode(self, asked: str | None) -> RerankMode:
         mode = self._settings.models.reranker if asked is None else asked
@@ -169,6 +169,8 @@ class SearchApi(Service):
         return known[1]
 
     def why(self, result: SearchResult, hit_id: str) -> Receipt:
+        from commonplace.search.explain import explain
+
         in_process = result.in_process
         if in_process is not None and hit_id in in_process.trace.numbers:
             return explain(self._runtime.ultra.store, replace(result, trace=in_process.trace), hit_id)
@@ -425,13 +427,13 @@ class ContextApi(Service):
         self._runtime.before()
         now = self._runtime.now()
         tiers: tuple[tuple[Tier, ...], ...] = (("long",), ("short", "medium"))
-        kept = [
+        kept = (  # one by one: there may be any number of them
             memory_hit(stored, min(1.0, self._runtime.retention.raw(stored.record, now)))
             for each in (tiers if not asked.kinds or "memory" in asked.kinds else ())
             for stored in self._first(each, asked.tags or (), limit)
             if stored.record.trust >= asked.min_trust and stored.owner.id not in known
-        ]
-        found = distinct(without_secrets(kept[:limit]))
+        )
+        found = distinct(without_secrets(list(islice(kept, limit))))
         count = self._runtime.tokens.count_tokens
         text, hits = assemble(found, max_tokens=asked.max_tokens, count=count, form=self._form)
         named, left_out = tuple(reference(hit) for hit in hits), len(found) - len(hits)

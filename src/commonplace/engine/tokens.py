@@ -68,7 +68,8 @@ class Tokens:
         Args:
             namespaces: which it sees; they need not be there yet.
             scopes: "read", "write", "forget" and "admin"; none includes another.
-            expires: a time to come, as an ISO 8601 text, a datetime, seconds or words; None is never.
+            expires: a time to come, as an ISO 8601 text, a datetime, seconds or words, whose beginning is meant: a
+                token of "next month" is good until its first day. None is never.
 
         Raises:
             UsageError: no namespace or scope is named, a scope is unknown, or the time is past.
@@ -81,7 +82,7 @@ class Tokens:
         if unknown := [scope for scope in allowed if scope not in SCOPES]:
             raise UsageError(f"there is no scope {unknown[0]!r}", remedy=f"give {', '.join(SCOPES)}")
         now = self._now()
-        ends = None if expires is None else moment_in_words("expires", expires, now)
+        ends = None if expires is None else moment_in_words("expires", expires, now, is_start=True)
         if ends is not None and ends <= now:
             raise UsageError(f"expires is {iso(moment_of(ends))}, which is past", remedy="give a time to come")
         id_, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import os
 import pickle
-import subprocess
 import sys
 import threading
 import time
@@ -121,6 +120,8 @@ class _Child:
     """
 
     def __init__(self, task: bytes) -> None:
+        import subprocess  # 3 ms, of a server's first answer
+
         if not sys.executable or getattr(sys, "frozen", False):
             raise OSError("this is a program of its own: there is no interpreter to start")
         answers, outgoing = os.pipe()
@@ -170,7 +171,9 @@ class _Child:
 
     def wait(self) -> None:
         """Wait for its end, but not for long."""
-        with suppress(subprocess.TimeoutExpired):
+        from subprocess import TimeoutExpired
+
+        with suppress(TimeoutExpired):
             self.process.wait(END_S)
 
     def _watch(self) -> None:

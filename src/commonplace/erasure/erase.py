@@ -10,11 +10,11 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
+from commonplace.dataclasses import replace
 from commonplace.dates.time import iso
 from commonplace.erasure.plan import Plan, erase_parts, everything, make_plan, rehearse
 from commonplace.erasure.receipt import BACKUP, ELSEWHERE, LEFT, ON_SERVER, STORE_SPACE, ForgetReceipt
@@ -42,7 +42,7 @@ from commonplace.memory.injections import erase_injected
 from commonplace.store.drafts import clear_drafts
 from commonplace.store.memories import MemoryChange
 from commonplace.text.similarity import signature
-from commonplace.types import StoredMemory
+from commonplace.types import LEFT_OUT, StoredMemory
 
 _LOCK_WAIT_S = 60.0
 _ACTOR = "forget"
@@ -105,6 +105,7 @@ def forget(
             _revive(place, change, plan.chosen.revived, at)
             erase_injected(place.store, namespace, change, plan.ids)
             change.drop_note(ANSWER)
+            change.drop_note(LEFT_OUT)
             receipt = _begun(place, namespace, plan, id_, at)
             receipt = replace(
                 receipt, ids=tuple(dict.fromkeys((*receipt.ids, *(each.owner.id for each in in_process))))
@@ -126,7 +127,7 @@ def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = F
     """
 
     def planned() -> Plan:
-        plan = make_plan(place.store, namespace, all_of(place.store, namespace))
+        plan = make_plan(place.store, namespace, all_of(place.store, namespace, place.is_served))
         naming = all_there_is(place.store.ledger(namespace))
         return replace(plan, gone=everything(place.store, namespace), naming=naming)
 
@@ -207,7 +208,6 @@ def _begun(place: ErasureRuntime, namespace: str, plan: Plan, id_: str, at: floa
 
 
 def _told(place: ErasureRuntime, plan: Plan) -> tuple[str, ...]:
-    """Say what becomes of episodes that an outside graph was told of."""
     if place.untell is None or not plan.gone.told or not plan.chosen.parts.ids:
         return ()
     return ("copies of these episodes in Graphiti: `commonplace graph sync` deletes them, and says which it cannot",)

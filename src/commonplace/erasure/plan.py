@@ -36,13 +36,11 @@ class Traces:
 
     Attributes:
         terms: the words under which the index had it.
-        vectors: int8, of its passages.
         too_short: how many of its texts are too short to be looked for.
     """
 
     patterns: Patterns = field(default_factory=lambda: Patterns({}))
     terms: tuple[str, ...] = ()
-    vectors: tuple[bytes, ...] = ()
     too_short: int = 0
 
 
@@ -152,11 +150,11 @@ def make_plan(store: Store, namespace: str, chosen: Chosen, *, in_process: Seque
         elif table.name == "passages":
             firsts.setdefault(row["owner"], row["number"])
     passages = store.passages_of(namespace, [*versions, *chosen.owners])
-    vectors = _vectors(store, namespace, passages, collector)
+    _add_arrays(store, namespace, passages, collector)
     return Plan(
         chosen=chosen,
         change=change,
-        traces=_traces(collector, vectors),
+        traces=_traces(collector),
         rows=counts,
         passages=tuple(passages),
         firsts=tuple((owner, passage) for owner, passage in firsts.items() if owner in chosen.owners),
@@ -273,7 +271,7 @@ def _gone(store: Store, before: _Snapshot, after: _Snapshot | None, passages: Ma
             for name in ("episodes", "entities", "relations")
         )
     )
-    collector, vectors = Collector(), list[bytes]()
+    collector = Collector()
     for id_ in parts.ids:
         collector.add_id(id_)
     kept = set() if after is None else {value for _, _, value in after.values}
@@ -281,24 +279,21 @@ def _gone(store: Store, before: _Snapshot, after: _Snapshot | None, passages: Ma
         if value not in kept:
             collector.add_row((SCHEMA[table][column],), {column: value})
     for space, numbers in passages.items():
-        vectors += _vectors(store, space, numbers, collector)
+        _add_arrays(store, space, numbers, collector)
     told = tuple((id_, before.told[id_]) for id_ in parts.episodes if id_ in before.told)
-    return Gone(parts, _traces(collector, vectors), tuple(passages.items()), told)
+    return Gone(parts, _traces(collector), tuple(passages.items()), told)
 
 
-def _vectors(store: Store, namespace: str, passages: Sequence[int], collector: Collector) -> list[bytes]:
-    """Return the vectors of passages, and take them and their tokens as what betrays them."""
-    vectors = []
+def _add_arrays(store: Store, namespace: str, passages: Sequence[int], collector: Collector) -> None:
+    """Take the vectors and token ids of passages as what betrays them."""
     for begin in range(0, len(passages), _AT_ONCE):
         for tokens in store.tokens(namespace, passages[begin : begin + _AT_ONCE]).values():
             collector.add_array(tokens.token_ids, TOKENS)
             collector.add_array(tokens.vector, VECTOR)
-            vectors += [tokens.vector] if tokens.vector else []
-    return vectors
 
 
-def _traces(collector: Collector, vectors: Sequence[bytes]) -> Traces:
-    return Traces(collector.patterns(), tuple(sorted(collector.terms)), tuple(vectors), collector.too_short)
+def _traces(collector: Collector) -> Traces:
+    return Traces(collector.patterns(), tuple(sorted(collector.terms)), collector.too_short)
 
 
 def _looked_at(graph: GraphChange, ground: GraphRuntime, chosen: Parts) -> Parts:

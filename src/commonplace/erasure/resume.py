@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from commonplace.dataclasses import asdict, dataclass, replace
 from commonplace.erasure.receipt import RECEIPT, STORE_SPACE, UNPROVED, ForgetReceipt, receipt_of, values_of
@@ -31,6 +31,7 @@ from commonplace.types import Note, Progress
 
 if TYPE_CHECKING:
     from commonplace.graph.graphiti.backend import Left
+    from commonplace.journal.sync import JournalSync
 
 LOGS: Final = "logs"
 TELLING: Final = 6
@@ -51,23 +52,12 @@ class Finding:
         return cls(error.args[0], error.remedy)
 
 
-class Pages(Protocol):
-    """The Markdown of the memories."""
-
-    def forget(self, namespace: str, ids: Sequence[str]) -> int:
-        """Remove the blocks of these memories and the conflict copies that name one; return how many went."""
-        ...
-
-    def drop_all(self, namespace: str) -> int:
-        """Remove every page and conflict copy of a namespace; return how many files went."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class ErasureRuntime:
     """A store with all that keeps copies of what it holds.
 
     Attributes:
+        is_served: its answers go to a server's clients, who may not know of other namespaces.
         pages: None where the store has no Markdown.
         untell: takes note, in the transaction, that an outside graph is to delete an episode of a group too; None where
             there is none.
@@ -83,7 +73,8 @@ class ErasureRuntime:
     store: Store
     index: Index
     clock: Callable[[], float] = time.time
-    pages: Pages | None = None
+    is_served: bool = False
+    pages: JournalSync | None = None
     forget_caches: Callable[[], None] = lambda: None
     progress: Progress | None = None
     follow: Callable[[MemoryChange, Sequence[str]], None] | None = None
@@ -353,11 +344,7 @@ def clear_logs(place: ErasureRuntime, patterns: Patterns, *, dry_run: bool = Fal
 
 def blank(place: ErasureRuntime, patterns: Patterns, *, dry_run: bool = False) -> int:
     """Blank the log lines that hold a pattern; return how many there are."""
-
-    def places(data: bytes) -> list[int]:
-        return [offset for offset, _ in patterns.places(data)]
-
-    return blank_where(place, places, dry_run=dry_run) if len(patterns) else 0
+    return blank_where(place, patterns.offsets, dry_run=dry_run) if len(patterns) else 0
 
 
 def blank_where(place: ErasureRuntime, places: Callable[[bytes], Iterable[int]], *, dry_run: bool = False) -> int:
@@ -374,25 +361,16 @@ def blank_where(place: ErasureRuntime, places: Callable[[bytes], Iterable[int]],
         ) from error
 
 
-def blank_questions(place: ErasureRuntime, terms: Collection[str]) -> int:
-    """Blank the logged questions with a word that only what was forgotten had: a name gives it away as well."""
-    lost = _lost(place, terms)
+def blank_questions(place: ErasureRuntime, terms: Collection[str] | None = None) -> int:
+    """Blank the logged questions with a word that only what was forgotten had: a name gives it away as well.
 
-    def places(data: bytes) -> list[int]:
-        return [offset for offset, words in _questions(data) if not lost.isdisjoint(words)]
-
-    return blank_where(place, places) if lost else 0
-
-
-def clear_unknown_questions(place: ErasureRuntime) -> int:
-    """Blank the logged questions with a word that nothing has, whoever had it; return how many there were.
-
-    So ends a run that was cut short: what it forgot is not known any more, and the index holds none of its words.
+    Args:
+        terms: its words; None where a run that was cut short left nobody who knows them: all words that nothing has.
     """
 
     def places(data: bytes) -> list[int]:
         asked = list(_questions(data))
-        lost = _lost(place, {word for _, words in asked for word in words})
+        lost = _lost(place, {word for _, words in asked for word in words} if terms is None else terms)
         return [offset for offset, words in asked if not lost.isdisjoint(words)]
 
     return blank_where(place, places)
@@ -517,7 +495,7 @@ def _finish(place: ErasureRuntime, pending: Pending) -> tuple[Finding, Sequence[
     counts = dict(receipt.counts)
     waiting = take(place, pending, counts, thorough=True, is_patient=True)
     if not pending.is_proved and not any(each.step == INDEX for each in waiting):
-        counts["log_lines"] = counts.get("log_lines", 0) + clear_unknown_questions(place)
+        counts["log_lines"] = counts.get("log_lines", 0) + blank_questions(place)
     receipt = settle(place, replace(receipt, counts=counts), pending, waiting)
     if waiting:
         return _unfinished(pending, waiting), waiting

@@ -225,6 +225,10 @@ class Patterns:
                     if pattern in self._kinds:
                         yield start, pattern
 
+    def offsets(self, data: bytes) -> Iterator[int]:
+        """Yield where in the data something stands, in no order."""
+        return (offset for offset, _ in self.places(data))
+
     def found(self, data: bytes) -> set[bytes]:
         """Return the patterns that stand in the data."""
         return {pattern for _, pattern in self.places(data)}

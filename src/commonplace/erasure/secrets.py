@@ -16,9 +16,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import chain, count
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from uuid import uuid4
 
 from commonplace.dataclasses import dataclass, field, replace
@@ -44,13 +43,13 @@ from commonplace.erasure.resume import (
 from commonplace.erasure.scan import Collector, Patterns, files_below, scan
 from commonplace.erasure.verify import still_stored
 from commonplace.errors import CommonplaceError, EmbedderMismatchError, StoreBusyError, StoreError
+from commonplace.exchange.items import EntityItem, GraphItem, RelationItem
 from commonplace.files import sync
-from commonplace.formats.journal import PAGE_DRAFT, PAGES_LOCK
-from commonplace.graph.names import KEY
-from commonplace.graph.redact import GraphCleaner, Moves, replaced
+from commonplace.graph import redact
+from commonplace.graph.redact import Moves, replaced
 from commonplace.graph.runtime import Texts
 from commonplace.index.files import write_file
-from commonplace.ingest.passages import Destination, PassageMaker, PreparedOwner, passage_text
+from commonplace.ingest.passages import Destination, PassageMaker
 from commonplace.ingest.read import normalise
 from commonplace.knowledge.config import NoVectors
 from commonplace.knowledge.maps import digest_of
@@ -59,18 +58,18 @@ from commonplace.ledger.erase import rewrite
 from commonplace.locks import FileLock
 from commonplace.logs import query_hash
 from commonplace.memory.content import writes_of
-from commonplace.models.contract import TokenizedText
 from commonplace.redaction import Secret, find_secrets, with_placeholders
 from commonplace.redaction.patterns import is_disordered
+from commonplace.settings.paths import PAGE_DRAFT, PAGES_LOCK
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.graph_rules import namespace_of, texts_of
 from commonplace.store.memories import MemoryChange
 from commonplace.store.owners import plain_owners
-from commonplace.store.records import cleaned, names_of
+from commonplace.store.records import names_of
 from commonplace.store.schema import SCHEMA
 from commonplace.store.store import Store
 from commonplace.types import GRAPH_KINDS, Chunk, Filter, Link, Note, Owner, Selection, StoredMemory
-from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation, Subject
+from commonplace.types.graph import Episode, GraphFilter
 from commonplace.types.knowledge import ContextRecord, KnowledgeRecord, KnowledgeWrite, StoredKnowledge
 from commonplace.types.ledger import Issue, IssueEvent, IssueSelection
 
@@ -102,30 +101,31 @@ NOTHING = Known({})
 
 
 @dataclass(slots=True)
-class Cleaner:
-    """Cleans texts, and remembers which secrets they had.
+class Cleaner(redact.Cleaner):
+    """Cleans texts, also of secrets that were found elsewhere.
 
     Attributes:
         known: secrets that were found elsewhere.
         kept: secrets that stay, for they are a part of something's name.
-        kinds: the kind of each secret that was found.
         parts: what single texts had of a secret that goes from one to the next.
     """
 
     known: Known = NOTHING
     kept: frozenset[str] = frozenset()
-    kinds: dict[str, str] = field(default_factory=dict)
     parts: set[str] = field(default_factory=set)
 
     def counts(self) -> dict[str, int]:
         """Return how many different secrets of each kind were found, sorted by kind."""
         return dict(sorted(Counter(self.kinds.values()).items()))
 
-    def text(self, text: str) -> str:
-        """Return a text without secrets."""
-        while secrets := self.find(text):
-            text = with_placeholders(text, secrets)
-        return text
+    def secrets(self, text: str) -> list[Secret]:
+        """Return the secrets in a text, in order, none overlapping another."""
+        found: list[Secret] = []
+        for secret in sorted([*find_secrets(text), *self.known.find(text)], key=lambda each: (each.start, -each.end)):
+            is_apart = secret.start >= (found[-1].end if found else 0)
+            if is_apart and text[secret.start : secret.end] not in self.kept:
+                found.append(secret)
+        return found
 
     def passages(self, chunks: Sequence[Chunk]) -> list[Chunk]:
         """Return the passages of one text without secrets, also without one that goes from a passage to the next."""
@@ -136,45 +136,6 @@ class Cleaner:
             cleaned = [replace(each, text=self.text(each.text), heading=self.text(each.heading)) for each in cleaned]
             if cleaned == before:
                 return cleaned
-
-    def value(self, value: Any, name: str = "") -> Any:
-        """Return what JSON holds without secrets, keys included, of which two never become one.
-
-        Args:
-            name: the key that it stands under, which may tell that it is a secret.
-        """
-        if isinstance(value, str):
-            return self._named(name, self.text(value))
-        if isinstance(value, list):
-            return [self.value(each, name) for each in value]
-        if not isinstance(value, dict):
-            return value
-        cleaned: dict[str, Any] = {}
-        for key, inner in value.items():
-            clean = self.text(key)
-            names = chain((clean,), (f"{clean} {number}" for number in count(2)))
-            free = key if clean == key else next(each for each in names if each not in value and each not in cleaned)
-            cleaned[free] = self.value(inner, key)
-        return cleaned
-
-    def find(self, text: str, begin: int = 0) -> list[Secret]:
-        """Return the secrets from a character on, in order, none overlapping another; and remember them."""
-        found: list[Secret] = []
-        if not text:
-            return found
-        for secret in sorted([*find_secrets(text), *self.known.find(text)], key=lambda each: (each.start, -each.end)):
-            is_apart = secret.start >= (found[-1].end if found else begin)
-            if is_apart and text[secret.start : secret.end] not in self.kept:
-                found.append(secret)
-        for secret in found:
-            self.kinds.setdefault(text[secret.start : secret.end], secret.kind)
-        return found
-
-    def _named(self, name: str, text: str) -> str:
-        before = f"{name}: " if name else ""
-        while before and (secrets := self.find(before + text, len(before))):
-            text = with_placeholders(before + text, secrets)[len(before) :]
-        return text
 
     def _across(self, chunks: Sequence[Chunk]) -> list[str]:
         texts = [chunk.text for chunk in chunks]
@@ -283,9 +244,6 @@ class Found:
                 self.parts |= cleaner.parts
 
 
-T = TypeVar("T")
-EntityRecords = tuple[Entity, tuple[Alias, ...], tuple[Mention, ...], tuple[Happening, ...]]
-
 _EVER: Final = GraphFilter(with_past=True)
 
 
@@ -388,7 +346,7 @@ class StoredSecrets:
 
         def clean(cleaner: Cleaner) -> list[StoredMemory]:
             return [
-                replace(version, owner=_cleaned(version.owner, cleaner), record=_cleaned(version.record, cleaner))
+                replace(version, owner=cleaner.record(version.owner), record=cleaner.record(version.record))
                 for version in store.versions(namespace, id_)
             ]
 
@@ -424,37 +382,33 @@ class StoredSecrets:
         mend = partial(self._put, namespace, number)
         self.found.add(cleaner, Holder(where, mend=mend, is_file=bool(owner.path)))
 
-    def _read(self, namespace: str, number: int, cleaner: Cleaner) -> PreparedOwner | None:
-        """Return an owner with its passages, all without secrets and not yet tokenized; None for one that is gone."""
+    def _read(self, namespace: str, number: int, cleaner: Cleaner) -> tuple[Owner, list[Chunk]] | None:
+        """Return an owner with its passages, all without secrets; None for one that is gone."""
         with self.store.snapshot():
             owner = self.store.owners(namespace, [number]).get(number)
             numbers = self.store.passages_of(namespace, [number])
             passages = sorted(self.store.passages(namespace, numbers).values(), key=lambda each: each.ordinal)
-        if owner is None:
-            return None
         chunks = cleaner.passages([passage.chunk for passage in passages])
-        return PreparedOwner(_cleaned(owner, cleaner), tuple(chunks), (), 0)
+        return None if owner is None else (cleaner.record(owner), chunks)
 
     def _put(self, namespace: str, number: int) -> None:
         """Write an artifact or document anew. Its stamp stays: its file is as it was."""
         destination = self._destination(namespace)
         cleaner = Cleaner(self.known)
-        prepared = self._read(namespace, number, cleaner)
-        if prepared is None or not cleaner.kinds:
-            return
-        embedded = [passage_text(prepared.owner.title, chunk.heading, chunk.text) for chunk in prepared.chunks]
-        texts = tuple(TokenizedText(text, destination.tokenize(text)) for text in embedded)
-        writes = PassageMaker(destination).complete([replace(prepared, texts=texts)])
-        [row] = self.store.table_rows(SCHEMA["owners"], number=[number])
-        self.store.put_owners(namespace, writes, at=row["created_at"], made_by=destination.embedder.stamp)
+        cleaned = self._read(namespace, number, cleaner)
+        if cleaned is not None and cleaner.kinds:
+            maker = PassageMaker(destination)
+            [row] = self.store.table_rows(SCHEMA["owners"], number=[number])
+            writes = maker.complete([maker.keep(*cleaned)])
+            self.store.put_owners(namespace, writes, at=row["created_at"], made_by=destination.embedder.stamp)
 
     def _graph(self) -> None:
         """Look through a graph, and the texts by which its parts are found, which are made anew with them."""
         graph = self.store.graph(self.namespace)
         for episode in graph.list_episodes(_EVER):
             self._episode(graph, episode.id)
-        mended = {("entity", each.id) for each in graph.list_entities(_EVER) if self._entity(graph, each.id)}
-        mended |= {("relation", each.id) for each in graph.list_relations(_EVER) if self._relation(graph, each.id)}
+        mended = {("entity", each.id) for each in graph.list_entities(_EVER) if self._part(EntityItem, each.id)}
+        mended |= {("relation", each.id) for each in graph.list_relations(_EVER) if self._part(RelationItem, each.id)}
         for texts in (texts_of(self.namespace, kind) for kind in GRAPH_KINDS):
             for number, owner in plain_owners(self.store, texts, Filter()):
                 if (owner.kind, owner.id) not in mended:
@@ -462,9 +416,8 @@ class StoredSecrets:
 
     def _episode(self, graph: GraphReading, id_: str) -> None:
         def clean(cleaner: Cleaner) -> tuple[Episode, Episode, Moves] | None:
-            clean = GraphCleaner(cleaner.text, cleaner.value, cleaner.find)
             known = graph.episodes([id_]).get(id_)
-            return None if known is None else (known, clean.episode(known), clean.moves.get(id_, Moves()))
+            return None if known is None else (known, cleaner.episode(known), cleaner.moves.get(id_, Moves()))
 
         def write(change: MemoryChange, cleaned: tuple[Episode, Episode, Moves], _: Cleaner) -> None:
             known, episode, moves = cleaned
@@ -474,51 +427,24 @@ class StoredSecrets:
 
         self._add(Holder(self._of("episode", id_)), (id_,), clean, write)
 
-    def _entity(self, graph: GraphReading, id_: str) -> bool:
-        def clean(cleaner: Cleaner) -> EntityRecords | None:
-            known = graph.entities([id_]).get(id_)
-            if known is None:
-                return None
-            clean = GraphCleaner(cleaner.text, cleaner.value, cleaner.find)
-            entity, mentions = clean.entity(known), graph.mentions("entity", [id_]).get(id_, ())
-            aliases = clean.aliases(entity, graph.aliases([id_]).get(id_, ()))
-            return entity, aliases, clean.mentions(mentions), clean.happenings(graph.happenings("entity", id_))
+    def _part(self, sort: type[EntityItem | RelationItem], id_: str) -> bool:
 
-        def write(change: MemoryChange, cleaned: EntityRecords, _: Cleaner) -> None:
-            entity, aliases, mentions, happenings = cleaned
-            for alias in change.graph.aliases([id_]).get(id_, ()):
-                change.graph.drop_alias(id_, alias.normal)
-            for alias in aliases:
-                change.graph.put_alias(alias)
-            change.graph.drop_mentions(change.graph.mentions("entity", [id_]).get(id_, []))
-            change.graph.put_mentions(mentions)
-            _put_happenings(change.graph, "entity", id_, happenings)
-            names = [alias for alias in aliases if not alias.normal.startswith(KEY)]
-            texts = Texts(self._destination())
-            change.graph.put_entity(entity, () if entity.merged_into else texts.of_entity(entity, names))
+        def clean(cleaner: Cleaner) -> GraphItem | None:
+            known = sort.of(self.store.graph(self.namespace), id_)
+            return None if known is None else known.cleaned(cleaner)
 
-        return self._add(Holder(self._of("entity", id_)), (id_,), clean, write)
+        def write(change: MemoryChange, item: GraphItem, _: Cleaner) -> None:
+            item.put(change.graph, Texts(self._destination()))
 
-    def _relation(self, graph: GraphReading, id_: str) -> bool:
-        def clean(cleaner: Cleaner) -> tuple[Relation, tuple[Happening, ...]] | None:
-            clean = GraphCleaner(cleaner.text, cleaner.value, cleaner.find)
-            known = graph.relations([id_]).get(id_)
-            happenings = clean.happenings(graph.happenings("relation", id_))
-            return None if known is None else (clean.relation(known), happenings)
-
-        def write(change: MemoryChange, cleaned: tuple[Relation, tuple[Happening, ...]], _: Cleaner) -> None:
-            relation, happenings = cleaned
-            _put_happenings(change.graph, "relation", id_, happenings)
-            change.graph.put_relation(relation, Texts(self._destination()).of_relation(relation))
-
-        return self._add(Holder(self._of("fact", id_)), (id_,), clean, write)
+        what = "entity" if sort is EntityItem else "fact"
+        return self._add(Holder(self._of(what, id_)), (id_,), clean, write)
 
     def _item(self, item: StoredKnowledge) -> None:
         def clean(cleaner: Cleaner) -> tuple[StoredKnowledge, KnowledgeRecord] | None:
             known = self.store.knowledge(self.namespace).of_numbers([item.number]).get(item.number)
             if known is None:
                 return None
-            record = _cleaned(known.record, cleaner)
+            record = cleaner.record(known.record)
             return known, replace(record, digest=digest_of(record.agent, record.metadata))
 
         def write(change: MemoryChange, cleaned: tuple[StoredKnowledge, KnowledgeRecord], _: Cleaner) -> None:
@@ -541,7 +467,7 @@ class StoredSecrets:
     def _context(self, context: ContextRecord) -> None:
         def clean(cleaner: Cleaner) -> ContextRecord | None:
             known = self.store.knowledge(self.namespace).context(context.name)
-            return None if known is None else _cleaned(known, cleaner)
+            return None if known is None else cleaner.record(known)
 
         def write(change: MemoryChange, cleaned: ContextRecord, _: Cleaner) -> None:
             change.knowledge.put_context(cleaned)
@@ -556,7 +482,7 @@ class StoredSecrets:
             if issue is not None:
                 issue = cleaned_issue(issue, cleaner.text, cleaner.value)
                 issue = replace(issue, labels=tuple(sorted(set(map(cleaner.text, issue.labels)))))
-            return issue, [_cleaned(event, cleaner) for event in events]
+            return issue, [cleaner.record(event) for event in events]
 
         issue, events = ledger.issue(id_), ledger.events(id_)
         names = [name for each in (*([] if issue is None else [issue]), *events) for name in names_of(each)]
@@ -569,35 +495,35 @@ class StoredSecrets:
                 change.link(cleaned)
 
         holder = Holder(self._of("a link from memory", link.source))
-        self._add(holder, (), partial(_cleaned, link), write)
+        self._add(holder, (), lambda cleaner: cleaner.record(link), write)
 
     def _receipt(self, note: Note) -> None:
         holder = Holder(f"the receipt {note.id}")
-        self._add(holder, (), partial(_cleaned, note), lambda change, cleaned, _: change.put_note(cleaned))
+        self._add(holder, (), lambda cleaner: cleaner.record(note), lambda change, cleaned, _: change.put_note(cleaned))
 
 
-def _cleaned(record: T, cleaner: Cleaner) -> T:
-    return cleaned(record, cleaner.text, cleaner.value)
+class _Mover(redact.Cleaner):
+    """Moves places alone."""
+
+    def secrets(self, text: str) -> list[Secret]:  # noqa: ARG002
+        return []
 
 
 def move_places(graph: GraphChange, episode: Episode, moves: Moves) -> None:
     """Let what a graph under change tells of places in an episode follow its words."""
     if not moves.steps:
         return
-    move = GraphCleaner(lambda text: text, lambda value: value, lambda _: (), {episode.id: moves})
+    move = _Mover(moves={episode.id: moves})
     mentions = graph.mentioned([episode.id]).get(episode.id, [])
     graph.drop_mentions(mentions)
     graph.put_mentions(move.mentions(mentions))
     facts = list(dict.fromkeys(mention.subject for mention in mentions if mention.kind == "relation"))
     for id_, relation in graph.relations(facts).items():
         graph.put_relation(move.relation(relation))
-        _put_happenings(graph, "relation", id_, move.happenings(graph.happenings("relation", id_)))
-
-
-def _put_happenings(graph: GraphChange, kind: Subject, id_: str, happenings: Sequence[Happening]) -> None:
-    graph.erase_happenings(kind, id_)
-    for each in happenings:
-        graph.put_happening(each)
+        happenings = move.happenings(graph.happenings("relation", id_))
+        graph.erase_happenings("relation", id_)
+        for each in happenings:
+            graph.put_happening(each)
 
 
 PART: Final = "secrets"
@@ -759,7 +685,7 @@ class Secrets:
         """
 
         def places(data: bytes) -> Iterator[int]:
-            yield from (offset for offset, _ in patterns.places(data))
+            yield from patterns.offsets(data)
             yield from (offset for offset, line in lines_of(data) if find_secrets(_text(line)))
 
         blank_where(self._place, places)

@@ -16,7 +16,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from commonplace.dataclasses import dataclass, field
@@ -38,13 +38,6 @@ def items_asked_for(store: Store, namespace: str, wanted: Wanted) -> dict[int, O
         or item.owner.id in wanted.ids
         or (wanted.archived_by is not None and item.deleted_at is not None and item.deleted_at <= wanted.archived_by)
     }
-
-
-def context_asked_for(store: Store, namespace: str, wanted: Wanted) -> tuple[str, ...]:
-    """Return the agent's name where it has a context that goes with its knowledge."""
-    if wanted.agent is None or store.knowledge(namespace).context(wanted.agent) is None:
-        return ()
-    return (wanted.agent,)
 
 
 def all_items(store: Store, namespace: str, agent: str | None = None) -> list[StoredKnowledge]:
@@ -169,7 +162,8 @@ def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence
         archived = tuple(archived_by(store, namespace, wanted.archived_by))
         parts = choose_parts(store.graph(namespace), (), archived)
         return Chosen(archived, owners=items_asked_for(store, namespace, wanted), parts=parts)
-    contexts = context_asked_for(store, namespace, wanted)
+    context = None if wanted.agent is None else store.knowledge(namespace).context(wanted.agent)
+    contexts = () if context is None else (context.name,)
     asked = _memories(store, namespace, wanted)
     owners = _owners(store, namespace, wanted, set(asked))
     graph = store.graph(namespace)
@@ -207,8 +201,11 @@ def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence
     )
 
 
-def all_of(store: Store, namespace: str) -> Chosen:
+def all_of(store: Store, namespace: str, is_served: bool = False) -> Chosen:
     """Return everything in a namespace.
+
+    Args:
+        is_served: whoever asks may not know of other namespaces.
 
     Raises:
         NotFoundError: there is no such namespace.
@@ -217,7 +214,8 @@ def all_of(store: Store, namespace: str) -> Chosen:
     if namespace not in known:
         named = ", ".join(map(repr, known[:_NAMESPACES_NAMED])) or "none yet"
         more = ", …" if len(known) > _NAMESPACES_NAMED else ""
-        raise NotFoundError(f"there is no namespace {namespace!r:.80}", remedy=f"the store has {named}{more}")
+        remedy = "" if is_served else f"the store has {named}{more}"
+        raise NotFoundError(f"there is no namespace {namespace!r:.80}", remedy=remedy)
     memories = tuple(memory.owner.id for memory in store.memories(namespace, Selection(order="id")))
     owners = dict(plain_owners(store, namespace, Filter()))
     owners |= {item.number: item.owner for item in all_items(store, namespace)}
@@ -298,12 +296,18 @@ def _derived(store: Store, namespace: str, roots: Sequence[str]) -> list[str]:
     for id_, sources in store.derivations(namespace):
         for source in sources:
             made_from[source].add(id_)
-    gone, waiting = set(roots), list(roots)
+    return sorted(_reached(roots, made_from) - set(roots))
+
+
+def _reached(ids: Iterable[str], beside: Mapping[str, set[str]]) -> set[str]:
+    """Return the ids with all that lie beside them, and beside those."""
+    reached = set(ids)
+    waiting = list(reached)
     while waiting:
-        new = made_from[waiting.pop()] - gone
-        gone |= new
+        new = beside.get(waiting.pop(), set()) - reached
+        reached |= new
         waiting += new
-    return sorted(gone - set(roots))
+    return reached
 
 
 def _of_copies(sources: Sequence[str], derived: Sequence[str], live: Sequence[str]) -> tuple[str, ...]:
@@ -336,11 +340,7 @@ def _left_behind(store: Store, namespace: str, gone: set[str]) -> tuple[tuple[st
                     archived.add(source_id)
                     if source.expired_at == max(made.created_at, source.created_at):
                         merged[id_].add(source_id)
-    waiting = list(carried)
-    while waiting:
-        new = merged[waiting.pop()] - carried
-        carried |= new
-        waiting += new
+    carried = _reached(carried, merged)
     return tuple(sorted(carried - gone)), tuple(sorted(archived - carried - gone))
 
 
@@ -355,7 +355,6 @@ def _of_left_behind(revived: Sequence[str], archived: Sequence[str]) -> tuple[st
 
 
 def _of_files(store: Store, namespace: str, wanted: Wanted) -> tuple[str, ...]:
-    """Say what has the tag and stays."""
     if wanted.tag is None:
         return ()
     tagged = plain_owners(store, namespace, Filter(tags=(wanted.tag,), kinds=("artifact",)))

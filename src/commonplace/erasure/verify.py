@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +29,7 @@ from commonplace.erasure.resume import (
 from commonplace.erasure.scan import CONTENT, DIGEST, ID, LABEL, Patterns, Scan, files_below, forms, scan, texts_in
 from commonplace.errors import IndexFaultError, StoreError
 from commonplace.formats.beads import split_notes
-from commonplace.formats.journal import LONG_TERM_PAGE, SECTIONS, Entry
+from commonplace.formats.journal import SECTIONS, Entry
 from commonplace.formats.journal_edit import conflict_copy
 from commonplace.graph.graphiti.outbox import GROUPS, WAITING
 from commonplace.index.contract import Scope
@@ -38,19 +38,18 @@ from commonplace.ingest.projection import bring_up_to_date
 from commonplace.ledger.rules import GOLDEN
 from commonplace.search.recall import Parts, parts_of
 from commonplace.settings import Settings
+from commonplace.settings.paths import LONG_TERM_PAGE
 from commonplace.store.graph_rules import texts_of
 from commonplace.store.ledger import LedgerReading
 from commonplace.store.schema import TABLES
 from commonplace.store.store import Store
 from commonplace.text.languages import natural_language
 from commonplace.text.tokens import analyse, fields_of
-from commonplace.types import GRAPH_KINDS, Chunk, Embedding, Filter, NewPassage, Owner, OwnerWrite
+from commonplace.types import GRAPH_KINDS, Chunk, Embedding, NewPassage, Owner, OwnerWrite
 from commonplace.types.ledger import IssueSelection
 
 _RARE: Final = 8
 """A word that more passages hold than this is certainly held by one that remains, or the passages asked for tell."""
-_VECTORS_ASKED: Final = 64
-_NEAREST: Final = 10
 _BATCH_BYTES: Final = 1 << 22
 _OF_ITSELF: Final = ("notes", "mirror_blocks", "mirror_pages")
 """The tables of what the store knows of itself: a word of theirs may be what was forgotten."""
@@ -142,18 +141,24 @@ def _asked(place: ErasureRuntime, generation: Parts, namespace: str, plan: Plan)
     for space, numbers in plan.gone.passages:
         deleted = place.store.deleted_since(space, 0, place.store.change(space))
         of_texts[space] |= set(deleted).intersection(numbers)
-    groups = [(namespace, set(plan.passages), plan.traces.vectors)]
-    groups += [(space, numbers, plan.gone.traces.vectors) for space, numbers in sorted(of_texts.items()) if numbers]
-    scopes = [(Scope(space, Filter()), numbers, vectors) for space, numbers, vectors in groups]
-    if any(generation.lexical.score(plan.terms, sorted(numbers), scope) for scope, numbers, _ in scopes):
+    of_texts[namespace] |= set(plan.passages)
+    groups = [(space, sorted(numbers)) for space, numbers in sorted(of_texts.items()) if numbers]
+    if any(generation.lexical.score(plan.terms, numbers, Scope(space)) for space, numbers in groups):
         yield "a passage of it"
-    if any(_answers(generation, *each) for each in scopes):
+    if any(_is_listed(place, generation, *each) for each in groups):
         yield "its vector"
     # On a server each namespace has its own words, and those of others are none of what went.
     touched = sorted({namespace, *of_texts})
     namespaces = touched if place.store.is_on_server else place.store.namespaces(with_texts=True)
-    if _lingers(place, generation, plan, namespaces, set().union(*(numbers for _, numbers, _ in scopes))):
+    if _lingers(place, generation, plan, namespaces, set().union(*of_texts.values())):
         yield "a word that nothing else has"
+
+
+def _is_listed(place: ErasureRuntime, generation: Parts, space: str, gone: Sequence[int]) -> bool:
+    """Tell whether the signs of a vector are left of one of the passages that went."""
+    if place.store.postings is not None:
+        return bool(place.store.postings.owners(space, gone))
+    return bool((generation.dense.owners(np.array(gone, np.int64)) >= 0).any())
 
 
 def quoting_queries(place: ErasureRuntime, namespace: str, ledger: LedgerReading, plan: Plan) -> tuple[str, ...]:
@@ -185,24 +190,12 @@ def _words_that_go(place: ErasureRuntime, namespace: str, plan: Plan, words: set
         for space in (namespace, *(texts_of(namespace, kind) for kind in GRAPH_KINDS)):
             base, upto, gone = generation.head(space).change, place.store.change(space), set(going.get(space, ()))
             dead = np.array(sorted({*gone, *place.store.deleted_since(space, base, upto)}), np.int64)
-            scope = Scope(space, Filter(), dead=dead)
+            scope = Scope(space, dead=dead)
             left -= {word for word in left if len(generation.lexical.search([word], scope, 1).numbers)}
             fresh = [each.number for each in place.store.tail(space, base) if each.number not in gone]
             for entry in place.store.entries(space, fresh).values() if left else ():
                 left.difference_update(*fields_of(entry).values())
     return left
-
-
-def _answers(generation: Parts, scope: Scope, gone: Set[int], vectors: Sequence[bytes]) -> bool:
-    """Tell whether one of the passages that went is among those that are nearest to a vector of them."""
-    for vector in vectors[:_VECTORS_ASKED]:
-        values = np.frombuffer(vector, np.int8).astype(np.float32)
-        norm = float(np.linalg.norm(values))
-        if norm:
-            nearest = generation.dense.search((values / np.float32(norm)).astype(np.float32), scope, _NEAREST)
-            if not gone.isdisjoint(nearest.numbers.tolist()):
-                return True
-    return False
 
 
 def _lingers(place: ErasureRuntime, generation: Parts, plan: Plan, namespaces: Sequence[str], gone: set[int]) -> bool:
@@ -213,7 +206,7 @@ def _lingers(place: ErasureRuntime, generation: Parts, plan: Plan, namespaces: S
 
 def _is_held(place: ErasureRuntime, generation: Parts, namespaces: Sequence[str], term: str, gone: set[int]) -> bool:
     for namespace in namespaces:
-        for number in generation.lexical.search([term], Scope(namespace, Filter()), _RARE).numbers.tolist():
+        for number in generation.lexical.search([term], Scope(namespace), _RARE).numbers.tolist():
             if number in gone:
                 continue
             entry = place.store.entries(namespace, [number]).get(number)
@@ -276,7 +269,8 @@ def still_stored(store: Store, patterns: Patterns) -> set[bytes]:
             break
     if len(found) < len(patterns):
         found |= patterns.found(own_words())
-        found |= patterns.found(b"\0\0".join(_namespaces_of_receipts(store)))
+        runs = (json.loads(note.body) for kind in (RECEIPT, FORGETTING) for note in store.notes(None, kind))
+        found |= patterns.found(b"\0\0".join(_forms(str(run.get("namespace", "")) for run in runs)))
         found |= patterns.of_kinds(LABEL).found(b"\0\0".join(_noted(store)))
     return found
 
@@ -290,11 +284,6 @@ def _held(store: Store) -> Iterator[bytes]:
                 for column in columns:
                     value = row[column.name]
                     yield from [value or b""] if column.role == "bytes" else _forms(texts_in(column, value))
-
-
-def _namespaces_of_receipts(store: Store) -> Iterator[bytes]:
-    for kind in (RECEIPT, FORGETTING):
-        yield from _forms(str(json.loads(note.body).get("namespace", "")) for note in store.notes(None, kind))
 
 
 def _noted(store: Store) -> Iterator[bytes]:

@@ -64,7 +64,7 @@ class Member:
 
     Attributes:
         path: posix, relative to the store's directory.
-        mtime_ns: when it was changed last; restoring sets it, so that the mirror knows its own pages again.
+        mtime_ns: when it was changed last; restoring sets it, so that the journal knows its own pages again.
     """
 
     path: str

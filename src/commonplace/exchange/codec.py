@@ -167,7 +167,6 @@ def _object(name: str, text: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it."""
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if is_dataclass(value):

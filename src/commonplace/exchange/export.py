@@ -125,7 +125,6 @@ def _memory_lines(store: Store, namespace: str, memories: int) -> Lines:
 
 
 def _owner_lines(store: Store, namespace: str, numbers: Sequence[int]) -> Lines:
-    """Yield owners with what they were cut into, in the order given."""
     for begin in range(0, len(numbers), _AT_ONCE):
         portion = numbers[begin : begin + _AT_ONCE]
         owners = store.owners(namespace, portion)
@@ -218,8 +217,6 @@ def export(
 
 
 class _Lines:
-    """Counts and sums the lines on their way."""
-
     def __init__(self, write: Callable[[bytes], object]) -> None:
         self._write = write
         self._digest = hashlib.sha256()
@@ -316,18 +313,18 @@ def _owners(store: Store, namespace: str, wanted: Collection[str]) -> list[int]:
 
 @contextmanager
 def new_file(path: Path, directory: Path | None) -> Iterator[Callable[[bytes], object]]:
-    """Give the writing of a file that gets its name when it is whole and on disk; missing directories are made for it.
+    """Give the writing of a file that gets its name when it is whole and on disk.
 
     Args:
         directory: of the store whose content it is.
 
     Raises:
-        StoreError: it exists already, or cannot be written.
+        StoreError: it exists already, its directory does not, or it cannot be written.
     """
     if os.path.lexists(path):
         raise StoreError(f"{path} exists already", remedy="name a file that does not exist yet")
-    with file_errors(f"cannot write {path}"):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.parent.is_dir():
+        raise StoreError(f"cannot write {path}: {path.parent} is no directory", remedy="make it, or name another one")
     if directory is not None:
         clear_drafts(directory)
     with draft(directory, path) as base, file_errors(f"cannot write {path}"):

@@ -28,7 +28,6 @@ from commonplace.exchange.items import (
     Outcome,
     OwnerItem,
     Problem,
-    RelationItem,
     Remark,
     Source,
     is_said,
@@ -36,13 +35,11 @@ from commonplace.exchange.items import (
 )
 from commonplace.graph.episodes import MemoryFeed, add_fact
 from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, names_text
-from commonplace.ingest.passages import Destination, PassageMaker, PassageWriter, PreparedOwner, passage_text
+from commonplace.ingest.passages import Destination, PassageMaker, PassageWriter
 from commonplace.ingest.read import normalise
 from commonplace.ledger.erase import rewrite
 from commonplace.memory.admission import replaced
 from commonplace.memory.content import BATCH_CHARACTERS, writes_of
-from commonplace.models.contract import TokenizedText
-from commonplace.store.graph import GraphChange
 from commonplace.store.memories import MemoryChange
 from commonplace.store.store import Store
 from commonplace.types import MemoryWrite, Progress
@@ -120,7 +117,7 @@ class Writer:
                 self._note_skipped(item, outcome)
                 return
         if isinstance(item, OwnerItem):
-            self._owners.add(self._prepared(item))
+            self._owners.add(PassageMaker(self._destination).keep(item.record, item.chunks))
         else:
             kind = GraphItem if isinstance(item, GraphItem) else type(item)
             self._batches[kind].add(item)
@@ -198,7 +195,6 @@ class Writer:
         return True
 
     def _write_knowledge(self, items: list[KnowledgeItem]) -> None:
-        """Write items of knowledge, all embedded at once."""
         maker = PassageMaker(self._destination)
         made = maker.complete([maker.prepare(item.record, normalise(item.map.content), "text") for item in items])
         embedder = str(self._destination.embedder.stamp.of("knowledge"))
@@ -245,30 +241,12 @@ class Writer:
         texts = Texts(self._destination)
         texts.prepare(map(_text_of, items))
         with self._change(vectors=True) as change:
-            for item in items:
-                self._write_part(change.graph, self._as_here(item), texts)
+            for item in map(self._as_here, items):
+                # What it names may be gone since it was looked at.
+                is_wanted = self._is_wanted(item.compared(item.of(change.graph, item.id)))
+                if is_wanted and not item.missing(change.graph):
+                    item.put(change.graph, texts)
         self._destination.after_batch()
-
-    def _write_part(self, graph: GraphChange, item: GraphItem, texts: Texts) -> None:
-        """Write a part of a graph that is wanted, unless what it names is gone since it was looked at."""
-        outcome = item.compared(item.stored_in(graph))
-        if not self._is_wanted(outcome) or item.missing(graph):
-            return
-        if isinstance(item, EntityItem):
-            graph.erase_entities([item.id])
-            graph.put_entity(item.record, () if item.text is None else texts.of_entity(*item.text))
-            for alias in item.aliases:
-                graph.put_alias(alias)
-        elif isinstance(item, RelationItem):
-            graph.erase_relations([item.id])
-            graph.put_relation(item.record, texts.of_relation(item.record))
-        else:
-            if outcome == "conflict":
-                graph.drop_mentions(graph.mentioned([item.id]).get(item.id, []))
-            graph.put_episode(item.record)
-        graph.put_mentions(item.mentions)
-        for happening in item.happenings:
-            graph.put_happening(happening)
 
     def _as_here(self, item: GraphItem) -> GraphItem:
         """Let an episode that a memory is speak of the version that holds its words here, or hold them itself."""
@@ -280,12 +258,6 @@ class Writer:
             return replace(item, record=replace(episode, content=words, memory="", version=0, source="text"))
         version = self._versions_here.get(episode.memory, episode.version)
         return replace(item, record=replace(episode, version=version))
-
-    def _prepared(self, item: OwnerItem) -> PreparedOwner:
-        """Return an owner that keeps the passages it was cut into."""
-        embedded = [passage_text(item.record.title, chunk.heading, chunk.text) for chunk in item.chunks]
-        texts = tuple(TokenizedText(text, self._destination.tokenize(text)) for text in embedded)
-        return PreparedOwner(item.record, item.chunks, texts, sum(len(text) for text in embedded))
 
 
 @dataclass(slots=True)

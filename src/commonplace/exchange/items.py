@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import product
 from pathlib import PurePosixPath
-from typing import Any, ClassVar, Final, Literal, TypeVar
+from typing import Any, ClassVar, Final, Literal, Self, TypeVar
 
 from commonplace.dataclasses import dataclass, field, fields, replace
 from commonplace.dates.time import seconds
@@ -24,7 +24,8 @@ from commonplace.graph.entities import merged_into
 from commonplace.graph.episodes import FactInput
 from commonplace.graph.facts import assertion_of, fact_of
 from commonplace.graph.names import KEY, normal
-from commonplace.graph.redact import GraphCleaner, refuse_many_names, refuse_odd_detail
+from commonplace.graph.redact import Cleaner, refuse_many_names, refuse_odd_detail
+from commonplace.graph.runtime import Texts
 from commonplace.knowledge.maps import AgentContext, KnowledgeMap, checked_maps, checked_name, record_of
 from commonplace.ledger.erase import cleaned as cleaned_issue
 from commonplace.memory.validate import (
@@ -35,12 +36,10 @@ from commonplace.memory.validate import (
     short_text,
     validate_memory,
 )
-from commonplace.redaction import Secret, cleaned_json, find_secrets, redact
 from commonplace.retention import MAX_STRENGTH, RECENT_USES
-from commonplace.store.graph import GraphReading
+from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.knowledge import KnowledgeReading
 from commonplace.store.ledger import LedgerReading
-from commonplace.store.records import cleaned
 from commonplace.store.schema import table_of
 from commonplace.store.store import Store
 from commonplace.types import KINDS, Chunk, Filter, Kind, Link, MemoryRecord, Owner, StoredMemory
@@ -92,44 +91,14 @@ class Remark:
 
 
 @dataclass(slots=True)
-class Redactor:
-    """Replaces secrets, and remembers their kinds.
+class Redactor(Cleaner):
+    """Cleans what is imported.
 
     Attributes:
         max_bytes: the most bytes of UTF-8 that the content of a memory or an episode may have.
-        graph: the cleaner of the graph, which follows words whose place changes from one item to the next.
     """
 
     max_bytes: int
-    kinds: list[str] = field(default_factory=list)
-    graph: GraphCleaner = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.graph = GraphCleaner(self.text, self.value, self._find)
-
-    def text(self, text: str) -> str:
-        """Return a text without secrets."""
-        redacted = redact(text)
-        self.kinds += redacted.kinds
-        return redacted.text
-
-    def value(self, value: Any) -> Any:
-        """Return what JSON holds without secrets."""
-        return cleaned_json(value, self.text)
-
-    def record(self, record: T) -> T:
-        """Return a record without secrets, but for those in names."""
-        return cleaned(record, self.text, self.value)
-
-    def taken(self) -> tuple[str, ...]:
-        """Return the kinds of the secrets that were replaced since the last time."""
-        kinds, self.kinds[:] = tuple(self.kinds), []
-        return kinds
-
-    def _find(self, text: str) -> tuple[Secret, ...]:
-        secrets = find_secrets(text)
-        self.kinds += (each.kind for each in secrets)
-        return secrets
 
 
 class Known:
@@ -481,6 +450,7 @@ def is_said(graph: GraphReading, fact: FactInput) -> bool:
     )
 
 
+@dataclass(frozen=True)
 class GraphItem(Item):
     """A part of a graph: an episode, an entity or a fact.
 
@@ -491,12 +461,37 @@ class GraphItem(Item):
     mentions: tuple[Mention, ...] = ()
     happenings: tuple[Happening, ...] = ()
 
+    @classmethod
     @abstractmethod
-    def stored_in(self, graph: GraphReading) -> Any:
-        """Return what a graph has under its id, with what is compared of it."""
+    def of(cls, graph: GraphReading, id_: str) -> Self | None:
+        """Return what a graph has under an id, with what hangs on it."""
 
-    def stored(self, known: Known) -> Any:
-        return self.stored_in(known.graph)
+    def cleaned(self, cleaner: Cleaner) -> Self:
+        """Return it without secrets."""
+        mentions, happenings = cleaner.mentions(self.mentions), cleaner.happenings(self.happenings)
+        return replace(self, mentions=mentions, happenings=happenings)
+
+    def says(self, stored: Self, told: Callable[[Happening], object]) -> bool:
+        """Return whether what is stored has what hangs on it, or is the same where `told` finds nothing to compare."""
+        said = set(map(told, self.happenings)) - {None}
+        return (
+            (bool(said) or _comparable(stored.record) == _comparable(self.record))
+            and said <= set(map(told, stored.happenings))
+            and set(self.mentions) <= set(stored.mentions)
+        )
+
+    @abstractmethod
+    def put(self, graph: GraphChange, texts: Texts) -> None:
+        """Write it in the place of what has its id."""
+
+    def put_hanging(self, graph: GraphChange) -> None:
+        """Write where it is mentioned, and what happened to it."""
+        graph.put_mentions(self.mentions)
+        for happening in self.happenings:
+            graph.put_happening(happening)
+
+    def stored(self, known: Known) -> Self | None:
+        return self.of(known.graph, self.id)
 
     @property
     def text(self) -> tuple[Entity, Sequence[Alias]] | Relation | None:
@@ -515,12 +510,21 @@ class EpisodeItem(GraphItem):
     kind, counted = "episode", "episodes"
     record: Episode
 
-    def stored_in(self, graph: GraphReading) -> Episode | None:
-        return graph.episodes([self.id]).get(self.id)
+    @classmethod
+    def of(cls, graph: GraphReading, id_: str) -> Self | None:
+        known = graph.episodes([id_]).get(id_)
+        return None if known is None else cls("", known)
 
-    def is_same(self, stored: Episode) -> bool:
+    def cleaned(self, cleaner: Cleaner) -> Self:
+        return replace(self, record=cleaner.episode(self.record))
+
+    def put(self, graph: GraphChange, texts: Texts) -> None:  # noqa: ARG002
+        graph.drop_mentions(graph.mentioned([self.id]).get(self.id, []))
+        graph.put_episode(self.record)
+
+    def is_same(self, stored: Self) -> bool:
         # A version of a memory that says what the one before it said is the same episode.
-        return replace(stored, created_at=self.record.created_at, version=self.record.version) == self.record
+        return replace(stored.record, created_at=self.record.created_at, version=self.record.version) == self.record
 
 
 @dataclass(frozen=True)
@@ -530,8 +534,6 @@ class EntityItem(GraphItem):
     kind, counted = "entity", "entities"
     record: Entity
     aliases: tuple[Alias, ...] = ()
-    mentions: tuple[Mention, ...] = ()
-    happenings: tuple[Happening, ...] = ()
 
     @property
     def needs(self) -> list[tuple[str, str]]:
@@ -544,32 +546,35 @@ class EntityItem(GraphItem):
             return None
         return self.record, [alias for alias in self.aliases if not alias.normal.startswith(KEY)]
 
-    def stored_in(self, graph: GraphReading) -> EntityItem | None:
-        id_ = self.id
+    @classmethod
+    def of(cls, graph: GraphReading, id_: str) -> Self | None:
         known = graph.entities([id_]).get(id_)
         if known is None:
             return None
         aliases, mentions = graph.aliases([id_]).get(id_, ()), graph.mentions("entity", [id_]).get(id_, ())
-        return EntityItem("", known, tuple(aliases), tuple(mentions), tuple(graph.happenings("entity", id_)))
+        return cls("", known, tuple(mentions), tuple(graph.happenings("entity", id_)), tuple(aliases))
 
-    def is_same(self, stored: EntityItem) -> bool:
-        happened = set(map(_comparable, self.happenings))
-        return (
-            (bool(happened) or _comparable(stored.record) == _comparable(self.record))
-            and happened <= set(map(_comparable, stored.happenings))
-            and {alias.normal for alias in stored.aliases}.issuperset(alias.normal for alias in self.aliases)
-            and set(self.mentions) <= set(stored.mentions)
-        )
+    def cleaned(self, cleaner: Cleaner) -> Self:
+        entity = cleaner.entity(self.record)
+        return replace(super().cleaned(cleaner), record=entity, aliases=cleaner.aliases(entity, self.aliases))
+
+    def put(self, graph: GraphChange, texts: Texts) -> None:
+        graph.erase_entities([self.id])
+        graph.put_entity(self.record, () if self.text is None else texts.of_entity(*self.text))
+        for alias in self.aliases:
+            graph.put_alias(alias)
+        self.put_hanging(graph)
+
+    def is_same(self, stored: Self) -> bool:
+        names = {alias.normal for alias in stored.aliases}
+        return self.says(stored, _comparable) and names.issuperset(alias.normal for alias in self.aliases)
 
 
-@dataclass(frozen=True)
 class RelationItem(GraphItem):
     """A fact with where it is said, and what happened to it."""
 
     kind, counted = "relation", "relations"
     record: Relation
-    mentions: tuple[Mention, ...] = ()
-    happenings: tuple[Happening, ...] = ()
 
     @property
     def needs(self) -> list[tuple[str, str]]:
@@ -580,22 +585,23 @@ class RelationItem(GraphItem):
     def text(self) -> Relation:
         return self.record
 
-    def stored_in(self, graph: GraphReading) -> RelationItem | None:
-        id_ = self.id
+    @classmethod
+    def of(cls, graph: GraphReading, id_: str) -> Self | None:
         known = graph.relations([id_]).get(id_)
-        if known is None:
-            return None
         mentions = graph.mentions("relation", [id_]).get(id_, ())
-        return RelationItem("", known, tuple(mentions), tuple(graph.happenings("relation", id_)))
+        return None if known is None else cls("", known, tuple(mentions), tuple(graph.happenings("relation", id_)))
 
-    def is_same(self, stored: RelationItem) -> bool:
+    def cleaned(self, cleaner: Cleaner) -> Self:
+        return replace(super().cleaned(cleaner), record=cleaner.relation(self.record))
+
+    def put(self, graph: GraphChange, texts: Texts) -> None:
+        graph.erase_relations([self.id])
+        graph.put_relation(self.record, texts.of_relation(self.record))
+        self.put_hanging(graph)
+
+    def is_same(self, stored: Self) -> bool:
         """Compare what is said of a fact, for the rest follows from that, and from what its entities are now."""
-        said = set(map(assertion_of, self.happenings)) - {None}
-        return (
-            (bool(said) or _comparable(stored.record) == _comparable(self.record))
-            and said <= set(map(assertion_of, stored.happenings))
-            and set(self.mentions) <= set(stored.mentions)
-        )
+        return self.says(stored, assertion_of)
 
 
 def _episodes_of(mentions: Iterable[Mention]) -> list[tuple[str, str]]:
@@ -633,10 +639,10 @@ def version_of(
     new = validate_memory(as_given(owner, record), max_bytes=max_bytes, force=record.is_forced)
     if new.tier == "ultra":
         raise UsageError("tier is 'ultra', which is never stored", remedy="give short, medium or long")
-    redactor = Redactor(max_bytes)
+    cleaner = Cleaner()
     kept = {name: getattr(new, name) for name in ("category", "entities", "source", "metadata", "derived_from")}
-    clean = redactor.record(replace(owner, tags=new.tags)), redactor.record(replace(record, **kept))
-    return Version(*clean, created_at, expired_at, redactor.taken())
+    clean = cleaner.record(replace(owner, tags=new.tags)), cleaner.record(replace(record, **kept))
+    return Version(*clean, created_at, expired_at, cleaner.taken())
 
 
 def _refuse_odd_record(record: MemoryRecord) -> None:
@@ -694,12 +700,12 @@ def owner_item(place: str, owner: Owner, chunks: tuple[Chunk, ...]) -> OwnerItem
     """
     if not owner.id:
         raise UsageError("the id is ''", remedy="give each owner an id of its own")
-    redactor = Redactor(0)
-    clean = redactor.record(owner)
+    cleaner = Cleaner()
+    clean = cleaner.record(owner)
     for chunk in chunks:
         if not 1 <= chunk.start_line <= chunk.end_line:
             raise UsageError(f"a passage has the lines {chunk.start_line}-{chunk.end_line}", remedy="count from 1")
-    return OwnerItem(place, clean, tuple(map(redactor.record, chunks)), secrets=redactor.taken())
+    return OwnerItem(place, clean, tuple(map(cleaner.record, chunks)), secrets=cleaner.taken())
 
 
 def _owner_item(place: str, entries: Entries, _: Redactor) -> OwnerItem:
@@ -742,34 +748,30 @@ def _object(cls: type, what: str, given: object) -> Entries:
     return given
 
 
-def _episode_item(place: str, entries: Entries, redactor: Redactor) -> EpisodeItem:
+def _episode_item(place: str, entries: Entries, cleaner: Redactor) -> EpisodeItem:
     episode = built(Episode, entries["episode"])
     reject_invalid_id(episode.id)
     if not episode.memory or episode.content:
-        reject_invalid(episode.content, max_bytes=redactor.max_bytes)
+        reject_invalid(episode.content, max_bytes=cleaner.max_bytes)
     _refuse_odd(episode)
-    return EpisodeItem(place, redactor.graph.episode(episode), secrets=redactor.taken())
+    return EpisodeItem(place, episode)
 
 
-def _entity_item(place: str, entries: Entries, redactor: Redactor) -> EntityItem:
+def _entity_item(place: str, entries: Entries, _: Redactor) -> EntityItem:
     entity = built(Entity, entries["entity"])
     reject_invalid_id(entity.id)
     _refuse_odd(entity)
     if not entity.name.strip() or not entity.type.strip():
         raise UsageError("the entity has no name, or no type", remedy="give both")
     _readable("attributes", _refuse_odd_merged, entity)
-    clean = redactor.graph.entity(entity)
     names = built_list(Alias, "aliases", entries["aliases"], entity=entity.id)
     refuse_many_names(names)
     for alias in names:
         _refuse_odd(alias)
-    aliases = redactor.graph.aliases(clean, names)
-    return EntityItem(
-        place, clean, aliases, *_hanging(entries, "entity", entity.id, redactor), secrets=redactor.taken()
-    )
+    return EntityItem(place, entity, *_hanging(entries, "entity", entity.id), names)
 
 
-def _relation_item(place: str, entries: Entries, redactor: Redactor) -> RelationItem:
+def _relation_item(place: str, entries: Entries, _: Redactor) -> RelationItem:
     relation = built(Relation, entries["relation"])
     for id_ in (relation.id, relation.source, relation.target):
         reject_invalid_id(id_)
@@ -780,14 +782,10 @@ def _relation_item(place: str, entries: Entries, redactor: Redactor) -> Relation
             remedy=f"give its type, and a sentence of at most {MAX_PER_FACT:,} characters",
         )
     _readable("attributes", fact_of, relation)
-    clean = redactor.graph.relation(relation)
-    return RelationItem(place, clean, *_hanging(entries, "relation", relation.id, redactor), secrets=redactor.taken())
+    return RelationItem(place, relation, *_hanging(entries, "relation", relation.id))
 
 
-def _hanging(
-    entries: Entries, kind: Subject, subject: str, redactor: Redactor
-) -> tuple[tuple[Mention, ...], tuple[Happening, ...]]:
-    """Return where an entity or fact is mentioned, and what happened to it."""
+def _hanging(entries: Entries, kind: Subject, subject: str) -> tuple[tuple[Mention, ...], tuple[Happening, ...]]:
     mentions = built_list(Mention, "mentions", entries["mentions"], kind=kind, subject=subject)
     for mention in mentions:
         reject_invalid_id(mention.episode)
@@ -798,7 +796,7 @@ def _hanging(
     for happening in happenings:
         _refuse_odd(happening)
         _readable("detail", refuse_odd_detail, happening)
-    return redactor.graph.mentions(mentions), redactor.graph.happenings(happenings)
+    return mentions, happenings
 
 
 def _refuse_odd_merged(entity: Entity) -> None:
@@ -814,7 +812,7 @@ def _readable(name: str, read: Callable[[Any], Any], what: object) -> None:
         raise UsageError(f"{name} cannot be read: {error!s:.80}", remedy="export again") from error
 
 
-def _issue_item(place: str, entries: Entries, redactor: Redactor) -> IssueItem:
+def _issue_item(place: str, entries: Entries, cleaner: Redactor) -> IssueItem:
     id_ = entries["id"]
     reject_invalid_id(id_)
     issue = None if entries["issue"] is None else built(Issue, entries["issue"])
@@ -826,9 +824,9 @@ def _issue_item(place: str, entries: Entries, redactor: Redactor) -> IssueItem:
         _refuse_odd_reversal(reversal)
     if issue is not None:
         _refuse_odd_issue(issue, id_)
-        issue = cleaned_issue(issue, redactor.text, redactor.value)
-        issue = replace(issue, labels=tuple(map(redactor.text, issue.labels)))
-    return IssueItem(place, issue, id_, tuple(map(redactor.record, events)), reversal, secrets=redactor.taken())
+        issue = cleaned_issue(issue, cleaner.text, cleaner.value)
+        issue = replace(issue, labels=tuple(map(cleaner.text, issue.labels)))
+    return IssueItem(place, issue, id_, tuple(map(cleaner.record, events)), reversal, secrets=cleaner.taken())
 
 
 def _refuse_odd_issue(issue: Issue, id_: str) -> None:

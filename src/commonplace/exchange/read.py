@@ -10,11 +10,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, Any, Final
 
+from commonplace.dataclasses import replace
 from commonplace.errors import NotFoundError, StoreVersionError, UsageError
 from commonplace.exchange.codec import FORMAT, HEADER, LINES, VERSION, built, decoded, refuse_other_entries, time_of
 from commonplace.exchange.items import (
     READERS,
     FactItem,
+    GraphItem,
     Item,
     LinkItem,
     MemoryItem,
@@ -113,7 +115,8 @@ def _item(number: int, entries: Mapping[str, Any], redactor: Redactor) -> Item:
     if kind not in LINES:
         raise UsageError(f"the type of the line is {kind!r:.80}", remedy=f"known are {', '.join(LINES)}")
     _refuse_other(kind, entries)
-    return READERS[kind](_place(number), entries, redactor)
+    item = READERS[kind](_place(number), entries, redactor)
+    return replace(item.cleaned(redactor), secrets=redactor.taken()) if isinstance(item, GraphItem) else item
 
 
 def _entries(file: IO[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -183,7 +186,6 @@ def _place(number: int) -> str:
 
 
 def _name_of(entries: Mapping[str, Any]) -> str:
-    """Return what a line is about, in words."""
     link = entries.get("link")
     if isinstance(link, dict):
         return f"link from {link.get('source')!r:.80} to {link.get('target')!r:.80}"

@@ -19,7 +19,7 @@ from commonplace.extract.model import BESIDE, SENSITIVE, UNMARKED, UNSURE
 from commonplace.extract.names import kind_of_noun
 from commonplace.extract.phrases import Line, Phrase, phrase_of
 from commonplace.extract.relations import Statement
-from commonplace.extract.words import DEMONYMS, DETERMINERS, KIN, NEGATIONS, PREPOSITIONS, ROLES, VAGUE, WORDS
+from commonplace.extract.words import DEMONYMS, DETERMINERS, KIN, NEGATIONS, PATTERNS, PREPOSITIONS, ROLES, VAGUE, WORDS
 from commonplace.text.words import entries
 
 _NOT: Final = NEGATIONS | {"without", "will", "'ll", "would", "used", "than", "who", "which", "was", "were", "had"}
@@ -34,6 +34,7 @@ _NUMBER: Final = re.compile(r"[+(\d][\d ()/.-]{4,}")
 _MARKUP: Final = re.compile(r"[*\"“”|<>#_]")
 _VALUE: Final = re.compile(r"^[`$€£]|\d|[^\W\d_a-zß-öø-ÿ]")
 _OWNED: Final = re.compile(r"(?:(?P<by>[Mm]y)|(?P<who>[A-Z][\w-]*(?: [A-Z][\w-]*)?)['’]s?) +(?P<what>.+)")
+_MINE: Final = re.compile(r" +my (?P<what>[a-z][\w -]*?)(?: now| these days| nowadays| from now on)? *")
 _MANY: Final = (KIN - WORDS["ONE_OF_A_KIND"]) | WORDS["MANY"]
 """What people have many of."""
 _MORE_ROLES: Final = ROLES | frozenset("landlord dentist tutor supervisor host chef plumber electrician".split())
@@ -42,6 +43,8 @@ _LASTING: Final = frozenset("these days nowadays onwards instead too also next w
 _WHY: Final = frozenset("with because since after near".split())
 _CLUBS: Final = frozenset("premium plus pro prime club gym beta waitlist program programme newsletter rotary".split())
 _NO_STAFF: Final = frozenset("subscriber member guest visitor fan speaker volunteer student customer user".split())
+_PARTNERS: Final = frozenset({"person", "concept", "place", "organization"})
+"""Names of people that stand in no list may be taken for these."""
 _MAX_SENTENCE: Final = 300
 _MAX_WORDS: Final = 5
 _SURE: Final = 0.7
@@ -56,32 +59,29 @@ class _Row:
     pattern: re.Pattern[str]
 
 
-def _read() -> tuple[dict[str, re.Pattern[str]], list[_Row]]:
-    """Return what attributes.txt holds: patterns by name, and the rows of the table."""
-    ways: dict[str, list[str]] = {}
-    rows: list[_Row] = []
+def _read() -> Iterator[_Row]:
+    """Yield the rows of the table in attributes.txt."""
     head = ""
     for line in entries(Path(__file__).with_name("attributes.txt")):
         if not line.startswith(" "):
             head = line
-        elif head.startswith("@"):
-            ways.setdefault(head[1:], []).append(line.strip("\n")[4:])
-        else:
-            relation, _, aspect = head.partition(" ")
-            marks, _, way = line.strip().partition("  ")
-            pattern = re.compile(rf"(?:^|(?<=\s)|(?=['’]))(?:{way.strip()})(?= |$)", re.IGNORECASE)
-            rows.append(_Row(relation, aspect, frozenset([*marks.split()[0], *marks.split()[1:]]), pattern))
-    return {name: re.compile("|".join(some), re.IGNORECASE) for name, some in ways.items()}, rows
+            continue
+        relation, _, aspect = head.partition(" ")
+        marks, _, way = line.strip().partition("  ")
+        pattern = re.compile(rf"(?:^|(?<=\s)|(?=['’]))(?:{way.strip()})(?= |$)", re.IGNORECASE)
+        yield _Row(relation, aspect, frozenset([*marks.split()[0], *marks.split()[1:]]), pattern)
 
 
-_SAID, _ROWS = _read()
+_ROWS: Final = tuple(_read())
 _PLAIN: Final = frozenset(row.pattern.pattern for row in _ROWS if row.relation == "RELATED_TO")
 
 
 GONE: Final = "GONE"
 """What is said of something that is used, owned or done no longer."""
+PARTED: Final = "PARTED"
+"""What is said of two, or of one, who are a couple no longer."""
 NOBODY: Final = "nobody"
-"""Stands for whoever it was used by."""
+"""Stands for whoever it was used by, or whoever somebody was with."""
 
 
 class Attributes:
@@ -100,10 +100,10 @@ class Attributes:
         self._begin = tokens.start[0]
         self._is_sure = True
         while (label := _LABEL.match(tokens.text, self._begin, tokens.end[-1])) is not None:
-            self._is_sure = self._is_sure and (is_spoken or _SAID["lead"].match(label[0]) is not None)
+            self._is_sure = self._is_sure and (is_spoken or PATTERNS["lead"].match(label[0]) is not None)
             self._begin, is_spoken = label.end(), False
         self._text = tokens.text[self._begin : tokens.end[-1]].replace("’", "'").rstrip(" .!\n")
-        self._is_sure = self._is_sure and _SAID["open"].search(self._text) is None
+        self._is_sure = self._is_sure and PATTERNS["open"].search(self._text) is None
         self._is_change = False
         self._is_sensitive = is_sensitive(self._text)
         self._subject: tuple[int, str] | None = None
@@ -114,24 +114,25 @@ class Attributes:
         if not 3 < len(self._text) <= _MAX_SENTENCE or "\n\n" in self._text:
             return
         doubtful = doubtful_places(self._tokens)
+        yield from () if doubtful[-1] or "?" in self._text else self._parted()
         for begin, start, said in self._clauses():
             text = said
-            self._is_change = _SAID["change"].search(self._text[begin : start + len(said)]) is not None or (
-                _SAID["change"].match(said) is not None
+            self._is_change = PATTERNS["change"].search(self._text[begin : start + len(said)]) is not None or (
+                PATTERNS["change"].match(said) is not None
             )
             place = self._place(start)
             last = self._place(start + len(text))
             words = self._tokens.lower[place : last + 1]
-            is_end = _SAID["end"].search(text) is not None and _NOT_AN_END.isdisjoint(words)
+            is_end = PATTERNS["end"].search(text) is not None and _NOT_AN_END.isdisjoint(words)
             if (doubtful[place : last + 1] and doubtful[min(last, self._tokens.count) - 1]) or "?" in text:
                 continue
             gone = list(self._gone(start, text))
             yield from gone
             if is_end:
-                text = _SAID["end"].sub(lambda found: " " * len(found[0]), said)
+                text = PATTERNS["end"].sub(lambda found: " " * len(found[0]), said)
             elif not _NOT.isdisjoint(words):
                 continue
-            bought = _SAID["bought"].search(text)
+            bought = PATTERNS["bought"].search(text)
             if bought is not None:
                 self._thing = start + bought.start(1), bought[1]
             yield from self._of_clause(start, text, is_end=is_end)
@@ -139,37 +140,37 @@ class Attributes:
     def _clauses(self) -> Iterator[tuple[int, int, str]]:
         """Yield where each begins, where it begins behind `from now on` and the like, and its words."""
         begin = 0
-        for match in [*_SAID["clause"].finditer(self._text), None]:
+        for match in [*PATTERNS["clause"].finditer(self._text), None]:
             end = len(self._text) if match is None else match.start()
             first = begin
-            lead = _SAID["lead"].match(self._text, begin, end)
+            lead = PATTERNS["lead"].match(self._text, begin, end)
             while lead is not None:
                 begin = lead.end()
-                lead = _SAID["lead"].match(self._text, begin, end)
+                lead = PATTERNS["lead"].match(self._text, begin, end)
             if end - begin > 3:
                 yield first, begin, self._text[begin:end]
             begin = end if match is None else match.end()
 
     def _of_clause(self, start: int, text: str, *, is_end: bool) -> Iterator[Statement]:
-        role = _SAID["role"].search(text)
+        role = PATTERNS["role"].search(text)
         if role is not None and role["role"].rsplit(" ", 1)[-1] in _MORE_ROLES:
             holder = self._value(start, text[: role.start()], "name")
             of = role["of"] or ""
-            source = self._subject_of(start + role.start("of"), of) if of else self._we(start)
+            source = self._subject_of(start + role.start("of"), of) if of else self._anaphor(start, "we")
             if holder is not None and source is not None:
                 yield self._statement(source, holder, "RELATED_TO", role["role"], start, is_end=is_end)
             return
         for row in _ROWS:
             match = row.pattern.search(text)
-            if match is None or (row.aspect in ("home", "place") and _SAID["for a while"].search(text)):
+            if match is None or (row.aspect in ("home", "place") and PATTERNS["for a while"].search(text)):
                 continue
             found = self._by_row(row, start, text, match, is_end=is_end)
             if found is not None:
                 yield found
                 return
-        match = _SAID["is"].search(text)
+        match = PATTERNS["is"].search(text)
         if match is not None:
-            found = self._is(start, text, match, is_end=is_end)
+            found = self._is_mine(start, text, match, is_end=is_end) or self._is(start, text, match, is_end=is_end)
             if found is not None:
                 yield found
 
@@ -191,8 +192,6 @@ class Attributes:
             value = self._value(*behind, kind)
         if groups.get("of"):
             subject = self._subject_of(start + match.start("of"), groups["of"])
-        if groups.get("for"):
-            aspect = f"{aspect} {groups['for']}"
         if "i" in row.flags:
             subject = self._person(subject, before, match)
         if subject is None or value is None or not _fits(row, subject, value):
@@ -227,7 +226,7 @@ class Attributes:
     def _is_lasting(self, value: Phrase, stop: int) -> bool:
         """Tell whether a change is said for good: `is at 10:15 now`, not `for a week`, `today`, `in one case`."""
         said = self._tokens.text[value.end : self._begin + stop]
-        is_brief = _SAID["for a while"].search(said) or _SAID["today"].search(said)
+        is_brief = PATTERNS["for a while"].search(said) or PATTERNS["today"].search(said)
         return not is_brief and _LASTING.issuperset(self._tail(value.end, stop))
 
     def _tail(self, end: int, stop: int) -> list[str]:
@@ -259,11 +258,13 @@ class Attributes:
             place, said = self._thing
         said = said.strip()
         rest = text[match.end() :]
-        value = self._value(start + match.end(), rest, "on" if match[0].endswith(" at") else "value")
-        if value is None or not said or value.name.lower() in DEMONYMS or _SAID["other"].search(said):
+        is_favourite = "favourite" in said or "favorite" in said  # which may be any word
+        kind = "on" if match[0].endswith(" at") else "" if is_favourite else "value"
+        value = self._value(start + match.end(), rest, kind)
+        if value is None or not said or value.name.lower() in DEMONYMS or PATTERNS["other"].search(said):
             return None
         is_defined = re.match(r" an? ", rest) is not None
-        owned = _OWNED.fullmatch(_SAID["new"].sub("", said))
+        owned = _OWNED.fullmatch(PATTERNS["new"].sub("", said))
         if owned is not None:
             what = owned["what"].lower()
             if not _is_noun_phrase(what):
@@ -273,29 +274,41 @@ class Attributes:
         else:
             if is_defined or (said.split()[0].lower() not in ("the", "our") and not (said[0].isupper() and start == 0)):
                 return None
-            bare = _SAID["article"].sub("", _SAID["new"].sub("", said), count=1)
+            bare = PATTERNS["article"].sub("", PATTERNS["new"].sub("", said), count=1)
             if not _is_noun_phrase(bare.lower()) or _VALUE.search(bare[1:]):
                 return None
             source, aspect, is_soft = self._subject_of(place, said), _aspect_of(value.name), False
-        is_condition = value.name.lower() in _CONDITIONS and _SAID["named"].search(aspect) is None
+        is_condition = value.name.lower() in _CONDITIONS and PATTERNS["named"].search(aspect) is None
         if is_condition or source is None or source.anaphor not in ("", "i", "we"):
             return None
-        relation = "PREFERS" if aspect.startswith(("favourite", "favorite")) else "RELATED_TO"
+        relation = "PREFERS" if is_favourite else "RELATED_TO"
         at = start + match.start()
         found = self._statement(source, value, relation, aspect, at, is_end=is_end)
         is_lasting = found.doubt or self._is_lasting(value, start + len(text))
         doubt = BESIDE if is_soft and not is_end else found.doubt if is_lasting else UNSURE
         return replace(found, doubt=doubt)
 
+    def _is_mine(self, start: int, text: str, match: re.Match[str], *, is_end: bool) -> Statement | None:
+        """Read `Zed is my editor these days`: without a word of change it may be said of anything."""
+        said, mine = text[: match.start()].strip(), _MINE.fullmatch(text[match.end() :])
+        value = self._value(start, said, "name")
+        if mine is None or value is None or value.name != said or not (self._is_change and said[0].isupper()):
+            return None
+        what = mine["what"]
+        if not _is_noun_phrase(what) or PATTERNS["other"].search(what):
+            return None
+        found = self._statement(self._speaker(start), value, "RELATED_TO", what, start + match.start(), is_end=is_end)
+        return found if is_end or _MANY.isdisjoint(what.split()[-1:]) else replace(found, doubt=BESIDE)
+
     def _gone(self, start: int, text: str) -> Iterator[Statement]:
         """Read `AWS is shut down`, `we left Netlify`, and what takes the place of something."""
         verb, stop = self._place(start), start + len(text)
-        if _SAID["for a while"].search(self._text) or _SAID["passing"].search(self._text):
+        if PATTERNS["for a while"].search(self._text) or PATTERNS["passing"].search(self._text):
             return
         is_first = not self._text[:start].strip(" ,").lower().startswith(("in ", "on ", "at ", "for ", "during "))
-        match = _SAID["gone"].match(text)
+        match = PATTERNS["gone"].match(text)
         if match is not None:
-            name = _SAID["tail"].sub("", match["x"])
+            name = PATTERNS["tail"].sub("", match["x"])
             phrase = self._value(start, name, "name")
             if (
                 phrase is not None
@@ -305,7 +318,7 @@ class Attributes:
                 is_sure = is_first and not self._tail(self._begin + start + match.end(), stop)
                 yield self._ended(self._anaphor(start, NOBODY), phrase, verb, is_sure=is_sure)
             return
-        match = _SAID["dropped"].match(text)
+        match = PATTERNS["dropped"].match(text)
         if match is not None:
             self._subject = start, text.split(maxsplit=1)[0]
             phrase = self._value(start + match.start("x"), match["x"], "name")
@@ -315,9 +328,36 @@ class Attributes:
             return
         yield from self._exchanged(start, text, is_first=is_first)
 
+    def _parted(self) -> Iterator[Statement]:
+        """Read `Stefan and I divorced`, `Mira and Tom split up`, `I broke up with Nadine`, `we are divorced`."""
+        match = PATTERNS["parted"].search(self._text)
+        if match is None:
+            return
+        named = [name for name in ("one", "other", "with", "one2", "with2") if match[name]]
+        couple: list[Phrase] = []
+        for name in named:
+            said, at = match[name], match.start(name)
+            role = PATTERNS["partner"].match(said)
+            if said.lower() in ("i", "we", "me"):
+                couple.insert(0, self._speaker(at))
+            elif role is not None:
+                couple.append(self._anaphor(at, NOBODY))
+            else:
+                found = self._value(at, said, "name")
+                if found is None or found.mention is None or found.name != said or found.type not in _PARTNERS:
+                    return
+                couple.append(found)
+        if len(couple) == 1:
+            couple.append(self._anaphor(match.start(), NOBODY))
+        one, other = couple if len(couple) == 2 else (couple[0], couple[0])
+        if one is other or one.anaphor == NOBODY or (len(named) == 1 and not one.anaphor):
+            return  # of `the band split up` nobody knows who was with whom
+        doubt = "" if self._is_sure else UNSURE
+        yield Statement(one, other, PARTED, self._place(match.end() - 1), self._tokens.count, doubt=doubt)
+
     def _exchanged(self, start: int, text: str, *, is_first: bool) -> Iterator[Statement]:
         """Read `from vim to Helix`, `replaced vim with Helix`, `Mattermost instead of Slack`."""
-        match = _SAID["exchanged"].search(text)
+        match = PATTERNS["exchanged"].search(text)
         if match is None or not _NOT.isdisjoint(text.lower().split()):
             return
         for x, y in (("x", "y"), ("x2", "y2"), ("x3", "y3")):
@@ -393,12 +433,9 @@ class Attributes:
     def _speaker(self, at: int) -> Phrase:
         return self._anaphor(max(at - self._begin, 0) if at >= self._begin else at, "i")
 
-    def _we(self, at: int) -> Phrase:
-        return self._anaphor(at, "we")
-
     def _subject_of(self, at: int, said: str, *, has_rest: bool = False) -> Phrase | None:
         """Return what a clause is about; without a subject of its own, that of the clause before."""
-        plain = _SAID["subject tail"].sub("", _SAID["only"].sub("", said.strip(' "“')))
+        plain = PATTERNS["subject tail"].sub("", PATTERNS["only"].sub("", said.strip(' "“')))
         if not plain and has_rest and self._subject is not None:
             at, plain = self._subject
         words = plain.lower().split()
@@ -411,11 +448,11 @@ class Attributes:
             return self._anaphor(at + len(plain) - len(words[-1]), words[-1])
         if plain.lower() in ("everything", "all of it", "it all"):
             return self._anaphor(at, "we")
-        is_clear = _is_noun_phrase(_SAID["article"].sub("", plain.lower(), count=1)) and not _MARKUP.search(plain)
-        if not is_clear or _SAID["other"].search(plain) or self._place(at) in self._line.dated:
+        is_clear = _is_noun_phrase(PATTERNS["article"].sub("", plain.lower(), count=1)) and not _MARKUP.search(plain)
+        if not is_clear or PATTERNS["other"].search(plain) or self._place(at) in self._line.dated:
             return None
-        article = _SAID["article"].match(plain)
-        bare = _SAID["new"].sub("", plain[article.end() :] if article else plain)
+        article = PATTERNS["article"].match(plain)
+        bare = PATTERNS["new"].sub("", plain[article.end() :] if article else plain)
         if article and words[0] == "my":
             found = self._phrase(at, plain)
             return replace(found, name=f"{self._owner}'s {bare}", end=found.start, confidence=_SURE)
@@ -453,8 +490,6 @@ class Attributes:
             ):
                 break
             words.append(word)
-            if word[-1] in ",;":
-                break
         words = self._undated(at, words, kind)
         name = " ".join(words).rstrip(".,;:!")
         if (
@@ -463,13 +498,13 @@ class Attributes:
             or not any(char.isalnum() for char in name)
         ):
             return None
-        if kind == "on" and not _SAID["day"].match(name):
+        if kind == "on" and not PATTERNS["day"].match(name):
             return None
         if _MARKUP.search(name) or _NUMBER.fullmatch(name) or (name != "A" and name.lower() in _NOT_A_NOUN):
             return None
         if (kind == "name" and not _VALUE.search(name)) or (kind == "value" and not _VALUE.search(words[0])):
             return None
-        if kind == "name" and _SAID["day"].match(name):
+        if kind == "name" and PATTERNS["day"].match(name):
             return None
         return self._phrase(at, name)
 
@@ -488,7 +523,7 @@ def _fits(row: _Row, subject: Phrase, value: Phrase) -> bool:
 
 def _aspect_of(value: str) -> str:
     """Return what a value says of a thing: when it is, how much of which unit, or what it is."""
-    if _SAID["day"].match(value):
+    if PATTERNS["day"].match(value):
         return "when"
     return " ".join(("is", *value.split()[1:])) if value[0].isdigit() else "is"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 from typing import Final
 
-from commonplace.extract.decisions import chosen, decided, favourite, preferred
+from commonplace.dataclasses import replace
+from commonplace.extract.decisions import chosen, decided, preferred
 from commonplace.extract.entities import Entities
 from commonplace.extract.modality import doubtful_places, has_condition_behind
 from commonplace.extract.phrases import Line, Phrase, read_before, read_behind
@@ -25,36 +25,10 @@ from commonplace.extract.relations import (
     fitting_type,
 )
 from commonplace.extract.verbs import FORMS, VerbGroup, read_group
-from commonplace.extract.words import ADVERBS, DETERMINERS, NEGATIONS, ROLES, WORDS
+from commonplace.extract.words import ADVERBS, DETERMINERS, NEGATIONS, NOUNS, PATTERNS, ROLES
 
 _FURTHEST: Final = 16
 _CUT: Final = re.compile(r"[,;—–]|\b(?:and|but|because|however)\b")
-_WHILES: Final = (
-    r"days?|nights?|weeks?|weekends?|while|holidays?|vacation|visit|trip|summer|winter|spring|autumn|season|semester|term"
-    r"|sabbatical|internship"
-)
-_WHILE: Final = re.compile(rf"\b(?:temporarily|for (?:\w+ ){{0,2}}(?:{_WHILES}))\b")
-_SPAN: Final = re.compile(rf"\b(?:temporarily|for (?:\w+ ){{0,2}}(?:{_WHILES}|months?|years?|decades?))\b")
-"""How long something goes on or has gone on; of what goes on, years are not long either."""
-_HOURS: Final = r"(?:\d\d?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|quarter)"
-_ERRANDS: Final = "|".join(sorted(WORDS["ERRANDS"]))
-_SETTING_OUT: Final = re.compile(
-    rf"\b(?:(?:at|around|about) {_HOURS}\b(?! (?:an? )?(?:year|month|week|day))"
-    rf"|(?:for|on) (?:\w+ ){{0,2}}(?:{_ERRANDS})"
-    r"|noon|midnight|dawn|dusk|sunrise|sunset|daybreak|lunchtime|morning|afternoon|evening|night|tonight|today|early|late"
-    r"|on foot|by (?:train|car|bus|plane|boat|ferry|bike|bicycle|taxi|ship|coach|tram|air))\b"
-)
-"""Nobody says of a move or a new job when in the day it was, how or for what errand."""
-_FOR_GOOD: Final = re.compile(r"\bfor (?:good|ever)\b|\b(?:permanently|forever)\b")
-_BACK: Final = re.compile(
-    r"(?:,| and| but| [–—])(?: (?:then|later|soon|eventually|now|again|ha[sd]|have|is|was|came|come|went|moved|s?he"
-    r"|they))* (?P<back>back(?! in\b)|returned)\b"
-)
-_ONCE: Final = re.compile(
-    r"\bfor (?:one|this|that|a single) (?:call|meeting|trip|visit|conference|wedding|concert|party|festival|tour|demo"
-    r"|event|session|workshop|interview|talk|test|hour|day|night|morning|afternoon|evening|week|weekend|month|moment)\b"
-)
-"""Who did it for one call has not moved."""
 _MOVING_AWAY: Final = MOVING | {"relocate", "settle"}
 _STOPS: Final = frozenset(". ; , : ( because so and but which who".split())
 _PLACE: Final = frozenset({"place"})
@@ -70,9 +44,9 @@ def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase
     left, reached, thing = _ends(line, group)
     is_move = group.form.lemma not in _OF_TOOLS
     tokens = line.tokens
-    if _ONCE.search(tokens.text, tokens.start[group.verb], tokens.end[-1]):
+    if PATTERNS["once"].search(tokens.text, tokens.start[group.verb], tokens.end[-1]):
         return
-    returned = _BACK.search(tokens.text, tokens.start[group.verb], tokens.end[-1])
+    returned = PATTERNS["back"].search(tokens.text, tokens.start[group.verb], tokens.end[-1])
     if returned is not None:
         # Who went there and came back lives where they came back to; `moved back to` is read by itself.
         back = bisect_left(tokens.start, returned.start("back"))
@@ -109,8 +83,6 @@ def _relation(entities: Entities, source: Phrase, target: Phrase, *, is_move: bo
     if not is_move:
         return None
     if types[0] == "person" and fitting_type(entities, target, _PLACE):
-        return "LIVES_IN", _PERSON, _PLACE
-    if types[1] == "place" and fitting_type(entities, source, _PERSON):
         return "LIVES_IN", _PERSON, _PLACE
     return None
 
@@ -209,7 +181,6 @@ _FORMER: Final = frozenset("former ex".split())
 _MAX_TITLE_LENGTH: Final = 8
 _MAX_VERBS: Final = 64
 """What has more verbs is no sentence."""
-_NOUNS: Final = WORDS["NOUNS"]
 _AGENTLESS: Final = frozenset("choose pick select use adopt".split())
 
 
@@ -250,9 +221,9 @@ class Clauses:
             return
         said = _CUT.split(self.tokens.text[self.tokens.start[group.first] : self.tokens.end[end - 1]], maxsplit=1)[0]
         is_move = group.form.lemma in _MOVING_AWAY
-        has_span = (_SPAN if group.is_perfect or is_move else _WHILE).search(said) is not None
+        has_span = PATTERNS["span" if group.is_perfect or is_move else "while"].search(said) is not None
         is_brief = has_span and (is_move or not group.is_perfect)
-        is_gone = group.form.lemma == "leave" and _SETTING_OUT.search(said) is not None
+        is_gone = group.form.lemma == "leave" and PATTERNS["setting out"].search(said) is not None
         is_bygone = self._is_bygone(group)
         for statement in self._stated(fact, subject, behind):
             if statement.relation in _STATES and (is_brief or is_gone):
@@ -264,7 +235,11 @@ class Clauses:
                 end=last,
                 is_former=statement.is_former or is_former,
                 is_ever=statement.is_ever and not has_span,
-                is_departure=_is_departure(statement, group, said),
+                # Who left a place may be back in it tomorrow.
+                is_departure=group.form.lemma == "leave"
+                and statement.relation == "LIVES_IN"
+                and statement.is_end
+                and PATTERNS["for good"].search(said) is None,
             )
 
     def _is_bygone(self, group: VerbGroup) -> bool:
@@ -283,7 +258,6 @@ class Clauses:
             return
         if group.voice == "be":
             yield from self._held_role(group, subject, behind)
-            yield from favourite(self.line, group)
         for rules, place, is_passive, voice in self._rules(group, behind):
             objects, stop = read_behind(self.line, place)
             if not rules or (rules[0].relation == "DECIDED" and group.is_progressive):
@@ -364,7 +338,9 @@ class Clauses:
             rules = RULES.get((lemma, voice, tuple(self.tokens.lower[start:end])))
             if rules is None or end > self.tokens.count:
                 continue
-            if group.voice == voice and (voice != "active" or _may_be_active(group)):
+            # `written` is no past, and `called` or `required` mostly are none.
+            is_active = not group.is_reduced or (group.form.is_past and lemma not in _ADJECTIVES)
+            if group.voice == voice and (voice != "active" or is_active):
                 yield rules, end, False, voice
             elif self.tokens.at(end) == "by":
                 yield rules, end + 1, True, voice
@@ -376,8 +352,14 @@ class Clauses:
     def _starts(self, group: VerbGroup, behind: int) -> list[int]:
         """Return where the words that belong to a verb may begin: at once, or behind adverbs and `no longer`."""
         place = behind
-        while self.tokens.at(place) in ADVERBS or _is_manner(self.tokens.at(place)) or self._says_ended(place):
-            place += 2 if self._says_ended(place) else 1
+        while True:
+            word = self.tokens.at(place)
+            if word == "no" and self.tokens.at(place + 1) == "longer":
+                place += 2
+            elif word in ADVERBS or (word.endswith("ly") and len(word) > 4):
+                place += 1
+            else:
+                break
         while place in self.line.dated or (self.tokens.at(place) == "," and {place - 1, place + 1} & self.line.dated):
             place += 1
         if group.voice != "be":
@@ -385,9 +367,6 @@ class Clauses:
         while self.tokens.at(place) in DETERMINERS:
             place += 1
         return [place]
-
-    def _says_ended(self, place: int) -> bool:
-        return self.tokens.at(place) == "no" and self.tokens.at(place + 1) == "longer"
 
     def _purpose(self, place: int) -> tuple[list[Phrase], int]:
         """Read `for billing` behind `Postgres was chosen (over MySQL)`."""
@@ -437,24 +416,18 @@ class Clauses:
             place -= 2 if tokens.at(place - 2) == "," else 1
             return read_before(self.line, place)[0][-1:]
         if before == "," and group.is_reduced:
-            return self._before_comma(place - 1)
+            return read_before(self.line, place - 1)[0][-1:]
         if before in ("and", "but", ",", "then") and self._subject and not group.is_bare:
             inner = self._before_insertion(place) if before == "," else place
             if inner == place:
                 return self._subject
             place = inner
-        elif before in (",", ")"):
+        elif before == ",":
             place = self._before_insertion(place)
         found, _ = read_before(self.line, place)
         if group.is_bare and not self._is_plural(found, group.form.lemma):
             return []
         return found
-
-    def _before_comma(self, place: int) -> list[Phrase]:
-        """Return what a participle behind a comma belongs to: `Mira, 69, born in Oslo`."""
-        if self.tokens.at(place - 1).isdigit() and self.tokens.at(place - 2) == ",":
-            place -= 2
-        return read_before(self.line, place)[0][-1:]
 
     def _is_plural(self, subject: list[Phrase], lemma: str) -> bool:
         """Tell whether a plain form may be said of a subject; of one that is mostly a noun, only where it is clear."""
@@ -462,28 +435,20 @@ class Clauses:
             return len(subject) > 1
         if subject[0].anaphor:
             return subject[0].anaphor in _PLURAL
-        return subject[0].name[-1:] == "s" and (lemma not in _NOUNS or subject[0].is_definite)
+        return subject[0].name[-1:] == "s" and (lemma not in NOUNS or subject[0].is_definite)
 
     def _before_insertion(self, place: int) -> int:
-        """Return where `, which …,` or `( … )` before a verb begins; the place itself where there is none."""
+        """Return where `, which …,` before a verb begins; the place itself where there is none."""
         tokens = self.tokens
-        if tokens.at(place - 1) == ")":
-            opener = next(
-                (back for back in range(place - 2, max(place - _FURTHEST_OBJECT, -1), -1) if tokens.lower[back] == "("),
-                -1,
-            )
-            return opener if opener > 0 else place
         for back in range(place - 2, max(place - _FURTHEST_OBJECT, 0), -1):
             if tokens.lower[back] == ",":
                 named = self.line.starting.get(back + 1)
-                if named is not None and named.last == place - 1 and self._is_title(back):
+                # What stands before the comma says who comes behind it: `the president of Chile, Ana Soto,`.
+                is_title = tokens.any_of(ROLES, back - _MAX_TITLE_LENGTH, back)
+                if named is not None and named.last == place - 1 and is_title:
                     return place - 1
                 return back if back - 1 >= 0 and not self.line.is_stop(back - 1) else place
         return place
-
-    def _is_title(self, place: int) -> bool:
-        """Tell whether what stands before a comma says who comes behind it: `the president of Chile, Ana Soto,`."""
-        return self.tokens.any_of(ROLES, place - _MAX_TITLE_LENGTH, place)
 
     def _denied(self, group: VerbGroup) -> VerbGroup:
         """Read `is not …`, `is no longer …`: behind `be` stands what is before any other verb."""
@@ -513,12 +478,6 @@ class Clauses:
         return None
 
 
-def _is_departure(statement: Statement, group: VerbGroup, said: str) -> bool:
-    """Tell whether somebody is said to have left a place, which they may be back in tomorrow."""
-    is_away = group.form.lemma == "leave" and statement.relation == "LIVES_IN" and statement.is_end
-    return is_away and _FOR_GOOD.search(said) is None
-
-
 def _is_state(rule: Rule, group: VerbGroup) -> bool:
     """Tell whether a verb says how somebody or something is or was, not how that began or ended."""
     return rule.relation in _STATES and not (rule.is_event or rule.is_end or group.is_start or group.is_end)
@@ -529,12 +488,3 @@ def _is_over(rule: Rule, group: VerbGroup) -> bool:
     is_participle = group.is_reduced and group.voice == "passive"
     is_occasion = rule.before == _THINGS and group.form.lemma in ("hold", "take")
     return _is_state(rule, group) and group.is_past and not (group.is_perfect or is_participle or is_occasion)
-
-
-def _may_be_active(group: VerbGroup) -> bool:
-    """Tell whether a form may be the past: not `written`, and not `called` or `required`, which mostly are none."""
-    return not group.is_reduced or (group.form.is_past and group.form.lemma not in _ADJECTIVES)
-
-
-def _is_manner(word: str) -> bool:
-    return word.endswith("ly") and len(word) > 4

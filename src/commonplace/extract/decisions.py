@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
-from commonplace.extract.phrases import Line, Phrase, phrase_of, read_behind
+from commonplace.dataclasses import replace
+from commonplace.extract.phrases import Line, Phrase, read_behind
 from commonplace.extract.relations import Statement
 from commonplace.extract.verbs import FORMS, Form, VerbGroup
 from commonplace.extract.words import ADVERBS, DETERMINERS, PREPOSITIONS
@@ -28,7 +28,6 @@ _TAKING: Final = {
 _ENDS: Final = frozenset(". ; ! ? ( ) : — – - because since so but as which too".split())
 _LESS: Final = frozenset(", and over than rather instead when".split())
 _NO_LAST: Final = PREPOSITIONS | DETERMINERS | {"and", "or", "to"}
-_FURTHEST: Final = 6
 _MAX_LENGTH: Final = 12
 _WHO: Final = frozenset({"person", "organization", "project"})
 _PERSON: Final = frozenset({"person", "organization"})
@@ -71,7 +70,8 @@ def chosen(
     line: Line, group: VerbGroup, subject: list[Phrase], targets: list[Phrase], stop: int
 ) -> Iterator[Statement]:
     """Yield a decision, from what it is for where the text says so, and from who took it where they have a name."""
-    purposes = purpose(line, stop) or _purpose_before(line)
+    # `For billing we chose Stripe` has it in front.
+    purposes = purpose(line, stop) or (read_behind(line, 1)[0] if line.tokens.at(0) == "for" else [])
     sources = [phrase for phrase in subject if not (phrase.anaphor and purposes)]
     for target in targets:
         for source in (*sources, *purposes):
@@ -99,11 +99,6 @@ def purpose(line: Line, place: int) -> list[Phrase]:
         if lower == "for":
             return read_behind(line, ahead + 1)[0]
     return []
-
-
-def _purpose_before(line: Line) -> list[Phrase]:
-    """Read `For billing we chose Stripe`."""
-    return read_behind(line, 1)[0] if line.tokens.at(0) == "for" else []
 
 
 def _taken(line: Line, place: int) -> tuple[list[Phrase], int]:
@@ -170,32 +165,6 @@ def preferred(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[S
             if target.anaphor:
                 continue
             yield Statement(source, _as_liked(target), "PREFERS", group.verb, stop, _PERSON, is_end=group.is_end)
-
-
-def favourite(line: Line, group: VerbGroup) -> Iterator[Statement]:
-    """Read `my favourite editor is Neovim`, `Mira's favorite colour is green`."""
-    tokens = line.tokens
-    for place in range(group.first - 1, max(group.first - _FURTHEST, 0), -1):
-        if tokens.lower[place] not in ("favorite", "favourite"):
-            continue
-        owner = _owner(line, place - 1)
-        if owner is not None:
-            targets, stop = read_behind(line, group.verb + 1)
-            for target in targets:
-                yield Statement(owner, _as_liked(target), "PREFERS", group.verb, stop, _PERSON, is_end=group.is_past)
-        return
-
-
-def _owner(line: Line, place: int) -> Phrase | None:
-    """Return whose something is: of `my`, or of a name with `'s`."""
-    tokens = line.tokens
-    if tokens.at(place) == "my":
-        start, end = tokens.start[place], tokens.end[place]
-        return Phrase(place, place + 1, start, end, tokens.word[place], "person", 0.9, None, "i")
-    named = line.ending.get(place) if tokens.at(place) == "'s" else None
-    if named is None:
-        return None
-    return phrase_of(named)
 
 
 def _as_liked(target: Phrase) -> Phrase:

@@ -141,10 +141,6 @@ class Entities:
         place = self._by_key.get(key)
         if place is None and mention.type in ("person", "concept") and " " not in key:
             place = self._surnames.get(key)
-        if place is None and mention.type == "file":
-            place = self._same_file(key)
-        if place is None and mention.type == "person":
-            place = self._short_of(key)
         if place is None:
             place = self._new(mention.name, mention.type, mention.confidence)
         entity = self._all[place]
@@ -175,39 +171,12 @@ class Entities:
             for word in (words[-1], words[0]):
                 self._surnames.setdefault(word, place)
         if type_ == "file" and "://" not in key:
-            base = key.rsplit("/", 1)[-1]
-            self._files.setdefault(base, place)
-            self._files.setdefault(base.split(".", 1)[0], place)
-
-    def _short_of(self, key: str) -> int | None:
-        """Return who was called by the first or last name alone before the full name came."""
-        words = key.split()
-        for word in (words[-1], words[0]) if 1 < len(words) <= 4 else ():
-            place = self._by_key.get(word)
-            if (
-                place is not None
-                and self._all[place].type in ("person", "concept")
-                and " " not in self._all[place].name
-            ):
-                return place
-        return None
-
-    def _same_file(self, key: str) -> int | None:
-        base = key.rsplit("/", 1)[-1]
-        place = self._files.get(base)
-        if place is None or "." not in base:
-            return None
-        other = _key(self._all[place].name)
-        return place if key.endswith("/" + other) or other.endswith("/" + key) or other == key else None
+            self._files.setdefault(key.rsplit("/", 1)[-1].split(".", 1)[0], place)
 
     def _known(self, phrase: Phrase) -> int | None:
         """Return the entity that a name or `the auth module`, `the company` means."""
         key = _key(phrase.name)
         place = self._by_key.get(key)
-        if place is None and phrase.mention is not None:
-            place = self._surnames.get(key)
-            if place is None and phrase.type == "file":
-                place = self._same_file(key)
         if place is not None or phrase.mention is not None or not phrase.is_definite:
             return place
         words = key.split()

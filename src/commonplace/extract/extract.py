@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, tzinfo
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from math import isfinite
 from typing import Final
 
@@ -15,7 +14,7 @@ from commonplace.dates import Prefer
 from commonplace.dates import mentions as find_dates
 from commonplace.errors import UsageError
 from commonplace.extract import words as lists
-from commonplace.extract.attributes import GONE, NOBODY, Attributes
+from commonplace.extract.attributes import GONE, NOBODY, PARTED, Attributes
 from commonplace.extract.clauses import TRIGGERS, Clauses
 from commonplace.extract.decisions import written_down
 from commonplace.extract.entities import Entities
@@ -34,6 +33,7 @@ from commonplace.extract.phrases import ANAPHORS, SPEAKERS, Line, Phrase, phrase
 from commonplace.extract.relations import UP_TO, Settler, Statement
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.verbs import FORMS, read_group
+from commonplace.extract.words import PATTERNS
 from commonplace.text.sentences import Stretch, stretches
 
 _FURTHEST: Final = 9
@@ -42,8 +42,6 @@ _FORMER: Final = frozenset("former ex ex- late onetime retired past".split())
 _SMALL: Final = frozenset("the a an of for and to at with from 's , &".split())
 _ARTICLES: Final = frozenset({"the", "a", "an"})
 _FIRMS: Final = frozenset("company firm group agency maker manufacturer bank startup chain subsidiary".split())
-_FIRM_ROLES: Final = lists.WORDS["FIRM_ROLES"]
-"""Who only a firm or the like has; a leader or a judge may be anybody's."""
 _AWAY: Final = frozenset("sen senator rep representative congressman congresswoman ambassador envoy".split())
 """Who holds one of these for a place is mostly elsewhere."""
 _SAYING_WHO: Final = frozenset("a an the another former then now retired".split())
@@ -53,8 +51,6 @@ _GUESSED: Final = frozenset({"person", "place"})
 _SURE: Final = 0.65
 _FIRM: Final = 0.85
 _LIKELY_FIRM: Final = 0.5
-_DIRECTIONS: Final = lists.WORDS["DIRECTIONS"]
-"""Before a place they only tell which part of it: `Haifa in northern Israel`."""
 Demand = tuple[str, bool, float]
 """A relation, whether it goes from the second name to the first, how sure it is."""
 
@@ -107,7 +103,7 @@ def _is_backed(line: Line, source: Mention, target: Mention, relation: str) -> b
 def _said(line: Line, left: Mention, right: Mention, gap: list[str]) -> Demand | None:
     types = (left.type, right.type)
     if gap[:1] == ["in"] and right.type == "place":
-        gap = ["in", *(word for word in gap[1:] if word not in _DIRECTIONS)]
+        gap = ["in", *(word for word in gap[1:] if word not in lists.DIRECTIONS)]
     if types == ("place", "place"):
         return _inside(line, left, right, gap)
     if types in (("organization", "place"), ("place", "organization")):
@@ -125,7 +121,7 @@ def _unknown(line: Line, left: Mention, right: Mention, gap: list[str]) -> Deman
     """Take a name for a firm's where it has a spokesman: `Zblork spokesman Tom Baker`, `Tom, president of Zblork`."""
     tokens, types = line.tokens, (left.type, right.type)
     if types == ("concept", "person") and left.name[0].isupper() and tokens.word[left.first][0] != "`":
-        is_theirs = gap != [] and gap[-1] in _FIRM_ROLES
+        is_theirs = gap != [] and gap[-1] in lists.FIRM_ROLES
         return _served(replace(left, type="organization"), gap, is_title=False) if is_theirs else None
     if types != ("person", "concept") or right.is_weak or not right.name[0].isupper():
         return None
@@ -133,7 +129,7 @@ def _unknown(line: Line, left: Mention, right: Mention, gap: list[str]) -> Deman
     goes_on = right.last < tokens.count and (
         tokens.at(right.last) in ("of", "for") or tokens.word[right.last][0].isupper()
     )
-    is_role = gap[:1] == [","] and gap[-1] in _AT and not _FIRM_ROLES.isdisjoint(gap)
+    is_role = gap[:1] == [","] and gap[-1] in _AT and not lists.FIRM_ROLES.isdisjoint(gap)
     return ("WORKS_FOR", False, 0.8) if is_role and not goes_on and _has_role_at(gap[1:]) else None
 
 
@@ -242,23 +238,6 @@ JOBS: Final = ("WORKS_FOR",)
 TOOLS: Final = ("USES",)
 
 _OF_TOOLS: Final = frozenset({"migration", "switch"})
-_NOUN: Final = r"(?P<noun>move|relocation|migration|switch)\b"
-_SAME_CLAUSE: Final = r"(?:(?!\b(?:but|because|if|and|though|while)\b)[^,;]){0,99}?"
-_UNDENIED: Final = r"(?:(?!\b(?:but|because|if|and|though|while|not|never)\b|n['’]t\b)[^,;]){0,99}?"
-_LATELY: Final = r"(?: (?:also|then|now|just|finally|actually|suddenly|already|being))?"
-_NOT: Final = r"(?:(?:did|does|ha[sd]|have|is|was|will|wo)(?: not|n['’]t)|(?<!may |ght |uld )never)"
-_HAPPENED: Final = r"(?:happen(?:ed)?|materiali[sz]ed?|(?:go|gone|come) (?:through|off|ahead))"
-_OFF: Final = r"(?:cancell?ed|abandoned|scrapped|dropped|aborted|called off)"
-_MOVES_CALLED_OFF: Final = tuple(
-    re.compile(rf"\b{way}", re.IGNORECASE)
-    for way in (
-        rf"{_NOUN}{_UNDENIED} (?:fell|falls|fallen) through\b",
-        rf"{_NOUN}{_SAME_CLAUSE} {_NOT}(?: going to)? {_HAPPENED}\b",
-        rf"{_NOUN}{_SAME_CLAUSE} (?:was|were|is|are|got|ha(?:[sd]|ve){_LATELY} been){_LATELY} {_OFF}\b",
-        rf"{_OFF} (?:(?!and\b|but\b)[\w'’]+ ){{1,3}}{_NOUN}",
-        rf"{_OFF} (?:[\w'’]+ ){{1,3}}and (?:[\w'’]+ ){{1,2}}{_NOUN}(?: to (?:(?-i:[A-Z])[\w-]+ ?)+)?\W*$",
-    )
-)
 _MOVES: Final = frozenset({"move", "relocate"})
 _STAYING: Final = frozenset("stay stays stayed staying remain remains remained remaining".split())
 _OWNERS: Final = {"my": "i", "our": "we", "his": "he", "her": "she", "their": "they", "its": "it"}
@@ -285,13 +264,13 @@ class _Called:
 def _called_off(line: Line, entities: Entities) -> _Called | None:
     """Return what a sentence says to be called off; what may be, will be or is not, is none."""
     tokens = line.tokens
-    found = (each.search(tokens.text, tokens.start[0], tokens.end[-1]) for each in _MOVES_CALLED_OFF)
-    match = next(filter(None, found), None)
+    match = PATTERNS["called off"].search(tokens.text, tokens.start[0], tokens.end[-1])
     if match is None and lists.NEGATIONS.isdisjoint(tokens.lower) and not line.is_after_all:
         return None
     doubtful = doubtful_places(tokens)
     if match is not None:
-        noun, verb = (bisect_left(tokens.start, at) for at in (match.start("noun"), match.start()))
+        assert match.lastgroup is not None
+        noun, verb = (bisect_left(tokens.start, at) for at in (match.start(match.lastgroup), match.start()))
         is_denied = verb < noun and not _DENIED.isdisjoint(tokens.lower[max(verb - _BEFORE, 0) : verb])
         if is_denied or doubtful[verb] or has_condition_behind(tokens, verb, tokens.count):
             return None
@@ -397,7 +376,6 @@ def _joined(claims: list[Claim], new: Claim, *, is_own: bool, is_team: bool) -> 
     return [replace(new, type=each.type) if each is same[0] else each for each in kept]
 
 
-_NONE: Final[Mapping[str, Collection[str]]] = {}
 _PLANNED: Final = frozenset("will 'll wo going moving joining leaving switching migrating starting relocating".split())
 _ENGLISH: Final = frozenset("the of and is are to with by has have from at for on that it this be as i we".split())
 _LABELS: Final = {"user": "", "human": "", "assistant": "the assistant", "agent": "the assistant"}
@@ -413,9 +391,7 @@ _PAST: Final = frozenset({"was", "were"})
 _MAX_SENTENCE_LENGTH: Final = 4_000
 
 
-def extract(
-    text: str, *, at: float, zone: tzinfo = UTC, types: Mapping[str, Collection[str]] = _NONE, speaker: str = ""
-) -> Extraction:
+def extract(text: str, *, at: float, speaker: str = "") -> Extraction:
     """Return what a text says: whom and what it names, what it claims of them, which dates it speaks of.
 
     What is asked, supposed, wished, rumoured or denied is not claimed; what is said to have ended is claimed as ended.
@@ -424,21 +400,18 @@ def extract(
 
     Args:
         at: when the text was written, seconds since the epoch: dates are told from it.
-        zone: whose calendar the dates mean.
-        types: the caller's own types of entities, each with the names that are of it, in any case.
         speaker: who `I` and `we` are; without, `I` is `the user`.
 
     Raises:
         UsageError: `at` is no time of the calendar.
     """
     try:
-        now = datetime.fromtimestamp(at, zone)
+        now = datetime.fromtimestamp(at, UTC)
     except (ValueError, OverflowError, OSError) as error:
         raise UsageError(
             f"{at} is no time of the calendar", remedy="pass seconds since 1970, of years 1 to 9999"
         ) from error
-    own = {name.lower(): type_ for type_, names in types.items() for name in names}
-    reader = _Reader(text, now, at, own, Entities(speaker))
+    reader = _Reader(text, now, at, Entities(speaker))
     for stretch in stretches(text):
         reader.read(stretch)
     return reader.result()
@@ -447,11 +420,10 @@ def extract(
 class _Reader:
     """Reads the sentences of one text in order."""
 
-    def __init__(self, text: str, now: datetime, at: float, own: Mapping[str, str], entities: Entities) -> None:
+    def __init__(self, text: str, now: datetime, at: float, entities: Entities) -> None:
         self._text = text
         self._now = now
         self._at = at
-        self._own = own
         self._entities = entities
         self._claims: list[Claim] = []
         self._cancellations: list[Cancellation] = []
@@ -483,11 +455,12 @@ class _Reader:
         return Extraction(tuple(found), tuple(kept), tuple(self._dates), tuple(taken_back), tuple(gone))
 
     def _read(self, tokens: Tokens, *, is_prose: bool) -> None:
-        mentions = find_names(tokens, self._own, is_prose=is_prose)
+        mentions = find_names(tokens, is_prose=is_prose)
         if not is_prose:
             self._entities.begin(mentions, [])
             return
-        if not _is_english(tokens):
+        # A longer sentence is English where it has one of its small words.
+        if tokens.count > _SHORT and _ENGLISH.isdisjoint(tokens.lower):
             mentions = [replace(one, is_weak=True) if one.confidence <= _GUESSED_KINDS else one for one in mentions]
         dates = self._dates_of(tokens)
         dated = _dated(tokens, dates) if dates else frozenset()
@@ -515,7 +488,7 @@ class _Reader:
         """Note what everyday sentences say of what has one value at a time, and what is gone."""
         for each in Attributes(line, self._entities.speaker, is_spoken=is_spoken).statements():
             is_quoted, is_passed_on = self._is_passed_on(line.tokens, each.verb)
-            if each.relation == GONE:
+            if each.relation in (GONE, PARTED):
                 if not is_passed_on:
                     self._depart(each, settler, first)
             elif not (is_quoted and each.source.anaphor):
@@ -530,6 +503,9 @@ class _Reader:
         return is_quoted, is_quoted or is_reported(tokens, verb)
 
     def _depart(self, gone: Statement, settler: Settler, first: int) -> None:
+        is_couple = gone.relation == PARTED
+        if is_couple:
+            gone = replace(gone, source=gone.target, target=gone.source)
         target = self._entities.place_of(gone.target)
         successor = None if gone.successor is None else self._entities.place_of(gone.successor)
         source = self._entities.place_of(gone.source) if gone.source.anaphor != NOBODY else None
@@ -539,10 +515,10 @@ class _Reader:
             replace(each, doubt=each.doubt or gone.doubt) if each.is_end and each.target == target else each
             for each in self._claims[first:]
         ]
-        is_own = gone.source.anaphor in (NOBODY, "i", "we")
+        is_own = gone.source.anaphor in (NOBODY, "i", "we") and not is_couple
         said, span = _sentence(settler.line)
         at = settler.ended_at(gone.source.start, gone.verb)
-        self._departures.append(Departure(target, said, span, successor, source, gone.doubt, is_own, at))
+        self._departures.append(Departure(target, said, span, successor, source, gone.doubt, is_own, is_couple, at))
 
     def _take_back(self, line: Line) -> None:
         """Note what a sentence says never to have come about."""
@@ -582,9 +558,10 @@ class _Reader:
 
     def _dates_of(self, tokens: Tokens) -> list[Date]:
         start, end = tokens.start[0], tokens.end[-1]
-        prefer: Prefer = (
-            "future" if not _PLANNED.isdisjoint(tokens.lower) and _PAST.isdisjoint(tokens.lower) else "past"
-        )
+        # `From January we live in Oslo`, `I start there on 1 December` are said of what is to come.
+        is_planned = not _PLANNED.isdisjoint(tokens.lower) or PATTERNS["from then on"].search(self._text, start, end)
+        is_past = not _PAST.isdisjoint(tokens.lower) or any(_tells_the_past(tokens, at) for at in range(tokens.count))
+        prefer: Prefer = "future" if is_planned and not is_past else "past"
         found = find_dates(self._text[start:end], now=self._now, prefer=prefer)
         dates = [replace(date, start=date.start + start, end=date.end + start) for date in found]
         self._dates.extend(dates)
@@ -599,15 +576,16 @@ class _Reader:
         return replace(date, until=since.since) if since is not None and since.since < date.until else date
 
 
+def _tells_the_past(tokens: Tokens, place: int) -> bool:
+    forms = FORMS.get(tokens.lower[place], ())
+    is_alone = tokens.at(place - 1) not in _HELPERS and all(form.shape != "base" for form in forms)
+    return is_alone and any(form.is_past for form in forms)
+
+
 def _sentence(line: Line) -> tuple[str, tuple[int, int]]:
     """Return a sentence with single spaces, and where it stands."""
     tokens = line.tokens
     return tokens.read(0, tokens.count), (tokens.start[0], tokens.end[-1])
-
-
-def _is_english(tokens: Tokens) -> bool:
-    """Tell whether a sentence may be English: a longer one has one of its small words."""
-    return tokens.count <= _SHORT or not _ENGLISH.isdisjoint(tokens.lower)
 
 
 def _dated(tokens: Tokens, dates: Sequence[Date]) -> frozenset[int]:

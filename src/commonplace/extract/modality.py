@@ -7,10 +7,7 @@ from bisect import bisect_left, bisect_right
 from typing import Final
 
 from commonplace.extract.tokens import Tokens
-from commonplace.extract.words import NEGATIONS, WORDS
-
-DOUBTS: Final = WORDS["DOUBTS"]
-"""Before a verb in its sentence they take away that it is so."""
+from commonplace.extract.words import DOUBTS, NEGATIONS, PATTERNS, REPORTS, REPORTS_WITH_THAT, STORIES
 
 BOUNDARIES: Final = frozenset({";", "but", "because", "—", "–", "however"})
 """Behind one of these the sentence speaks anew."""
@@ -45,24 +42,17 @@ def doubtful_places(tokens: Tokens) -> list[bool]:
 def _casts_doubt(tokens: Tokens, place: int) -> bool:
     lower = tokens.lower[place]
     if lower in _TIMES:
-        return not _is_past_clause(tokens, place)
+        # `When she joined` speaks of something that has happened.
+        return not any(word.endswith("ed") or word in _PASTS for word in tokens.lower[place + 1 : place + 6])
     if lower == "as":
         return tokens.at(place + 1) in ("if", "though")
     if lower == "sure" and tokens.at(place - 1) in ("make", "making"):
         return True
     if lower in _ASSURANCES:
         return tokens.any_of(NEGATIONS, place - 3, place)
-    return lower in DOUBTS and not _is_name(tokens, place)
-
-
-def _is_name(tokens: Tokens, place: int) -> bool:
-    """Tell whether `May` or `Hope` is written as a name inside a sentence, or `may` is a month."""
-    return place > 0 and tokens.word[place][0].isupper() and tokens.word[place - 1] not in ('"', ".", ":", "“")
-
-
-def _is_past_clause(tokens: Tokens, place: int) -> bool:
-    """Tell whether `when she joined` speaks of something that has happened."""
-    return any(word.endswith("ed") or word in _PASTS for word in tokens.lower[place + 1 : place + 6])
+    # `May` or `Hope` may be written as a name inside a sentence.
+    is_name = place > 0 and tokens.word[place][0].isupper() and tokens.word[place - 1] not in ('"', ".", ":", "“")
+    return lower in DOUBTS and not is_name
 
 
 _PASTS: Final = frozenset("was were had did left became went came took began chose built broke ran".split())
@@ -79,23 +69,9 @@ def has_condition_behind(tokens: Tokens, first: int, last: int) -> bool:
     return False
 
 
-_SENSITIVE: Final = re.compile(
-    r"\b(?:dos(?:e|es|age)|\d+ ?(?:mg|mcg|µg|ml|iu)|tablets?|pills?|medications?|medicines?|insulin|inhaler|prescri\w+"
-    r"|diagnos\w+|allerg\w+|vaccin\w+|blood|pregnan\w+|therap\w+|rent|salar(?:y|ies)|wages?|bonus|mortgage|loans?"
-    r"|debts?|price|costs?|budgets?|banks?|accounts?|iban|pension|tax(?:es)?|euros?|dollars?|pounds?|eur|usd|gbp|chf"
-    r"|access|admin(?:istrator)?s?|permissions?|password|passwords|pin|keys?|unlock|log in|credentials?"
-    r"|cholesterol|hba1c|glucose|weight|bmi|dentist|gp|doctor|physician|surgeon|psychiatrist|cpap|pacemaker|ozempic"
-    r"|contraceptive|brokers?|insur\w+|allowance|revolut|paypal|credit|invest\w+|passcode|combination|alarm"
-    r"|(?:door|gate|entry|alarm|wi-?fi|pass) ?codes?|wi-?fi"
-    r"|\w{3,}(?:formin|statin|pril|sartan|olol|cillin|mycin|prazole|azepam|oxetine|triptan|tidine|parin|gliptin"
-    r"|glutide|profen|codone|xaban))\b|[$€£¥]",
-    re.IGNORECASE,
-)
-
-
 def is_sensitive(text: str) -> bool:
     """Tell whether a text speaks of health, doses, money or access."""
-    return _SENSITIVE.search(text) is not None
+    return PATTERNS["sensitive"].search(text) is not None
 
 
 HEARSAY: Final = 0.45
@@ -112,16 +88,12 @@ _CLOSING: Final = "”»"
 _STRAIGHT: Final = '"'
 _OPENED_BEHIND: Final = frozenset(" \t\n([{—–-*_,:")
 
-_REPORTS: Final = WORDS["REPORTS"]
 _LABEL: Final = re.compile(r"[ \t>*-]*([^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]*")
-_REPORTS_WITH_THAT: Final = WORDS["REPORTS_WITH_THAT"]
-"""These report only where `that` follows: `Mira wrote auth.ts` is no report."""
-_REPORTS_OF_ALL: Final = _REPORTS | _REPORTS_WITH_THAT
+_REPORTS_OF_ALL: Final = REPORTS | REPORTS_WITH_THAT
 _TO_THEM: Final = frozenset("me us him her them you everyone everybody someone".split())
 _OWN: Final = frozenset({"i", "we"})
 _HELPERS: Final = frozenset("have had has 've already just also once did".split())
-_STORIES: Final = WORDS["STORIES"]
-_HINTS: Final = _REPORTS_OF_ALL | _STORIES
+_HINTS: Final = _REPORTS_OF_ALL | STORIES
 _INTO_STORY: Final = frozenset({"in"})
 _FURTHEST: Final = 6
 _MAX_SPEAKER_LENGTH: Final = 5
@@ -206,13 +178,13 @@ def is_reported(tokens: Tokens, verb: int) -> bool:
 
 def _reports(tokens: Tokens, place: int) -> bool:
     lower = tokens.lower[place]
-    if lower in _REPORTS:
+    if lower in REPORTS:
         if not tokens.word[place].islower() and place > 0:
             return False
         if lower == "according":
             return tokens.at(place + 1) == "to"
         return not (lower == "reports" and tokens.at(place + 1) == "to") and not _is_own(tokens, place)
-    if lower not in _REPORTS_WITH_THAT or _is_own(tokens, place):
+    if lower not in REPORTS_WITH_THAT or _is_own(tokens, place):
         return False
     behind = place + 2 if tokens.at(place + 1) in _TO_THEM else place + 1
     return tokens.at(behind) in ("that", ":", '"', "“") or (
@@ -230,7 +202,7 @@ def _is_own(tokens: Tokens, place: int) -> bool:
 
 def _is_in_story(tokens: Tokens, verb: int) -> bool:
     for place in range(min(verb, tokens.count)):
-        if tokens.lower[place] in _STORIES:
+        if tokens.lower[place] in STORIES:
             before = tokens.lower[max(place - 4, 0) : place]
             if not _INTO_STORY.isdisjoint(before) and "," not in before:
                 return True
@@ -244,7 +216,7 @@ def _is_attributed_behind(tokens: Tokens, verb: int) -> bool:
         lower = tokens.lower[place]
         if lower == "according" and tokens.at(place + 1) == "to":
             return True
-        if lower not in _REPORTS | {"wrote", "writes"} or is_inserted or _is_own(tokens, place):
+        if lower not in REPORTS | {"wrote", "writes"} or is_inserted or _is_own(tokens, place):
             continue
         if tokens.count - place <= _FURTHEST and tokens.word[place].islower() and _is_speaker(tokens, verb, place):
             return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from commonplace.dataclasses import dataclass
@@ -71,12 +71,7 @@ def _kind_of_word(word: str, written: str, *, is_start: bool, before: str) -> Ki
         return Kind("place", 0.9, is_region=word in lists.COUNTRIES or word in lists.STATES)
     if word in lists.TOOLS:
         return Kind("tool", 0.9, is_weak=is_start and word in lists.PLAIN_TOOLS)
-    return _listed(word) or _unlisted(word, written, is_start=is_start)
-
-
-def _listed(word: str) -> Kind | None:
-    """Return what a word is that stands in one of our lists."""
-    return next((kind for words, kind in _LISTS if word in words), None)
+    return next((kind for words, kind in _LISTS if word in words), None) or _unlisted(word, written, is_start=is_start)
 
 
 def _unlisted(word: str, written: str, *, is_start: bool) -> Kind:
@@ -221,17 +216,15 @@ def names_in_run(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, i
         lower = tokens.lower[place] if place < last else ""
         if place < last and (_is_part(lower) or (place > begin and lower in _JOINTS)):
             continue
-        if lower in _SURNAMES_TOO and tokens.word[place].istitle() and _is_given(tokens.lower[begin:place]):
+        # `Dan` of `Dan Rather`, with or without an initial.
+        given = tokens.lower[begin:place]
+        is_given = given[:1] != [] and given[0] in lists.FIRST_NAMES and all(word[-1] == "." for word in given[1:])
+        if lower in _SURNAMES_TOO and tokens.word[place].istitle() and is_given:
             continue
         if place > begin:
             for start, end in _parts(tokens, begin, place):
                 yield from _by_title(tokens, start, end)
         begin = place + 1
-
-
-def _is_given(words: Sequence[str]) -> bool:
-    """Tell whether words are a first name, with or without an initial: `Dan` of `Dan Rather`."""
-    return words[:1] != [] and words[0] in lists.FIRST_NAMES and all(word[-1] == "." for word in words[1:])
 
 
 def _is_part(lower: str) -> bool:
@@ -293,7 +286,6 @@ def is_shouted(tokens: Tokens, first: int, last: int) -> bool:
 
 
 _MAX_WORD_LENGTH: Final = 200
-_FOLDERS: Final = lists.WORDS["FOLDERS"]
 _FILES: Final = frozenset("dockerfile makefile readme .env .gitignore".split())
 _IDENTIFIER: Final = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->)\w+)*(?:\(\))?")
 _LETTER: Final = re.compile(r"[^\W\d_]")
@@ -336,7 +328,7 @@ def _path(word: str, lower: str, *, quoted: bool) -> Kind | None:
     parts = lower.split("/")
     if word.startswith("@"):
         return Kind("tool", 0.8)
-    if parts[0] in _FOLDERS or word[0] in "./~" or (quoted and all(parts[:-1])):
+    if parts[0] in lists.FOLDERS or word[0] in "./~" or (quoted and all(parts[:-1])):
         return Kind("file", 0.9)
     return None
 
@@ -358,8 +350,6 @@ _NO_ROLES: Final = lists.FIRST_NAMES | lists.PLACE_FRONTS | frozenset({"royal"})
 _TOOL_FIRSTS: Final = frozenset(name.split()[0] for name in lists.TOOL_NAMES)
 _MAX_WORDS: Final = 4
 _LISTED, _TITLED, _CERTAIN, _LIKELY = 0.9, 0.9, 0.8, 0.65
-_SPEAKING: Final = lists.WORDS["SPEAKING"]
-_DONE_TO_PEOPLE: Final = lists.WORDS["DONE_TO_PEOPLE"]
 _KINDS_OF_NAMED: Final = {
     noun: kind for noun, kind in lists.KINDS.items() if noun in lists.CLASS_NOUNS and kind in ("project", "tool")
 }
@@ -384,21 +374,20 @@ class Mention:
     is_weak: bool = False
 
 
-def find_names(tokens: Tokens, own: Mapping[str, str], *, is_prose: bool = True) -> list[Mention]:
+def find_names(tokens: Tokens, *, is_prose: bool) -> list[Mention]:
     """Return the names of a sentence, in order, none overlapping another.
 
     Args:
-        own: the caller's own types by what is called so, in small letters.
         is_prose: whether capital letters and lists mean anything; without, only paths and addresses are found.
     """
     found: list[Mention] = []
     place = 0
     while place < tokens.count:
         word = tokens.word[place]
-        if word[0] == "[" or (word[0].islower() and word.isalpha() and word not in lists.TOOLS and not own):
+        if word[0] == "[" or (word[0].islower() and word.isalpha() and word not in lists.TOOLS):
             place += 1
             continue
-        named = (_own(tokens, place, own) if own else None) or _written_as_code(tokens, place, is_prose=is_prose)
+        named = _written_as_code(tokens, place, is_prose=is_prose)
         if named is not None:
             found.append(named)
             place = named.last
@@ -416,15 +405,6 @@ def find_names(tokens: Tokens, own: Mapping[str, str], *, is_prose: bool = True)
 def _mention(tokens: Tokens, first: int, last: int, kind: Kind) -> Mention:
     start, end = tokens.start[first], tokens.end[last - 1]
     return Mention(first, last, tokens.read(first, last), kind.type, kind.confidence, start, end, kind.is_weak)
-
-
-def _own(tokens: Tokens, place: int, own: Mapping[str, str]) -> Mention | None:
-    """Find what the caller's own types list, up to four words long."""
-    for last in range(min(place + _MAX_WORDS, tokens.count), place, -1):
-        type_ = own.get(" ".join(tokens.lower[place:last]))
-        if type_ is not None:
-            return _mention(tokens, place, last, Kind(type_, 1.0))
-    return None
 
 
 def _written_as_code(tokens: Tokens, place: int, *, is_prose: bool) -> Mention | None:
@@ -465,7 +445,9 @@ def _untitled(tokens: Tokens, first: int, last: int) -> list[Mention]:
         if rest.confidence >= _LISTED > whole.confidence and rest.type != "person" and not is_part:
             first += 1
             is_start = False
-    if last - first > 2 and tokens.lower[first] not in _NO_ROLES and _is_person(tokens.lower[first + 1 : last]):
+    rest_of = tokens.lower[first + 1 : last]
+    is_role = last - first > 2 and tokens.lower[first] not in _NO_ROLES
+    if is_role and rest_of[0] in lists.FIRST_NAMES and kind_of_name(rest_of, rest_of[0]).type == "person":
         # What stands before a first name says who that is: `Linguist Phillip Lieberman`.
         first += int(tokens.lower[first + 1] not in lists.AMBIGUOUS_FIRST_NAMES)
     kind = kind_of_name(tokens.lower[first:last], tokens.word[first], is_start=is_start, before=tokens.at(first - 1))
@@ -475,11 +457,6 @@ def _untitled(tokens: Tokens, first: int, last: int) -> list[Mention]:
     if kind.type and kind.confidence < _CERTAIN:
         kind = _by_neighbours(tokens, first, last, kind)
     return [_mention(tokens, first, last, kind)] if kind.type else []
-
-
-def _is_person(words: Sequence[str]) -> bool:
-    """Tell whether words are a full name by a list."""
-    return words[0] in lists.FIRST_NAMES and kind_of_name(words, words[0]).type == "person"
 
 
 def _by_neighbours(tokens: Tokens, first: int, last: int, kind: Kind) -> Kind:
@@ -515,7 +492,7 @@ def _is_region_at(tokens: Tokens, place: int) -> bool:
 def _does_as_people_do(tokens: Tokens, first: int, last: int) -> bool:
     """Tell whether what stands around a name is said of people: `… said`, `… was born`, `wife …`, `…, the owner`."""
     before, behind, next_ = tokens.at(first - 1), tokens.at(last), tokens.at(last + 1)
-    if behind in _SPEAKING or behind == "who" or (behind in ("was", "is") and next_ in _DONE_TO_PEOPLE):
+    if behind in lists.SPEAKING or behind == "who" or (behind in ("was", "is") and next_ in lists.DONE_TO_PEOPLE):
         return True
     if (before in lists.ROLES or before in lists.KIN) and tokens.word[first - 1].islower():
         return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from commonplace.dataclasses import dataclass, field
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.extract import words as lists
 from commonplace.extract.names import Mention, kind_of_noun
 from commonplace.extract.tokens import Tokens
@@ -16,7 +16,6 @@ USER: Final = "user"
 PERSONAL: Final = frozenset("he she him her".split())
 POINTING: Final = frozenset("it they them this that these those".split())
 ANAPHORS: Final = SPEAKERS | PERSONAL | POINTING
-_FRESH: Final = lists.WORDS["FRESH"]
 _NONE: Final = frozenset("no any every each another neither either none what which whatever more fewer".split())
 _OPENING: Final = frozenset(["both", "either", "only", "just", "also", '"', "“", "*", "_", "["])
 _CLOSING: Final = frozenset(['"', "”", "*", "_", "]"])
@@ -156,13 +155,14 @@ def _one_behind(line: Line, place: int) -> tuple[Phrase, int] | None:
     while tokens.at(place) in _OPENING:
         place += 1
     lower = tokens.at(place)
-    if lower in ANAPHORS and not (lower in lists.DETERMINERS and _is_noun(line, place + 1)):
+    has_noun = lower in lists.DETERMINERS and place + 1 < tokens.count and not line.is_stop(place + 1)
+    if lower in ANAPHORS and not has_noun:
         return _anaphor(line, place), place + 1
     if lower in _NONE or not lower:
         return None
     is_definite = lower in lists.DETERMINERS
     first = place + 1 if is_definite else place
-    while tokens.at(first) in _FRESH and first not in line.starting:
+    while tokens.at(first) in lists.FRESH and first not in line.starting:
         first += 1
     mention, last = _extent(line, first)
     phrase = _phrase(line, first, last, mention, is_definite=is_definite)
@@ -193,10 +193,6 @@ def _extent(line: Line, first: int) -> tuple[Mention | None, int]:
     return mention, last
 
 
-def _is_noun(line: Line, place: int) -> bool:
-    return place < line.tokens.count and not line.is_stop(place)
-
-
 def _ends_phrase(line: Line, place: int, *, after_name: bool) -> bool:
     """Tell whether a word that could be a noun is a verb behind one."""
     forms = FORMS.get(line.tokens.lower[place])
@@ -223,27 +219,28 @@ def _phrase(line: Line, first: int, last: int, mention: Mention | None, *, is_de
         return None
     if mention is not None and mention.last == last and mention.first > first and mention.type == "concept":
         # `API` names nothing by itself; `the payments API` does.
-        mention = mention if mention.confidence > _ACRONYM or tokens.lower[first] in _FRESH else None
+        mention = mention if mention.confidence > _ACRONYM or tokens.lower[first] in lists.FRESH else None
     if mention is not None:
         is_code = tokens.word[mention.first][0] == "`"
-        if is_code or all(_says_only_what(tokens.lower[place], mention.type) for place in range(mention.last, last)):
-            return Phrase(
-                first, last, mention.start, mention.end, mention.name, mention.type, mention.confidence, mention
-            )
+        # A word behind a name may belong to no other name: `the auth.ts file`, `Postgres 15`.
+        behind = tokens.lower[mention.last : last]
+        if is_code or all(word in lists.CLASS_NOUNS or word[0].isdigit() or word == mention.type for word in behind):
+            return replace(phrase_of(mention), first=first, last=last)
         first = mention.first
     head = tokens.lower[last - 1]
     if head == USER and last - first == 1:
         start, end = tokens.start[first], tokens.end[first]
         return Phrase(first, last, start, end, tokens.word[first], "person", 0.8, None, USER)
+    word = tokens.lower[first]
     if (
         tokens.word[last - 1][0] == "`"
-        or _is_doing(tokens.lower[first])
+        or (word.endswith("ing") and len(word) > 5 and word not in lists.NOUNS_IN_ING)  # `becoming healthier`
         or head in lists.VAGUE
         or not any(char.isalpha() for char in head)
         or (head.isascii() and len(head) < 2)
     ):
         return None
-    while first < last - 1 and (tokens.lower[first].isdigit() or tokens.lower[first] in _FRESH):
+    while first < last - 1 and (tokens.lower[first].isdigit() or tokens.lower[first] in lists.FRESH):
         first += 1
     start, end = tokens.start[first], tokens.end[last - 1]
     confidence = 0.7 if mention is None else 0.8
@@ -259,16 +256,6 @@ def _phrase(line: Line, first: int, last: int, mention: Mention | None, *, is_de
         "",
         is_definite,
     )
-
-
-def _is_doing(word: str) -> bool:
-    """Tell whether a phrase begins with something done rather than with a thing: `becoming healthier`."""
-    return word.endswith("ing") and len(word) > 5 and word not in lists.NOUNS_IN_ING
-
-
-def _says_only_what(word: str, type_: str) -> bool:
-    """Tell whether a word behind a name belongs to no other name: `the auth.ts file`, `Postgres 15`."""
-    return word in lists.CLASS_NOUNS or word[0].isdigit() or word == type_
 
 
 def _joined(line: Line, head: Phrase, tail: Phrase) -> Phrase:
@@ -377,13 +364,5 @@ def _modified(line: Line, place: int) -> tuple[Phrase, int] | None:
 
 def phrase_of(mention: Mention) -> Phrase:
     """Return a name as a phrase."""
-    return Phrase(
-        mention.first,
-        mention.last,
-        mention.start,
-        mention.end,
-        mention.name,
-        mention.type,
-        mention.confidence,
-        mention,
-    )
+    of = mention
+    return Phrase(of.first, of.last, of.start, of.end, of.name, of.type, of.confidence, of)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from commonplace.dataclasses import dataclass
+from commonplace.dataclasses import dataclass, replace
 from commonplace.dates import Mention
 from commonplace.dates import Mention as Date
 from commonplace.extract.entities import TEAM, THE_USER, Entities
 from commonplace.extract.modality import HEARSAY, is_sensitive
-from commonplace.extract.model import SENSITIVE, Claim
-from commonplace.extract.phrases import SPEAKERS, USER, Line, Phrase
+from commonplace.extract.model import SENSITIVE, UNMARKED, Claim
+from commonplace.extract.phrases import SPEAKERS, USER, Line, Phrase, read_before
 from commonplace.extract.verbs import FORMS
+from commonplace.extract.words import FRESH
 from commonplace.text.words import entries
 
 MOVES: Final = {
@@ -101,10 +103,11 @@ VERBS_OF_RULES: Final = frozenset(key[0] for key in RULES) | MOVING
 MIN_MOVE_DURATION: Final = 27 * 86_400.0
 """Who left a place on a day has set out; who left it in a month or a year has moved away."""
 
-_SINCE: Final = frozenset({"since", "from", "starting", "after"})
+_SINCE: Final = frozenset({"since", "from", "starting", "after", "as"})
 UP_TO: Final = frozenset({"until", "till"})
 _UNTIL: Final = UP_TO | {"before", "by"}
 _BETWEEN: Final = frozenset({"from", "between", "during"})
+_RANGE: Final = re.compile(r"\b(?:to|until|till|through)\b|\d\s?[–—]|\d{4}\s?-\s?\d{4}", re.IGNORECASE)
 
 
 class Validity(NamedTuple):
@@ -120,11 +123,6 @@ def nearest(dates: Sequence[Mention], subject: int, verb: int, end: int) -> Ment
     if behind is not None:
         return behind
     return next((date for date in reversed(dates) if date.end <= subject), None)
-
-
-def says_end(date: Mention | None) -> bool:
-    """Tell whether a date may say until when something was: `until May`, `from 2015 to 2019`."""
-    return date is not None and _first_word(date) in _UNTIL | _BETWEEN
 
 
 def once(date: Mention | None, *, at: float) -> Validity:
@@ -149,7 +147,9 @@ def validity(date: Mention | None, *, at: float, is_event: bool, is_end: bool, i
     since = date.since if isfinite(date.since) else None
     until = date.until if isfinite(date.until) else None
     said = _first_word(date)
-    if since is not None and until is not None and said in _BETWEEN and not is_event and until > since:
+    # `from January` alone says since when; `from January to March` says until when, too.
+    is_range = said in _BETWEEN and (said != "from" or _RANGE.search(date.text) is not None)
+    if since is not None and until is not None and is_range and not is_event and until > since:
         return Validity(since, until)
     if since is None:
         return Validity(None, until) if said in _UNTIL else Validity()
@@ -177,6 +177,7 @@ _COERCED: Final = ("person", "organization", "place", "project", "tool", "event"
 _ANYBODY: Final = frozenset("a an some one such his her its their your 's ’s".split())
 """Before `company` or `brother` these tell that it is another one in the next sentence."""
 _RELATIVE: Final = frozenset("my our".split())
+_OWNERS: Final = {"my": "i", "his": "he", "her": "she", "their": "they"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,8 +250,12 @@ class Settler:
         target_type = fitting_type(self.entities, statement.target, statement.target_types)
         if source_type is None or target_type is None:
             return None
-        if self._is_anybody(statement.source) or self._is_anybody(statement.target):
+        mine, theirs = (
+            None if self._is_anybody(each) else self._owned(each) for each in (statement.source, statement.target)
+        )
+        if mine is None or theirs is None:
             return None
+        statement = replace(statement, source=mine, target=theirs)
         tokens = self.line.tokens
         stop = tokens.end[min(statement.end, tokens.count) - 1]
         subject = min(statement.source.start, statement.target.start)
@@ -270,7 +275,9 @@ class Settler:
             return None
         self._retype(source, source_type, statement.source)
         self._retype(target, target_type, statement.target)
-        is_former = (statement.is_former or (statement.is_ever and date is None)) and not says_end(date)
+        # A date may say until when something was: `until May`, `from 2015 to 2019`.
+        says_end = date is not None and _first_word(date) in _UNTIL | _BETWEEN
+        is_former = (statement.is_former or (statement.is_ever and date is None)) and not says_end
         valid = (
             once(date, at=self._at)
             if is_former and not statement.is_event
@@ -278,6 +285,8 @@ class Settler:
                 date, at=self._at, is_event=statement.is_event, is_end=statement.is_end, is_past=statement.is_past
             )
         )
+        # What is to begin is not so yet, which no word of change need tell.
+        is_unsettled = statement.doubt != UNMARKED or valid.since is None or valid.since <= self._at
         sure = min(
             statement.confidence,
             _sureness(statement.source, source_type),
@@ -295,7 +304,7 @@ class Settler:
             round(min(sure, HEARSAY) if is_unsure else sure, 2),
             is_former,
             statement.aspect,
-            SENSITIVE if self._is_sensitive(statement) else statement.doubt,
+            SENSITIVE if self._is_sensitive(statement) else statement.doubt if is_unsettled else "",
         )
 
     def ended_at(self, subject: int, verb: int) -> float | None:
@@ -315,6 +324,32 @@ class Settler:
             return False
         before = self.line.tokens.at(phrase.first - 1)
         return before in _ANYBODY or (phrase.type == "person" and before in _RELATIVE)
+
+    def _owned(self, phrase: Phrase) -> Phrase | None:
+        """Return a thing of somebody under its owner's name, None where nobody knows whose it is; all else as it is.
+
+        `Our house` is the house of which everybody here speaks.
+        """
+        tokens, first = self.line.tokens, phrase.first
+        if phrase.mention is not None or phrase.anaphor or "'s " in phrase.name:
+            return phrase
+        while tokens.at(first - 1) in FRESH:
+            first -= 1
+        before = tokens.at(first - 1)
+        if before in ("'s", "’s"):
+            of = next(iter(read_before(self.line, first - 1)[0][-1:]), None)
+            owner = None if of is None else self._owned(of)
+            named = None if owner is None else self.entities.place_of(owner) if owner.mention or owner.anaphor else -1
+        elif before in _OWNERS:
+            start = tokens.start[first - 1]
+            owner = Phrase(first - 1, first - 1, start, start, before, "", 0.9, None, _OWNERS[before])
+            named = self.entities.place_of(owner)
+        else:
+            return phrase
+        if owner is None or named is None:
+            return None
+        name = owner.name if named < 0 else self.entities.name_of(named)
+        return replace(phrase, name=f"{name}'s {phrase.name}")
 
     def _retype(self, place: int, type_: str, phrase: Phrase) -> None:
         if phrase.mention is not None and phrase.confidence < _WEAK and type_ != phrase.type:

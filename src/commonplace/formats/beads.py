@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
 from typing import Any, Final
 
+from commonplace.dataclasses import fields
 from commonplace.dates.time import EARLIEST, LATEST, iso, parse
 from commonplace.errors import UsageError
 from commonplace.formats.json_values import read_json
+from commonplace.text.characters import storable
 from commonplace.types.ledger import AGENTS, Issue
 
 AGENT_LABEL: Final = "consolidation:"
 OWN_FIELD: Final = "commonplace"
 
 _TEXTS: Final = ("title", "description", "notes", "status", "issue_type", "close_reason")
+_OF_NONE: Final = {"status": "open", "issue_type": "task"}
 _LISTS: Final = ("labels", "dependencies", "comments")
 _TIMES: Final = ("created_at", "updated_at", "closed_at")
 _OWN_TIMES: Final = ("retry_at", "claimed_at", "escalated_at")
+_PLAIN: Final = ("id", "title", "description", "notes", "status", "priority", "issue_type")
 _KNOWN: Final = frozenset(("id", "priority", *_TEXTS, *_LISTS, *_TIMES))
 _DEFAULTS: Final[Mapping[str, Any]] = {field.name: field.default for field in fields(Issue)}
 _PRIORITIES: Final = range(5)
@@ -33,19 +36,13 @@ def to_line(issue: Issue) -> str:
     """Return an issue as one line without its end."""
     told = to_object(issue)
     line = json.dumps(told, ensure_ascii=False)
-    return line if _is_writable(line) else json.dumps(told)
+    return line if storable(line) == line else json.dumps(told)
 
 
 def to_object(issue: Issue) -> dict[str, Any]:
     """Return an issue as the object of its line."""
     told: dict[str, Any] = {
-        "id": issue.id,
-        "title": issue.title,
-        "description": issue.description,
-        "notes": issue.notes,
-        "status": issue.status,
-        "priority": issue.priority,
-        "issue_type": issue.issue_type,
+        **{name: getattr(issue, name) for name in _PLAIN},
         "labels": list(issue.labels),
         "dependencies": json.loads(issue.dependencies),
         "comments": json.loads(issue.comments),
@@ -99,7 +96,7 @@ def from_object(data: Any, where: str = "the issue") -> Issue:
     """
     if not isinstance(data, dict):
         raise _wrong(where, "it is not an object")
-    texts = {name: _text(data, name, where) for name in ("id", *_TEXTS)}
+    texts: dict[str, Any] = {name: _text(data, name, where) or _OF_NONE.get(name, "") for name in ("id", *_TEXTS)}
     if not texts["id"]:
         raise _wrong(where, "id is missing")
     lists = {name: _list(data, name, where) for name in _LISTS}
@@ -111,15 +108,9 @@ def from_object(data: Any, where: str = "the issue") -> Issue:
     times = {name: _time(data, name, where) for name in _TIMES}
     own, rest = _own(data, where)
     return Issue(
-        id=texts["id"],
-        title=texts["title"],
         agent=agent_of(labels),
         memory_ids=memory_ids_of(texts["notes"]),
-        description=texts["description"],
-        notes=texts["notes"],
-        status=texts["status"] or "open",
         priority=_priority(data, where),
-        issue_type=texts["issue_type"] or "task",
         labels=labels,
         dependencies=_json(lists["dependencies"]),
         comments=_json(lists["comments"]),
@@ -127,7 +118,7 @@ def from_object(data: Any, where: str = "the issue") -> Issue:
         created_at=times["created_at"] or 0.0,
         updated_at=(times["created_at"] or 0.0) if times["updated_at"] is None else times["updated_at"],
         closed_at=times["closed_at"],
-        close_reason=texts["close_reason"],
+        **texts,
         **own,
     )
 
@@ -212,14 +203,6 @@ def _priority(data: Mapping[str, Any], where: str) -> int:
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=isinstance(value, dict))
-
-
-def _is_writable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _wrong(where: str, what: str) -> UsageError:

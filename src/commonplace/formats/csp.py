@@ -22,13 +22,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any, Final, Literal, get_args
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal, TypeVar, get_args
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.errors import UsageError
 from commonplace.formats.escaping import HIDDEN, harmless_json
 from commonplace.formats.json_values import read_json
+
+T = TypeVar("T")
 
 BAD_REQUEST: Final = "BAD_REQUEST"
 BAD_JSON: Final = "BAD_JSON"
@@ -341,7 +343,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """How two entities, or two memories by their ids, hang together: `a→b` or `a↔b:0.85`. `strength`: 0–1, or None."""
+    """How two entities, or two memories by their ids, are related: `a→b` or `a↔b:0.85`. `strength`: 0–1, or None."""
 
     source: str
     target: str
@@ -385,21 +387,18 @@ class Response:
 
 def format_response(response: Response) -> str:
     """Return the text of a response, with the empty line that ends it."""
-    lines: list[tuple[str, str]] = [("STATUS", response.status)]
-    lines += [("ERROR", write_text(response.error))] if response.error else []
-    lines += [("RATIONALE", write_text(response.rationale))] if response.rationale else []
-    if response.scope is not None:
-        lines.append(("SCOPE", write_list(response.scope)))
-    if response.data is not None:
-        lines.append(("DATA", ",".join(map(write_reference, response.data)) or NONE))
-    if response.relevance is not None:
-        lines.append(("RELEVANCE", _write_numbers(response.relevance)))
-    if response.links is not None:
-        lines.append(("LINKS", ",".join(map(write_relation, response.links)) or NONE))
-    if response.link_relevance is not None:
-        lines.append(("RELEVANCE", _write_numbers(response.link_relevance)))
-    for each in response.snippets:
-        lines.append(("SNIPPET", f"{write_item(each.id)}:{write_string(each.text)}"))
+    written = [
+        ("STATUS", response.status),
+        ("ERROR", response.error and write_text(response.error)),
+        ("RATIONALE", response.rationale and write_text(response.rationale)),
+        ("SCOPE", "" if response.scope is None else write_list(response.scope)),
+        ("DATA", _listed(response.data, write_reference)),
+        ("RELEVANCE", _listed(response.relevance, "{:.2f}".format)),
+        ("LINKS", _listed(response.links, write_relation)),
+        ("RELEVANCE", _listed(response.link_relevance, "{:.2f}".format)),
+        *(("SNIPPET", f"{write_item(each.id)}:{write_string(each.text)}") for each in response.snippets),
+    ]
+    lines = [each for each in written if each[1]]
     for key, value in response.facts:
         if key in OWN_KEYS or not _KEY.fullmatch(key):
             raise CspError(f"a fact has the key {key!r:.60}", remedy="take a name in capitals that no other line has")
@@ -438,5 +437,5 @@ def take_reference(values: Values) -> Reference:
     return Reference(kind, values.value(","))
 
 
-def _write_numbers(numbers: tuple[float, ...]) -> str:
-    return ",".join(f"{number:.2f}" for number in numbers) or NONE
+def _listed(values: Sequence[T] | None, write: Callable[[T], str]) -> str:
+    return "" if values is None else ",".join(map(write, values)) or NONE

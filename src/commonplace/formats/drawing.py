@@ -11,7 +11,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from math import hypot, isfinite
+from math import dist, isfinite
 from typing import Final, TypeAlias
 
 from commonplace.dataclasses import dataclass, replace
@@ -21,6 +21,8 @@ from commonplace.formats.escaping import HIDDEN
 from commonplace.types.graph import ENTITY_TYPES
 
 _Point: TypeAlias = tuple[float, float]
+_Curve: TypeAlias = tuple[_Point, _Point, _Point, _Point]
+"""How an edge runs, as a Bézier curve of three points, and the middle of its words."""
 
 MAX_NODES: Final = 200
 MAX_EDGES: Final = 400
@@ -268,7 +270,7 @@ def _layout(drawing: Drawing) -> dict[str, _Box]:
     step = max(map(_node_width, drawing.nodes), default=0.0) + max(map(_label_width, drawing.edges), default=0.0) + _GAP
     columns: dict[int, list[Node]] = defaultdict(list)
     for node in drawing.nodes:
-        columns[_distance(node)].append(node)
+        columns[0 if node.is_centre else max(0, node.distance)].append(node)
     near: dict[str, list[str]] = defaultdict(list)
     for edge in drawing.edges:
         near[edge.source].append(edge.target)
@@ -283,16 +285,6 @@ def _layout(drawing: Drawing) -> dict[str, _Box]:
         for row, node in enumerate(nodes):
             boxes[node.id] = _Box(column * step, (row - (len(nodes) - 1) / 2) * _ROW, _node_width(node))
     return boxes
-
-
-@dataclass(frozen=True, slots=True)
-class _Curve:
-    """How an edge runs, as a Bézier curve of three points, and the middle of its words."""
-
-    start: _Point
-    control: _Point
-    end: _Point
-    words: _Point
 
 
 def _curves(edges: Iterable[Edge], boxes: Mapping[str, _Box]) -> list[_Curve]:
@@ -312,16 +304,14 @@ def _curves(edges: Iterable[Edge], boxes: Mapping[str, _Box]) -> list[_Curve]:
         else:
             control = max(start[0], end[0]) + _BEND * (number + 1), (start[1] + end[1]) / 2
         # Words stand near the outer end, where the lines from one box have drawn apart.
-        curves.append(_curve(start, control, end, 0.5 + 0.1 * side))
+        share = 0.5 + 0.1 * side
+        parts = (1 - share) ** 2, 2 * share * (1 - share), share**2
+        x, y = (
+            sum(part * at for part, at in zip(parts, axis, strict=True))
+            for axis in zip(start, control, end, strict=True)
+        )
+        curves.append((start, control, end, (x, y)))
     return curves
-
-
-def _curve(start: _Point, control: _Point, end: _Point, share: float) -> _Curve:
-    parts = (1 - share) ** 2, 2 * share * (1 - share), share**2
-    x, y = (
-        sum(part * at for part, at in zip(parts, axis, strict=True)) for axis in zip(start, control, end, strict=True)
-    )
-    return _Curve(start, control, end, (x, y))
 
 
 def _svg(drawing: Drawing) -> str:
@@ -334,7 +324,7 @@ def _svg(drawing: Drawing) -> str:
     title, below = shorten(plain(drawing.title), _MAX_TITLE), caption(drawing)
     legend = _legend(colours, drawing.edges)
     points = [(box.border(side), box.y + side * _BOX / 2) for box in boxes.values() for side in (-1, 1)]
-    points += [curve.control for curve in curves]
+    points += [control for _, control, _, _ in curves]
     (left, right), (top, bottom) = ((min(axis), max(axis)) for axis in zip(*(points or [(0.0, 0.0)]), strict=True))
     right = max(right, left + max(_text_width(title, _TITLE), _text_width(below, _SIZE), _MIN_WIDTH))
     border = _BORDER + max(map(_label_width, drawing.edges), default=0.0) / 2
@@ -375,23 +365,23 @@ def _svg_node(node: Node, box: _Box, colour: str) -> str:
 
 def _svg_edge(edge: Edge, names: Mapping[str, str], curve: _Curve) -> str:
     state, colour = _state(edge), _STATES[_state(edge)]
-    (x, y), (back_x, back_y) = curve.end, curve.control
-    long = hypot(x - back_x, y - back_y)
-    across, down = (x - back_x) / long, (y - back_y) / long
+    start, control, end, middle = curve
+    (x, y), long = end, dist(end, control)
+    across, down = (x - control[0]) / long, (y - control[1]) / long
     head = " ".join(
         f"{x - 9 * across - side * 4 * down:.1f},{y - 9 * down + side * 4 * across:.1f}" for side in (-1, 1)
     )
     title = " · ".join(filter(None, (sentence(edge, names[edge.source], names[edge.target]), when(edge))))
     how = f'{_CENTRED} stroke="#fff" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
     words = "".join(
-        _words(line, curve.words[0], curve.words[1] + below, _SMALL, how, is_soft=edge.is_past)
+        _words(line, middle[0], middle[1] + below, _SMALL, how, is_soft=edge.is_past)
         for line, below in ((shorten(verb(edge), _MAX_VERB), -3), (when(edge), 10))
         if line
     )
-    start, control, end = (f"{x:.1f} {y:.1f}" for x, y in (curve.start, curve.control, curve.end))
+    run = "M{:.1f} {:.1f}Q{:.1f} {:.1f} {:.1f} {:.1f}".format(*start, *control, *end)
     return (
         f'<g class="edge {state}"><title>{escape(title)}</title>'
-        f'<path d="M{start}Q{control} {end}" fill="none" stroke="{colour}" stroke-width="1.4"{_dashes(state)}/>'
+        f'<path d="{run}" fill="none" stroke="{colour}" stroke-width="1.4"{_dashes(state)}/>'
         f'<polygon points="{x:.1f},{y:.1f} {head}" fill="{colour}"/>{words}</g>'
     )
 
@@ -436,10 +426,6 @@ def _colours(nodes: Iterable[Node]) -> dict[str, str]:
     free = [colour for colour in PALETTE if colour not in known.values()] or PALETTE
     own = {type_: free[at % len(free)] for at, type_ in enumerate(sorted(present - known.keys()))}
     return dict(sorted((known | own).items()))
-
-
-def _distance(node: Node) -> int:
-    return 0 if node.is_centre else max(0, node.distance)
 
 
 def _state(edge: Edge) -> str:

@@ -22,8 +22,10 @@ _ITEM: Final = late_pattern(r'<recalled-item ref="[^"<>]*" label="[^"<>]*">\s*')
 _BETWEEN: Final = r"[\s/\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*"
 """White space, slashes and characters of no width, which a reader may overlook."""
 _MARKER: Final = rf"(?={_BETWEEN}recalled)"
-_ESCAPABLE: Final = late_pattern(rf"([<＜﹤])(?=\\*{_MARKER})", re.IGNORECASE)
-_ESCAPED: Final = late_pattern(rf"([<＜﹤])\\(?=\\*{_MARKER})", re.IGNORECASE)
+_BRACKETS: Final = "<＜﹤"
+_ESCAPABLE: Final = late_pattern(rf"([{_BRACKETS}])(?=\\*{_MARKER})", re.IGNORECASE)
+_ESCAPED: Final = late_pattern(rf"([{_BRACKETS}])\\(?=\\*{_MARKER})", re.IGNORECASE)
+_TAKEN: Final = r"\1\\"
 _ATTRIBUTE: Final = str.maketrans({"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;"})
 _QUOTE_MARKS: Final = " \t>"
 
@@ -62,10 +64,14 @@ def fence(items: Iterable[FenceItem]) -> str:
     """
     lines = [
         f'<recalled-item ref="{_attribute(item.reference)}" label="{_attribute(item.label)}">\n'
-        f"{_escape(visible(item.text))}\n{_END}"
+        f"{_escaped(visible(item.text))}\n{_END}"
         for item in items
     ]
     return "\n".join([OPENING, *lines, CLOSING]) if lines else ""
+
+
+def _escaped(text: str) -> str:
+    return _ESCAPABLE.sub(_TAKEN, text) if any(each in text for each in _BRACKETS) else text
 
 
 def unfence(text: str) -> Unfenced:
@@ -109,14 +115,6 @@ def _attribute(value: str) -> str:
     return visible(" ".join(value.split())).translate(_ATTRIBUTE)
 
 
-def _escape(text: str) -> str:
-    return _ESCAPABLE.sub(r"\1\\", text)
-
-
-def _unescape(text: str) -> str:
-    return _ESCAPED.sub(r"\1", text)
-
-
 def _is_blank(line: str) -> bool:
     return not line.strip(_QUOTE_MARKS + "\r")
 
@@ -155,7 +153,7 @@ def _read_item(lines: list[str], first: int, prefix: str, ending: str) -> tuple[
         if line is None or OPENING in line or _ITEM.fullmatch(line):
             return None
         if line.rstrip() == _END or line.startswith(CLOSING):
-            return _unescape("\n".join(body)), number + (line.rstrip() == _END)
+            return _ESCAPED.sub(r"\1", "\n".join(body)), number + (line.rstrip() == _END)
         body.append(line)
     return None
 

@@ -32,11 +32,6 @@ from commonplace.formats.escaping import CHARACTERS, HIDDEN
 from commonplace.patterns import late_pattern
 from commonplace.text.markdown import plain_heading
 
-PAGE_DRAFT: Final = ".commonplace-draft"
-"""How the name of a file ends that is to be a page when it is complete."""
-PAGES_LOCK: Final = "memory.lock"
-"""The file in a store's directory that is locked by whoever writes pages."""
-
 _ALWAYS: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 """Controls but tab and line feed, which would act on a terminal or end a line; and what UTF-8 cannot write."""
 
@@ -479,10 +474,8 @@ def canonical(section: str) -> str:
     return next((ours for ours in SECTIONS if ours.casefold() == name.casefold()), name)
 
 
-LONG_TERM_PAGE: Final = "MEMORY.md"
 BOM: Final = "\ufeff"
 
-_DAY_PAGE: Final = late_pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.md")
 _LINE: Final = late_pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _HEADING: Final = late_pattern(r"(#{1,3})(?:[ \t]|\Z)")
 _OTHER: Final[Mapping[PageKind, PageKind]] = {"day": "long", "long": "day"}
@@ -530,26 +523,6 @@ class Page:
     preamble: str
     blocks: tuple[Block, ...]
     sections: tuple[Section, ...] = ()
-
-
-def page_name(day: date) -> str:
-    """Return the file name of a day's page."""
-    return f"{day.isoformat()}.md"
-
-
-def day_of(name: str) -> date | None:
-    """Return the day of a day's page, or None where the name is none of such a page."""
-    if not _DAY_PAGE.fullmatch(name):
-        return None
-    try:
-        return date.fromisoformat(name[:10])
-    except ValueError:
-        return None
-
-
-def is_page_name(name: str) -> bool:
-    """Return whether a file of this name is read as a page; a conflict copy, a README, a person's own notes are not."""
-    return name == LONG_TERM_PAGE or day_of(name) is not None
 
 
 def parse_page(text: str, kind: PageKind = "day") -> Page:

@@ -35,7 +35,7 @@ from commonplace.formats.journal import (
     write_characters,
     write_topic,
 )
-from commonplace.text.similarity import sha256
+from commonplace.text.hashes import sha256
 
 Verdict = Literal["same", "take file", "take store", "conflict"]
 

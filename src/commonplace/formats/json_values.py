@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from datetime import datetime
 from os import PathLike
 from typing import Any, Final, NoReturn
+
+from commonplace.dataclasses import fields, is_dataclass
 
 
 class View:

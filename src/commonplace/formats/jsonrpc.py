@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, TypeAlias
@@ -12,6 +11,7 @@ from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError
 from commonplace.formats.escaping import visible_json
 from commonplace.formats.json_values import read_json
+from commonplace.patterns import late_pattern
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -23,10 +23,10 @@ MAX_MESSAGE_LENGTH = 2_000
 """In characters: a model reads it, and it may repeat what the model sent."""
 
 _ID = rb'"id"\s*:\s*(-?\d{1,18}|"[\w.:-]{0,99}")\s*'
-_ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb",")
-_ID_LAST = re.compile(rb",\s*" + _ID + rb"\}\s*$")
+_ID_FIRST = late_pattern(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb",")
+_ID_LAST = late_pattern(rb",\s*" + _ID + rb"\}\s*$")
 _OWN_TO_THE_CLIENT = ("jsonrpc", "id")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = late_pattern("[\ud800-\udfff]")
 
 RequestId: TypeAlias = int | str
 Answer: TypeAlias = dict[str, Any]
@@ -84,7 +84,7 @@ def decode(line: bytes) -> Any:
 
 def _well_formed(value: Any) -> Any:
     text = json.dumps(value, ensure_ascii=False)
-    if not _SURROGATE.search(text):
+    if text.isascii() or not _SURROGATE.search(text):
         return value
     if isinstance(value, dict) and _SURROGATE.search(str(value.get("id"))):
         # An answer could not repeat it.

@@ -45,8 +45,8 @@ from commonplace.dates.time import iso
 from commonplace.formats.escaping import HIDDEN, visible
 from commonplace.formats.journal import paired_fences, read_characters, split_lines, topic_of, write_characters
 from commonplace.formats.yaml import load_yaml
+from commonplace.text.hashes import sha256
 from commonplace.text.markdown import front_matter_end
-from commonplace.text.similarity import sha256
 
 EXTENSION: Final = ".md"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Final
 
+from commonplace.dataclasses import replace
 from commonplace.graph.facts import OWN
 from commonplace.graph.names import (
     KEY,
@@ -48,6 +48,22 @@ class Entities:
             return entity  # most are called by the name that they bear already
         return self._with_names(entity, (name, *aliases), episode, self._aliases(entity))
 
+    def expect(self, called: Iterable[tuple[str, str]], aliases: Iterable[str]) -> None:
+        """Read at once what `of_name` will ask for: what names with their types may mean, and what bears aliases."""
+        names = [(cleaned(name)[:MAX_NAME_CHARACTERS], type_) for name, type_ in called]
+        forms = [normal(name) for name, _ in names]
+        others = (normal(cleaned(alias)[:MAX_NAME_CHARACTERS]) for alias in aliases if cleaned(alias))
+        self._graph.expect(dict.fromkeys((*forms, *others)))
+        known = self._graph.named(forms)
+        further = (
+            form
+            for own, name in zip(forms, names, strict=True)
+            if all(normal(each.name) != own for each in known.get(own, ()))
+            for form in lookups(*name)
+            if form != own
+        )
+        self._graph.expect(dict.fromkeys(further), limit=MAX_CANDIDATES)
+
     def known(self, name: str, type_: str) -> Entity | None:
         """Return the entity that a name means, None where it means none or nobody can tell which."""
         return known_by(self._graph, self._ground, name, type_)
@@ -74,7 +90,7 @@ class Entities:
     def _make(self, name: str, type_: str, episode: Episode) -> Entity:
         now = episode.created_at
         entity = Entity(
-            id=self._ground.new_id(),
+            id=self._graph.make_id(self._ground.new_id(), "entity"),
             name=name,
             type=type_,
             created_at=now,
@@ -116,8 +132,10 @@ class Entities:
             form = normal(name) if name else ""
             if not form or len(borne) >= MAX_ALIASES or (form in borne and (episode.id or not borne[form].episode)):
                 continue
-            if form not in borne and form != normal(entity.name) and self._is_of_another(form, entity):
-                continue
+            if form not in borne and form != normal(entity.name):
+                bearers = self._graph.named([form]).get(form, [])
+                if any(each.id != entity.id and normal(each.name) == form for each in bearers):
+                    continue
             alias = Alias(entity.id, name, form, episode.created_at, episode.id)
             if form in borne:
                 alias = replace(borne[form], episode=episode.id)
@@ -127,10 +145,6 @@ class Entities:
         if fresh or not aliases:
             self._write(entity, sorted(borne.values(), key=lambda alias: (alias.created_at, alias.normal)))
         return entity
-
-    def _is_of_another(self, form: str, entity: Entity) -> bool:
-        found = self._graph.named([form]).get(form, [])
-        return any(each.id != entity.id and normal(each.name) == form for each in found)
 
 
 def known_by(graph: GraphReading, ground: GraphRuntime, name: str, type_: str) -> Entity | None:

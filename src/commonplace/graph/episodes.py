@@ -21,7 +21,7 @@ from commonplace.graph.merge import Joining
 from commonplace.graph.names import KEY, MAX_NAME_CHARACTERS, cleaned, has_extension, normal
 from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, names_text
 from commonplace.ingest.passages import Destination
-from commonplace.store.graph import GraphChange, GraphReading
+from commonplace.store.graph import GraphChange
 from commonplace.store.memories import MemoryChange
 from commonplace.types import MemoryRecord, MemoryWrite, Owner, StoredMemory
 from commonplace.types.graph import Alias, Entity, Episode, EpisodeSource, GraphFilter, Mention, Relation
@@ -53,12 +53,12 @@ def take_out(graph: GraphChange, ground: GraphRuntime, texts: Texts, episodes: S
     gone = set(episodes)
     changed = Changed()
     left = [each for each in slots.said_of(before.values()) if each.evidence.episode not in gone]
-    slots.reckon_again(wanted, left, changed)
+    slots.resolve_again(wanted, left, changed)
     graph.erase_episodes(episodes)
     after = graph.relations(list(before))
     erased = [
         id_
-        for each in _root_entities(graph, subjects["entity"])
+        for each in graph.entities(list(dict.fromkeys(roots(graph, subjects["entity"]).values()))).values()
         for id_ in _Entity(graph, ground, texts, each).mend(gone)
     ]
     return TakenOut(
@@ -66,10 +66,6 @@ def take_out(graph: GraphChange, ground: GraphRuntime, texts: Texts, episodes: S
         tuple(sorted(changed.erased)),
         tuple(id_ for id_, old in before.items() if id_ in after and _is_reopened(old, after[id_])),
     )
-
-
-def _root_entities(graph: GraphReading, ids: Sequence[str]) -> list[Entity]:
-    return list(graph.entities(list(dict.fromkeys(roots(graph, ids).values()))).values())
 
 
 def _is_reopened(old: Relation, new: Relation) -> bool:
@@ -223,7 +219,7 @@ def add_episode(
         take_out(graph, ground, texts, [episode.id])
     graph.put_episode(episode)
     run = _Adding(graph, ground, texts, episode, content or episode.content)
-    entities = [run.entity(found) for found in extraction.entities]
+    entities = run.entities(extraction.entities)
     sayings: list[Claim | Cancellation | Departure] = [
         *extraction.claims,
         *extraction.cancellations,
@@ -261,12 +257,24 @@ class _Adding:
         self._entities = Entities(graph, ground, texts)
         self._slots = FactKeys(graph, ground, texts)
 
-    def entity(self, found: Found) -> Entity:
-        """Return the entity that is meant, and record where it is mentioned."""
-        type_ = found.type if self._ground.kinds.has_entity(found.type) else "concept"
+    def entities(self, found: Sequence[Found]) -> list[Entity]:
+        """Return the entities that are meant, and record where they are mentioned."""
+        types = [each.type if self._ground.kinds.has_entity(each.type) else "concept" for each in found]
+        self._entities.expect(
+            [(each.name, type_) for each, type_ in zip(found, types, strict=True)],
+            [alias for each in found for alias in each.aliases],
+        )
+        return [self._entity(each, type_) for each, type_ in zip(found, types, strict=True)]
+
+    def _entity(self, found: Found, type_: str) -> Entity:
         entity = self._entities.of_name(found.name, type_, self._episode, found.aliases)
         # One that stands nowhere as it is called is still mentioned, or nothing would tell who supports it.
-        mentions = [self._mention(entity, start, end) for start, end in found.spans or ((0, 0),)]
+        mentions = [
+            Mention(
+                self._episode.id, "entity", entity.id, *span, cleaned(self._content[slice(*span)])[:MAX_NAME_CHARACTERS]
+            )
+            for span in found.spans or ((0, 0),)
+        ]
         called = {each.name: each for each in reversed(mentions)}
         further = [each for each in mentions[MAX_MENTIONS:] if called[each.name] is each]
         self._graph.put_mentions([*mentions[:MAX_MENTIONS], *further])
@@ -282,7 +290,7 @@ class _Adding:
             self.notices.append(f"facts of the type {claim.type!r:.80} are not known, and were skipped")
             return
         evidence = self._said(
-            self._ground.new_id(),
+            self._graph.make_id(self._ground.new_id(), "relation"),
             (source.id, target.id),
             "denied" if claim.is_end else "once" if claim.is_former else "said",
             claim,
@@ -291,7 +299,12 @@ class _Adding:
             confidence=claim.confidence,
             doubt=claim.doubt,
         )
-        for aspect in [claim.aspect] if claim.aspect else self._aspects(source, claim, target):
+        aspects = {claim.aspect} - {""}
+        if not aspects and not self._ground.kinds.is_single(claim.type):
+            # What is said, or ends, without one is of all aspects of which it is known.
+            known = self._graph.facts(source.id, claim.type, target.id)
+            aspects = {fact_of(each).aspect for each in known if claim.is_end or each.valid_to is None}
+        for aspect in sorted(aspects) or [""]:
             self._slots.say(replace(evidence, aspect=aspect), claim.type, self.changed)
 
     def _said(
@@ -301,16 +314,12 @@ class _Adding:
         told = {"trust": by.trust, "group": by.group, "episode": by.id, "start": start, "end": end}
         return Assertion(home, *ends, saying, said.fact, by.created_at, by.reference_time, **{**told, **more})
 
-    def _aspects(self, source: Entity, claim: Claim, target: Entity) -> list[str]:
-        """Return of what aspects a fact is known that is said, or ends, without one; [""] where of none."""
-        known = [] if self._ground.kinds.is_single(claim.type) else self._graph.facts(source.id, claim.type, target.id)
-        found = {fact_of(each).aspect for each in known if claim.is_end or each.valid_to is None}
-        return sorted(found) or [""]
-
     def depart(self, gone: Departure, entities: Sequence[Entity]) -> None:
         """Take in that something is left or no more: what still holds of it ends, and its successor takes its place."""
         target = entities[gone.target]
-        if target.type == "person":
+        if gone.is_couple:
+            self._part(gone, target.id, "" if gone.source is None else entities[gone.source].id)
+        if gone.is_couple or target.type == "person":
             return
         source, successor = ("" if place is None else entities[place].id for place in (gone.source, gone.successor))
         held = self._graph.relations_of([target.id], GraphFilter(types=_LEFT), limit=None).get(target.id, [])
@@ -331,6 +340,19 @@ class _Adding:
                 taken = replace(evidence, saying="said", valid_from=gone.valid_to, valid_to=None)
                 new = replace(taken, home=self._ground.new_id(), target=successor)
                 self._slots.say(new, each.type, self.changed)
+
+    def _part(self, gone: Departure, one: str, other: str) -> None:
+        """Take in that two are a couple no longer: what calls either the other's partner ends."""
+        for each in self._graph.relations_of([one], GraphFilter(types=("RELATED_TO",)), limit=None).get(one, []):
+            fact = fact_of(each)
+            is_theirs = fact.aspect in PARTNERS if fact.aspect else _WED.search(each.fact) is not None
+            # `Anna's husband is Stefan` is not of whom the speaker was with.
+            is_meant = {each.source, each.target} == {one, other} if other else each.source == one or not fact.aspect
+            if is_theirs and is_meant and each.valid_to is None:
+                ends = (each.source, each.target)
+                doubt, at = gone.doubt, gone.valid_to
+                evidence = self._said(each.id, ends, "denied", gone, valid_to=at, aspect=fact.aspect, doubt=doubt)
+                self._slots.say(evidence, each.type, self.changed)
 
     def _doubt_of(self, gone: Departure, fact: Relation, source: str) -> str | None:
         """Return why a fact may go on although what it names was left, "" where it has ended, None if it is not meant.
@@ -358,11 +380,9 @@ class _Adding:
         became = "is retracted, and the facts that it had ended hold again" if is_gone else "is disputed"
         self.notices.append(f"{called_off.fact!r:.120}: {meant.fact!r:.120} {became}")
 
-    def _mention(self, entity: Entity, start: int, end: int) -> Mention:
-        name = cleaned(self._content[start:end])[:MAX_NAME_CHARACTERS]
-        return Mention(self._episode.id, "entity", entity.id, start, end, name)
 
-
+PARTNERS: Final = frozenset("husband wife spouse partner girlfriend boyfriend fiancé fiancée fiance fiancee".split())
+_WED: Final = re.compile(r"\b(?:married|marry|marries|engaged)\b", re.IGNORECASE)
 _LEFT: Final = ("RELATED_TO", "USES")
 """What ends where what it names is left."""
 _NAMED: Final = ("organization", "tool")
@@ -375,12 +395,8 @@ MAX_FACTS: Final = 1_000
 """An episode that says more is a document, and its parts say more of each thing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bounded:
-    """What of an extraction goes into the graph, and what is to be said of the rest."""
-
-    extraction: Extraction
-    notices: tuple[str, ...] = ()
+Bounded = tuple[Extraction, tuple[str, ...]]
+"""What of an extraction goes into the graph, and what is to be said of the rest."""
 
 
 def bounded(extraction: Extraction) -> Bounded:
@@ -390,7 +406,7 @@ def bounded(extraction: Extraction) -> Bounded:
     """
     entities, claims = extraction.entities, extraction.claims
     if len(entities) <= MAX_ENTITIES and len(claims) <= MAX_FACTS:
-        return Bounded(extraction)
+        return extraction, ()
     kept, ends = _first(claims)
     often = sorted(range(len(entities)), key=lambda place: (place not in ends, -len(entities[place].spans), place))
     places = often[:MAX_ENTITIES]
@@ -400,7 +416,7 @@ def bounded(extraction: Extraction) -> Bounded:
         if most < found
     ]
     first = replace(extraction, claims=tuple(kept), cancellations=extraction.cancellations[:MAX_FACTS])
-    return Bounded(first.only(places), tuple(notices))
+    return first.only(places), tuple(notices)
 
 
 def _first(claims: tuple[Claim, ...]) -> tuple[list[Claim], set[int]]:
@@ -431,8 +447,12 @@ class Readings:
 
     def notices(self, owner: Owner, record: MemoryRecord) -> tuple[str, ...]:
         """Return what is to be said of a memory that says more than the graph takes."""
-        known = self.found.get(_key(owner, record))
-        return () if known is None else known.notices
+        return self.found.get(_key(owner, record), (None, ()))[1]
+
+    def texts_of(self, writes: Iterable[MemoryWrite]) -> int:
+        """Return how many entities and facts memories most likely bring, if all are new."""
+        read = (self.found[_key(each.owner, each.record)][0] for each in writes)
+        return sum(len(each.entities) + len(each.claims) for each in read)
 
 
 class MemoryFeed:
@@ -460,7 +480,7 @@ class MemoryFeed:
     def add(self, change: MemoryChange, memory: StoredMemory, readings: Readings) -> None:
         """Bring in what a memory says that was never there before, in the transaction that added it."""
         owner, record = memory.owner, memory.record
-        extraction = self._read(readings, owner, record).extraction
+        extraction, _ = self._read(readings, owner, record)
         if not (extraction.entities or extraction.cancellations):
             return
         episode = Episode(
@@ -502,7 +522,7 @@ class MemoryFeed:
             episodes = change.graph.episodes_of_memory(id_)
             live = known if known is not None and known.expired_at is None else None
             version = 0 if live is None else live.record.version
-            if live is not None and [each.version for each in episodes] == [version]:
+            if version in [each.version for each in episodes]:
                 continue
             if live is not None and said.get(id_) == _said(live):
                 for each in episodes:
@@ -524,7 +544,7 @@ class MemoryFeed:
         # A turn of a conversation may begin with who speaks.
         source: EpisodeSource = "message" if owner.session else "text"
         found = bounded(understand(record.content, source, _told(owner, record), readings.ground.kinds))
-        prepare(readings.texts, found.extraction)
+        prepare(readings.texts, found[0])
         readings.found[key] = found
         return found
 

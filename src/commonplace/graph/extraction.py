@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from commonplace.dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from commonplace.extract.modality import HEARSAY
 from commonplace.extract.model import Cancellation, Claim, Departure, Extraction, Found
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension, normal
+from commonplace.text.words import word_lists
 from commonplace.types.graph import EpisodeSource
 
 _SPEAKER: Final = re.compile(r"^[ \t>*-]*(?P<speaker>[^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]+(?=\S)", re.MULTILINE)
@@ -26,24 +28,10 @@ _MAX_VALUES: Final = 2_000
 _MAX_VALUE_LENGTH: Final = 80
 """A longer value is a text, and read as one."""
 
-_KEYS: Final[Mapping[str, tuple[str, str]]] = {
-    key: (relation, type_)
-    for relation, type_, keys in (
-        ("WORKS_FOR", "organization", "employer company organization works_at works_for"),
-        ("LIVES_IN", "place", "city country home lives_in"),
-        ("LOCATED_IN", "place", "location located_in headquarters"),
-        ("DEPENDS_ON", "tool", "dependencies"),
-        ("DEPENDS_ON", "concept", "depends_on requires imports"),
-        ("USES", "tool", "uses tools"),
-        ("IMPLEMENTS", "concept", "implements"),
-        ("PART_OF", "concept", "part_of parent"),
-        ("PART_OF", "project", "project"),
-        ("CAUSED_BY", "concept", "caused_by"),
-        ("SIMILAR_TO", "concept", "similar_to"),
-        ("PREFERS", "preference", "prefers"),
-        ("DECIDED", "decision", "decided"),
-    )
-    for key in keys.split()
+_KEYS: Final = {
+    key: meaning.split()
+    for meaning, keys in word_lists(Path(__file__).with_name("json_keys.txt")).items()
+    for key in keys
 }
 """What keys of plain objects say, and the type of thing that they name."""
 _FACT_KEYS: Final = ("source", "target", "relation_type", "fact")
@@ -83,13 +71,11 @@ def _messages(content: str, at: float, speaker: str) -> Extraction:
             said = extract(content[begin:end], at=at, speaker=by)
             if by.lower() in _ASSISTANTS:
                 said = said.only(said.stated)
-            together.add(as_hearsay(said) if is_quoted else said, begin)
+            if is_quoted:  # by others, whom nobody has to believe
+                claims = (replace(each, confidence=min(each.confidence, HEARSAY)) for each in said.claims)
+                said = replace(said, claims=tuple(claims))
+            together.add(said, begin)
     return together.extraction()
-
-
-def as_hearsay(said: Extraction) -> Extraction:
-    """Return what is said as said by others, whom nobody has to believe."""
-    return replace(said, claims=tuple(replace(each, confidence=min(each.confidence, HEARSAY)) for each in said.claims))
 
 
 @dataclass
@@ -225,18 +211,17 @@ class _Structure:
     def _meaning(self, key: str) -> tuple[str, str]:
         form = _key(key)
         if form in _KEYS:
-            return _KEYS[form]
-        type_ = form.upper()
-        return (type_, "concept") if self._kinds.has_relation(type_) else ("", "")
+            relation, type_ = _KEYS[form]
+            return relation, type_
+        return (form.upper(), "concept") if self._kinds.has_relation(form.upper()) else ("", "")
 
     def _type_of(self, value: Mapping[str, Any], keys: Mapping[str, str]) -> str:
         for key in ("entity_type", "type", "kind"):
             given = value.get(keys.get(key, ""))
             if isinstance(given, str) and self._kinds.has_entity(given.lower()):
                 return given.lower()
-        personal = {relation for each in keys if (relation := _KEYS.get(each, ("", ""))[0]) in _PERSONAL}
-        is_person = bool(personal & _PERSONAL) or bool({"email", "age", "birthday", "full_name"} & keys.keys())
-        return "person" if is_person else "concept"
+        is_person = any(_KEYS.get(each, [""])[0] in _PERSONAL for each in keys)
+        return "person" if is_person or {"email", "age", "birthday", "full_name"} & keys.keys() else "concept"
 
     def _entity(self, name: str, type_: str) -> int:
         kept = cleaned(name)[:MAX_NAME_CHARACTERS]

@@ -69,11 +69,49 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """A target that may be a place, the forms of its names, and what it lies in."""
+    """The forms of the names of a target that may be a place, and what it lies in."""
 
-    is_place: bool = False
     forms: frozenset[str] = frozenset()
     around: set[str] = field(default_factory=set)
+
+
+class _Places:
+    """Which targets lie in which.
+
+    Not a part of the facts' own class, which holds a rule that asks this: in a circle, each change of the graph would
+    stay in memory until the garbage collector runs.
+    """
+
+    def __init__(self, graph: GraphChange) -> None:
+        self._graph = graph
+        self.told: dict[tuple[str, str], str] = {}
+        self.ends: dict[str, _End] = {}
+
+    def compare(self, one: str, other: str) -> str:
+        """Tell whether of two targets one lies in the other, as far as the graph and common knowledge tell."""
+        pair = (min(one, other), max(one, other))
+        if pair not in self.told:
+            first, second = self._end(one), self._end(other)
+            are_places = bool(first.forms and second.forms)
+            is_within = are_places and (other in first.around or one in second.around)
+            known = compare(first.forms, second.forms) if are_places else "apart"
+            self.told[pair] = "within" if is_within else known
+        return self.told[pair]
+
+    def _end(self, id_: str) -> _End:
+        """Return what counts of a target, read once: it is compared with all others of its slot."""
+        if id_ in self.ends:
+            return self.ends[id_]
+        found, around, rim = self._graph.entities([id_]).get(id_), set[str](), [id_]
+        if found is None or found.type not in ("place", "concept"):
+            return self.ends.setdefault(id_, _End())
+        for _ in range(_STEPS):
+            of = self._graph.relations_of(rim, GraphFilter(types=_LYING_IN), limit=_FEW)
+            rim = [each.target for one in rim for each in of.get(one, ()) if each.source == one]
+            rim = [each for each in dict.fromkeys(rim) if each not in around]
+            around.update(rim)
+        names = {found.name, *(alias.name for alias in self._graph.aliases([id_]).get(id_, ()))}
+        return self.ends.setdefault(id_, _End(forms_of(names), around))
 
 
 class FactKeys:
@@ -83,8 +121,7 @@ class FactKeys:
         self._graph = graph
         self._ground = ground
         self._texts = texts
-        self._places: dict[tuple[str, str], str] = {}
-        self._ends: dict[str, _End] = {}
+        self._places = _Places(graph)
         self._runs: dict[tuple[FactKey, bool], tuple[FactResolver, dict[str, Relation]]] = {}
 
     def slot_of(self, source: str, type_: str, target: str, aspect: str = "") -> FactKey:
@@ -103,9 +140,9 @@ class FactKeys:
 
     def say(self, evidence: Assertion, type_: str, changed: Changed) -> None:
         """Take in one thing that is said of a fact."""
-        self._places.clear()
+        self._places.told.clear()
         if type_ in _LYING_IN:
-            self._ends.clear()
+            self._places.ends.clear()
         run, known = self._reckoning(self.slot_of(evidence.source, type_, evidence.target, evidence.aspect))
         told = run.take(replace(evidence, order=run.order + 1))
         for relation in run.changed():
@@ -120,8 +157,8 @@ class FactKeys:
         self._write(effects)
         changed.take(effects)
 
-    def reckon_again(self, slots: Iterable[FactKey], said: Sequence[Said], changed: Changed) -> None:
-        """Reckon slots anew from all that is said of their facts, and of nothing else.
+    def resolve_again(self, slots: Iterable[FactKey], said: Sequence[Said], changed: Changed) -> None:
+        """Resolve slots anew from all that is said of their facts, and of nothing else.
 
         Facts that nothing is said of any more go, and so does what happened to the others because of what is gone.
         """
@@ -142,7 +179,8 @@ class FactKeys:
         gone = [id_ for id_ in known if id_ not in new]
         self._graph.erase_relations(gone)
         changed.erased.update(dict.fromkeys(gone))
-        self._drop_mentions(new)
+        mentions = self._graph.mentions("relation", list(new))
+        self._graph.drop_mentions([mention for each in mentions.values() for mention in each])
         for relation in new.values():
             old = known.get(relation.id)
             has_text = old is not None and old.fact == relation.fact
@@ -180,7 +218,7 @@ class FactKeys:
         source = self._graph.entities([slot.source]).get(slot.source) if slot.type in PER_TOPIC else None
         is_topic = source is not None and source.type not in _DECIDERS
         is_single = bool(slot.aspect) or self._ground.kinds.is_single(slot.type)
-        return Rule(slot.type, is_single, self._compare, now, is_topic)
+        return Rule(slot.type, is_single, self._places.compare, now, is_topic)
 
     def _write(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
@@ -198,47 +236,6 @@ class FactKeys:
                 if (each.is_own or each.what == "reopened") and each.evidence.episode
             ]
         )
-
-    def _drop_mentions(self, relations: Iterable[str]) -> None:
-        found = self._graph.mentions("relation", list(relations))
-        self._graph.drop_mentions([mention for each in found.values() for mention in each])
-
-    def _compare(self, one: str, other: str) -> str:
-        """Tell whether of two targets one lies in the other, as far as the graph and common knowledge tell."""
-        pair = (min(one, other), max(one, other))
-        if pair not in self._places:
-            self._places[pair] = self._compared(one, other)
-        return self._places[pair]
-
-    def _compared(self, one: str, other: str) -> str:
-        ends = [self._end(id_) for id_ in (one, other)]
-        if all(each.is_place for each in ends):
-            if other in ends[0].around or one in ends[1].around:
-                return "within"
-            return compare(ends[0].forms, ends[1].forms)
-        return "apart"
-
-    def _end(self, id_: str) -> _End:
-        """Return what counts of a target, read once: it is compared with all others of its slot."""
-        if id_ not in self._ends:
-            found = self._graph.entities([id_]).get(id_)
-            if found is None or found.type not in ("place", "concept"):
-                self._ends[id_] = _End()
-            else:
-                names = {found.name, *(alias.name for alias in self._graph.aliases([id_]).get(id_, ()))}
-                self._ends[id_] = _End(True, forms_of(names), self._around(id_))
-        return self._ends[id_]
-
-    def _around(self, place: str) -> set[str]:
-        """Return what a place lies in, directly or by what it lies in."""
-        wanted = GraphFilter(types=_LYING_IN)
-        found, rim = set[str](), [place]
-        for _ in range(_STEPS):
-            of = self._graph.relations_of(rim, wanted, limit=_FEW)
-            rim = [each.target for one in rim for each in of.get(one, ()) if each.source == one]
-            rim = [each for each in dict.fromkeys(rim) if each not in found]
-            found.update(rim)
-        return found
 
 
 def facts_of(graph: GraphReading, slot: FactKey) -> list[Relation]:

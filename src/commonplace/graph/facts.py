@@ -217,7 +217,8 @@ def judge(first: Fact, second: Fact) -> Verdict:
     """
     if overlap(Span(first.valid_from, first.valid_to), Span(second.valid_from, second.valid_to)) is None:
         return Verdict("apart")
-    if BESIDE in (first.doubt, second.doubt) and _newer(first, second).doubt == BESIDE:
+    began_later = first if (first.valid_from or 0.0) > (second.valid_from or 0.0) else second
+    if began_later.doubt == BESIDE:
         return Verdict("apart")
     if first.valid_from is None or second.valid_from is None:
         return Verdict("disputed", reason="nobody said since when one of them holds")
@@ -239,11 +240,6 @@ def judge(first: Fact, second: Fact) -> Verdict:
     if doubt:
         return Verdict("disputed", reason=doubt)
     return Verdict("closes", older is first, began, "a newer fact began then, and only one of them can hold")
-
-
-def _newer(first: Fact, second: Fact) -> Fact:
-    """Return the one of two that began later, the other where they began at once."""
-    return first if (first.valid_from or 0.0) > (second.valid_from or 0.0) else second
 
 
 def _doubt(older: Fact, newer: Fact, began: float) -> str:

@@ -81,7 +81,7 @@ class Joining:
         self._entities.name_again(entity)
         self._move(slots, said)
         ids = tuple(other.id for other in others)
-        return Parted(kept.id, ids, self._touching(ids))
+        return Parted(kept.id, ids, tuple(sorted(each.id for each in self._relations_of(*ids))))
 
     def take_apart(self, entity: Entity) -> list[tuple[Entity, str]]:
         """Undo every merge that went into an entity; return all of them, it first, each with why it was merged."""
@@ -126,7 +126,7 @@ class Joining:
                 of = replace(of, source=source, target=target)
             moved.append(Said(each.type, of))
         self._move(slots, moved)
-        return Parted(entity.id, (new.id,), self._touching([new.id]))
+        return Parted(entity.id, (new.id,), tuple(sorted(each.id for each in self._relations_of(new.id))))
 
     def _without_names(self, entity: Entity, forms: Sequence[str]) -> Entity:
         """Take names from an entity that came with another one, but for those that it was called by since."""
@@ -168,8 +168,7 @@ class Joining:
         return [each for each in mentions if each.episode in alone or (each.name and normal(each.name) in forms)]
 
     def _slots_of(self, relations: Iterable[Relation]) -> list[FactKey]:
-        found = (self._slots.slot_of_fact(each) for each in relations)
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(map(self._slots.slot_of_fact, relations)))
 
     def _slots_where(self, entity: str, is_meant: Callable[[Assertion], object]) -> list[FactKey]:
         """Return the slots of an entity's facts of which something is said that is meant."""
@@ -189,15 +188,12 @@ class Joining:
         )
         new = [slot for slot in targets if slot not in slots]
         changed = Changed()
-        self._slots.reckon_again([*slots, *new], [*said, *self._slots.said_in(new)], changed)
+        self._slots.resolve_again([*slots, *new], [*said, *self._slots.said_in(new)], changed)
         return changed.erased
 
-    def _relations_of(self, entity: str) -> list[Relation]:
-        return self._graph.relations_of([entity], GraphFilter(with_past=True)).get(entity, [])
-
-    def _touching(self, entities: Sequence[str]) -> tuple[str, ...]:
+    def _relations_of(self, *entities: str) -> list[Relation]:
         found = self._graph.relations_of(entities, GraphFilter(with_past=True))
-        return tuple(sorted({each.id for some in found.values() for each in some}))
+        return list({each.id: each for some in found.values() for each in some}.values())
 
     def _tell(self, entity: str, what: str, reason: str, detail: Mapping[str, object]) -> None:
         self._graph.put_happening(

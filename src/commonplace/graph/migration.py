@@ -320,7 +320,10 @@ class _TakingIn:
         self._texts = texts
         self._document = document
         self._names = Entities(graph, ground, texts)
-        self._episodes = {each.id for each in document.episodes} | graph.episodes(_said_in(document)).keys()
+        said_in = [each.episode for item in document.relations for each in item.mentions]
+        said_in += [each.episode for each in document.mentions]
+        known = graph.episodes(list(dict.fromkeys(said_in)))
+        self._episodes = {each.id for each in document.episodes} | known.keys()
         ends = [end for item in document.relations for end in (item.relation.source, item.relation.target)]
         ends += [each.subject for each in document.mentions]
         ends += [item.entity.merged_into for item in document.entities if item.entity.merged_into]
@@ -469,11 +472,6 @@ class _TakingIn:
         )
 
 
-def _said_in(document: Document) -> list[str]:
-    found = [each.episode for item in document.relations for each in item.mentions]
-    return list(dict.fromkeys([*found, *(each.episode for each in document.mentions)]))
-
-
 def _cleaned(record: T) -> T:
     """Return a record with placeholders for the secrets in its texts."""
     changed = {}
@@ -491,7 +489,7 @@ def _redacted(text: str) -> str:
 
 
 def _refuse_unfit(item: RelationItem, path: str) -> None:
-    """Refuse what a fact remembers of its sources where nobody could reckon with it."""
+    """Refuse what a fact remembers of its sources where it could not be used."""
     where = f"{path}.attributes.commonplace"
     try:
         fact_of(item.relation)

@@ -40,7 +40,6 @@ _PLAIN_PLURAL: Final = re.compile(r"[a-z]{4,}s|(?:[A-Z]{2,8})s")
 _NO_PLURAL: Final = ("js", "ss", "us", "is", "as", "os", "ics", "ews", "ies", "ous")
 _MARKS: Final = re.compile("[\u0300-\u036f]")
 _APOSTROPHES: Final = re.compile("['‘’ʼ`´]")
-_KEPT: Final = re.compile(r"(?<=\w)\.(?=\w)|[/+#&]")
 _APART: Final = re.compile(r"[^\w.+#&/]|_")
 _DOT_OF_WORDS: Final = re.compile(r"(?<!\w)\.+(?!\w)|\.+(?!\w)|(?<!\w)\.+(?=\s|$)")
 _CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f]+")
@@ -50,25 +49,10 @@ _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs"})
 _VERSIONED: Final = re.compile(r"\d")
 _EXTENSION: Final = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
 
-_ALSO: Final[tuple[tuple[str, ...], ...]] = (
-    ("postgresql", "postgres", "pgsql"),
-    ("kubernetes", "k8s"),
-    ("javascript", "ecmascript"),
-    ("node.js", "nodejs"),
-    ("mongodb", "mongo"),
-    ("golang", "golanguage"),
-    ("elasticsearch", "elastic"),
-    ("sqlite", "sqlite3"),
-    ("rabbitmq", "rabbit"),
-    ("newyorkcity", "nyc"),
-    ("unitedstates", "usa", "u.s", "u.s.a", "unitedstatesofamerica"),
-    ("unitedkingdom", "uk", "u.k", "greatbritain"),
-    ("amazonwebservices", "aws"),
-    ("googlecloudplatform", "gcp", "googlecloud"),
-    ("visualstudiocode", "vscode"),
-)
-_SAME: Final = {form: forms[0] for forms in _ALSO for form in forms}
-"""Well-known names of one thing; few, since a wrong one joins what is not one."""
+_SAME: Final = {
+    form: line.split()[0] for line in entries(Path(__file__).with_name("synonyms.txt")) for form in line.split()
+}
+"""The best known form of well-known names."""
 
 _SHORT: Final = {
     "db": "database",
@@ -86,13 +70,9 @@ _NAMES_AT_HAND: Final = 1_024
 def cleaned(name: str) -> str:
     """Return a name as it is kept: without control characters, with single spaces; "" where nobody could see it."""
     kept = " ".join(_HALVES.sub("", _CONTROLS.sub(" ", name)).split())
-    return kept if any(map(_is_seen, kept)) else ""
-
-
-def _is_seen(char: str) -> bool:
-    """Tell whether a character by itself is to be seen: not one that only joins, marks or turns others, nor a space."""
-    category = unicodedata.category(char)
-    return category not in _UNSEEN and category[0] not in "MZ"
+    # What only joins, marks or turns others is not to be seen by itself, nor is a space.
+    categories = map(unicodedata.category, kept)
+    return kept if any(each not in _UNSEEN and each[0] not in "MZ" for each in categories) else ""
 
 
 def checked(field: str, name: object) -> str:
@@ -248,12 +228,9 @@ _TEAM: Final = re.compile(r"(?:[Tt]he )?[A-Z]\w+s")
 
 def stored_keys(name: str, type_: str) -> tuple[str, ...]:
     """Return the keys under which an entity is to stand for one of its names."""
-    found = list(keys(name, type_))
-    if type_ not in ("person", "file"):
-        found += [f"{KEY}acro:{each}" for each in initials(name)]
-    if type_ in _TEAMS and team(name):
-        found.append(f"{KEY}team:{team(name)}")
-    return tuple(dict.fromkeys(found))
+    acronyms = () if type_ in ("person", "file") else (f"{KEY}acro:{each}" for each in initials(name))
+    teams = (f"{KEY}team:{team(name)}",) if type_ in _TEAMS and team(name) else ()
+    return tuple(dict.fromkeys((*keys(name, type_), *acronyms, *teams)))
 
 
 def more_keys(name: str, type_: str) -> tuple[str, ...]:
@@ -391,20 +368,14 @@ def _is_form_of(name: str, other: str, type_: str, similarity: Similarity) -> bo
         return _is_part(first, second) or _is_part(second, first)
     if type_ == "file":
         return _is_end(name, other) or _is_end(other, name)
-    if loose(name) == loose(other) or _is_team(name, other, type_) or _is_acronym(name, other, type_):
+    fewest = _OF_ORGANIZATIONS if type_ == "organization" else _MIN_LENGTH
+    is_acronym = len(acronym(name)) >= fewest and acronym(name) in initials(other)
+    is_team = type_ in _TEAMS and (team(name) == normal(other) or team(other) == normal(name))
+    if loose(name) == loose(other) or is_team or is_acronym:
         return True
     if type_ == "place" or has_extension(name) != has_extension(other):
         return False
     return bool(stems(name)) and stems(name) == stems(other) and similarity(name, other) >= MIN_SIMILARITY
-
-
-def _is_acronym(short: str, name: str, type_: str) -> bool:
-    fewest = _OF_ORGANIZATIONS if type_ == "organization" else _MIN_LENGTH
-    return len(acronym(short)) >= fewest and acronym(short) in initials(name)
-
-
-def _is_team(one: str, other: str, type_: str) -> bool:
-    return type_ in _TEAMS and (team(one) == normal(other) or team(other) == normal(one))
 
 
 def _is_part(fewer: Sequence[str], more: Sequence[str]) -> bool:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain, groupby
+from math import inf
 from typing import Final
 
 from commonplace.dataclasses import dataclass, replace
@@ -46,7 +47,7 @@ from commonplace.store.graph import GraphReading
 from commonplace.store.graph_rules import texts_of
 from commonplace.text.languages import STOP_WORDS
 from commonplace.text.tokens import analyse
-from commonplace.types.graph import Edge, Entity, GraphFilter, Relation, Subject
+from commonplace.types.graph import Entity, GraphFilter, Relation, Subject
 
 MIN_COSINE: Final[Mapping[Subject, float]] = {"relation": 0.45, "entity": 0.65}
 """The least score of what shares no word with the query; a name has less to be alike by than a sentence. Round numbers,
@@ -76,14 +77,11 @@ def least_score(query: str, kind: Subject, embedder: str, pieces: Callable[[str]
         return NEVER, NEVER
     if embedder in _OF_LETTERS:
         return 0.0, MIN_LETTER_SIMILARITY
-    is_known = any(_is_known(word, pieces) for word in words if word.lower() not in STOP_WORDS)
+    # Of these vectors can say what they mean: a number is only itself.
+    able = (word for word in words if word.isalpha() and word.lower() not in STOP_WORDS)
+    is_known = any(len(word) >= _MIN_LETTERS * max(pieces(word), 1) for word in able)
     least = MIN_NAME_COSINE.get(embedder, MIN_COSINE[kind]) if kind == "entity" else MIN_COSINE[kind]
     return 0.0, least if is_known else NEVER
-
-
-def _is_known(word: str, pieces: Callable[[str], int]) -> bool:
-    """Tell whether vectors can say what a word means: a number is only itself."""
-    return word.isalpha() and len(word) >= _MIN_LETTERS * max(pieces(word), 1)
 
 
 MAX_IDS_PER_QUERY: Final = 1000
@@ -157,7 +155,8 @@ class GraphFinder:
         """Return entities by their names, and by the facts that they are in."""
         keep = partial(self._entities_that_pass, wanted)
         named = self._texts("entity", query, limit, keep)
-        told = self._texts("relation", query, limit, partial(self._relations_that_pass, _untyped(wanted)))
+        facts = partial(self._relations_that_pass, replace(wanted, types=()))  # types are of entities here
+        told = self._texts("relation", query, limit, facts)
         scores = dict(named.scores)
         ends: dict[str, float] = {}
         for relation in self._graph.relations(list(told.scores)).values():
@@ -201,7 +200,10 @@ class GraphFinder:
             found = self._search(namespace, query, asked)
             if kind == "relation":
                 found = self._without_types(found, namespace, query, asked)
-            passed = keep([id_ for id_, score in found.scores.items() if _is_about(id_, score, found, least)])
+            worded = found.worded
+            passed = keep(
+                [id_ for id_, score in found.scores.items() if worded is None or score >= least[id_ not in worded]]
+            )
             if len(passed) >= limit or len(found.scores) < asked or asked == MAX_IDS_PER_QUERY:
                 break
         kept = {id_: score for id_, score in found.scores.items() if id_ in passed}
@@ -233,18 +235,14 @@ class GraphFinder:
             for id_, each in found.items()
             if wanted.times.has(each) and (not wanted.types or each.type in wanted.types)
         }
-        return passed if not wanted.groups else self._of_groups(passed, found, wanted.groups)
-
-    def _of_groups(self, ids: Iterable[str], entities: Mapping[str, Entity], groups: Sequence[str]) -> set[str]:
-        """Return which entities are of one of some groups: named first in it, or mentioned by an episode of it."""
-        chosen = {id_ for id_ in ids if entities[id_].group in groups}
-        rest = [id_ for id_ in ids if id_ not in chosen]
-        mentions = self._graph.mentions("entity", rest)
+        if not wanted.groups:
+            return passed
+        # Of a group is what was named first in it, or is mentioned by an episode of it.
+        chosen = {id_ for id_ in passed if found[id_].group in wanted.groups}
+        mentions = self._graph.mentions("entity", list(passed - chosen))
         episodes = self._graph.episodes([each.episode for some in mentions.values() for each in some])
-        for id_, some in mentions.items():
-            if any(each.episode in episodes and episodes[each.episode].group in groups for each in some):
-                chosen.add(id_)
-        return chosen
+        of_them = {id_ for id_, each in episodes.items() if each.group in wanted.groups}
+        return chosen | {id_ for id_, some in mentions.items() if any(each.episode in of_them for each in some)}
 
     def _relations_that_pass(self, wanted: Wanted, ids: Sequence[str]) -> set[str]:
         return {
@@ -269,26 +267,16 @@ def adjacent(graph: GraphReading, times: Times, *, groups: Sequence[str] = ()) -
 
     def steps(ids: Sequence[str]) -> Mapping[str, list[Step]]:
         found = graph.edges_of(ids, wanted, limit=FAN_OUT + 1)
-        return {id_: [_step(id_, each) for each in edges] for id_, edges in found.items()}
+        return {
+            id_: [Step(each.target if each.source == id_ else each.source, each.id, each.confidence) for each in edges]
+            for id_, edges in found.items()
+        }
 
     return steps
 
 
 _MAX_NAME_LENGTH: Final = 200
 _ANY: Final = GraphFilter(with_past=True)
-
-
-def _step(id_: str, edge: Edge) -> Step:
-    return Step(edge.target if edge.source == id_ else edge.source, edge.id, edge.confidence)
-
-
-def _is_about(id_: str, score: float, found: TextHits, least: tuple[float, float]) -> bool:
-    return found.worded is None or score >= least[id_ not in found.worded]
-
-
-def _untyped(wanted: Wanted) -> Wanted:
-    """Return what facts may lead to entities: types are of entities here."""
-    return Wanted(wanted.times, wanted.groups)
 
 
 def _nearer(score: float, distance: int | None) -> float:
@@ -343,13 +331,13 @@ class GraphReader:
         stored = self._graph.relations(found.ids)
         ranked = [stored[id_] for id_ in found.ids if id_ in stored]
         if wanted.times.as_of is None and wanted.times.valid_at is None:
-            ranked = _current_first(ranked, self._ground.kinds.is_single)
+            ranked = _current_first(ranked, self._ground.kinds.is_single, wanted.times.now)
         views = self._with_overtaken(ranked, wanted.times, found.scores)
         return FoundRelations(query, views, found.is_degraded, found.notices)
 
     def entity(self, name: str, times: Times) -> EntityView:
         """Return an entity by its id or name."""
-        return self._one(find_entity(self._graph, self._ground, name), times)
+        return Seeing(self._graph, times).entities([find_entity(self._graph, self._ground, name)])[0]
 
     def relation(self, id_: str, times: Times) -> RelationView:
         """Return a fact by its id."""
@@ -371,7 +359,16 @@ class GraphReader:
             seeing.entities(
                 (stored[id_] for id_ in distances if id_ in stored), distances=distances, has_summaries=False
             ),
-            seeing.relations(sorted(relations.values(), key=lambda each: _nearest(each, distances))),
+            seeing.relations(
+                sorted(
+                    relations.values(),
+                    key=lambda each: (
+                        min(distances.get(end, len(distances)) for end in (each.source, each.target)),
+                        -each.created_at,
+                        each.id,
+                    ),
+                )
+            ),
             near.is_capped,
         )
 
@@ -393,20 +390,23 @@ class GraphReader:
         """Return what began and ended for an entity; see `Graph.timeline`."""
         entity = find_entity(self._graph, self._ground, name)
         found = self._graph.relations_of([entity.id], times.filter(), limit=limit).get(entity.id, [])
-        views = Seeing(self._graph, times).relations(each for each in found if not times.known(each)[2])
+        seeing = Seeing(self._graph, times)
+        views = seeing.relations(each for each in found if not times.known(each)[2])
         entries = [TimelineEntry(each.valid_from, "began", each) for each in views]
         entries += [TimelineEntry(each.valid_to, "ended", each) for each in views if each.valid_to is not None]
         entries.sort(key=lambda each: (each.what, each.relation.fact, each.relation.uuid))
         entries.sort(key=lambda each: (each.at is not None, 0.0 if each.at is None else each.at.timestamp()))
-        return Timeline(self._one(entity, times), tuple(entries))
+        return Timeline(seeing.entities([entity])[0], tuple(entries))
 
     def history(self, id_: str) -> History:
         """Return what happened to an entity or a fact; see `Graph.history`."""
         graph = self._graph
-        if graph.relations([id_]):
-            return _history(graph, "relation", id_)
-        entity = graph.entities([id_]).get(id_) or find_entity(graph, self._ground, id_)
-        return _history(graph, "entity", entity.id)
+        kind: Subject = "relation" if graph.relations([id_]) else "entity"
+        if kind == "entity":
+            id_ = (graph.entities([id_]).get(id_) or find_entity(graph, self._ground, id_)).id
+        happened = graph.happenings(kind, id_)
+        entries = (HistoryEntry(moment_of(each.at), each.what, each.reason, each.episode) for each in happened)
+        return History(id_, kind, tuple(entries))
 
     def episodes(self, limit: int, groups: tuple[str, ...], times: Times) -> tuple[EpisodeView, ...]:
         """Return episodes, newest first; see `Graph.episodes`."""
@@ -431,7 +431,7 @@ class GraphReader:
         return list(Seeing(graph, Times(self._ground.now())).relations([known[each] for each in ids if each in known]))
 
     def communities(self, limit: int, times: Times) -> tuple[Community, ...]:
-        """Return entities that hang together; see `Graph.communities`."""
+        """Return entities that are related; see `Graph.communities`."""
         graph = self._graph
         edges = [(source, target) for _, source, target in graph.pairs(times.filter())]
         degrees = Counter(end for ends in edges for end in ends)
@@ -541,9 +541,6 @@ class GraphReader:
             for each in views
         )
 
-    def _one(self, entity: Entity, times: Times) -> EntityView:
-        return Seeing(self._graph, times).entities([entity])[0]
-
 
 @dataclass(frozen=True, slots=True)
 class AskedContext:
@@ -560,13 +557,6 @@ class AskedContext:
 _MIN_MEMBERS: Final = 2
 _DEPTH: Final = 2
 _AROUND: Final = 200
-
-
-def _history(graph: GraphReading, kind: Subject, id_: str) -> History:
-    entries = [
-        HistoryEntry(moment_of(each.at), each.what, each.reason, each.episode) for each in graph.happenings(kind, id_)
-    ]
-    return History(id_, kind, tuple(entries))
 
 
 def _ended(relations: Iterable[Relation]) -> dict[str, list[Relation]]:
@@ -589,8 +579,15 @@ def _seen_before(fact: RelationView) -> dict[str, str]:
     }
 
 
-def _current_first(relations: list[Relation], is_single: Callable[[str], bool]) -> list[Relation]:
-    """Return facts in their order, but of what has one value at a time the one that holds before those that ended."""
+def _current_first(relations: list[Relation], is_single: Callable[[str], bool], now: float) -> list[Relation]:
+    """Return facts in their order, but of what has one value at a time the one that holds before all others.
+
+    Behind it come those that are to begin, then those that ended.
+    """
+
+    def stands(each: Relation) -> tuple[bool, bool]:
+        return each.is_retracted or (each.valid_to or inf) <= now, (each.valid_from or 0.0) > now
+
     places: dict[tuple[str, str, str], list[int]] = {}
     for place, each in enumerate(relations):
         aspect, is_one = fact_of(each).aspect, is_single(each.type)
@@ -598,14 +595,9 @@ def _current_first(relations: list[Relation], is_single: Callable[[str], bool]) 
             places.setdefault((each.source, each.type, "" if is_one else aspect), []).append(place)
     ordered = list(relations)
     for some in places.values():
-        for place, old in zip(some, sorted(some, key=lambda at: relations[at].expired_at is not None), strict=True):
+        for place, old in zip(some, sorted(some, key=lambda at: stands(relations[at])), strict=True):
             ordered[place] = relations[old]
     return ordered
-
-
-def _nearest(relation: Relation, distances: dict[str, int]) -> tuple[int, float, str]:
-    near = min(distances.get(end, len(distances)) for end in (relation.source, relation.target))
-    return near, -relation.created_at, relation.id
 
 
 def _worth(relation: Relation, distances: dict[str, int], scores: dict[str, float]) -> tuple[float, float, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import UsageError
@@ -12,9 +12,11 @@ from commonplace.graph.entities import MAX_ALIASES
 from commonplace.graph.facts import OWN, Assertion, assertion_of, happening
 from commonplace.graph.kinds import topic_of
 from commonplace.graph.names import KEY, normal, stored_keys
-from commonplace.redaction import Secret, with_placeholders
+from commonplace.redaction import Secret, cleaned_json, find_secrets, with_placeholders
 from commonplace.store import records
 from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
+
+T = TypeVar("T")
 
 _IDS: Final = ("into", "from")
 """What in the detail of a happening is the id of an entity."""
@@ -41,35 +43,62 @@ def replaced(text: str, find: Callable[[str], Sequence[Secret]]) -> tuple[str, M
     """Return a text without secrets, and where its characters went; it is searched until nothing is found."""
     steps = []
     while secrets := find(text):
-        steps.append(tuple((each.start, each.end, _length_of(text, each)) for each in secrets))
+        pieces = [(text[each.start : each.end], each) for each in secrets]
+        lengths = [len(with_placeholders(piece, [Secret(each.kind, 0, len(piece))])) for piece, each in pieces]
+        steps.append(tuple((each.start, each.end, length) for each, length in zip(secrets, lengths, strict=True)))
         text = with_placeholders(text, secrets)
     return text, Moves(tuple(steps))
 
 
 @dataclass(slots=True)
-class GraphCleaner:
-    """Cleans the values of one graph: episodes first, entities next, then facts.
+class Cleaner:
+    """Cleans texts and records, those of a graph in order: episodes first, entities next, then facts.
 
     Attributes:
-        text: returns a text without secrets.
-        value: returns what JSON holds without secrets.
-        find: returns the secrets of a text, in order.
+        kinds: the kind of each secret that was found.
         moves: by episode, of those that had a secret.
         forms: the normal forms of names that had one, and those of what stands there now.
     """
 
-    text: Callable[[str], str]
-    value: Callable[[Any], Any]
-    find: Callable[[str], Sequence[Secret]]
-    moves: dict[str, Moves] = field(default_factory=dict)
-    forms: dict[str, str] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict, kw_only=True)
+    moves: dict[str, Moves] = field(default_factory=dict, kw_only=True)
+    forms: dict[str, str] = field(default_factory=dict, kw_only=True)
+
+    def find(self, text: str) -> Sequence[Secret]:
+        """Return the secrets in a text, in order, none overlapping another; and remember them."""
+        found = self.secrets(text)
+        for secret in found:
+            self.kinds.setdefault(text[secret.start : secret.end], secret.kind)
+        return found
+
+    def secrets(self, text: str) -> Sequence[Secret]:
+        """Return the secrets in a text, in order, none overlapping another."""
+        return find_secrets(text)
+
+    def text(self, text: str) -> str:
+        """Return a text without secrets."""
+        return replaced(text, self.find)[0]
+
+    def value(self, value: Any) -> Any:
+        """Return what JSON holds without secrets, keys included, of which two never become one."""
+        return cleaned_json(value, self.text)
+
+    def record(self, record: T) -> T:
+        """Return a record without secrets, but for those in names."""
+        return records.cleaned(record, self.text, self.value)
+
+    def taken(self) -> tuple[str, ...]:
+        """Return the kinds of the secrets that were replaced since the last time."""
+        kinds = tuple(self.kinds.values())
+        self.kinds.clear()
+        return kinds
 
     def episode(self, episode: Episode) -> Episode:
         """Return an episode without secrets."""
         content, moves = replaced(episode.content, self.find)
         if moves.steps:
             self.moves[episode.id] = moves
-        return replace(records.cleaned(replace(episode, content=""), self.text, self.value), content=content)
+        return replace(self.record(replace(episode, content="")), content=content)
 
     def entity(self, entity: Entity) -> Entity:
         """Return an entity without secrets."""
@@ -100,15 +129,15 @@ class GraphCleaner:
 
     def mentions(self, mentions: Iterable[Mention]) -> tuple[Mention, ...]:
         """Return mentions without secrets, with places as they are now; two that become one come once."""
-        return tuple(dict.fromkeys(map(self._mention, mentions)))
+        found = []
+        for each in mentions:
+            start, end = self._span(each.episode, each.start, each.end)
+            found.append(replace(each, start=start, end=end, name=self.text(each.name)))
+        return tuple(dict.fromkeys(found))
 
     def happenings(self, happenings: Iterable[Happening]) -> tuple[Happening, ...]:
         """Return what happened without secrets, with places as they are now."""
         return tuple(map(self._happening, happenings))
-
-    def _mention(self, mention: Mention) -> Mention:
-        start, end = self._span(mention.episode, mention.start, mention.end)
-        return replace(mention, start=start, end=end, name=self.text(mention.name))
 
     def _happening(self, found: Happening) -> Happening:
         said = assertion_of(found)
@@ -179,7 +208,7 @@ def refuse_many_names(aliases: Iterable[Alias]) -> None:
 
 
 def refuse_odd_detail(found: Happening) -> None:
-    """Refuse what happened to a fact that cannot be reckoned with.
+    """Refuse what happened to a fact that cannot be used.
 
     Raises:
         TypeError, ValueError, AttributeError: it is none.
@@ -212,8 +241,3 @@ def _moved(step: Iterable[tuple[int, int, int]], place: int, *, is_end: bool) ->
             return start + shift + (length if is_end else 0)
         shift += length - (end - start)
     return place + shift
-
-
-def _length_of(text: str, secret: Secret) -> int:
-    piece = text[secret.start : secret.end]
-    return len(with_placeholders(piece, [Secret(secret.kind, 0, len(piece))]))

@@ -66,11 +66,6 @@ class _Times:
         ending = islice(self.ending, first, None if most is None else first + most)
         return sorted([*islice(reversed(self.endless), most), *(place for _, place in ending)])
 
-    def beginning_from(self, at: float, most: int) -> list[int]:
-        """Return the places of those that begin at a time or later, the first first."""
-        first = bisect_left(self.beginning, (at, -1))
-        return [place for _, place in self.beginning[first : first + most]]
-
 
 class KeyFacts:
     """Facts in the order in which they came. Whoever changes when one holds tells it by `note`."""
@@ -139,7 +134,9 @@ class KeyFacts:
             return []
         begins = -inf if fact.valid_from is None else fact.valid_from
         ends = inf if fact.valid_to is None else fact.valid_to
-        places = {*times.ending_after(begins, MAX_OVERLAPPING), *times.beginning_from(begins, MAX_OVERLAPPING)}
+        first = bisect_left(times.beginning, (begins, -1))
+        beginning = (place for _, place in times.beginning[first : first + MAX_OVERLAPPING])
+        places = {*times.ending_after(begins, MAX_OVERLAPPING), *beginning}
         found = [each for each in (self._facts[place] for place in sorted(places)) if each is not fact]
         later = [each for each in found if each.valid_from is not None and begins <= each.valid_from < ends]
         return [
@@ -156,7 +153,8 @@ class KeyFacts:
         changed: dict[str, Fact] = {}
         for fact in of:
             names = {self[id_].dispute for id_ in fact.rivals}
-            if len(names) == 1 and (name := names.pop()) and fact.dispute in ("", name) and self._is_old(name, fact):
+            name = names.pop() if len(names) == 1 else ""
+            if name and fact.dispute in ("", name) and self._oldest[name] <= _age(fact):
                 named = [fact]
             else:
                 named = self._disputing(fact)
@@ -187,11 +185,8 @@ class KeyFacts:
         is_alone = fact.is_retracted or fact.is_denied or fact.is_added
         return not is_alone and (bool(fact.topic) or not self._has_topics)
 
-    def _is_old(self, dispute: str, fact: Fact) -> bool:
-        return self._oldest[dispute] <= _age(fact)
-
     def _disputing(self, fact: Fact) -> list[Fact]:
-        """Return the facts that hang together with one by what disputes what."""
+        """Return the facts that are related to one by what disputes what."""
         found = {fact.id: fact}
         waiting = [fact]
         while waiting:
@@ -235,12 +230,6 @@ def why_not_taken_back(fact: Fact, evidence: Assertion) -> str:
     return ""
 
 
-def was_ended_by(other: Fact, fact: Fact) -> bool:
-    """Tell whether a fact was learnt to have ended where another one began."""
-    has_ended = other.expired_at is not None and not other.is_retracted and other.id != fact.id
-    return has_ended and other.valid_to is not None and other.valid_to == fact.valid_from
-
-
 def gone_on(ended: Fact, by: Fact, evidence: Assertion, id_: str) -> Fact:
     """Return the fact that an ended one goes on as where what had ended it never came about, as we learn now."""
     return replace(
@@ -261,14 +250,14 @@ def gone_on(ended: Fact, by: Fact, evidence: Assertion, id_: str) -> Fact:
 
 
 MAX_DISPUTED: Final = 16
-"""A fact that comes disputes no more of those that it meets: they hang together without, and share one dispute."""
+"""A fact that comes disputes no more of those that it meets: they are related without it, and share one dispute."""
 _FAR_REACHING: Final = frozenset({"settled", "beside", "cancelled"})
 """Sayings that may change any fact of a slot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How facts of one type and source are reckoned.
+    """How facts of one type and source are computed.
 
     Attributes:
         is_single: one of them holds at a time.
@@ -322,7 +311,7 @@ def resolve_facts(known: Iterable[Relation], evidence: Sequence[Assertion], rule
     """Return what facts become when more is said of them.
 
     Args:
-        known: all facts of one slot (see `slots.Slot`), as they were reckoned before.
+        known: all facts of one slot (see `FactKey`), as they were resolved before.
         evidence: in order.
     """
     run = FactResolver(rule, map(fact_of, known))
@@ -339,7 +328,7 @@ class FactResolver:
     """
 
     def __init__(self, rule: Rule, facts: Iterable[Fact]) -> None:
-        """Take over all facts of a slot, as they were reckoned before."""
+        """Take over all facts of a slot, as they were resolved before."""
         self.rule = rule
         self.facts = KeyFacts(facts, has_topics=rule.type in PER_TOPIC and not rule.is_topic)
         self.order = max((each.order for each in self.facts), default=0)
@@ -371,31 +360,27 @@ class FactResolver:
 
     def _take(self, evidence: Assertion) -> None:
         if evidence.saying in ("settled", "beside"):
-            if evidence.home in self.facts and not (meant := self.facts[evidence.home]).is_retracted:
-                (self._settle if evidence.saying == "settled" else self._keep_beside)(meant, evidence)
+            if evidence.home in self.facts and not (fact := self.facts[evidence.home]).is_retracted:
+                (self._settle if evidence.saying == "settled" else self._keep_beside)(fact, evidence)
             return
         begins = evidence.begins if evidence.saying == "said" else None
-        same = [each for each in self.facts.between(*self.rule.ends(evidence), begins) if self._is_of(each, evidence)]
+        meant = self.rule.ends(evidence)
+        ways = (meant, meant[::-1]) if self.rule.type in SYMMETRIC else (meant,)
+        same = [each for each in self.facts.between(*meant, begins) if (each.source, each.target) in ways]
         handle = {"denied": self._deny, "once": self._recall, "cancelled": self._take_back}.get(evidence.saying)
         if handle is not None:
             handle(evidence, same)
             return
-        fact = next((each for each in same if self._is_said(each, evidence)), None)
-        if fact is None:
-            fact = self._begin(evidence, "created")
-        else:
-            self._confirm(fact, evidence)
-        self._judge(fact, evidence)
-
-    def _is_of(self, fact: Fact, evidence: Assertion) -> bool:
-        ends = (fact.source, fact.target)
-        meant = self.rule.ends(evidence)
-        return ends == meant or (self.rule.type in SYMMETRIC and ends == meant[::-1])
+        known = next((each for each in same if self._is_said(each, evidence)), None)
+        if known is not None:
+            self._confirm(known, evidence)
+        self._judge(known or self._begin(evidence), evidence)
 
     def _is_said(self, fact: Fact, evidence: Assertion) -> bool:
         """Tell whether a source speaks of a known fact, and not of a time when the same was true once more."""
         begins = evidence.begins
-        said = Span(begins, _end_of(evidence, begins))
+        ends = evidence.valid_to
+        said = Span(begins, None if ends is not None and begins is not None and ends <= begins else ends)
         if overlap(said, Span(fact.valid_from, fact.valid_to)) is None:
             return False
         topic = topic_of(evidence.text)
@@ -411,13 +396,13 @@ class FactResolver:
             if overlap(gap, Span(each.valid_from, each.valid_to)) is not None
         )
 
-    def _begin(self, evidence: Assertion, what: str) -> Fact:
+    def _begin(self, evidence: Assertion) -> Fact:
         id_ = evidence.home
         while id_ in self.facts:
             id_ = str(uuid.uuid5(DISPUTES, f"{id_} {evidence.order}"))
         fact = first_said(evidence, id_, self.rule.type, self.rule.ends(evidence))
         self.facts.add(fact)
-        self._tell(fact, what, evidence.reason, evidence, is_own=True)
+        self._tell(fact, "created", evidence.reason, evidence, is_own=True)
         return fact
 
     def _confirm(self, fact: Fact, evidence: Assertion) -> None:
@@ -455,7 +440,7 @@ class FactResolver:
         at = evidence.told if evidence.valid_to is None else evidence.valid_to
         held = [each for each in same if each.valid_to is None or each.valid_to > at]
         if not same:
-            self._begin(evidence, "created")
+            self._begin(evidence)
             return
         if not held:
             last = max(same, key=lambda each: (each.valid_to or 0.0, each.id))
@@ -469,7 +454,7 @@ class FactResolver:
         said = Span(evidence.valid_from, evidence.told if evidence.valid_to is None else evidence.valid_to)
         fact = next((each for each in same if overlap(said, Span(each.valid_from, each.valid_to)) is not None), None)
         if fact is None:
-            self._begin(evidence, "created")
+            self._begin(evidence)
             return
         self._tell(fact, "confirmed", evidence.reason, evidence, is_own=True)
 
@@ -485,7 +470,16 @@ class FactResolver:
             return
         fact.retract(evidence.at)
         self._tell(fact, "retracted", evidence.reason or "it is said never to have come about", evidence, is_own=True)
-        for other in [each for each in self.facts if was_ended_by(each, fact)]:
+        began = fact.valid_from
+        ended = [
+            each
+            for each in self.facts
+            if not each.is_retracted
+            and each.expired_at is not None
+            and each.valid_to is not None
+            and each.valid_to == began
+        ]
+        for other in ended:
             again = gone_on(other, fact, evidence, str(uuid.uuid5(DISPUTES, f"{other.id} {evidence.order}")))
             self.facts.add(again)
             self._tell(again, "reopened", "what is to have ended it never came about", evidence)
@@ -624,11 +618,6 @@ class FactResolver:
         if is_own:
             fact.order = max(fact.order, evidence.order)
         self.effects.append(Effect(fact.id, what, reason, evidence, is_own))
-
-
-def _end_of(evidence: Assertion, begins: float | None) -> float | None:
-    ends = evidence.valid_to
-    return None if ends is not None and begins is not None and ends <= begins else ends
 
 
 def _apart(one: Fact, other: Fact) -> float:

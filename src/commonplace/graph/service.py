@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
+from commonplace.dataclasses import replace
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.graph.entities import MAX_ALIASES, all_merged, known_by, merged_into, roots
 from commonplace.graph.episodes import Added, FactInput, add_episode, add_fact, bounded, prepare, take_out
 from commonplace.graph.fact_keys import Changed, FactKeys, facts_of
 from commonplace.graph.facts import Assertion, Saying, assertion_of, fact_of
 from commonplace.graph.merge import Joining, Parted
-from commonplace.graph.model_extraction import Understood
 from commonplace.graph.names import KEY, normal
 from commonplace.graph.runtime import GraphRuntime, Texts, fact_text
 from commonplace.graph.views import (
@@ -35,41 +34,33 @@ from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.memories import MemoryChange
 from commonplace.types.graph import Entity, Episode, GraphFilter, Relation
 
+if TYPE_CHECKING:
+    from commonplace.graph.graphiti.outbox import Outbox
+    from commonplace.graph.model_extraction import Understood
+
 _MAX_NAMED = 5
 
 ANY_TYPE = "concept"
 """The type under which a name is looked up where nobody says of what it is."""
 
 
-class Follower(Protocol):
-    """Takes note of what changes, in the transaction that changes it."""
-
-    def added(self, change: MemoryChange, added: Added) -> None:
-        """Take note of what came; an episode without an id stands for who gave a fact."""
-        ...
-
-    def deleted(self, change: MemoryChange, episode: str, group: str) -> None:
-        """Take note that an episode of a group went."""
-        ...
-
-
 class GraphService:
-    """Changes the graph of one namespace. Safe for threads."""
+    """Changes the graph of one namespace, and tells of it to a queue for Graphiti if there is one. Safe for threads."""
 
-    def __init__(self, ground: GraphRuntime, follower: Follower | None = None) -> None:
+    def __init__(self, ground: GraphRuntime, follower: Outbox | None = None) -> None:
         self._ground = ground
         self._follower = follower
 
     def add_episode(self, episode: Episode, understood: Understood, *, notices: Sequence[str] = ()) -> Addition:
         """Write an episode with what it says; see `Graph.add_episode`."""
-        taken = bounded(understood.extraction)
+        extraction, left_out = bounded(understood.extraction)
         texts = Texts(self._ground.destination)
-        prepare(texts, taken.extraction)
+        prepare(texts, extraction)
         with self._change() as change:
-            added = add_episode(change.graph, self._ground, texts, episode, taken.extraction)
+            added = add_episode(change.graph, self._ground, texts, episode, extraction)
             if self._follower is not None:
                 self._follower.added(change, added)
-        told = (*notices, *understood.notices, *taken.notices, *added.notices)
+        told = (*notices, *understood.notices, *left_out, *added.notices)
         return replace(self._addition(replace(added, notices=told)), degraded=understood.is_degraded)
 
     def add_fact(self, given: FactInput, now: float) -> Addition:
@@ -199,9 +190,8 @@ def find_entity(graph: GraphReading, ground: GraphRuntime, name: str) -> Entity:
     Raises:
         NotFoundError: there is none, or several of that name.
     """
-    found = graph.entities([name]).get(name)
-    while found is not None and found.merged_into:
-        found = graph.entities([found.merged_into]).get(found.merged_into)
+    root = roots(graph, [name])[name]
+    found = graph.entities([root]).get(root)
     if found is not None:
         return found
     named = graph.named([normal(name)]).get(normal(name), [])
@@ -240,11 +230,17 @@ def ended_by(graph: GraphReading, relation: str) -> Assertion:
     Raises:
         UsageError: nothing says so.
     """
+    found = denial_of(graph, relation)
+    if found is None:
+        raise UsageError(f"nothing says that {relation!r:.80} has ended", remedy="say which fact is right")
+    return found
+
+
+def denial_of(graph: GraphReading, relation: str) -> Assertion | None:
+    """Return what says that a fact has ended, which was not believed, None where nothing does."""
     found = [assertion_of(each) for each in graph.happenings("relation", relation) if each.what == "disputed"]
     denied = [each for each in found if each is not None and each.saying in ("denied", "cancelled")]
-    if not denied:
-        raise UsageError(f"nothing says that {relation!r:.80} has ended", remedy="say which fact is right")
-    return denied[-1]
+    return denied[-1] if denied else None
 
 
 def find_relation(graph: GraphReading, id_: str) -> Relation:
@@ -277,7 +273,7 @@ def remove_facts(graph: GraphChange, ground: GraphRuntime, texts: Texts, relatio
     wanted = [slots.slot_of_fact(each) for each in graph.relations(relations).values()]
     facts = {each.id: each for slot in dict.fromkeys(wanted) for each in facts_of(graph, slot)}
     left = slots.said_of(each for each in facts.values() if each.id not in gone)
-    slots.reckon_again(wanted, left, Changed())
+    slots.resolve_again(wanted, left, Changed())
 
 
 def remove_entities(graph: GraphChange, ground: GraphRuntime, texts: Texts, entities: Sequence[str]) -> None:

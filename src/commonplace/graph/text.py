@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import UsageError
-from commonplace.formats.drawing import Drawing, Edge, Node
 from commonplace.formats.fence import CLOSING, OPENING, FenceItem, fence
 from commonplace.graph.names import checked, normal
 
 if TYPE_CHECKING:
+    from commonplace.formats.drawing import Drawing
     from commonplace.graph.views import EntityView, RelationView, Subgraph
 
 CountTokens = Callable[[str], int]
@@ -69,13 +69,14 @@ def fact_item(fact: RelationView) -> FenceItem:
 
 
 def when(known: RelationView | EntityView) -> str:
-    """Say when a fact holds, or an entity is known to have been."""
-    start, end = _day(known.valid_from), _day(known.valid_to)
+    """Say when a fact holds, or an entity is known to have been; of what was yet to begin when said, from when on."""
+    start, end = ("" if at is None else at.date().isoformat() for at in (known.valid_from, known.valid_to))
     if start and end:
         return f"from {start} to {end}"
     if end:
         return f"until {end}"
-    return f"since {start}" if start else "at an unknown time"
+    is_announced = known.valid_from is not None and known.valid_from > known.created_at
+    return f"from {start} on" if is_announced else f"since {start}" if start else "at an unknown time"
 
 
 def overtaken(fact: RelationView) -> str:
@@ -88,10 +89,6 @@ def overtaken(fact: RelationView) -> str:
 
 
 _MAX_NAMES: Final = 5
-
-
-def _day(at: datetime | None) -> str:
-    return "" if at is None else at.date().isoformat()
 
 
 def _cost(item: FenceItem, count: CountTokens) -> int:
@@ -133,36 +130,34 @@ def picture(found: Subgraph, *, seen_at: float, as_of: float | None = None) -> D
         seen_at: seconds since the epoch; facts that had ended by then are drawn as past.
         as_of: what the drawing says that it is of; None is now.
     """
+    from commonplace.formats.drawing import Drawing, Edge, Node
+
     facts = [each for each in found.relations if not each.retracted]
     ends = {end for each in facts for end in (each.source_node_uuid, each.target_node_uuid)}
     entities = [each for each in found.entities if each.uuid == found.centre or each.uuid in ends]
     centre = next((each.name for each in entities if each.uuid == found.centre), "")
     return Drawing(
-        tuple(_node(each, found.centre) for each in entities),
-        tuple(_edge(each, seen_at) for each in facts),
+        tuple(
+            Node(each.uuid, each.name, each.entity_type, each.uuid == found.centre, each.distance or 0, each.summary)
+            for each in entities
+        ),
+        tuple(
+            Edge(
+                each.source_node_uuid,
+                each.target_node_uuid,
+                each.relation_type,
+                each.fact,
+                _seconds(each.valid_from),
+                end,
+                is_disputed=each.disputed,
+                is_past=end is not None and end <= seen_at,
+            )
+            for each in facts
+            for end in (_seconds(each.valid_to),)
+        ),
         title=centre,
         as_of=as_of,
         is_capped=found.is_capped,
-    )
-
-
-def _node(entity: EntityView, centre: str) -> Node:
-    return Node(
-        entity.uuid, entity.name, entity.entity_type, entity.uuid == centre, entity.distance or 0, entity.summary
-    )
-
-
-def _edge(fact: RelationView, seen_at: float) -> Edge:
-    end = _seconds(fact.valid_to)
-    return Edge(
-        fact.source_node_uuid,
-        fact.target_node_uuid,
-        fact.relation_type,
-        fact.fact,
-        _seconds(fact.valid_from),
-        end,
-        is_disputed=fact.disputed,
-        is_past=end is not None and end <= seen_at,
     )
 
 

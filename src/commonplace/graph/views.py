@@ -9,29 +9,30 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
 from commonplace.dataclasses import dataclass, field, fields, replace
-from commonplace.dates.time import iso, moment_of
+from commonplace.dates.time import moment_of
+from commonplace.formats import json_values
 from commonplace.graph.entities import shown_names
 from commonplace.graph.facts import shown_attributes
 from commonplace.store.graph import GraphReading
 from commonplace.types import Origin
-from commonplace.types.graph import Edge, Entity, Episode, EpisodeSource, GraphFilter, Relation, Subject
+from commonplace.types.graph import Entity, Episode, EpisodeSource, GraphFilter, Relation, Subject
 
 AdditionOutcome = Literal["added", "replaced", "unchanged"]
 Item = TypeVar("Item")
 
 
-class View:
+class View(json_values.View):
     """Whatever this module describes: a frozen dataclass with a JSON form."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form; times are ISO 8601 texts that end in Z."""
-        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}  # type: ignore[arg-type]
+        """Return the JSON form; times are ISO 8601 texts that end in Z, numbers have four decimals."""
+        found = json_values.View.to_dict(self)
+        return {name: round(value, 4) if isinstance(value, float) else value for name, value in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +308,7 @@ class History(View):
 
 @dataclass(frozen=True, slots=True)
 class Community(View):
-    """Entities that hang together more closely than with others.
+    """Entities that are more closely related to each other than to others.
 
     Attributes:
         uuid: the same whenever its members are.
@@ -393,18 +394,6 @@ class GraphStats(View):
     relation_types: Mapping[str, int]
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return iso(value)
-    if isinstance(value, float):
-        return round(value, 4)
-    if isinstance(value, tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, Mapping):
-        return dict(value)
-    return value.to_dict() if isinstance(value, View) else value
-
-
 SUMMARY_FACTS: Final = 3
 SUMMARY_CHARACTERS: Final = 300
 _LOOKED_AT: Final = 24
@@ -473,16 +462,18 @@ class Seeing:
     ) -> tuple[RelationView, ...]:
         """Return facts as callers see them."""
         relations = list(found)
-        ids = [relation.id for relation in relations]
-        ends = self._ends(relations)
-        mentions = self._graph.mentions("relation", ids)
+        # Those that have just been seen are not read again.
+        ids = dict.fromkeys(end for each in relations for end in (each.source, each.target))
+        self._known.update(self._graph.entities([id_ for id_ in ids if id_ not in self._known]))
+        names = {id_: self._known[id_].name for id_ in ids if id_ in self._known}
+        mentions = self._graph.mentions("relation", [relation.id for relation in relations])
         said = {id_: list(dict.fromkeys(each.episode for each in some)) for id_, some in mentions.items()}
         several = [some for some in said.values() if len(some) > 1]
         times = self._graph.reference_times([id_ for some in several for id_ in some])
         for some in several:
             some.sort(key=lambda id_: (times[id_], id_) if id_ in times else (0.0, id_))
         return tuple(
-            self._relation(each, ends, tuple(said.get(each.id, ())), (scores or {}).get(each.id, 0.0))
+            relation_view(each, self.times, names, tuple(said.get(each.id, ())), (scores or {}).get(each.id, 0.0))
             for each in relations
         )
 
@@ -509,8 +500,8 @@ class Seeing:
                 created_at=moment_of(each.created_at),
                 valid_from=_moment(each.valid_from),
                 valid_to=_moment(each.valid_to),
-                expired_at=_moment(each.expired_at if self.times.as_of is None or not self.times.has(each) else None),
-                merged_into=each.merged_into if self.times.as_of is None or not self.times.has(each) else "",
+                expired_at=_moment(each.expired_at if at is None or not self.times.has(each) else None),
+                merged_into=each.merged_into if at is None or not self.times.has(each) else "",
                 aliases=shown_names(
                     each, [alias for alias in aliases.get(each.id, ()) if at is None or alias.created_at <= at]
                 )[1:],
@@ -539,64 +530,55 @@ class Seeing:
             memory=found.memory,
         )
 
-    def _ends(self, relations: Iterable[Relation]) -> Mapping[str, Entity]:
-        """Return the entities that facts are about; those that have just been seen are not read again."""
-        ids = dict.fromkeys(end for each in relations for end in (each.source, each.target))
-        self._known.update(self._graph.entities([id_ for id_ in ids if id_ not in self._known]))
-        return self._known
-
-    def _relation(
-        self, each: Relation, ends: Mapping[str, Entity], episodes: tuple[str, ...], score: float
-    ) -> RelationView:
-        start, end, is_retracted, expired_at = self.times.known(each)
-        at = self.times.as_of
-        is_disputed = bool(each.dispute) and (at is None or each.disputed_at is None or each.disputed_at <= at)
-        return RelationView(
-            uuid=each.id,
-            source_node_uuid=each.source,
-            target_node_uuid=each.target,
-            relation_type=each.type,
-            fact=each.fact,
-            created_at=moment_of(each.created_at),
-            valid_from=_moment(start),
-            valid_to=_moment(end),
-            expired_at=_moment(expired_at),
-            source_name=ends[each.source].name if each.source in ends else "",
-            target_name=ends[each.target].name if each.target in ends else "",
-            retracted=is_retracted,
-            disputed=is_disputed,
-            dispute=each.dispute if is_disputed else "",
-            disputed_at=_moment(each.disputed_at) if is_disputed else None,
-            confidence=each.confidence,
-            trust=each.trust,
-            group_id=each.group,
-            episodes=episodes,
-            attributes=shown_attributes(each.attributes),
-            score=score,
-        )
-
     def _summaries(self, ids: Sequence[str]) -> dict[str, str]:
         """Return what a few facts say of each entity, those that it is the source of first."""
         found = self._graph.edges_of(ids, self.times.filter(), limit=_LOOKED_AT)
         chosen = {
-            id_: sorted(edges, key=partial(_place_in_summary, id_))[:SUMMARY_FACTS] for id_, edges in found.items()
+            id_: sorted(edges, key=lambda edge: (edge.source != id_, edge.is_disputed))[:SUMMARY_FACTS]
+            for id_, edges in found.items()
         }
         relations = self._graph.relations([each.id for edges in chosen.values() for each in edges])
         summaries = {}
         for id_, edges in chosen.items():
-            text = " ".join(dict.fromkeys(_sentence(relations[each.id].fact) for each in edges if each.id in relations))
+            facts = (relations[each.id].fact.strip() for each in edges if each.id in relations)
+            text = " ".join(
+                dict.fromkeys(each if each.endswith((".", "!", "?", "…")) else f"{each}." for each in facts)
+            )
             summaries[id_] = text if len(text) <= SUMMARY_CHARACTERS else f"{text[: SUMMARY_CHARACTERS - 1].rstrip()}…"
         return summaries
 
 
-def _place_in_summary(entity: str, edge: Edge) -> tuple[bool, bool]:
-    return edge.source != entity, edge.is_disputed
+def relation_view(
+    each: Relation, times: Times, names: Mapping[str, str], episodes: tuple[str, ...] = (), score: float = 0.0
+) -> RelationView:
+    """Return a fact as callers see it. `names`: of its ends, by their ids."""
+    start, end, is_retracted, expired_at = times.known(each)
+    at = times.as_of
+    is_disputed = bool(each.dispute) and (at is None or each.disputed_at is None or each.disputed_at <= at)
+    return RelationView(
+        uuid=each.id,
+        source_node_uuid=each.source,
+        target_node_uuid=each.target,
+        relation_type=each.type,
+        fact=each.fact,
+        created_at=moment_of(each.created_at),
+        valid_from=_moment(start),
+        valid_to=_moment(end),
+        expired_at=_moment(expired_at),
+        source_name=names.get(each.source, ""),
+        target_name=names.get(each.target, ""),
+        retracted=is_retracted,
+        disputed=is_disputed,
+        dispute=each.dispute if is_disputed else "",
+        disputed_at=_moment(each.disputed_at) if is_disputed else None,
+        confidence=each.confidence,
+        trust=each.trust,
+        group_id=each.group,
+        episodes=episodes,
+        attributes=shown_attributes(each.attributes),
+        score=score,
+    )
 
 
 def _moment(at: float | None) -> datetime | None:
     return None if at is None else moment_of(at)
-
-
-def _sentence(fact: str) -> str:
-    text = fact.strip()
-    return text if text.endswith((".", "!", "?", "…")) else f"{text}."

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Literal
 
 from commonplace.dataclasses import dataclass
+from commonplace.formats.json_values import plain
+from commonplace.graph.service import denial_of
 from commonplace.health.golden import GoldenAnswer
-from commonplace.health.report import BANDS, KINDS, Finding, Health
 from commonplace.memory.content import references_of
 from commonplace.memory.supersession import overtaken
 from commonplace.memory.view import RetentionPolicy
@@ -21,6 +22,83 @@ from commonplace.models.static import StaticEmbedder
 from commonplace.store.store import Store
 from commonplace.text.similarity import say_the_same
 from commonplace.types import STATUSES, TIERS, Selection, StoredMemory
+
+Kind = Literal["duplicate", "contradiction", "overtaken", "stale", "orphan", "junk"]
+KINDS: tuple[Kind, ...] = ("duplicate", "contradiction", "overtaken", "stale", "orphan", "junk")
+
+_COMMANDS: Final[Mapping[Kind, str]] = {
+    "duplicate": "commonplace memory archive {}",
+    "contradiction": "commonplace review",
+    "overtaken": "commonplace review",
+    "junk": "commonplace memory archive {}",
+}
+
+BANDS: tuple[float, ...] = (0.05, 0.10, 0.25, 0.35, 0.65, 1.0)
+"""Upper ends of the bands in which retention is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that a person may want to look at.
+
+    Attributes:
+        ids: of memories; of a contradiction, of facts of the graph.
+        why: one sentence.
+        command: a command line that settles it, "" where that takes more than a choice.
+    """
+
+    kind: Kind
+    ids: tuple[str, ...]
+    why: str
+
+    @property
+    def command(self) -> str:
+        """What settles it."""
+        return _COMMANDS.get(self.kind, "").format(self.ids[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How healthy the memories of a namespace are.
+
+    Attributes:
+        tiers, statuses: how many memories there are of each; archived ones count in `statuses` alone.
+        retention: how many active memories have a retention up to each upper end, and above the one before.
+        findings: by kind, then by id.
+        golden: what golden queries find, where any were asked.
+    """
+
+    namespace: str
+    memories: int
+    tiers: Mapping[str, int]
+    statuses: Mapping[str, int]
+    retention: Mapping[str, int]
+    pending: Mapping[str, int]
+    findings: tuple[Finding, ...] = ()
+    golden: tuple[GoldenAnswer, ...] = ()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many findings there are of each kind."""
+        return {kind: sum(each.kind == kind for each in self.findings) for kind in KINDS}
+
+    @property
+    def failed(self) -> tuple[GoldenAnswer, ...]:
+        """The golden queries that do not find all that they must, or show what they must not."""
+        return tuple(answer for answer in self.golden if not answer.is_whole)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        names = ("namespace", "memories", "tiers", "statuses", "retention", "pending", "counts")
+        return {
+            **{name: plain(getattr(self, name)) for name in names},
+            "findings": [{**plain(each), "command": each.command} for each in self.findings],
+            "golden": [
+                {**answer.golden.to_dict(), "found": list(answer.found), "shown": list(answer.shown)}
+                for answer in self.golden
+            ],
+        }
+
 
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _SAID: Final = re.compile(r"[\w']+(?:/\w+)*")
@@ -111,7 +189,8 @@ def examine(runtime: HealthRuntime, golden: Sequence[GoldenAnswer] = ()) -> Heal
             *_contradictions(runtime),
             *(
                 Finding("overtaken", (older.owner.id, newer.owner.id), "the second may take the place of the first")
-                for older, newer in overtaken(store, name, runtime.tokens)
+                for older, newer, disputes in overtaken(store, name, runtime.tokens)
+                if not disputes  # which are findings themselves
             ),
             *_stale(runtime, live),
             *_orphans(runtime, everything),
@@ -162,10 +241,12 @@ def _duplicates(runtime: HealthRuntime, live: Iterable[StoredMemory]) -> Iterato
 def _contradictions(runtime: HealthRuntime) -> Iterator[Finding]:
     """Find the facts of the graph that cannot all be true."""
     disputes: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for relation in runtime.store.graph(runtime.namespace).disputed():
+    graph = runtime.store.graph(runtime.namespace)
+    for relation in graph.disputed():
         disputes[relation.dispute].append((relation.id, relation.fact))
     for facts in disputes.values():
-        said = " / ".join(fact for _, fact in facts)
+        denial = denial_of(graph, facts[0][0]) if len(facts) == 1 else None
+        said = " / ".join([*(fact for _, fact in facts), *([denial.text] if denial else ())])
         yield Finding("contradiction", tuple(id_ for id_, _ in facts), f"these facts cannot all be true: {said}")
 
 

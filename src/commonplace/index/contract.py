@@ -5,7 +5,7 @@ A part is read at one generation: an immutable state of the index that holds eve
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass
 from commonplace.ranking.bm25 import Statistics
-from commonplace.types import SEARCH_FIELDS, Filter
+from commonplace.types import SEARCH_FIELDS
+
+Vectors = Callable[[str, Sequence[int]], Mapping[int, bytes]]
+"""Reads the int8 vectors of passages of a namespace by number, as `Store.vectors` does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +25,19 @@ class Scope:
 
     Attributes:
         namespace: always one; nothing outside it is ever returned.
-        filter: the request's filter; the lexical part applies kinds, types, phases and tags by its own fields.
-        owners: ascending owner numbers that pass the whole filter, or None when the filter is empty; the dense part
-            applies these, the lexical part uses them where the filter `needs_owners`.
+        owners: ascending owner numbers that pass the request's filter, or None when it asks for nothing but kinds.
         dead: ascending passage numbers that the store deleted since this generation; they take no place in a result.
         passed_over: ascending owner numbers of which nothing more is wanted; likewise.
+        kinds: those of what is returned, none are all; an index beside the store tells them in its lexical part alone.
         fields: those that the lexical part reads; a term keeps the rarity that it has in all of them.
     """
 
     namespace: str
-    filter: Filter
     owners: NDArray[np.int64] | None = None
     dead: NDArray[np.int64] | None = None
     passed_over: NDArray[np.int64] | None = None
     fields: tuple[str, ...] = tuple(SEARCH_FIELDS)
+    kinds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +94,14 @@ class LexicalIndex(Protocol):
 class DenseIndex(Protocol):
     """Cosine similarity over int8 vectors of one or several embedders."""
 
-    def search(self, vector: NDArray[np.float32], scope: Scope, limit: int, space: str = "") -> Scored:
+    def search(
+        self, vector: NDArray[np.float32], scope: Scope, limit: int, vectors: Vectors, space: str = ""
+    ) -> Scored:
         """Return the passages with the highest cosine.
 
         Args:
             vector: float32, shape (d,), unit length, or zero: no hits.
+            vectors: gives those of the candidates, where the index holds none itself.
             space: the stamp of the embedder that made it; passages of another one are not found. "" is any that makes
                 vectors of that length.
         """

@@ -1,13 +1,17 @@
-"""Rows of passages: vectors for dense search, with candidates preselected by sign bits, and term counts.
+"""Rows of passages: sign bits of their vectors, by which dense search chooses candidates, term counts, and postings.
 
 The sign bits of query and passage agree the more, the smaller the angle between them (Charikar, "Similarity
-estimation techniques from rounding algorithms", 2002). The best by that count are scored again by their int8 vectors.
+estimation techniques from rounding algorithms", 2002). The best by that count are scored again by their int8 vectors,
+which the store has.
 
 A file is a header, then sections that begin at multiples of 64 bytes: numbers int64, owners int64, namespace codes
-int32, norms float32, sign bits (one uint64 column for every 64 dimensions), where the terms of each row begin uint32,
-vectors int8, terms (see `commonplace.ranking.bm25`). Rows ascend by number. Integers are little-endian. All but vectors
-and terms is kept in memory, for every search goes through it; these are read as they are needed. Nothing is mapped: a
-mapped file that somebody cuts short ends the process that reads it.
+int32, norms float32, sign bits (one uint64 column for every 64 dimensions), lengths of the fields uint16, keys of the
+terms uint64 and where the postings of each begin uint32, where the terms of each row begin uint32, terms (see
+`commonplace.ranking.bm25`), postings, names. Rows ascend by number. Integers are little-endian. A key is the code of a
+namespace above that of a term, its postings are a row, uint16, and the mark that a row's terms have, for each field
+that holds it; its name is the term itself, in the same order, compressed. All up to the terms is kept in memory, for
+every search goes through it; the others are read as they are needed. Nothing is mapped: a mapped file that somebody
+cuts short ends the process that reads it.
 """
 
 from __future__ import annotations
@@ -15,85 +19,168 @@ from __future__ import annotations
 import os
 import struct
 import weakref
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Any
+from zlib import compress, decompress, error
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import IndexFaultError
-from commonplace.index.contract import Scope, Scored
-from commonplace.index.files import Manifest
-from commonplace.ranking.arrays import within
+from commonplace.index.contract import Scope, Scored, Vectors
+from commonplace.index.files import IN_USE, Manifest, unreadable
+from commonplace.ranking.arrays import distinct, within
+from commonplace.ranking.bm25 import NAMES, UNIT, Matches, code_of, fields_and_counts
 
 LARGEST_CHUNK = 65_536
-"""Rows of a full chunk."""
+"""Rows of a full chunk: a posting has two bytes for one."""
 
-_MAGIC = b"CPCHUNK2"
-_HEADER = struct.Struct("<8sII")
+_MAGIC = b"CPCHUNK4"
+_HEADER = struct.Struct("<8s5I")
+_POSTING = np.dtype([("row", "<u2"), ("mark", "u1")])
+_CODE = np.uint64(0xFFFFFFFF)
 _ALIGNMENT = 64
-_NEAR_ROWS = 16  # rows this close together are read in one go: a read costs as much as copying some kilobytes
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Passages for a chunk: numbers, owners int64, codes int32, shape (n,); vectors int8, shape (n, d); terms."""
+    """Passages for a chunk.
 
-    numbers: NDArray[np.int64]
-    owners: NDArray[np.int64]
-    codes: NDArray[np.int32]
-    vectors: NDArray[np.int8]
+    Attributes:
+        dimensions: of the vectors.
+        columns: numbers and owners int64, namespace codes int32, norms of the vectors float32, shape (n,), and their
+            signs uint64, shape (n, ceil(d / 64)).
+        names: by its key each of the terms, and perhaps others.
+    """
+
+    dimensions: int
+    columns: tuple[NDArray[Any], ...]
     terms: Sequence[bytes]
+    names: Mapping[int, str]
+
+    def __len__(self) -> int:
+        return len(self.terms)
 
     def take(self, rows: NDArray[np.intp]) -> Rows:
-        terms = [self.terms[row] for row in rows.tolist()]
-        return Rows(self.numbers[rows], self.owners[rows], self.codes[rows], self.vectors[rows], terms)
+        columns = tuple(column[rows] for column in self.columns)
+        return Rows(self.dimensions, columns, [self.terms[row] for row in rows.tolist()], self.names)
+
+
+def named(terms: Iterable[str], space: int = 0) -> dict[int, str]:
+    """Return terms of a namespace by their keys; of several with the same one, all."""
+    return _together((space << 32 | code_of(term), term) for term in terms)
+
+
+def _together(named: Iterable[tuple[int, str]]) -> dict[int, str]:
+    """Return names by their keys; of several with the same one, all."""
+    names: dict[int, str] = {}
+    for key, name in named:
+        if (known := names.setdefault(key, name)) != name:
+            names[key] = _AMONG.join(dict.fromkeys([*known.split(_AMONG), *name.split(_AMONG)]))
+    return names
+
+
+_BETWEEN, _AMONG, _LABEL = "\n", "\t", " "
+"""Stand between names, between those of one code, and before a label: no term has white space."""
+
+
+def label(name: str) -> str:
+    """Return what a passage of a kind, or in a language, has among its terms, and no text has."""
+    return f"{_LABEL}{name}"
+
+
+def label_unit(name: str) -> bytes:
+    """Return what stands for a label behind the terms of a row; it counts in no field."""
+    return code_of(label(name)).to_bytes(UNIT.itemsize, "little")
 
 
 def concatenate(parts: Sequence[Rows]) -> Rows:
     """Return the rows of all parts, ascending by number."""
     joined = Rows(
-        np.concatenate([part.numbers for part in parts]),
-        np.concatenate([part.owners for part in parts]),
-        np.concatenate([part.codes for part in parts]),
-        np.concatenate([part.vectors for part in parts]),
+        parts[0].dimensions,
+        tuple(np.concatenate(columns) for columns in zip(*(part.columns for part in parts), strict=True)),
         list(chain.from_iterable(part.terms for part in parts)),
+        _together(chain.from_iterable(part.names.items() for part in parts)),
     )
-    return joined.take(np.argsort(joined.numbers, kind="stable"))
+    return joined.take(np.argsort(joined.columns[0], kind="stable"))
 
 
-def sign_columns(vectors: NDArray[np.int8] | NDArray[np.float32]) -> NDArray[np.uint64]:
-    """Return one bit for each dimension, set where the value is positive: uint64, shape (ceil(d / 64), n)."""
+def norms_of(vectors: NDArray[np.int8]) -> NDArray[np.float32]:
+    """Return the length of each vector: float32, shape (n,)."""
+    norms: NDArray[np.float32] = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float32))
+    return norms
+
+
+def signs_of(vectors: NDArray[np.int8] | NDArray[np.float32]) -> NDArray[np.uint64]:
+    """Return one bit for each dimension, set where the value is positive: uint64, shape (n, ceil(d / 64))."""
     rows, dimensions = vectors.shape
     words = -(-dimensions // 64)
     bits = np.zeros((rows, words * 8), dtype=np.uint8)
     bits[:, : -(-dimensions // 8)] = np.packbits(np.greater(vectors, 0), axis=1, bitorder="little")
-    return np.ascontiguousarray(bits.view("<u8").T)
+    return bits.view("<u8")
 
 
 def write_chunk(path: Path, rows: Rows) -> None:
     """Write a new chunk file and wait until the disk has it."""
-    count, dimensions = rows.vectors.shape
-    norms = np.sqrt(np.einsum("ij,ij->i", rows.vectors, rows.vectors, dtype=np.float32))
+    numbers, owners, codes, norms, signs = rows.columns
+    lengths, keys, begins, postings = _invert(rows.terms, codes)
+    try:
+        names = _BETWEEN.join([rows.names[key] for key in keys.tolist()])
+    except KeyError as error:
+        raise IndexFaultError("was damaged: a row has a term without a name") from error
+    terms = b"".join(rows.terms)
     sections = (
-        rows.numbers.astype("<i8"),
-        rows.owners.astype("<i8"),
-        rows.codes.astype("<i4"),
+        numbers.astype("<i8"),
+        owners.astype("<i8"),
+        codes.astype("<i4"),
         norms.astype("<f4"),
-        sign_columns(rows.vectors),
+        np.ascontiguousarray(signs.T),
+        lengths,
+        keys,
+        begins,
         np.cumsum([0, *map(len, rows.terms)]).astype("<u4"),
-        np.ascontiguousarray(rows.vectors),
-        np.frombuffer(b"".join(rows.terms), np.uint8),
+        np.frombuffer(terms, np.uint8),
+        postings,
+        np.frombuffer(packed := compress(names.encode(), 1), np.uint8),
     )
     with path.open("wb") as file:
-        file.write(_HEADER.pack(_MAGIC, count, dimensions))
+        file.write(_HEADER.pack(_MAGIC, len(rows), rows.dimensions, len(keys), len(terms), len(packed)))
         for section in sections:
             file.write(bytes(-file.tell() % _ALIGNMENT))
             file.write(section.data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _invert(
+    terms: Sequence[bytes], codes: NDArray[np.int32]
+) -> tuple[NDArray[np.uint16], NDArray[np.uint64], NDArray[np.uint32], NDArray[np.void]]:
+    """Return the lengths of the fields, the keys ascending, where the postings of each begin and all end, and these."""
+    sizes = np.fromiter(map(len, terms), np.int64, len(terms)) // UNIT.itemsize
+    units = np.frombuffer(b"".join(terms), UNIT)
+    heads = (np.cumsum(sizes) - sizes)[:, np.newaxis] + np.arange(len(NAMES))
+    lengths = np.minimum(units["value"][heads], 0xFFFF).astype("<u2")
+    is_term = np.ones(len(units), np.bool_)
+    is_term[heads] = False
+    packed = np.repeat(np.arange(len(sizes), dtype=np.uint64) << np.uint64(8), sizes)[is_term]
+    packed |= units["mark"][is_term]
+    packed |= units["value"][is_term].astype(np.uint64) << np.uint64(24)
+    packed.sort()
+    spaces = codes.astype(np.uint64)[packed >> np.uint64(8) & np.uint64(0xFFFF)]
+    if len(spaces) and (spaces != spaces[0]).any():
+        order = np.argsort(spaces, kind="stable")
+        packed, spaces = packed[order], spaces[order]
+    keys = spaces << np.uint64(32) | packed >> np.uint64(24)
+    is_first = np.ones(len(keys), np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
+    starts = np.flatnonzero(is_first)
+    postings = np.empty(len(packed), _POSTING)
+    postings["row"], postings["mark"] = packed >> np.uint64(8) & np.uint64(0xFFFF), packed & np.uint64(0xFF)
+    return lengths, keys[starts].astype("<u8"), np.append(starts, len(packed)).astype("<u4"), postings
 
 
 class ChunkFile:
@@ -113,20 +200,33 @@ class ChunkFile:
             raise IndexFaultError(f"was damaged: {path.name} is not a chunk")
         self.rows: int
         self.dimensions: int
-        _, self.rows, self.dimensions = _HEADER.unpack(header)
-        layout = _Layout(self.rows, self.dimensions)
+        _, self.rows, self.dimensions, keys, terms, names = _HEADER.unpack(header)
+        layout = _Layout(self.rows, self.dimensions, keys, terms)
         size = os.fstat(self._descriptor).st_size
         if self.dimensions != dimensions or size < layout.terms:
             raise IndexFaultError(f"was damaged: {path.name} does not hold {self.rows} rows of {dimensions} dimensions")
-        self._vectors_at, self._terms_at = layout.vectors, layout.terms
-        head = self._read([(0, layout.vectors)])
+        self._terms_at, self._postings_at = layout.terms, layout.postings
+        head = self._read([(0, layout.terms)])
         self.numbers = np.frombuffer(head, "<i8", self.rows, layout.numbers)
         self.owners = np.frombuffer(head, "<i8", self.rows, layout.owners)
         self.codes = np.frombuffer(head, "<i4", self.rows, layout.codes)
         self.norms = np.frombuffer(head, "<f4", self.rows, layout.norms)
         self.signs = np.frombuffer(head, "<u8", layout.words * self.rows, layout.signs).reshape(layout.words, -1)
+        self._lengths = np.frombuffer(head, "<u2", len(NAMES) * self.rows, layout.lengths).reshape(self.rows, -1)
+        self._keys = np.frombuffer(head, "<u8", keys, layout.keys)
+        self._lists = np.frombuffer(head, "<u4", keys + 1, layout.lists)
         self._begins = np.frombuffer(head, "<u4", self.rows + 1, layout.begins)
-        if size < layout.terms + int(self._begins[-1]):
+        self._names = _aligned(layout.postings + _POSTING.itemsize * int(self._lists[-1])), names
+        steps = np.diff(self._begins.astype(np.int64))
+        if (
+            size != sum(self._names)
+            or self._lists[0]
+            or (self._lists[1:] <= self._lists[:-1]).any()
+            or not self.rows
+            or (self._begins[0], self._begins[-1]) != (0, terms)
+            or (steps < len(NAMES) * UNIT.itemsize).any()
+            or np.remainder(steps, UNIT.itemsize).any()
+        ):
             raise IndexFaultError(f"was damaged: {path.name} does not hold the terms of {self.rows} rows")
 
     def find(self, numbers: NDArray[np.int64]) -> NDArray[np.intp]:
@@ -134,21 +234,6 @@ class ChunkFile:
         places = np.searchsorted(self.numbers, numbers)
         held = self.numbers[np.minimum(places, self.rows - 1)] == numbers
         return np.where(held, places, -1)
-
-    def vectors(self, rows: NDArray[np.intp]) -> NDArray[np.int8]:
-        """Read the vectors of ascending rows, at least one: int8, shape (len(rows), d).
-
-        Raises:
-            IndexFaultError: the file was cut short since it was opened.
-        """
-        starts_block = np.concatenate((np.ones(1, np.bool_), np.diff(rows) > _NEAR_ROWS))
-        firsts = rows[starts_block]
-        lengths = rows[np.append(starts_block[1:], True)] - firsts + 1
-        offsets = (self._vectors_at + firsts * self.dimensions).tolist()
-        data = self._read(zip(offsets, (lengths * self.dimensions).tolist(), strict=True))
-        table = np.frombuffer(data, np.int8).reshape(-1, self.dimensions)
-        gaps = firsts - (np.cumsum(lengths) - lengths)  # rows of the file that were passed over before each block
-        return table[rows - gaps[np.cumsum(starts_block) - 1]] if len(table) > len(rows) else table
 
     def terms(self, rows: NDArray[np.intp]) -> list[bytes]:
         """Read the terms of rows.
@@ -158,61 +243,156 @@ class ChunkFile:
         """
         begins, ends = (self._begins[rows].astype(np.int64) + self._terms_at).tolist(), self._begins[rows + 1]
         sizes = (ends - self._begins[rows]).tolist()
-        found = [os.pread(self._descriptor, size, begin) for begin, size in zip(begins, sizes, strict=True)]
-        if sum(map(len, found)) != sum(sizes):
-            raise IndexFaultError("was damaged: a chunk was cut short while it was open")
-        return found
+        return self._blocks(zip(begins, sizes, strict=True))
+
+    def find_terms(self, space: int, terms: Sequence[str]) -> Matches:
+        """Return where rows of a namespace hold the given terms, each of them once, term by term.
+
+        Raises:
+            IndexFaultError: the file was cut short since it was opened.
+        """
+        wanted = np.fromiter(map(code_of, terms), np.uint64, len(terms)) | np.uint64(max(space, 0)) << np.uint64(32)
+        places = np.searchsorted(self._keys, wanted)
+        held = np.flatnonzero(within(wanted, self._keys)) if space >= 0 else np.empty(0, np.intp)
+        rows, marks, sizes = self._postings(places[held])
+        which = np.repeat(held, sizes)
+        is_label = np.fromiter((term.startswith(_LABEL) for term in terms), np.bool_, len(terms))
+        if not (is_meant := (marks == 0) == is_label[which]).all():  # a word has the code of a label
+            rows, marks, which = rows[is_meant], marks[is_meant], which[is_meant]
+        return Matches(self._lengths, rows, terms, which, *fields_and_counts(marks))
+
+    def _postings(
+        self, firsts: NDArray[np.intp], lasts: NDArray[np.intp] | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
+        """Read the postings of keys, or of all from some up to others: the rows, the marks, and how many each has."""
+        begins, size = self._lists[firsts].astype(np.int64), _POSTING.itemsize
+        sizes = self._lists[firsts + 1 if lasts is None else lasts] - begins
+        offsets = (self._postings_at + begins * size).tolist()
+        postings = np.frombuffer(self._read(zip(offsets, (sizes * size).tolist(), strict=True)), _POSTING)
+        rows = postings["row"].astype(np.int64)
+        if (rows >= self.rows).any():
+            raise IndexFaultError("was damaged: a word is listed under a row that a chunk has not")
+        return rows, postings["mark"], sizes
+
+    def listed(self, terms: Iterable[str]) -> dict[str, int]:
+        """Return of those of the terms that rows of any namespace hold in how many fields, dead rows included."""
+        asked = named(terms)
+        codes = self._keys & _CODE
+        found = np.flatnonzero(within(codes, np.array(sorted(asked), np.uint64)))
+        counts: Counter[str] = Counter()
+        names = self._texts(0, len(codes)) if len(found) else []
+        for place, count in zip(found.tolist(), np.diff(self._lists)[found].tolist(), strict=True):
+            wanted = asked[int(codes[place])].split(_AMONG)
+            counts.update({term: count for term in names[place].split(_AMONG) if term in wanted})
+        return counts
+
+    def unsure(self, keep: NDArray[np.bool_]) -> list[int]:
+        """Return the passages, of rows marked in `keep`, with a key of several names: some may not be theirs."""
+        places = [place for place, name in enumerate(self._texts(0, len(self._keys))) if _AMONG in name]
+        rows = distinct(self._postings(np.array(places, np.intp))[0])
+        return list(map(int, self.numbers[rows[keep[rows]]]))
+
+    def names(self, keep: NDArray[np.bool_]) -> dict[int, str]:
+        """Return the terms of the rows marked in `keep` by their keys."""
+        rows, _, _ = self._postings(np.zeros(1, np.intp), np.array([len(self._keys)]))
+        is_held = np.logical_or.reduceat(keep[rows], self._lists[:-1].astype(np.intp)) if len(rows) else rows
+        names = zip(self._keys.tolist(), self._texts(0, len(self._keys)), strict=True)
+        return dict(each for each, held in zip(names, is_held.tolist(), strict=True) if held)
+
+    def alike(self, space: int, term: str, distance: int) -> list[str]:
+        """Return those terms of a namespace that may be at most so many edits away from the given one.
+
+        An edit changes a length by one at most, and which letters there are by two.
+        """
+        if space < 0:
+            return []
+        first, last = np.searchsorted(self._keys, np.array([space, space + 1], np.uint64) << np.uint64(32)).tolist()
+        names = [term, *self._texts(first, last)]
+        joined = _BETWEEN.join(names)
+        if _AMONG in joined:
+            names = (joined := joined.replace(_AMONG, _BETWEEN)).split(_BETWEEN)
+        letters = np.frombuffer(f"{_BETWEEN}{joined}".encode("utf-32-le", "surrogatepass"), "<u4")
+        starts = np.flatnonzero(letters == ord(_BETWEEN))
+        lengths = np.diff(starts, append=len(letters))
+        marks = np.bitwise_or.reduceat(np.uint64(1) << (letters & np.uint32(63)).astype(np.uint64), starts)
+        near = np.abs(lengths - lengths[0]) <= distance
+        near &= np.bitwise_count(marks ^ marks[0]) <= 2 * distance
+        alike = [names[place] for place in np.flatnonzero(near)[1:].tolist()]
+        return [name for name in alike if not name.startswith(_LABEL)]
+
+    def _texts(self, first: int, last: int) -> list[str]:
+        """Return the names of keys, from one up to another."""
+        try:
+            names = decompress(self._read([self._names])).decode().split(_BETWEEN)
+        except (error, UnicodeDecodeError) as fault:
+            raise IndexFaultError(f"was damaged: the names of terms cannot be read ({fault})") from fault
+        if len(names) != max(1, len(self._keys)):
+            raise IndexFaultError("was damaged: there are other names than terms")
+        return names[first:last]
 
     def _read(self, blocks: Iterable[tuple[int, int]]) -> bytes:
         """Read blocks by (offset, size), one after the other."""
+        found = self._blocks(blocks)
+        return found[0] if len(found) == 1 else b"".join(found)
+
+    def _blocks(self, blocks: Iterable[tuple[int, int]]) -> list[bytes]:
+        """Read blocks by (offset, size)."""
         descriptor, pread, wanted = self._descriptor, os.pread, 0
         found = []
-        for offset, size in blocks:
-            found.append(pread(descriptor, size, offset))
-            wanted += size
-        data = found[0] if len(found) == 1 else b"".join(found)
-        if len(data) != wanted:
+        try:
+            for offset, size in blocks:
+                found.append(pread(descriptor, size, offset))
+                wanted += size
+        except OSError as error:
+            raise unreadable(error.errno, f"a chunk cannot be read ({error.strerror})") from error
+        if sum(map(len, found)) != wanted:
             raise IndexFaultError("was damaged: a chunk was cut short while it was open")
-        return data
+        return found
 
     def read(self, keep: NDArray[np.bool_]) -> Rows:
         """Read the rows marked in `keep`, bool, shape (rows,)."""
         rows = np.flatnonzero(keep)
-        vectors = self.vectors(np.arange(self.rows))[rows] if len(rows) else np.empty((0, self.dimensions), np.int8)
-        return Rows(self.numbers[rows], self.owners[rows], self.codes[rows], vectors, self.terms(rows))
+        columns = (self.numbers, self.owners, self.codes, self.norms, self.signs.T)
+        held = tuple(column[rows] for column in columns)
+        return Rows(self.dimensions, held, self.terms(rows), self.names(keep))
 
 
 class _Layout:
     """Offsets of the sections of a chunk file."""
 
-    def __init__(self, rows: int, dimensions: int) -> None:
+    def __init__(self, rows: int, dimensions: int, keys: int, terms: int) -> None:
         self.words = -(-dimensions // 64)
         self.numbers = _aligned(_HEADER.size)
         self.owners = _aligned(self.numbers + 8 * rows)
         self.codes = _aligned(self.owners + 8 * rows)
         self.norms = _aligned(self.codes + 4 * rows)
         self.signs = _aligned(self.norms + 4 * rows)
-        self.begins = _aligned(self.signs + 8 * self.words * rows)
-        self.vectors = _aligned(self.begins + 4 * (rows + 1))
-        self.terms = _aligned(self.vectors + rows * dimensions)
+        self.lengths = _aligned(self.signs + 8 * self.words * rows)
+        self.keys = _aligned(self.lengths + 2 * len(NAMES) * rows)
+        self.lists = _aligned(self.keys + 8 * keys)
+        self.begins = _aligned(self.lists + 4 * (keys + 1))
+        self.terms = _aligned(self.begins + 4 * (rows + 1))
+        self.postings = _aligned(self.terms + terms)
 
 
 def _aligned(offset: int) -> int:
     return offset + -offset % _ALIGNMENT
 
 
-DEAD = "dense/dead"
+DEAD = IN_USE
 """Rows that no longer count, int32, chunk after chunk."""
-ALL_EXACT = 2_000
-"""Up to this many passages in scope are all scored exactly."""
-
 CANDIDATES = 400
+"""Up to this many passages in scope are all scored exactly, and so many of more."""
 CANDIDATES_PER_HIT = 4
 _FARTHEST = np.iinfo(np.uint16).max
 
 
 def best(numbers: NDArray[np.int64], scores: NDArray[np.float32], limit: int) -> Scored:
     """Return the best by score, ties by number."""
+    if 0 < limit < len(scores):  # to sort all of a large namespace takes longer than to score them
+        least = np.partition(scores, -limit)[-limit]
+        near = np.flatnonzero(scores >= least)
+        numbers, scores = numbers[near], scores[near]
     order = np.lexsort((numbers, -scores))[:limit]
     return Scored(numbers[order], scores[order])
 
@@ -234,9 +414,11 @@ class ChunkedDenseIndex:
         self.dead = read_dead(directory, manifest)
         self._last_masks: tuple[int, list[NDArray[np.bool_]]] = (-1, [])
 
-    def search(self, vector: NDArray[np.float32], scope: Scope, limit: int, space: str = "") -> Scored:
+    def search(
+        self, vector: NDArray[np.float32], scope: Scope, limit: int, vectors: Vectors, space: str = ""
+    ) -> Scored:
         """Return the passages with the highest cosine; see `DenseIndex.search`."""
-        found = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
+        found = [np.empty(0, np.int64)]
         code = self._codes.get(scope.namespace)
         places = [
             place
@@ -244,12 +426,15 @@ class ChunkedDenseIndex:
             if (held == space if space else self.chunks[place].dimensions == len(vector))
         ]
         if code is not None and limit > 0 and places and vector.any():
-            for place, rows in zip(places, self._candidates(vector, scope, code, limit, places), strict=True):
-                if len(rows):
-                    chunk = self.chunks[place]
-                    found[0].append(chunk.numbers[rows])
-                    found[1].append(_cosines(chunk, rows, vector))
-        return best(np.concatenate(found[0]), np.concatenate(found[1]), limit)
+            rows_of = zip(places, self._candidates(vector, scope, code, limit, places), strict=True)
+            found += [self.chunks[place].numbers[rows] for place, rows in rows_of]
+        asked = np.concatenate(found).tolist()
+        known = vectors(scope.namespace, asked).items() if asked else ()
+        held = {number: each for number, each in known if len(each) == len(vector)}
+        table = np.frombuffer(b"".join(held.values()), np.int8).reshape(-1, len(vector))
+        norms = norms_of(table)
+        cosines = np.divide(table.astype(np.float32) @ vector, norms, out=np.zeros_like(norms), where=norms > 0)
+        return best(np.array(list(held), np.int64), cosines, limit)
 
     def owners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the owner of each passage; see `DenseIndex.owners`."""
@@ -279,9 +464,9 @@ class ChunkedDenseIndex:
         chunks = [self.chunks[place] for place in places]
         masks = [self._in_scope(place, scope, code) for place in places]
         wanted = max(CANDIDATES, CANDIDATES_PER_HIT * limit)
-        if sum(int(np.count_nonzero(mask)) for mask in masks) <= max(ALL_EXACT, wanted):
+        if sum(int(np.count_nonzero(mask)) for mask in masks) <= wanted:
             return [np.flatnonzero(mask) for mask in masks]
-        query = sign_columns(vector[np.newaxis])[:, 0]
+        query = signs_of(vector[np.newaxis])[0]
         rows, distances = [], []
         bound = int(_FARTHEST)
         for chunk, mask in zip(chunks, masks, strict=True):
@@ -333,7 +518,11 @@ def read_dead(directory: Path, manifest: Manifest) -> list[NDArray[np.int32]]:
     dead = np.frombuffer((directory / DEAD).read_bytes() if DEAD in manifest.files else b"", "<i4")
     if len(dead) != sum(chunk.dead for chunk in manifest.chunks):
         raise IndexFaultError(f"was damaged: {DEAD} does not hold what the manifest says")
-    return np.split(dead, np.cumsum([chunk.dead for chunk in manifest.chunks])[:-1]) if manifest.chunks else []
+    parts = np.split(dead, np.cumsum([chunk.dead for chunk in manifest.chunks])[:-1]) if manifest.chunks else []
+    for part, chunk in zip(parts, manifest.chunks, strict=False):
+        if len(part) and (part[0] < 0 or part[-1] >= chunk.rows or (part[1:] <= part[:-1]).any()):
+            raise IndexFaultError(f"was damaged: {DEAD} names rows that there are not")
+    return parts
 
 
 def _distances(chunk: ChunkFile, query: NDArray[np.uint64]) -> NDArray[np.uint16]:
@@ -358,11 +547,3 @@ def _nearest(
     nearer[ties[np.argsort(np.concatenate(numbers)[ties])[: wanted - int(nearer.sum())]]] = True
     bounds = np.cumsum([len(each) for each in rows])[:-1]
     return [each[keep] for each, keep in zip(rows, np.split(nearer, bounds), strict=True)]
-
-
-def _cosines(chunk: ChunkFile, rows: NDArray[np.intp], vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the cosine between a unit vector and ascending rows, 0 for a zero row: float32, shape (len(rows),)."""
-    norms = chunk.norms[rows]
-    products = chunk.vectors(rows).astype(np.float32) @ vector
-    cosines: NDArray[np.float32] = np.divide(products, norms, out=np.zeros(len(rows), np.float32), where=norms > 0)
-    return cosines

@@ -1,7 +1,7 @@
 """Open, verify and lock the files of an index generation.
 
 A file is trusted if size and time match, else if its checksum does. Descriptors stay open so that a truncated file is
-noticed before its mapped pages are read, which would kill the process. Two shared locks protect readers: one on the
+noticed before it is read. Two shared locks protect readers: one on the
 directory of an open generation, so that it is not removed, and one on `IN_USE` during a read, so that it is not
 emptied.
 
@@ -30,7 +30,7 @@ from commonplace.files import sync
 from commonplace.text.tokens import ANALYSIS
 from commonplace.types import Embedding, Head
 
-SCHEMA = 4 + ANALYSIS
+SCHEMA = 6 + ANALYSIS
 """Version of the stored bytes; it rises with every change of format or of text analysis."""
 CURRENT = "current.json"
 MISSING = "is missing"
@@ -185,7 +185,7 @@ def _from_body(body: dict[str, Any]) -> Manifest:
     )
 
 
-IN_USE = "lexical/meta.json"
+IN_USE = "dense/dead"
 """The file that is locked while a generation is read; each has one of its own, which is a link to no other's."""
 _BLOCK = 1 << 18
 _OF_WRONG_KIND = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)

@@ -31,7 +31,7 @@ from commonplace.index.files import (
     replace_file,
     unreadable,
 )
-from commonplace.index.lexical import LEXICAL, TantivyLexicalIndex
+from commonplace.index.lexical import PackedLexicalIndex
 from commonplace.locks import FileLock, refuse_forked
 from commonplace.ranking.bm25 import Statistics, TermRows
 from commonplace.types import Embedding, Head, IndexEntry
@@ -39,10 +39,6 @@ from commonplace.types import Embedding, Head, IndexEntry
 _ATTEMPTS = 10
 _SPARED_DEAD = 1_000
 """So many deleted passages are never worth a rebuild."""
-_MIN_PURGED = 2_000
-"""Fewer passages are indexed anew in less time than it takes to purge them."""
-_MAX_PURGED = 16_000
-"""More may be one segment of the lexical part that it does not merge with small ones."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -77,15 +73,8 @@ class Generation:
         """True when so much of it is deleted that a rebuild pays."""
         return self.dead > max(_SPARED_DEAD, self.documents)
 
-    @property
-    def is_purgeable(self) -> bool:
-        """True when it pays, and is possible, to purge it of what was deleted instead of a rebuild."""
-        return _MIN_PURGED <= self.documents <= _MAX_PURGED
-
     def in_use(self) -> AbstractContextManager[None]:
         """Check that it can still be read, and keep it so for the length of a `with` block; that costs microseconds.
-
-        Reading a mapped file that was cut short meanwhile would end the process.
 
         Raises:
             IndexFaultError: a file was damaged, or is being removed.
@@ -223,6 +212,7 @@ class Index:
         purge: bool = False,
         progress: Callable[[int], None] = lambda _done: None,
         checkpoint: Callable[[str], None] = lambda _step: None,
+        again: Callable[[int], Iterable[IndexEntry]] = lambda _number: (),
     ) -> tuple[int, int]:
         """Publish a generation with these changes; return how many passages were added and how many deleted.
 
@@ -235,9 +225,10 @@ class Index:
             purge: leave nothing of a deleted passage in any file, of what was deleted before either.
             progress: called now and then with the number of passages added.
             checkpoint: called with the name of every step before it is taken.
+            again: gives a passage that is held; a purge asks it for those with a word whose key another word had too.
 
         Raises:
-            IndexFaultError: the current generation cannot be built upon, or not be purged; rebuild.
+            IndexFaultError: the current generation cannot be built upon; rebuild.
             StoreError: the disk is full or the directory cannot be written.
         """
         # Most processes only read.
@@ -245,7 +236,7 @@ class Index:
 
         try:
             base = self._empty if rebuild else self._read_manifest()
-            return Update(self._directory, base, progress, checkpoint, purge=purge).run(entries, deleted, heads)
+            return Update(self._directory, base, progress, checkpoint, again, purge=purge).run(entries, deleted, heads)
         except OSError as error:
             raise StoreError(f"the index cannot be written: {error}") from error
 
@@ -267,7 +258,7 @@ class Index:
     def _open_current(self) -> Generation:
         current = self._read_manifest()
         directory = generation_path(self._directory, current.generation)
-        # Another index of this process may have it open: then both read the same files and maps.
+        # Another index of this process may have it open: then both read the same files.
         key = (os.getpid(), directory, encode(current), _state_of(directory, current.files))
         shared = _open_generations.get(key)
         if shared is not None:
@@ -280,7 +271,7 @@ class Index:
                 raise unreadable(error.errno, f"{error.filename} cannot be read ({error.strerror})") from error
             generation = Generation(
                 current.heads,
-                TantivyLexicalIndex(directory / LEXICAL, current, dense.terms),
+                PackedLexicalIndex(current, dense),
                 dense,
                 documents=current.documents,
                 dead=current.counted - current.documents,
@@ -360,7 +351,7 @@ class _NoPassages:
 class _NoVectors:
     """A `DenseIndex` that holds nothing."""
 
-    def search(self, vector: NDArray[np.float32], scope: Scope, limit: int, space: str = "") -> Scored:  # noqa: ARG002
+    def search(self, *_: object, **__: object) -> Scored:
         return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
 
     def owners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import tantivy
 from numpy.typing import NDArray
 
-from commonplace.errors import IndexFaultError, StoreError
+from commonplace.dataclasses import replace
+from commonplace.errors import IndexFaultError
 from commonplace.files import sync
 from commonplace.index.dense import (
     DEAD,
@@ -24,7 +20,12 @@ from commonplace.index.dense import (
     ChunkFile,
     Rows,
     concatenate,
+    label,
+    label_unit,
+    named,
+    norms_of,
     read_dead,
+    signs_of,
     write_chunk,
 )
 from commonplace.index.files import (
@@ -42,7 +43,6 @@ from commonplace.index.files import (
     replace_file,
     write_file,
 )
-from commonplace.index.lexical import LEXICAL, NO_PHASE, faults, language_term, open_tantivy, own_terms, raw_term
 from commonplace.ranking.arrays import distinct
 from commonplace.ranking.bm25 import NAMES, lengths_of, pack
 from commonplace.text.languages import ENGLISH
@@ -75,6 +75,7 @@ class DenseWriter:
         self._counted = manifest.counted
         self._statistics = [list(known) for known in manifest.statistics]
         self._pending: dict[int, tuple[int, int, str, bytes, bytes]] = {}
+        self._names: dict[int, set[str]] = {}
 
     def delete(self, numbers: Sequence[int]) -> int:
         """Mark passages as dead; return how many were held. Unknown numbers are passed over."""
@@ -93,15 +94,23 @@ class DenseWriter:
                 self._count(code, terms, -1)
         return dropped
 
+    def unsure(self) -> list[int]:
+        """Return the live passages with a word that shares its key with another, which may be gone."""
+        return [number for chunk, live in zip(self._open, self._live, strict=True) for number in chunk.unsure(live)]
+
     def _count(self, code: int, terms: bytes, sign: int) -> None:
+        if sign < 0 and not 0 <= code < len(self._statistics):
+            raise IndexFaultError("was damaged: a row is of a namespace that there is not")
         while len(self._statistics) <= code:
             self._statistics.append([0] * (1 + len(NAMES)))
         known = self._statistics[code]
         for place, number in enumerate((1, *lengths_of(terms))):
             known[place] += sign * number
 
-    def add(self, entry: IndexEntry, code: int, terms: bytes, *, is_new: bool) -> None:
-        """Add a passage with its term counts; one that is not new replaces itself, which is deleted.
+    def add(
+        self, entry: IndexEntry, code: int, language: str, fields: Mapping[str, Sequence[str]], *, is_new: bool
+    ) -> None:
+        """Add a passage with its terms by field; one that is not new replaces itself, which is deleted.
 
         One whose vector is made later has zeros, which are never found.
         """
@@ -111,6 +120,12 @@ class DenseWriter:
         dimensions = self._dimensions[space]
         if entry.vector and len(entry.vector) != dimensions:
             raise ValueError(f"passage {entry.number} has {len(entry.vector)} dimensions, expected {dimensions}")
+        terms = pack(fields)
+        names = self._names.setdefault(code, set())
+        names.update(*fields.values())
+        for name in (entry.kind, *(() if language == ENGLISH else (language,))):
+            terms += label_unit(name)
+            names.add(label(name))
         self._pending[entry.number] = (entry.owner_number, code, space, entry.vector or bytes(dimensions), terms)
         self._count(code, terms, 1)
         self._counted += is_new
@@ -136,17 +151,18 @@ class DenseWriter:
     def _flush(self) -> list[tuple[str, Rows]]:
         """Return the new rows of each embedder."""
         by_space: dict[str, list[int]] = {}
+        names = {key: name for code, terms in self._names.items() for key, name in named(terms, code).items()}
         for number in sorted(self._pending):
             by_space.setdefault(self._pending[number][2], []).append(number)
         parts = []
         for space, numbers in by_space.items():
             owners, codes, _, vectors, terms = zip(*(self._pending[number] for number in numbers), strict=True)
             table = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, self._dimensions[space])
-            rows = Rows(
-                np.array(numbers, np.int64), np.array(owners, np.int64), np.array(codes, np.int32), table, terms
-            )
-            parts.append((space, rows))
+            keys = np.array(numbers, np.int64), np.array(owners, np.int64), np.array(codes, np.int32)
+            columns = *keys, norms_of(table), signs_of(table)
+            parts.append((space, Rows(table.shape[1], columns, terms, names)))
         self._pending.clear()
+        self._names.clear()
         return parts
 
     def _write_pending(self, dead_share: float) -> None:
@@ -160,7 +176,7 @@ class DenseWriter:
             self._write(space, gathered)
 
     def _write(self, space: str, parts: list[Rows]) -> None:
-        gathered = sum(len(part.numbers) for part in parts)
+        gathered = sum(map(len, parts))
         while gathered and space in self._spaces:
             place = len(self._spaces) - 1 - self._spaces[::-1].index(space)
             last = int(np.count_nonzero(self._live[place]))
@@ -190,7 +206,7 @@ class DenseWriter:
         self._files.append(file)
         self._spaces.append(space)
         self._open.append(ChunkFile(self._directory / file, self._dimensions[space]))
-        self._live.append(np.ones(len(rows.numbers), dtype=np.bool_))
+        self._live.append(np.ones(len(rows), dtype=np.bool_))
 
     def _replace(self, file: str, data: bytes) -> None:
         """Write a file of this generation without touching the last one's, which may be the same through a link."""
@@ -205,119 +221,7 @@ def _alive(rows: int, dead: NDArray[np.int32]) -> NDArray[np.bool_]:
     return live
 
 
-COPIED = ("meta.json", ".managed.json")
-"""The files that Tantivy replaces; all others it only ever adds or removes."""
-
-_SMALLEST_HEAP = 15_000_000
-_MERGED = 8
-"""Tantivy makes one segment of so many that have about as many passages, or few: ten thousand, or less."""
-_EMPTY = -1
-"""The number of passages that are none."""
-_REBUILD_HEAP = 60_000_000
-
-
-class LexicalWriter:
-    """Collects the changes of one update; `finish` commits them. Nothing of it stays in memory afterwards."""
-
-    def __init__(self, directory: Path, *, is_rebuild: bool) -> None:
-        """Begin from the generation whose files are already in `directory`.
-
-        Raises:
-            IndexFaultError: Tantivy cannot read them.
-        """
-        self._directory = directory
-        with faults():
-            # One thread: passages keep the order of their numbers, and memory stays small.
-            self._writer = open_tantivy(directory).writer(_REBUILD_HEAP if is_rebuild else _SMALLEST_HEAP, 1)
-
-    def delete(self, number: int) -> None:
-        """Delete a passage, if it is held."""
-        with faults():
-            self._writer.delete_documents_by_term("number", number)
-
-    def add(
-        self, entry: IndexEntry, code: int, language: str, fields: Mapping[str, Sequence[str]], *, is_new: bool
-    ) -> None:
-        """Add a passage with its terms by field; one that is not new replaces itself."""
-        if not is_new:
-            self.delete(entry.number)
-        document = tantivy.Document()
-        for field, terms in fields.items():
-            if terms:
-                document.add_text(field, own_terms(code, terms))
-        document.add_integer("number", entry.number)
-        document.add_integer("owner", entry.owner_number)
-        document.add_integer("namespace", code)
-        if language != ENGLISH:
-            document.add_text("language", language_term(code, language))
-        document.add_text("kind", entry.kind)
-        document.add_text("type", raw_term(entry.type))
-        document.add_text("phase", raw_term(entry.phase or NO_PHASE))
-        for tag in entry.tags:
-            document.add_text("tag", raw_term(tag))
-        with faults():
-            self._writer.add_document(document)
-
-    def abandon(self) -> None:
-        """Stop writing: Tantivy's threads would go on making files in a directory that is about to be removed."""
-        with suppress(IndexFaultError, StoreError), faults():
-            self._writer.wait_merging_threads()
-
-    def finish(self, *, purge: bool) -> None:
-        """Commit, wait for merges, leave only the files of live segments.
-
-        Args:
-            purge: leave no term of a passage that was deleted.
-
-        Raises:
-            IndexFaultError: Tantivy failed, or did not merge what was to be purged.
-        """
-        with faults():
-            self._writer.commit()
-            if purge and _has_deleted(self._directory):
-                self._merge()
-            self._writer.wait_merging_threads()
-        _sweep(self._directory)
-        if purge and _has_deleted(self._directory):
-            raise IndexFaultError("still had what was deleted")
-
-    def _merge(self) -> None:
-        """Have Tantivy write its segments as one, which holds nothing of what was deleted.
-
-        It has no call for that, but does it once there are enough of them: empty ones make up the number.
-        """
-        self.delete(_EMPTY)  # those of the last time
-        for _ in range(max(1, _MERGED - len(_segments(self._directory)))):
-            document = tantivy.Document()
-            document.add_integer("number", _EMPTY)
-            self._writer.add_document(document)
-            self._writer.commit()
-
-
-def _segments(directory: Path) -> list[dict[str, Any]]:
-    with faults():
-        segments: list[dict[str, Any]] = json.loads((directory / "meta.json").read_bytes())["segments"]
-    return segments
-
-
-def _has_deleted(directory: Path) -> bool:
-    return any(segment["deletes"] for segment in _segments(directory))
-
-
-def _sweep(directory: Path) -> None:
-    """Remove files that the commit no longer names, so that they are not carried into the next generation."""
-    stems = {segment["segment_id"].replace("-", ""): segment["deletes"] for segment in _segments(directory)}
-    for path in directory.iterdir():
-        stem, _, rest = path.name.partition(".")
-        deletes = stems.get(stem)
-        is_stale_delete = rest.endswith(".del") and (deletes is None or rest != f"{deletes['opstamp']}.del")
-        if path.name not in COPIED and (stem not in stems or is_stale_delete):
-            path.unlink()
-
-
 _PROGRESS_STEP = 500
-_COPIED = tuple(f"{LEXICAL}/{name}" for name in COPIED)
-_REWRITTEN = {*_COPIED, DEAD}
 
 
 class Update:
@@ -329,11 +233,13 @@ class Update:
         base: Manifest,
         progress: Callable[[int], None],
         checkpoint: Callable[[str], None],
+        again: Callable[[int], Iterable[IndexEntry]],
         *,
         purge: bool,
     ) -> None:
         """Prepare to build upon `base`; a base without files begins with nothing."""
         self._purge = purge
+        self._again = again
         self._directory = directory
         self._base = base
         self._progress = progress
@@ -364,18 +270,11 @@ class Update:
         self._link()
         self._checkpoint("open")
         dense = DenseWriter(self._draft, self._manifest)
-        lexical = LexicalWriter(self._draft / LEXICAL, is_rebuild=not self._base.files)
-        try:
-            self._checkpoint("add")
-            dropped = dense.delete(sorted(deleted))
-            for number in deleted:
-                lexical.delete(number)
-            added, replaced = self._add(entries, deleted, lexical, dense)
-            self._checkpoint("commit")
-            lexical.finish(purge=self._purge)
-        except BaseException:
-            lexical.abandon()
-            raise
+        self._checkpoint("add")
+        dropped = dense.delete(sorted(deleted))
+        if self._purge:
+            entries = chain(entries, chain.from_iterable(map(self._again, dense.unsure())))
+        added, replaced = self._add(entries, deleted, dense)
         self._checkpoint("dense")
         chunks, counted, statistics = dense.finish(purge=self._purge)
         documents = self._manifest.documents + added - replaced - dropped
@@ -388,9 +287,7 @@ class Update:
         )
         return added, dropped
 
-    def _add(
-        self, entries: Iterable[IndexEntry], deleted: set[int], lexical: LexicalWriter, dense: DenseWriter
-    ) -> tuple[int, int]:
+    def _add(self, entries: Iterable[IndexEntry], deleted: set[int], dense: DenseWriter) -> tuple[int, int]:
         """Add the entries that are not deleted; return how many, and how many of them were held before."""
         codes = {name: code for code, name in enumerate(self._manifest.namespaces)}
         added = replaced = 0
@@ -403,9 +300,7 @@ class Update:
                 replaced += dense.delete([entry.number])
             code = codes.setdefault(entry.namespace, len(codes))
             language = passage_language(entry)
-            fields = fields_of(entry, language)
-            lexical.add(entry, code, language, fields, is_new=is_new)
-            dense.add(entry, code, pack(fields), is_new=is_new)
+            dense.add(entry, code, language, fields_of(entry, language), is_new=is_new)
             last = max(last, entry.number)
             added += 1
             if added % _PROGRESS_STEP == 0:
@@ -415,16 +310,12 @@ class Update:
         return added, replaced
 
     def _link(self) -> None:
-        """Give the draft the files of the base: links where a file never changes, copies where Tantivy replaces it."""
+        """Give the draft the files of the base, as links: a file never changes."""
         before = generation_path(self._directory, self._base.generation)
         OpenFiles(before, self._base.files)
-        for part in (LEXICAL, "dense"):
-            (self._draft / part).mkdir(parents=True)
+        (self._draft / "dense").mkdir(parents=True)
         for name in self._base.files:
             source, target = before / name, self._draft / name
-            if name in _COPIED:
-                shutil.copyfile(source, target)
-                continue
             try:
                 os.link(source, target)
             except OSError:
@@ -435,12 +326,12 @@ class Update:
         files: dict[str, FileRecord] = {}
         for path in sorted(self._draft.glob("*/*")):
             name = path.relative_to(self._draft).as_posix()
-            known = None if name in _REWRITTEN else self._base.files.get(name)
+            known = None if name == DEAD else self._base.files.get(name)
             stat = path.stat()
             if known is None or (known.size, known.mtime_ns) != (stat.st_size, stat.st_mtime_ns):
                 known = record(path)
             files[name] = known
-        # The files themselves are on disk already: both writers wait for that. Their names may not be.
+        # The files themselves are on disk already: the writer waits for that. Their names may not be.
         for directory in (*self._draft.iterdir(), self._draft):
             sync(directory)
         self._manifest = replace(self._manifest, files=files)

@@ -13,9 +13,9 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Set
-from dataclasses import replace
 from typing import Final
 
+from commonplace.dataclasses import replace
 from commonplace.errors import CommonplaceError, NotFoundError, RemovalError
 from commonplace.ingest.discover import Discovery, FoundFile, Selection, discover
 from commonplace.ingest.metadata import RULES, describe
@@ -23,6 +23,7 @@ from commonplace.ingest.passages import WORDING, Destination, PassageWriter, Pre
 from commonplace.ingest.read import Refusal, looks_generated, looks_like_data, read_bytes, to_text
 from commonplace.text.chunk import CHUNKER
 from commonplace.text.languages import PROSE, Language, language_of
+from commonplace.text.tokens import many_words
 from commonplace.types import FileProblem, FileStamp, IndexReport, Owner, Progress
 
 ARTIFACT_IDS: Final = uuid.UUID("0b9a4f4e-5f0c-5c1e-8d7b-7a2c9f6e3d10")
@@ -50,6 +51,7 @@ def recipe(destination: Destination) -> str:
     return f"{CHUNKER}.{RULES}.{WORDING}/{limits.chunk_tokens}/{limits.chunk_overlap}/{stamp}"
 
 
+@many_words()
 def index_root(
     destination: Destination,
     selection: Selection,

@@ -22,8 +22,8 @@ from commonplace.dataclasses import dataclass, field
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.ingest.ignore import IGNORE_FILES, Rules, is_ignored, rules_above, with_rules
 from commonplace.store.filters import path_matcher
+from commonplace.text.hashes import blake2b
 from commonplace.text.languages import language_of
-from commonplace.text.similarity import blake2b
 from commonplace.types import FileProblem
 
 MAX_FILE_BYTES: Final = 1_048_576

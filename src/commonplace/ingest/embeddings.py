@@ -14,7 +14,6 @@ import numpy as np
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError, EmbedderMismatchError, ProviderError
-from commonplace.ingest.passages import passage_text
 from commonplace.models.contract import Embedder, TokenizedText
 from commonplace.models.registry import by_space
 from commonplace.ranking.arrays import quantise
@@ -79,6 +78,8 @@ def made_vectors(entries: Sequence[IndexEntry], embedder: Embedder) -> dict[int,
     Raises:
         ProviderError: an embedder returned something else.
     """
+    from commonplace.ingest.passages import passage_text
+
     made: dict[int, bytes] = {}
     for own in by_space(embedder):
         some = [entry for entry in entries if embedder.stamp.of(entry.kind) == own.stamp]
@@ -132,6 +133,9 @@ class EmbeddingBacklog:
         lock: names the lock that a slice takes; see `Store.lock`.
         embedder: returns the store's embedder of now.
         after: called after every slice that was written.
+
+    Attributes:
+        may_wait: False where nothing waited when `start` looked last.
     """
 
     def __init__(self, store: Store, lock: Path, embedder: Callable[[], Embedder], after: Callable[[], None]) -> None:
@@ -140,6 +144,7 @@ class EmbeddingBacklog:
         self._embedder = embedder
         self._after = after
         self._starting = threading.Lock()
+        self.may_wait = True
         self._thread: threading.Thread | None = None
         self._is_stopped = threading.Event()
 
@@ -171,7 +176,8 @@ class EmbeddingBacklog:
         with self._starting:
             if self._is_stopped.is_set() or self._thread is not None:
                 return
-            if not self._store.is_read_only and self._store.count_pending():
+            self.may_wait = not self._store.is_read_only and self._store.count_pending() > 0
+            if self.may_wait:
                 self._thread = threading.Thread(target=self._work, name="embedding", daemon=True)
                 self._thread.start()
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from pathspec import RegexPattern
 
+from commonplace.files import open_file
 from commonplace.store.filters import pattern_of
 
 IGNORE_FILES: Final = (".gitignore", ".commonplaceignore")
@@ -97,10 +97,7 @@ def _top(root: str, project: str | None) -> str:
 
 def _lines(location: str) -> list[str]:
     try:
-        # O_NONBLOCK: opening a pipe would wait for its writer.
-        with open(os.open(location, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:  # noqa: PTH123
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                return []
+        with open_file(location) as stream:
             data = stream.read(_MAX_BYTES)
     except OSError:
         return []

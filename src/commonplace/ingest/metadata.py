@@ -12,9 +12,9 @@ import posixpath
 import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 
+from commonplace.dataclasses import replace
 from commonplace.formats.yaml import FAULT, FrontMatter, parse_front_matter
 from commonplace.text.languages import PROSE, Language, language_of
 from commonplace.text.markdown import plain_heading

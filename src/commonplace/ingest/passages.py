@@ -19,8 +19,9 @@ from commonplace.ranking.arrays import quantise
 from commonplace.redaction import redact
 from commonplace.store.store import Store
 from commonplace.text.chunk import chunk
+from commonplace.text.hashes import sha1
 from commonplace.text.languages import Language
-from commonplace.text.similarity import sha1
+from commonplace.text.tokens import many_words
 from commonplace.types import Chunk, Document, IndexReport, Kind, NewPassage, Owner, OwnerWrite, Progress
 
 PASSAGE_IDS: Final = uuid.UUID("6f1d0c0e-3a57-5d0b-9a36-1c8f2a7f5e21")
@@ -146,6 +147,10 @@ class PassageMaker:
             overlap=limits.chunk_overlap,
             count_tokens=self._count_tokens,
         )
+        return self.keep(owner, chunks)
+
+    def keep(self, owner: Owner, chunks: Sequence[Chunk]) -> PreparedOwner:
+        """Tokenize the passages that an owner was cut into before."""
         texts = tuple(self._named(owner, piece) for piece in chunks)
         size = sum(len(tokenized.text) + tokenized.token_ids.nbytes for tokenized in texts)
         return PreparedOwner(owner, tuple(chunks), texts, size)
@@ -258,6 +263,7 @@ class PassageWriter:
 DOCUMENT_KINDS: tuple[Kind, ...] = ("artifact", "knowledge")
 
 
+@many_words()  # which a store on a server analyses as they are written
 def index_documents(
     destination: Destination, documents: Iterable[Document], *, progress: Progress | None = None
 ) -> IndexReport:

@@ -68,7 +68,7 @@ def _project(store: Store, index: Index, rebuild: bool, purge: bool, progress: P
         fault = generation.fault or disagreement(store, generation, heads)
     # What follows reads outside the snapshot, which would keep SQLite's write-ahead log growing for minutes. No passage
     # up to `upto` is ever added: one that is deleted meanwhile is absent, and its deletion comes later.
-    rebuild = rebuild or bool(fault) or generation.is_wasteful or (purge and not generation.is_purgeable)
+    rebuild = rebuild or bool(fault) or generation.is_wasteful
     added = deleted = 0
 
     def write() -> tuple[int, int]:
@@ -79,6 +79,7 @@ def _project(store: Store, index: Index, rebuild: bool, purge: bool, progress: P
             heads=heads,
             rebuild=rebuild,
             purge=purge and not rebuild,
+            again=lambda number: store.entries_since(number - 1, number),
             progress=lambda done: progress("indexing passages", done, total) if progress else None,
         )
 

@@ -15,7 +15,7 @@ from commonplace.dataclasses import astuple, dataclass, replace
 from commonplace.formats.journal import Entry, category_of, section_of, topic_of
 from commonplace.formats.journal_edit import Verdict, digest, merge
 from commonplace.journal.pages import heading_and_text, joined, kind_of, local, minute_of, resolved, said_when, time_of
-from commonplace.text.similarity import sha256
+from commonplace.text.hashes import sha256
 from commonplace.types import StoredMemory
 
 _FORM: Final = 3

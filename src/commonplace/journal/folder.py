@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.dataclasses import dataclass
-from commonplace.files import sync
-from commonplace.formats.journal import LONG_TERM_PAGE, PAGE_DRAFT, is_page_name
-from commonplace.text.similarity import sha256
+from commonplace.files import open_file, sync
+from commonplace.settings.paths import LONG_TERM_PAGE, PAGE_DRAFT, is_page_name
+from commonplace.text.hashes import sha256
 
 MEMORY: Final = "memory"
 DEFAULT: Final = "default"
@@ -32,6 +32,8 @@ _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 _MAX_NAME_LENGTH: Final = 200
 """Bytes; file systems take 255."""
 _KEPT_OF_LONG: Final = 100
+
+_UNFIT: Final = {errno.ELOOP: "is a link", errno.EISDIR: "is no file", errno.EINVAL: "is no file"}
 
 Stamp = tuple[int, int]
 """Size and time of the last change, in nanoseconds."""
@@ -120,17 +122,18 @@ class Folder:
     def read(self, name: str) -> PageFile:
         """Return a page as it is now."""
         try:
-            # Not blocking: somebody may have put a pipe there, which nobody ever writes to.
-            handle = os.open(self.path(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open_file(self.path(name), follow=False) as file:
+                status, data = os.fstat(file.fileno()), file.read(MAX_PAGE_BYTES + 1)
+            if len(data) > MAX_PAGE_BYTES:
+                return PageFile(name, problem=f"has {status.st_size:,} bytes, the limit is {MAX_PAGE_BYTES:,}")
+            data.decode("utf-8")
         except FileNotFoundError:
             return PageFile(name)
         except OSError as error:
-            what = "is a link" if error.errno == errno.ELOOP else f"cannot be read ({error.strerror})"
-            return PageFile(name, problem=what)
-        try:
-            return _read_open(name, handle)
-        finally:
-            os.close(handle)
+            return PageFile(name, problem=_UNFIT.get(error.errno or 0, f"cannot be read ({error.strerror})"))
+        except UnicodeDecodeError as error:
+            return PageFile(name, problem=f"is not UTF-8 (at byte {error.start})")
+        return PageFile(name, data, _stamp(status))
 
     def replace(self, old: PageFile, text: str) -> PageFile | None:
         """Write a page anew, whole or not at all; None where it is no longer what was read, and nothing was written.
@@ -161,12 +164,7 @@ class Folder:
 
     def remove(self, old: PageFile) -> bool:
         """Remove a page that is still what was read; return whether it went."""
-        if self.read(old.name).data != old.data:
-            return False
-        with suppress(OSError):
-            self.path(old.name).unlink()
-            return True
-        return False
+        return self.read(old.name).data == old.data and self.drop(old.name)
 
     def settle(self) -> None:
         """Wait until the disk has the names of what was written."""
@@ -232,20 +230,3 @@ class Folder:
 
 def _stamp(status: os.stat_result) -> Stamp:
     return status.st_size, status.st_mtime_ns
-
-
-def _read_open(name: str, handle: int) -> PageFile:
-    status = os.fstat(handle)
-    if not stat.S_ISREG(status.st_mode):
-        return PageFile(name, problem="is no file")
-    try:
-        with open(handle, "rb", closefd=False) as file:
-            data = file.read(MAX_PAGE_BYTES + 1)
-        if len(data) > MAX_PAGE_BYTES:
-            return PageFile(name, problem=f"has {status.st_size:,} bytes, the limit is {MAX_PAGE_BYTES:,}")
-        data.decode("utf-8")
-    except OSError as error:
-        return PageFile(name, problem=f"cannot be read ({error.strerror})")
-    except UnicodeDecodeError as error:
-        return PageFile(name, problem=f"is not UTF-8 (at byte {error.start})")
-    return PageFile(name, data, _stamp(status))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import date
 from typing import Any, Final
 from uuid import uuid4
 
+from commonplace.dataclasses import replace
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.journal import Entry, category_of
 from commonplace.formats.journal_edit import Verdict, assign_ids, conflict_copy, digest

@@ -15,17 +15,9 @@ from typing import Final
 from commonplace.dataclasses import dataclass
 from commonplace.dates.time import moment_of
 from commonplace.errors import StoreError
-from commonplace.formats.journal import (
-    LONG_TERM_PAGE,
-    Entry,
-    PageKind,
-    day_of,
-    page_name,
-    parse_page,
-    section_of,
-    topic_of,
-)
+from commonplace.formats.journal import Entry, PageKind, parse_page, section_of, topic_of
 from commonplace.journal.folder import Folder, Stamp
+from commonplace.settings.paths import LONG_TERM_PAGE, day_of, page_name
 from commonplace.store.store import Store
 from commonplace.types import StoredMemory
 
@@ -184,7 +176,7 @@ class PageReader:
         return next((id_ for id_, place in standing.items() if place.first_line <= line <= place.last_line), None)
 
     def _stamps(self) -> dict[str, Stamp]:
-        """Return what pages there are; what cannot be looked at is told by the mirror, and holds none here."""
+        """Return what pages there are; what cannot be read is reported by the journal, and holds none here."""
         try:
             return self._folder.stamps()
         except OSError:

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import inf
-from pathlib import Path
 from typing import Final, Literal
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.formats.journal import (
-    LONG_TERM_PAGE,
     SECTIONS,
     Entry,
     Page,
@@ -30,11 +28,10 @@ from commonplace.journal.baseline import Baseline, content_of, decode, text_dige
 from commonplace.journal.folder import NUL, Folder, PageFile, Stamp
 from commonplace.journal.pages import day_page, entry_of, heading_and_text, kind_of, minute_of, time_of, title_of
 from commonplace.journal.report import Tally
+from commonplace.journal.sync import JournalRuntime
 from commonplace.ledger.rules import taken_away
-from commonplace.memory.service import MemoryService
-from commonplace.memory.view import RetentionPolicy
 from commonplace.redaction import redact
-from commonplace.store.store import Store
+from commonplace.settings.paths import LONG_TERM_PAGE
 from commonplace.types import Selection, StoredMemory
 
 RECEIPT: Final = "receipt"
@@ -45,27 +42,6 @@ QUIET_NS: Final = 200_000_000
 
 _FEW: Final = 200
 """So many memories are read one by one; more in one go, which looks at every memory there is."""
-
-
-@dataclass(frozen=True, slots=True)
-class JournalRuntime:
-    """What the mirror of one namespace stands on.
-
-    Attributes:
-        service: returns what writes memories; asked for when there is something to write.
-        count_tokens: of a text.
-        now: seconds since the epoch.
-        max_bytes: of a memory's content.
-    """
-
-    directory: Path
-    namespace: str
-    store: Store
-    service: Callable[[], MemoryService]
-    count_tokens: Callable[[str], int]
-    retention: RetentionPolicy
-    now: Callable[[], float]
-    max_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

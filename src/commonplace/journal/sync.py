@@ -11,28 +11,28 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError, NotFoundError, StoreBusyError, StoreError, UsageError
-from commonplace.formats.journal import LONG_TERM_PAGE, PAGES_LOCK
-from commonplace.journal.baseline import Baseline, encode
 from commonplace.journal.folder import NUL, Folder
-from commonplace.journal.import_edits import EditImport
 from commonplace.journal.report import SyncReport, Tally
-from commonplace.journal.snapshot import JournalRuntime, Snapshot, read_links, read_memories
-from commonplace.journal.write_pages import PageWriter, drop_all, forget, within_budget
 from commonplace.locks import FileLock
-from commonplace.types import MirroredBlock, MirroredPage, StoredMemory
+from commonplace.settings.paths import PAGES_LOCK
+
+if TYPE_CHECKING:
+    from commonplace.memory.service import MemoryService
+    from commonplace.memory.view import RetentionPolicy
+    from commonplace.store.store import Store
 
 LOOK_EVERY_S: Final = 1.0
 FLUSH_AFTER_S: Final = 2.0
 MAX_PENDING: Final = 64
 _REST: Final = 20
-"""After a run, the mirror rests for so many times as long as that took."""
+"""After a run, the journal rests for so many times as long as that took."""
 
 _ATTEMPTS: Final = 5
 _SHOWN: Final = 5
@@ -40,6 +40,27 @@ _CLOSE_WAIT_S: Final = 5.0
 _SYNC_WAIT_S: Final = 60.0
 
 _log = logging.getLogger("commonplace.journal")
+
+
+@dataclass(frozen=True, slots=True)
+class JournalRuntime:
+    """What the journal of one namespace is compared with.
+
+    Attributes:
+        service: returns what writes memories; asked for when there is something to write.
+        count_tokens: of a text.
+        now: seconds since the epoch.
+        max_bytes: of a memory's content.
+    """
+
+    directory: Path
+    namespace: str
+    store: Store
+    service: Callable[[], MemoryService]
+    count_tokens: Callable[[str], int]
+    retention: RetentionPolicy
+    now: Callable[[], float]
+    max_bytes: int
 
 
 class JournalSync:
@@ -124,7 +145,8 @@ class JournalSync:
         wanted = Path(path).expanduser().absolute()
         found = [name for shown, name in names.items() if str(path) == shown or wanted == folder.path(name).absolute()]
         if not found:
-            raise NotFoundError(f"there is no page {str(path)!r:.200}", remedy=_pages_there(sorted(names)))
+            remedy = f"name one of {', '.join(sorted(names)[-_SHOWN:])}" if names else "this namespace has none"
+            raise NotFoundError(f"there is no page {str(path)!r:.200}", remedy=remedy)
         page = copies.get(found[0], found[0])
         if found[0] in copies:
             kept = folder.read(found[0])
@@ -149,6 +171,8 @@ class JournalSync:
             StoreBusyError: another process was writing pages for longer than a minute, or a page goes on changing.
             StoreError: a page cannot be written.
         """
+        from commonplace.journal.write_pages import forget
+
         with self._lock.hold(_SYNC_WAIT_S), _store_errors():
             return forget(Folder(self._runtime.directory, namespace), ids)
 
@@ -158,6 +182,8 @@ class JournalSync:
         Raises:
             StoreBusyError, StoreError: as of `forget`.
         """
+        from commonplace.journal.write_pages import drop_all
+
         with self._lock.hold(_SYNC_WAIT_S), _store_errors():
             return drop_all(Folder(self._runtime.directory, namespace))
 
@@ -189,6 +215,8 @@ class JournalSync:
         self._report(tally)
 
     def _run(self, tally: Tally, *, thorough: bool, believed: Collection[str] = ()) -> None:
+        from commonplace.journal.write_pages import run
+
         began = self._stopwatch()
         pending, self._pending = self._pending, 0
         try:
@@ -222,135 +250,9 @@ class JournalSync:
         return report
 
 
-def _pages_there(shown: Sequence[str]) -> str:
-    return f"name one of {', '.join(shown[-_SHOWN:])}" if shown else "this namespace has none"
-
-
 @contextmanager
 def _store_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise StoreError(f"a page cannot be changed: {error}", remedy="make it writable, and try again") from error
-
-
-_SETTLED_AT_ONCE: Final = 1_000
-"""So that other writers wait for milliseconds only."""
-
-
-def run(
-    runtime: JournalRuntime,
-    folder: Folder,
-    tally: Tally,
-    wall_ns: int | None,
-    believed: Collection[str],
-) -> bool:
-    """Bring pages and store together once; return False where a page was changed meanwhile and it is to be done again.
-
-    Args:
-        wall_ns: see `Snapshot.look`.
-        believed: pages of which a person has said that what is missing was meant to go.
-
-    Raises:
-        OSError: a directory cannot be read or written; pages that cannot are told by notices instead.
-    """
-    at = Snapshot(runtime, folder, tally, believed)
-    if at.is_quiet and wall_ns is not None:
-        return True
-    folder.drop_drafts()
-    at.look(wall_ns)
-    imported = EditImport(at)
-    if not imported.take_notes():
-        return False
-    ids = _concerned(at) | imported.forgotten
-    at.load(ids)
-    imported.take_edits(ids, within_budget(at) if LONG_TERM_PAGE in at.seen else ())
-    if tally.changes or imported.missing:
-        # What was taken in is agreed on, whatever becomes of the pages.
-        dropped: dict[str, Baseline | None] = dict.fromkeys(imported.dropped)
-        # What else was new on a page is none any more: so it could not be told again who has missing what.
-        missing = {
-            id_: replace(at.agreed[id_], page="", standing=replace(at.agreed[id_].standing, is_seen=True))
-            for id_ in imported.missing
-        }
-        _record(at, {**imported.agreed, **dropped, **missing}, due=imported.missing)
-    writer = PageWriter(at, imported)
-    writer.place(ids)
-    if tally.counts["pages_written"]:
-        folder.settle()
-    tally.read |= at.changed_pages()
-    recorded = [name for name in at.seen if name not in writer.failed | at.unsure]
-    settled = [id_ for id_ in sorted({*at.due, *imported.written}) if id_ in writer.agreed]
-    _record(at, writer.agreed, settled=settled[:_SETTLED_AT_ONCE], pages=recorded)
-    for begin in range(_SETTLED_AT_ONCE, len(settled), _SETTLED_AT_ONCE):
-        _record(at, {}, settled=settled[begin : begin + _SETTLED_AT_ONCE])
-    return not writer.is_stale
-
-
-def _concerned(at: Snapshot) -> set[str]:
-    """Return the ids of the memories that this run is about."""
-    fresh = {name for name, seen in at.seen.items() if seen.is_news or seen.is_lost}
-    on_pages = {id_ for id_, found in at.blocks.items() if found.page in fresh}
-    were_there = {id_ for id_, agreed in at.agreed.items() if agreed.page in fresh}
-    return {*at.due, *on_pages, *were_there}
-
-
-def _record(
-    at: Snapshot,
-    agreed: Mapping[str, Baseline | None],
-    *,
-    settled: Iterable[str] = (),
-    pages: Iterable[str] = (),
-    due: Iterable[str] = (),
-) -> None:
-    """Write to the store what is agreed on.
-
-    Args:
-        settled: ids whose pages are written; what somebody changed since it was read stays due.
-        pages: whose state is to be known.
-        due: ids whose pages are to be written.
-    """
-    runtime, done = at.runtime, list(settled)
-    space = runtime.namespace
-    states = [_state(at, name) for name in pages]
-    changed = [(name, state) for name, state in states if state != at.known.get(name)]
-    fresh = {id_: each for id_, each in agreed.items() if each is None or each != at.agreed.get(id_)}
-    if not (done or changed or fresh) or space not in runtime.store.namespaces():
-        return
-    with runtime.store.change_memories(space) as change:
-        # Nobody else can write now, so this is what holds when the change is committed.
-        ids = [*done, *fresh]
-        now, links = read_memories(runtime, ids), read_links(runtime, ids)
-        for id_, each in fresh.items():
-            if each is None or id_ not in now:
-                change.drop_block(id_)
-            else:
-                change.set_block(MirroredBlock(id_, each.page, encode(each)))
-        for id_ in due:
-            if id_ in now:
-                change.revise(now[id_].number, now[id_].record)
-        for name, state in changed:
-            if state is None:
-                change.drop_page(name)
-            else:
-                change.set_page(state)
-        change.settle_due(
-            [
-                id_
-                for id_ in done
-                if _shown(now.get(id_)) == _shown(at.memory(id_)) and links.get(id_, ()) == at.links(id_)
-            ]
-        )
-
-
-def _state(at: Snapshot, name: str) -> tuple[str, MirroredPage | None]:
-    file = at.seen[name].file
-    return name, None if file.data is None else MirroredPage(name, *file.stamp, file.sum)
-
-
-def _shown(stored: StoredMemory | None) -> tuple[object, ...]:
-    """Return what of a memory a page tells."""
-    if stored is None:
-        return ()
-    record, owner = stored.record, stored.owner
-    return (stored.expired_at is None, record.tier, record.content, record.category, owner.tags, owner.at)

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
+from commonplace.dataclasses import replace
 from commonplace.errors import StoreBusyError
-from commonplace.formats.journal import (
-    LONG_TERM_PAGE,
-    MAX_TOKENS,
-    SECTIONS,
-    Block,
-    Entry,
-    id_in,
-    parse_page,
-    render_entry,
-    split_lines,
-)
+from commonplace.formats.journal import MAX_TOKENS, SECTIONS, Block, Entry, id_in, parse_page, render_entry, split_lines
 from commonplace.formats.journal_edit import digest, with_changes
-from commonplace.journal.baseline import UNSEEN, Baseline, Standing, agree, meant_by_store
+from commonplace.journal.baseline import UNSEEN, Baseline, Standing, agree, encode, meant_by_store
 from commonplace.journal.folder import MAX_PAGE_BYTES, NUL, Folder, PageFile
 from commonplace.journal.import_edits import EditImport
 from commonplace.journal.pages import entry_of, kind_of, time_of, title_of
-from commonplace.journal.snapshot import Found, Seen, Snapshot
-from commonplace.types import Selection, StoredMemory
+from commonplace.journal.report import Tally
+from commonplace.journal.snapshot import Found, Seen, Snapshot, read_links, read_memories
+from commonplace.journal.sync import JournalRuntime
+from commonplace.settings.paths import LONG_TERM_PAGE
+from commonplace.types import JournalBlock, JournalPage, Selection, StoredMemory
 
 _MIN_TOKENS: Final = 12
 """An entry with its heading and the comment that carries its id has more."""
@@ -309,3 +302,125 @@ def _without(text: str, name: str, wanted: Collection[str]) -> tuple[str, int]:
 
 def _ids_in(text: str) -> set[str]:
     return {id_ for line in split_lines(text) if (id_ := id_in(line.rstrip("\r\n")))}
+
+
+_SETTLED_AT_ONCE: Final = 1_000
+"""So that other writers wait for milliseconds only."""
+
+
+def run(
+    runtime: JournalRuntime,
+    folder: Folder,
+    tally: Tally,
+    wall_ns: int | None,
+    believed: Collection[str],
+) -> bool:
+    """Bring pages and store together once; return False where a page was changed meanwhile and it is to be done again.
+
+    Args:
+        wall_ns: see `Snapshot.look`.
+        believed: pages of which a person has said that what is missing was meant to go.
+
+    Raises:
+        OSError: a directory cannot be read or written; pages that cannot are told by notices instead.
+    """
+    at = Snapshot(runtime, folder, tally, believed)
+    if at.is_quiet and wall_ns is not None:
+        return True
+    folder.drop_drafts()
+    at.look(wall_ns)
+    imported = EditImport(at)
+    if not imported.take_notes():
+        return False
+    ids = _concerned(at) | imported.forgotten
+    at.load(ids)
+    imported.take_edits(ids, within_budget(at) if LONG_TERM_PAGE in at.seen else ())
+    if tally.changes or imported.missing:
+        # What was taken in is agreed on, whatever becomes of the pages.
+        dropped: dict[str, Baseline | None] = dict.fromkeys(imported.dropped)
+        # What else was new on a page is none any more: so it could not be told again who has missing what.
+        missing = {
+            id_: replace(at.agreed[id_], page="", standing=replace(at.agreed[id_].standing, is_seen=True))
+            for id_ in imported.missing
+        }
+        _record(at, {**imported.agreed, **dropped, **missing}, due=imported.missing)
+    writer = PageWriter(at, imported)
+    writer.place(ids)
+    if tally.counts["pages_written"]:
+        folder.settle()
+    tally.read |= at.changed_pages()
+    recorded = [name for name in at.seen if name not in writer.failed | at.unsure]
+    settled = [id_ for id_ in sorted({*at.due, *imported.written}) if id_ in writer.agreed]
+    _record(at, writer.agreed, settled=settled[:_SETTLED_AT_ONCE], pages=recorded)
+    for begin in range(_SETTLED_AT_ONCE, len(settled), _SETTLED_AT_ONCE):
+        _record(at, {}, settled=settled[begin : begin + _SETTLED_AT_ONCE])
+    return not writer.is_stale
+
+
+def _concerned(at: Snapshot) -> set[str]:
+    """Return the ids of the memories that this run is about."""
+    fresh = {name for name, seen in at.seen.items() if seen.is_news or seen.is_lost}
+    on_pages = {id_ for id_, found in at.blocks.items() if found.page in fresh}
+    were_there = {id_ for id_, agreed in at.agreed.items() if agreed.page in fresh}
+    return {*at.due, *on_pages, *were_there}
+
+
+def _record(
+    at: Snapshot,
+    agreed: Mapping[str, Baseline | None],
+    *,
+    settled: Iterable[str] = (),
+    pages: Iterable[str] = (),
+    due: Iterable[str] = (),
+) -> None:
+    """Write to the store what is agreed on.
+
+    Args:
+        settled: ids whose pages are written; what somebody changed since it was read stays due.
+        pages: whose state is to be known.
+        due: ids whose pages are to be written.
+    """
+    runtime, done = at.runtime, list(settled)
+    space = runtime.namespace
+    states = [_state(at, name) for name in pages]
+    changed = [(name, state) for name, state in states if state != at.known.get(name)]
+    fresh = {id_: each for id_, each in agreed.items() if each is None or each != at.agreed.get(id_)}
+    if not (done or changed or fresh) or space not in runtime.store.namespaces():
+        return
+    with runtime.store.change_memories(space) as change:
+        # Nobody else can write now, so this is what holds when the change is committed.
+        ids = [*done, *fresh]
+        now, links = read_memories(runtime, ids), read_links(runtime, ids)
+        for id_, each in fresh.items():
+            if each is None or id_ not in now:
+                change.drop_block(id_)
+            else:
+                change.set_block(JournalBlock(id_, each.page, encode(each)))
+        for id_ in due:
+            if id_ in now:
+                change.revise(now[id_].number, now[id_].record)
+        for name, state in changed:
+            if state is None:
+                change.drop_page(name)
+            else:
+                change.set_page(state)
+        change.settle_due(
+            [
+                id_
+                for id_ in done
+                if _shown(now.get(id_)) == _shown(at.memory(id_)) and links.get(id_, ()) == at.links(id_)
+            ]
+        )
+
+
+def _state(at: Snapshot, name: str) -> tuple[str, JournalPage | None]:
+    file = at.seen[name].file
+    return name, None if file.data is None else JournalPage(name, *file.stamp, file.sum)
+
+
+def _shown(stored: StoredMemory | None) -> tuple[object, ...]:
+    """Return what of a memory a page tells."""
+    if stored is None:
+        return ()
+    record, owner = stored.record, stored.owner
+    return (stored.expired_at is None, record.tier, record.content, record.category, owner.tags, owner.at)

@@ -49,7 +49,8 @@ def definition_of(given: Given) -> AgentDefinition:
     if isinstance(given, AgentDefinition):
         return given
     document: object = given
-    if isinstance(given, Path) or (isinstance(given, str) and not _is_text(given)):
+    is_text = isinstance(given, str) and ("\n" in given or given.lstrip().startswith("{"))
+    if isinstance(given, Path) or (isinstance(given, str) and not is_text):
         document = read_document(Path(given), MAX_AGENT_BYTES, _WHAT)
     elif isinstance(given, str):
         document = parse_document(given.encode("utf-8", "surrogatepass"), "the agent", MAX_AGENT_BYTES, _WHAT)
@@ -146,10 +147,6 @@ def last_text(conversation: object) -> str:
     parts = content if isinstance(content, Sequence) else ()
     texts = [part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, str | Mapping)]
     return "\n".join(text for text in texts if isinstance(text, str))
-
-
-def _is_text(given: str) -> bool:
-    return "\n" in given or given.lstrip().startswith("{")
 
 
 def _text(document: Mapping[str, Any], name: str) -> str:

@@ -259,12 +259,8 @@ def vectors_of(embedder: object, tokenize: Callable[[str], NDArray[np.uint16]]) 
     if stamp is None:
         foreign = cast("Embedder", embedder)
         return Vectors(_name(embedder), lambda texts: foreign.embed(*texts))
-    ours = cast("contract.Embedder", embedder)
-
-    def embed(texts: Sequence[str]) -> Any:
-        return ours.embed([TokenizedText(text, tokenize(text)) for text in texts])
-
-    return Vectors(str(stamp), embed)
+    ours: Any = embedder
+    return Vectors(str(stamp), lambda texts: ours.embed([TokenizedText(text, tokenize(text)) for text in texts]))
 
 
 def _name(embedder: object) -> str:

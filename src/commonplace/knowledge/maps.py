@@ -15,7 +15,7 @@ from commonplace.formats.json_values import View
 from commonplace.formats.yaml import DEEPEST, LONG_NUMBER, is_long_number
 from commonplace.redaction import cleaned_json, find_secrets, redact
 from commonplace.text.characters import storable, storable_json
-from commonplace.text.similarity import sha256
+from commonplace.text.hashes import sha256
 from commonplace.types.knowledge import ContextRecord
 
 STANDARD_FIELDS: Final = ("content", "description", "title", "summary", "text", "name")

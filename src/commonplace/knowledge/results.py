@@ -116,12 +116,13 @@ class Retrieval:
     def to_text(self) -> str:
         """Return the texts for a model to read: fenced and labelled as data, "" where there are none."""
         return fence(
-            FenceItem(hit.id, hit.content, ", ".join(filter(None, (*_said(hit), hit.confidence)))) for hit in self.hits
+            FenceItem(
+                hit.id,
+                hit.content,
+                ", ".join(filter(None, (f"knowledge of {hit.agent}", f"score {hit.score:.2f}", hit.confidence))),
+            )
+            for hit in self.hits
         )
-
-
-def _said(hit: KnowledgeHit) -> tuple[str, str]:
-    return f"knowledge of {hit.agent}", f"score {hit.score:.2f}"
 
 
 class RelevantKnowledge(list[str]):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
+from commonplace.dataclasses import replace
 from commonplace.errors import CommonplaceError, ProviderError, UsageError
 from commonplace.knowledge.agents import Agent, Given, definition_of
 from commonplace.knowledge.config import KnowledgeRuntime, Means, MemoryConfig

@@ -51,10 +51,12 @@ class BdLedger(Ledger):
             if known.memory_ids == issue.memory_ids:
                 return known.id
         options = [f"--notes={issue.notes}", "-t=task", f"-p={issue.priority}", f"-l={','.join(issue.labels)}"]
-        made = _one(self._ask("create", *options, "--", issue.title))
-        if not isinstance(made.get("id"), str) or not made["id"]:
+        made = self._ask("create", *options, "--", issue.title)
+        made = made[0] if isinstance(made, list) and made else made
+        id_ = made.get("id") if isinstance(made, dict) else ""
+        if not isinstance(id_, str) or not id_:
             raise self._misunderstood("create", json.dumps(made))
-        return str(made["id"])
+        return id_
 
     def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
         found = self._selected(IssueSelection(agents=(agent,), statuses=tuple(statuses)))
@@ -126,8 +128,12 @@ class BdLedger(Ledger):
         raise UsageError(f"beads keeps these issues, {source} was not read", remedy="ask it: bd import")
 
     def _selected(self, wanted: IssueSelection) -> list[Issue]:
-        labels = [f"{beads.AGENT_LABEL}{agent}" for agent in wanted.agents]
-        found = [issue for status in wanted.statuses or ISSUE_STATUSES for issue in self._list(status, labels)]
+        labels = [f"--label={beads.AGENT_LABEL}{agent}" for agent in wanted.agents]
+        found = [
+            issue
+            for status in wanted.statuses or ISSUE_STATUSES
+            for issue in self._issues("list", self._ask("list", f"--status={status}", *labels, "--limit=0"))
+        ]
         chosen = [
             issue
             for issue in found
@@ -138,10 +144,6 @@ class BdLedger(Ledger):
 
     def _counted(self) -> Mapping[tuple[str, str], int]:
         return Counter((issue.agent, issue.status) for issue in self.every())
-
-    def _list(self, status: str, labels: Sequence[str]) -> list[Issue]:
-        wanted = [f"--label={label}" for label in labels]
-        return self._issues("list", self._ask("list", f"--status={status}", *wanted, "--limit=0"))
 
     def _ask(self, command: str, *arguments: str) -> Any:
         """Run `bd`, and return what its JSON holds, without the envelope that newer versions put around it."""
@@ -229,11 +231,6 @@ def open_bd(program: str, start: Path, *, timeout_s: float = TIMEOUT_S) -> BdLed
         f"there is no {DIRECTORY} directory in {start} or above it",
         remedy="make one with `bd init`, or set ledger.backend = store",
     )
-
-
-def _one(found: Any) -> Mapping[str, Any]:
-    first = found[0] if isinstance(found, list) and found else found
-    return first if isinstance(first, dict) else {}
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -21,7 +21,7 @@ from commonplace.ledger.rate_limit import RateLimiter
 from commonplace.ledger.rules import Doer, ImportedIssues, take_in, without_secrets
 from commonplace.store.ledger import LedgerChange
 from commonplace.store.memories import MemoryChange, MemoryStore
-from commonplace.types.ledger import UNFINISHED, URGENCIES, Issue, IssueEvent, IssueSelection
+from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, UNFINISHED, URGENCIES, Issue, IssueEvent, IssueSelection
 
 ESCALATED_AFTER_S: Final = 7 * 86400.0
 
@@ -200,10 +200,10 @@ class Ledger:
     ) -> list[dict[str, Any]]:
         """Return issues, the oldest first, as `told` gives them; what is None restricts nothing."""
         wanted = IssueSelection(
-            agents=() if agent is None else (rules.agent_named(agent),),
-            statuses=() if status is None else (rules.status_named(status),),
+            agents=() if agent is None else (rules.one_of("agent", agent, AGENTS),),
+            statuses=() if status is None else (rules.one_of("status", status, ISSUE_STATUSES),),
         )
-        level = None if urgency is None else rules.urgency_named(urgency)
+        level = None if urgency is None else rules.one_of("urgency", urgency, URGENCIES)
         return [told(issue) for issue in self._selected(wanted) if level in (None, rules.urgency_of(issue))]
 
     def every(self) -> list[Issue]:
@@ -335,17 +335,8 @@ def _lines(source: Path) -> list[str]:
 def told(issue: Issue) -> dict[str, Any]:
     """Return an issue as plain values: notes as an object, the lines appended to them as `log`, times as text."""
     values = asdict(issue)
-    parsed, _ = split_notes(issue.notes)
-    lines = rules.log(issue.notes)
     for name in ("rest", "dependencies", "comments"):
         del values[name]
-    times = {name: iso(values[name]) for name in _TIMES}
-    return {
-        **values,
-        **times,
-        "memory_ids": list(issue.memory_ids),
-        "labels": list(issue.labels),
-        "urgency": rules.urgency_of(issue),
-        "notes": parsed,
-        "log": lines,
-    }
+    values |= {name: iso(values[name]) for name in _TIMES}
+    values |= {"memory_ids": list(issue.memory_ids), "labels": list(issue.labels), "urgency": rules.urgency_of(issue)}
+    return {**values, "notes": split_notes(issue.notes)[0], "log": rules.log(issue.notes)}

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from commonplace.dataclasses import dataclass
-from commonplace.errors import UsageError
 from commonplace.store.ledger import LedgerChange, LedgerReading
 from commonplace.store.memories import MemoryChange, MemoryStore
 
@@ -61,13 +60,7 @@ def take(ledger: LedgerChange, now: float, count: int, limit: int) -> float:
         now: seconds since the epoch.
         count: how many; 0 takes none.
         limit: how many fit into the window; 0 is without limit, and they are counted all the same.
-
-    Raises:
-        UsageError: the count or the limit is below 0.
     """
-    if count < 0:
-        raise UsageError(f"{count} operations", remedy="give 0 or more", parameters=("count",))
-    _refuse_below_zero(limit)
     wait = _wait(_counted(ledger, now), now, min(count, limit), limit) if limit and count else 0.0
     if not wait and count:
         ledger.add_operations(now, count, keep_since=now - WINDOW_S)
@@ -75,12 +68,7 @@ def take(ledger: LedgerChange, now: float, count: int, limit: int) -> float:
 
 
 def remaining(ledger: LedgerReading, now: float, limit: int) -> int | None:
-    """Return how many operations still fit into the window, None where there is no limit.
-
-    Raises:
-        UsageError: the limit is below 0.
-    """
-    _refuse_below_zero(limit)
+    """Return how many operations still fit into the window, None where there is no limit."""
     return max(0, limit - sum(count for _, count in _counted(ledger, now))) if limit else None
 
 
@@ -91,7 +79,7 @@ def _wait(counted: list[tuple[float, int]], now: float, needed: int, limit: int)
             return 0.0
         free += count
         if free >= needed:
-            # Never 0, which would say that they were taken: reckoned in floats, a wait can come to nothing.
+            # Never 0, which would say that they were taken: computed in floats, a wait can come to nothing.
             return max(at + WINDOW_S - now, _MIN_WAIT_S)
     return 0.0
 
@@ -101,8 +89,3 @@ def _counted(ledger: LedgerReading, now: float) -> list[tuple[float, int]]:
     return [
         (at, count) for at, count in ledger.operations_since(now - WINDOW_S) if now - WINDOW_S < at <= now + WINDOW_S
     ]
-
-
-def _refuse_below_zero(limit: int) -> None:
-    if limit < 0:
-        raise UsageError(f"a limit of {limit} operations", remedy="give 0 for no limit", parameters=("limit",))

@@ -20,12 +20,10 @@ from commonplace.redaction import cleaned_json, redact
 from commonplace.store.ledger import LedgerChange, LedgerReading
 from commonplace.types.ledger import (
     AGENTS,
-    ISSUE_STATUSES,
     UNFINISHED,
     URGENCIES,
     Issue,
     IssueEvent,
-    IssueStatus,
     Urgency,
 )
 
@@ -82,7 +80,7 @@ def without_secrets(value: Any) -> Any:
     return cleaned_json(value, lambda text: redact(text).text)
 
 
-PRIORITIES: Final[Mapping[Urgency, int]] = {"high": 1, "medium": 2, "low": 3}
+PRIORITIES: Final[Mapping[str, int]] = {"high": 1, "medium": 2, "low": 3}
 LEASE_S: Final = 15 * 60.0
 """How long a claim holds where nobody can tell whether its process still runs."""
 
@@ -140,7 +138,7 @@ def file(ledger: LedgerChange, draft: Draft, doer: Doer) -> str:
 
 def issue_of(draft: Draft, now: float) -> Issue:
     """Return a new issue, under a new id."""
-    agent, urgency = agent_named(draft.agent), urgency_named(draft.urgency)
+    agent, urgency = one_of("agent", draft.agent, AGENTS), one_of("urgency", draft.urgency, URGENCIES)
     if isinstance(draft.memory_ids, str) or not all(isinstance(id_, str) and id_ for id_ in draft.memory_ids):
         raise UsageError(
             f"memory_ids is {draft.memory_ids!r:.80}", remedy="give a list of ids", parameters=("memory_ids",)
@@ -279,22 +277,8 @@ def with_urgency(issue: Issue, urgency: Urgency) -> Issue:
     return replace(issue, labels=labels, priority=PRIORITIES[urgency])
 
 
-def agent_named(name: str) -> str:
-    """Return an agent, or refuse a name that none has."""
-    return _one_of("agent", name, AGENTS)
-
-
-def urgency_named(name: str) -> Urgency:
-    """Return an urgency, or refuse a name that none has."""
-    return _one_of("urgency", name, URGENCIES)  # type: ignore[return-value] # one of them
-
-
-def status_named(name: str) -> IssueStatus:
-    """Return a status, or refuse a name that none has."""
-    return _one_of("status", name, ISSUE_STATUSES)  # type: ignore[return-value] # one of them
-
-
-def _one_of(what: str, name: str, choices: Sequence[str]) -> str:
+def one_of(what: str, name: str, choices: Sequence[str]) -> Any:
+    """Return what somebody chose, or refuse it where it is none of the choices."""
     if name not in choices:
         raise UsageError(f"the {what} is {name!r:.80}", remedy=f"give one of {', '.join(choices)}", parameters=(what,))
     return name

@@ -33,7 +33,7 @@ SERVER_KEY = f"{_PREFIX}serverInfo"
 
 @dataclass(frozen=True, slots=True)
 class ClientInfo:
-    """What a client says it is; for logs, never to be trusted or acted on."""
+    """What a client says it is: the source of what it stores without one, never to be trusted or acted on."""
 
     name: str
     version: str
@@ -128,7 +128,7 @@ class Context:
 
     Attributes:
         protocol_version: the version of the protocol that the request is answered by.
-        client: what the client says it is, or None; for logs only.
+        client: what the client says it is, or None.
         cancellation: set when the client no longer wants the answer; what the handler returns then is dropped.
         reporter: where `progress` goes.
     """

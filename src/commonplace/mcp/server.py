@@ -69,6 +69,7 @@ class Pool:
         self._workers = workers
         self._jobs: Queue[_Job | None] = Queue(waiting)
         self._threads: list[threading.Thread] = []
+        self._has_libraries = False
 
     def submit(self, work: Callable[[], _T], deliver: Callable[[_T], None]) -> bool:
         """Have `deliver(work())` called in a thread, neither of which may raise; False where the queue is full."""
@@ -102,6 +103,9 @@ class Pool:
             # Done before it is delivered: a client that then asks at once must find this thread free.
             self._jobs.task_done()
             deliver()
+            if not self._has_libraries and "numpy" in sys.modules:
+                self._has_libraries = True
+                give_back_libraries()
 
 
 def _share_one_heap() -> None:
@@ -117,6 +121,33 @@ def _share_one_heap() -> None:
         library = ctypes.CDLL(None)
         library.mallopt(_MAX_ARENAS, 1)
         library.mallopt(_TRIM_THRESHOLD, _KEPT_FREE)
+
+
+_GIVE_BACK = 4
+"""MADV_DONTNEED of madvise(2): the system keeps the pages in its cache of files, and maps again what is read again."""
+_CODE, _CONSTANTS = "r-xp", "r--p"
+
+
+def give_back_libraries() -> None:
+    """Give back the pages of the libraries: much of them was read only to load them, a quarter does not come back.
+
+    Only of mappings of which nothing was ever written: what the linker has filled in stands in no file. Where the
+    system does not tell of them (no /proc), nothing happens.
+    """
+    import ctypes
+    from pathlib import Path
+
+    span, mappings = "", list[str]()
+    with suppress(OSError, AttributeError):
+        for line in Path("/proc/self/smaps").read_text("utf-8", "surrogateescape").splitlines():
+            words = line.split()
+            if not words[0].endswith(":"):
+                span = words[0] if words[1] in (_CODE, _CONSTANTS) and ".so" in words[-1] else ""
+            elif span and words[0] == "Anonymous:" and words[1] == "0":
+                mappings.append(span)
+        give_back = ctypes.CDLL(None).madvise
+        for begin, end in ((int(part, 16) for part in span.split("-")) for span in mappings):
+            give_back(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), _GIVE_BACK)
 
 
 _INPUT, _OUTPUT, _ERRORS = 0, 1, 2

@@ -43,7 +43,8 @@ def link(engine: Engine, given: Arguments) -> ToolResult:
         structured = {"source": done["id"], "target": done["answer"], "type": SETTLES}
         return ToolResult(structured, f"settled: {done['answer']}")
     try:
-        made = engine.link(given["source"], given["target"], given.get("type", "related"), given.get("strength", 1.0))
+        how = given.get("type", "related"), given.get("strength", 1.0)
+        made = engine.link(given["source"], given["target"], *how, by_agent=True)
     except NotFoundError as error:
         error.advise("give the ids of two memories, or two names and a fact")
         raise
@@ -223,6 +224,8 @@ Opened = Callable[[Context], "Engine"]
 MEMORY_SNIPPET_CHARACTERS: Final = 400
 _MAX_IDS: Final = 20
 _MAX_REJECTED: Final = 5
+_MAX_NAME: Final = 100
+"""Characters of a client's name, as the source of what it stores."""
 
 
 def tools_of(opened: Opened) -> tuple[Tool, ...]:
@@ -274,7 +277,7 @@ def _bound(
 ) -> Callable[[Arguments, Context], ToolResult]:
     def run(arguments: Arguments, context: Context) -> ToolResult:
         try:
-            return handler(opened(context), arguments)
+            return handler(opened(context), _signed(arguments, context) if handler is _store else arguments)
         except UsageError as error:
             error.rename(_CALLED)
             raise
@@ -286,6 +289,15 @@ def _bound(
             raise
 
     return run
+
+
+def _signed(arguments: Arguments, context: Context) -> Arguments:
+    return arguments if context.client is None else signed(arguments, visible(context.client.name)[:_MAX_NAME])
+
+
+def signed(arguments: Arguments, source: str) -> Arguments:
+    """Return what is to be stored, with a source where it is new and names none: what an id names may have one."""
+    return arguments if "id" in arguments or arguments.get("source") else {**arguments, "source": source}
 
 
 def _as_stored(arguments: Arguments) -> Arguments:
@@ -363,7 +375,7 @@ def _result(engine: Engine, hit: Hit, query: str, place: PagePlace | None) -> di
 def _path(hit: Hit, place: PagePlace | None) -> str:
     """Return by what name `memory_get` reads a hit."""
     from commonplace.engine.memory_api import ARTIFACT_PREFIX, MEMORY_PREFIX
-    from commonplace.formats.journal import is_page_name
+    from commonplace.settings.paths import is_page_name
 
     if place is not None:
         return place.path

@@ -19,7 +19,8 @@ from commonplace.dates.time import moment_of
 from commonplace.ingest.passages import Destination, PassageMaker
 from commonplace.ingest.read import normalise
 from commonplace.memory.validate import TRUST, NewMemory
-from commonplace.text.similarity import sha256, signature
+from commonplace.text.hashes import sha256
+from commonplace.text.similarity import signature
 from commonplace.types import MemoryRecord, MemoryWrite, Owner
 
 MAX_FILES: Final = 10

@@ -16,7 +16,7 @@ from commonplace.formats.json_values import View
 from commonplace.retention import DAY_S
 from commonplace.store.memories import MemoryChange
 from commonplace.store.store import Store
-from commonplace.text.similarity import blake2b
+from commonplace.text.hashes import blake2b
 from commonplace.types import Note
 
 INJECTED: Final = "injected"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from commonplace.dataclasses import dataclass, replace
+from commonplace.dates.time import moment_of
 from commonplace.errors import (
     AdmissionError,
     EmbedderMismatchError,
@@ -18,7 +19,7 @@ from commonplace.errors import (
 )
 from commonplace.formats.fence import unfence
 from commonplace.ingest.passages import Destination
-from commonplace.memory.admission import Admission, admit, replaced
+from commonplace.memory.admission import Admission, Recogniser, admit, replaced, told
 from commonplace.memory.content import batches, first_version, writes_of
 from commonplace.memory.validate import (
     MAX_CONTENT_BYTES,
@@ -26,17 +27,16 @@ from commonplace.memory.validate import (
     NewMemory,
     as_given,
     fraction,
+    link_type,
     one_of,
     reject_invalid,
     reject_invalid_id,
-    short_text,
     validate_memory,
     without_secrets,
 )
 from commonplace.memory.view import Memory, Outcome, RetentionPolicy, seen
-from commonplace.redaction import redact
 from commonplace.store.memories import MemoryChange
-from commonplace.types import TIERS, Link, MemoryRecord, MemoryWrite, Owner, StoredMemory
+from commonplace.types import SUPERSEDES, TIERS, Link, MemoryRecord, MemoryWrite, Owner, StoredMemory
 
 if TYPE_CHECKING:
     from commonplace.graph.episodes import MemoryFeed, Readings
@@ -50,11 +50,19 @@ class _Prepared:
     write: MemoryWrite
 
 
+@dataclass(frozen=True, slots=True)
+class _News:
+    known: StoredMemory
+    later: float
+    trust: float
+    is_dated: bool
+
+
 class MemoryService:
     """Keeps the memories of one namespace. Safe for threads.
 
     Args:
-        recognise: returns the name of the stored passage that a text repeats, "" where there is none.
+        recogniser: tells what a text was taken from, and what overtook a memory; without one nothing did.
         now: the clock, seconds since the epoch.
         has_ultra: whether it keeps the memories of one process, which are not stored.
         feed: returns what lets the graph follow; asked for when a memory is written, since it is much to load.
@@ -66,7 +74,7 @@ class MemoryService:
         destination: Destination,
         policy: RetentionPolicy,
         now: Callable[[], float],
-        recognise: Callable[[str], str],
+        recogniser: Recogniser | None = None,
         *,
         max_bytes: int = MAX_CONTENT_BYTES,
         has_ultra: bool = False,
@@ -78,7 +86,7 @@ class MemoryService:
         self._namespace = destination.namespace
         self._policy = policy
         self._now = now
-        self._recognise = recognise
+        self._recogniser = recogniser
         self._max_bytes = max_bytes
         self._has_ultra = has_ultra
         self._feed = feed
@@ -221,9 +229,9 @@ class MemoryService:
             types = (None,) if type_ is None else dict.fromkeys((type_, link_type(type_)))
             return sum(change.unlink(source, target, each) for each in types)
 
-    def _changing(self) -> AbstractContextManager[MemoryChange]:
-        """Begin a change that writes vectors."""
-        return self._store.change_memories(self._namespace, made_by=self._destination.embedder.stamp)
+    def _changing(self, **expected: Any) -> AbstractContextManager[MemoryChange]:
+        """Begin a change that writes vectors; see `MemoryStore.change_memories`."""
+        return self._store.change_memories(self._namespace, made_by=self._destination.embedder.stamp, **expected)
 
     def _with_its_embedder(self, work: Callable[[], _T]) -> _T:
         """Do what writes vectors; once more, by the store's embedder of now, where another process changed that."""
@@ -270,7 +278,7 @@ class MemoryService:
             notice = f"what was recalled from memory was skipped: {count} passage{'' if count == 1 else 's'}"
             new = replace(new, content=opened.text, notices=(*new.notices, notice))
             reject_invalid(new.content, max_bytes=self._max_bytes)
-        known = self._recognise(new.content)
+        known = "" if self._recogniser is None else self._recogniser.source_of(new.content)
         if known:
             raise AdmissionError(
                 f"the content is text of {known}, which is stored already",
@@ -281,8 +289,11 @@ class MemoryService:
     def _take_in(self, news: Sequence[NewMemory], force: bool) -> list[Memory]:
         prepared = self._prepare(news, self._now(), force=force)
         readings = self._read([each.write for each in prepared])
-        done: list[tuple[Admission, NewMemory]] = []
-        with self._changing() as change:
+        done: list[tuple[Admission, NewMemory, float]] = []
+        writes = [each.write for each in prepared]
+        texts = 0 if readings is None else readings.texts_of(writes)
+        has_given_ids = any(each.new.id for each in prepared)
+        with self._changing(writes=writes, has_given_ids=has_given_ids, texts=texts) as change:
             now = self._now()
             for each in prepared:
                 record = replace(self._trusted(change, each.write.record), born_at=now, last_used=now)
@@ -291,11 +302,58 @@ class MemoryService:
                 admission = admit(change, write, self._policy, now, has_given_id=given, force=force)
                 admission = self._with_tags(change, admission, now)
                 self._fed(change, admission, readings, now)
-                done.append((admission, each.new))
+                done.append((admission, each.new, record.trust))
+        again = self._said_again(done, now)
         return [
             self._seen(each.stored, each.outcome, (*new.notices, *each.notices, *_notices(readings, each.stored)))
-            for each, new in done
+            for each, new in ((_counted(each, again), new) for each, new, _ in done)
         ]
+
+    def _said_again(self, done: Sequence[tuple[Admission, NewMemory, float]], now: float) -> dict[str, StoredMemory]:
+        """Let what was only touched count from its new date, which is given or matters, as its next version.
+
+        Such a date matters where something that was said before then overtook it, but not where all was said in one
+        list. Links by which that stands before it are taken back. Who is trusted less moves nothing.
+        """
+        news: dict[str, _News] = {}
+        for joined, new, trust in done:
+            known, later = joined.stored, now if new.at is None else new.at
+            id_ = known.owner.id
+            if joined.outcome == "touched" and later > told(known) and trust >= known.record.trust:
+                one = _News(known, later, trust, new.at is not None)
+                news[id_] = one if id_ not in news or later >= news[id_].later else replace(news[id_], known=known)
+        if self._recogniser is None:
+            news = {id_: each for id_, each in news.items() if each.is_dated}
+        elif news:
+            by = self._recogniser.overtakers({id_: (each.known, each.later) for id_, each in news.items()})
+            said = {joined.stored.owner.id for joined, _, _ in done}
+            news = {
+                id_: each
+                for id_, each in news.items()
+                if (each.is_dated or not said.issuperset(other.owner.id for other in by[id_]))
+                and all(other.record.trust <= each.trust for other in by[id_])
+            }
+        return self._retold(news) if news else {}
+
+    def _retold(self, news: Mapping[str, _News]) -> dict[str, StoredMemory]:
+        """Write the next versions of memories, with their new dates; return by id what nobody changed meanwhile."""
+        versions = [(replace(each.known.owner, at=each.later), each.known.record) for each in news.values()]
+        writes = writes_of(self._destination, versions)
+        readings, feed, again = self._read(writes), self._feed(), dict[str, StoredMemory]()
+        with self._changing() as change:
+            for (id_, each), write in zip(news.items(), writes, strict=True):
+                latest = change.find(id_)
+                if latest is None or latest.number != each.known.number or latest.expired_at is not None:
+                    continue  # somebody else changed it meanwhile
+                stored = replaced(change, latest, replace(write, record=latest.record), self._moment(latest))
+                for link in change.links([id_]):
+                    other = change.find(link.source) if link.target == id_ and link.type == SUPERSEDES else None
+                    if other is not None and told(other) <= each.later and other.record.trust <= each.trust:
+                        change.unlink(link.source, id_, SUPERSEDES)
+                if feed is not None and readings is not None:
+                    feed.add(change, stored, readings)  # beside what it said before, which was true then
+                again[id_] = stored
+        return again
 
     def _fed(self, change: MemoryChange, admission: Admission, readings: Readings | None, now: float) -> None:
         """Let the graph follow what became of a memory at the door."""
@@ -381,6 +439,15 @@ def _carried(new: MemoryRecord, known: MemoryRecord, changed: Collection[str], n
     )
 
 
+def _counted(joined: Admission, again: Mapping[str, StoredMemory]) -> Admission:
+    """Return what was done with a memory that may count as said again."""
+    stored = again.get(joined.stored.owner.id)
+    if stored is None or joined.outcome != "touched":
+        return joined
+    notice = f"it counts as said on {moment_of(told(stored)).date().isoformat()}"
+    return replace(joined, stored=stored, notices=(*joined.notices, notice))
+
+
 def _notices(readings: Readings | None, stored: StoredMemory) -> tuple[str, ...]:
     return () if readings is None else readings.notices(stored.owner, stored.record)
 
@@ -393,14 +460,6 @@ def _gone(id_: str) -> NotFoundError:
     remedy = "bring it back with `commonplace memory restore`"
     return NotFoundError(f"memory {id_!r:.80} is archived or not there", remedy=remedy)
 
-
-def link_type(given: str) -> str:
-    """Return the type of a link as it is stored, with a placeholder for every secret."""
-    return redact(" ".join(short_text("type", given).split())).text
-
-
-MAX_DEPTH: Final = 4
-MAX_NEIGHBOURS: Final = 500
 
 _AT_ONCE: Final = 100
 

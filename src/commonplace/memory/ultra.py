@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
+from commonplace.dataclasses import replace
 from commonplace.ingest.passages import Destination
 from commonplace.memory.service import MemoryService
 from commonplace.memory.usage import Use, write_uses
@@ -49,7 +49,7 @@ class Ultra:
         self._policy = policy
         self._lock = threading.Lock()
         self.store.set_embedding(destination.embedder.stamp)
-        self._service = MemoryService(self._destination, policy, now, lambda _: "", has_ultra=True)
+        self._service = MemoryService(self._destination, policy, now, has_ultra=True)
         self._searcher = search(self.store)
 
     def remember(self, items: Sequence[Mapping[str, Any]], *, force: bool) -> list[Memory]:

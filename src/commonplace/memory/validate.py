@@ -332,3 +332,8 @@ def moment(name: str, given: Moment | None, now: float | None) -> float | None:
     if given is None or now is None:
         return None if given is None else seconds(name, given)
     return moment_in_words(name, given, now, is_start=True)
+
+
+def link_type(given: str) -> str:
+    """Return the type of a link as it is stored, with a placeholder for every secret."""
+    return redact(" ".join(short_text("type", given).split())).text

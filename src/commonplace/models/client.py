@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.dataclasses import dataclass, field, replace
@@ -344,6 +344,17 @@ def _is_hopeless(document: object) -> bool:
     error = document.get("error") if isinstance(document, dict) else None
     told = [error.get(name) for name in ("code", "type")] if isinstance(error, dict) else []
     return any(isinstance(each, str) and each.startswith(_HOPELESS) for each in told)
+
+
+def batches_of(sizes: Sequence[int], most: int, most_size: int) -> list[tuple[int, int]]:
+    """Return where each request's texts begin and end: so many at most, and of so much size together."""
+    found, start, total = [], 0, 0
+    for place, size in enumerate(sizes):
+        if place > start and (place - start >= most or total + size > most_size):
+            found.append((start, place))
+            start, total = place, 0
+        total += size
+    return [*found, (start, len(sizes))] if sizes else []
 
 
 def without_key(text: str, key: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.models.contract import TokenizedText
+from commonplace.ranking.arrays import units
 from commonplace.types import Embedding
 
 NAME, VERSION = "hashing", "1"
@@ -34,9 +35,7 @@ class HashingEmbedder:
         vectors = np.zeros((len(texts), self._stamp.dimensions), np.float32)
         for vector, text in zip(vectors, texts, strict=True):
             vector[:] = self._signs(text.token_ids).sum(0)
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        vectors /= np.where(lengths > 0, lengths, 1)
-        return vectors
+        return units(vectors)
 
     def _signs(self, token_ids: NDArray[np.uint16]) -> NDArray[np.int8]:
         width = self._stamp.dimensions

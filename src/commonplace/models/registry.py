@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.dataclasses import replace
 from commonplace.errors import CommonplaceError, ModelError, UsageError
 from commonplace.models.client import Budget, JsonClient, limits_of
 from commonplace.models.contract import Embedder, TokenizedText
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from commonplace.models.providers import Named
 
 
-def _static() -> Embedder:
-    return StaticEmbedder.load()
-
-
 def _hashing() -> Embedder:
     from commonplace.models.hashing import HashingEmbedder
 
@@ -35,7 +31,7 @@ def _minilm() -> Embedder:
     return MinilmEmbedder.load()
 
 
-EMBEDDERS: dict[str, Callable[[], Embedder]] = {"static": _static, "minilm": _minilm, "hashing": _hashing}
+EMBEDDERS: dict[str, Callable[[], Embedder]] = {"static": StaticEmbedder.load, "minilm": _minilm, "hashing": _hashing}
 REMOTE: Final = ("openai", "ollama", "local")
 """Providers of embedders; a name is the provider, a colon and the model."""
 

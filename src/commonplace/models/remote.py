@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from commonplace.errors import ProviderError
 from commonplace.models.cache import AgingCache, Bounds
-from commonplace.models.client import JsonClient
+from commonplace.models.client import JsonClient, batches_of
 from commonplace.models.contract import TokenizedText
 from commonplace.models.providers import Named
+from commonplace.ranking.arrays import units
 from commonplace.types import Embedding
 
 VERSION: Final = "1"
@@ -88,8 +89,8 @@ class RemoteEmbedder:
         if len(wanted) == 1:
             vectors[places[0]] = self._cached(wanted[0])
             return vectors
-        batches = _batches(
-            wanted, [min(len(texts[place].token_ids), MAX_TOKENS) for place in places], self._batch_texts
+        batches = batches_of(
+            [min(len(texts[place].token_ids), MAX_TOKENS) for place in places], self._batch_texts, BATCH_TOKENS
         )
         for (start, end), found in zip(batches, self._all(wanted, batches), strict=True):
             vectors[places[start:end]] = self._units(found)
@@ -148,24 +149,12 @@ class RemoteEmbedder:
             vectors = np.full((len(found), expected), np.inf, np.float32)
         if not np.isfinite(vectors).all():
             raise ProviderError(f"a vector of {self._name} holds what is not a number", remedy="choose another model")
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
+        return units(vectors)
 
 
 def _shortened(text: TokenizedText) -> str:
     count = len(text.token_ids)
     return text.text if count <= MAX_TOKENS else text.text[: len(text.text) * MAX_TOKENS // count]
-
-
-def _batches(texts: list[str], tokens: list[int], most: int) -> list[tuple[int, int]]:
-    """Return where each request's texts begin and end."""
-    found, start, size = [], 0, 0
-    for place, count in enumerate(tokens):
-        if place > start and (place - start >= most or size + count > BATCH_TOKENS):
-            found.append((start, place))
-            start, size = place, 0
-        size += count
-    return [*found, (start, len(texts))] if texts else []
 
 
 def _vectors(data: Any, count: int) -> list[list[float]] | None:

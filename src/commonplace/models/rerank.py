@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from commonplace.errors import ProviderError
 from commonplace.formats.escaping import visible
+from commonplace.models.client import batches_of
 from commonplace.models.contract import Generator, Message, Reranker, RerankResult
 from commonplace.models.llm import json_of
 from commonplace.types import RerankMode
@@ -166,7 +167,7 @@ class BatchReranker(_ModelReranker):
 
     def _scores(self, query: str, candidates: Sequence[str], deadline: float) -> list[float]:
         found: dict[int, float] = {}
-        for start, end in _batches(candidates):
+        for start, end in batches_of([len(text) for text in candidates], MAX_BATCH, BATCH_CHARACTERS):
             numbered = [{"index": index, "text": text} for index, text in enumerate(candidates[start:end])]
             answer = self._ask(_BATCH, {"query": query, "candidates": numbered}, _BATCH_SCHEMA, deadline)
             entries = _entries(json_of(answer))
@@ -178,17 +179,6 @@ class BatchReranker(_ModelReranker):
         if not found:
             raise self._useless("no score for any candidate")
         return [found.get(place, 0.0) for place in range(len(candidates))]
-
-
-def _batches(candidates: Sequence[str]) -> list[tuple[int, int]]:
-    """Return where each call's candidates begin and end."""
-    found, start, size = [], 0, 0
-    for place, text in enumerate(candidates):
-        if place > start and (size + len(text) > BATCH_CHARACTERS or place - start >= MAX_BATCH):
-            found.append((start, place))
-            start, size = place, 0
-        size += len(text)
-    return [*found, (start, len(candidates))]
 
 
 def _cut(text: str) -> str:

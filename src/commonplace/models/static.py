@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from commonplace.dataclasses import dataclass
 from commonplace.models.contract import Similarities, TokenizedText
 from commonplace.models.files import SHIPPED, ModelFiles, shared
-from commonplace.ranking.arrays import distinct
+from commonplace.ranking.arrays import distinct, units
 from commonplace.text.tokens import Vocabulary, WordPiece
 from commonplace.types import Embedding
 
@@ -172,9 +172,7 @@ class StaticEmbedder:
         for vector, tokens, rows in zip(vectors, ids, places, strict=True):
             # Not np.dot: on so little work the threads of the linear-algebra library cost more than they give.
             vector[:] = np.einsum("n,nd->d", self._scales[tokens], table.take(rows, axis=0).astype(np.float32))
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        vectors /= np.where(lengths > 0, lengths, 1)
-        return vectors
+        return units(vectors)
 
     def similarities(self, token_ids: NDArray[np.integer[Any]]) -> Similarities:
         """Return the cosines between the given tokens, n of them, and all others.

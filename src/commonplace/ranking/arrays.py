@@ -47,6 +47,21 @@ def union(first: NDArray[Number], second: NDArray[Number]) -> NDArray[Number]:
     return distinct(np.concatenate((first, second)))
 
 
+_SPARSE: Final = 16
+"""Of numbers that are fewer than every so many-th, to sort them is faster than a table of all between."""
+
+
+def ranked(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return each value once, ascending, and where each of those given stands there."""
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    if high - low >= _SPARSE * len(values):
+        held = distinct(values)
+        return held, np.searchsorted(held, values)
+    is_held = np.zeros(high - low + 1, np.bool_)
+    is_held[values - low] = True
+    return np.flatnonzero(is_held) + low, (np.cumsum(is_held) - 1)[values - low]
+
+
 LARGEST: Final = 127
 
 
@@ -60,10 +75,13 @@ def quantise(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
 
 def restore(rows: Sequence[bytes]) -> NDArray[np.float32]:
     """Return float32 rows of unit length, shape (n, d), from the bytes of int8 rows of one length; zero stays zero."""
-    vectors = np.frombuffer(b"".join(rows), dtype=np.int8).reshape(len(rows), -1).astype(np.float32)
+    return units(np.frombuffer(b"".join(rows), dtype=np.int8).reshape(len(rows), -1).astype(np.float32))
+
+
+def units(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return float32 rows at unit length, shape (n, d); a zero row stays zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    units: NDArray[np.float32] = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    return units
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
 
 
 class _OneBlasThread:

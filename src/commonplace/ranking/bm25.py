@@ -12,7 +12,8 @@ often it is there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from math import log
 from typing import Final
 from zlib import crc32
@@ -31,7 +32,7 @@ B = 0.75
 NAMES: Final = tuple(SEARCH_FIELDS)
 """The fields, in the order of every array with a column for each."""
 
-_UNIT: Final = np.dtype([("value", "<u4"), ("mark", "u1")])
+UNIT: Final = np.dtype([("value", "<u4"), ("mark", "u1")])
 _COUNT_BITS: Final = 6
 MAX_COUNT: Final = (1 << _COUNT_BITS) - 1
 """A term that is there more often counts no more: that would add less than a fiftieth to its score."""
@@ -114,17 +115,19 @@ _MARKS: Final = [[bytes([column << _COUNT_BITS | n]) for n in range(MAX_COUNT + 
 
 def pack(fields: Mapping[str, Sequence[str]]) -> bytes:
     """Return the row of a passage with these terms."""
-    units = [len(fields.get(name, ())).to_bytes(_UNIT.itemsize, "little") for name in NAMES]
+    units = [len(fields.get(name, ())).to_bytes(UNIT.itemsize, "little") for name in NAMES]
     for name, marks in zip(NAMES, _MARKS, strict=True):
-        for term, count in Counter(fields.get(name, ())).items():
-            units.append(_packed[term])
-            units.append(marks[count if count < MAX_COUNT else MAX_COUNT])
+        terms = Counter(fields.get(name, ()))
+        counts: Iterable[int] = terms.values()
+        if max(counts, default=0) > MAX_COUNT:
+            counts = (min(count, MAX_COUNT) for count in counts)
+        units += chain.from_iterable(zip(map(_packed.__getitem__, terms), map(marks.__getitem__, counts), strict=True))
     return b"".join(units)
 
 
 def lengths_of(row: bytes) -> tuple[int, ...]:
     """Return how many terms each field of a passage has, by its row or the beginning of it."""
-    size = _UNIT.itemsize
+    size = UNIT.itemsize
     return tuple(int.from_bytes(row[place : place + 4], "little") for place in range(0, len(NAMES) * size, size))
 
 
@@ -137,8 +140,8 @@ class TermRows:
 
     def __init__(self, rows: Sequence[bytes]) -> None:
         """Read the rows of passages, of which b"" is one without terms."""
-        sizes = np.fromiter(map(len, rows), np.int64, len(rows)) // _UNIT.itemsize
-        self._units = np.frombuffer(b"".join(rows), _UNIT)
+        sizes = np.fromiter(map(len, rows), np.int64, len(rows)) // UNIT.itemsize
+        self._units = np.frombuffer(b"".join(rows), UNIT)
         self._ends = np.cumsum(sizes)
         self.lengths = np.zeros((len(rows), len(NAMES)), np.int64)
         held = sizes > 0
@@ -206,8 +209,8 @@ class Matches:
     @property
     def statistics(self) -> Statistics:
         """What these passages have a part in."""
-        held = np.zeros((len(self.asked), len(NAMES)), np.int64)
-        np.add.at(held, (self.terms, self.fields), 1)
+        size = len(NAMES)
+        held = np.bincount(self.terms * size + self.fields, minlength=len(self.asked) * size).reshape(-1, size)
         frequencies = dict(zip(self.asked, map(tuple, held.tolist()), strict=True))
         return Statistics(len(self.lengths), self.lengths.sum(axis=0), frequencies)
 

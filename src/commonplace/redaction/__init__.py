@@ -6,6 +6,7 @@ Detectors prefer a missed secret to a false positive: what is stored is what peo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, count
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -136,8 +137,8 @@ def cleaned_json(value: Any, clean: Callable[[str], str], name: str = "") -> Any
         return value
     cleaned: dict[str, Any] = {}
     for key, inner in value.items():
-        unique = kept = clean(key)
-        while unique in cleaned or (unique != key and unique in value):
-            unique = f"{kept} {len(cleaned) + 1}"
-        cleaned[unique] = cleaned_json(inner, clean, key)
+        kept = clean(key)
+        names = chain((kept,), (f"{kept} {number}" for number in count(2)))
+        free = key if kept == key else next(name for name in names if name not in value and name not in cleaned)
+        cleaned[free] = cleaned_json(inner, clean, key)
     return cleaned

@@ -19,7 +19,6 @@ from commonplace.dataclasses import dataclass, field, replace
 from commonplace.patterns import late_pattern
 from commonplace.ranking.arrays import distinct, within
 from commonplace.ranking.calibration import LEAD, calibration_of, evidence, leads
-from commonplace.ranking.fusion import Groups, bounded, fuse, lend, ramp, standardise
 from commonplace.search.request import PreparedQuery, Request
 from commonplace.search.signals import ASSISTANT, CROWDING, DENSE, LATE, LEXICAL, TIME, USER, Candidates
 from commonplace.search.signals import LITERAL as IS_LITERAL
@@ -443,19 +442,110 @@ def competitors(
     return result
 
 
+MAX_CHAIN: Final = 5
+"""So many newer ones are moved before one as what it became; more are notes of one form, and would crowd it out."""
+
+
 def placed(order: Sequence[int], newer: Mapping[int, Sequence[int]]) -> list[tuple[int, int | None]]:
-    """Return the candidates of an order, each after what is newer than it, with the older one it was moved before."""
-    known, done = set(order), set()
-    result: list[tuple[int, int | None]] = []
+    """Return the candidates of an order, each after what is newer than it, with the one that it was moved before.
 
-    def put(place: int, before: int | None) -> None:
-        done.add(place)
-        for other in newer.get(place, ()):
-            if other in known and other not in done:
-                put(other, place)
-        result.append((place, before))
-
+    That is the same one, the oldest, for all of a chain of up to `MAX_CHAIN`, so that the newest stands first; of a
+    longer one it is the next older.
+    """
+    left, result = set(order), list[tuple[int, int | None]]()
     for place in order:
-        if place not in done:
-            put(place, None)
+        if place in left:
+            taken = _chain(place, None, newer, left)
+            if 1 < len(taken) <= MAX_CHAIN + 1:
+                taken[:-1] = [(other, place) for other, _ in taken[:-1]]
+            result += taken
     return result
+
+
+def _chain(
+    place: int, before: int | None, newer: Mapping[int, Sequence[int]], left: set[int]
+) -> list[tuple[int, int | None]]:
+    """Take a candidate from those that are left, and what is newer than it; return these in their order, it last."""
+    left.discard(place)
+    others = (_chain(other, place, newer, left) for other in newer.get(place, ()) if other in left)
+    return [*chain.from_iterable(others), (place, before)]
+
+
+Groups = NDArray[np.uint8]
+"""Of each candidate, whose vector it has: an index into embedders; uint8, shape (n,)."""
+
+ROUNDING: Final = 1e-6
+"""Relative to the largest value, float32's error after some dozens of additions."""
+
+
+def standardise(values: NDArray[np.float32], groups: Groups | None = None) -> NDArray[np.float32]:
+    """Return (values − mean) / standard deviation over the candidates, zeros where all are equal but for rounding.
+
+    Args:
+        groups: each one's values are standardised by themselves: cosines of two embedders do not compare.
+    """
+    if groups is not None and len(groups) and groups.min() != groups.max():
+        result = np.zeros_like(values)
+        for group in np.flatnonzero(np.bincount(groups)):
+            result[groups == group] = standardise(values[groups == group])
+        return result
+    if not len(values):
+        return values
+    deviation = float(values.std())
+    # Sums of float32 in another order differ in their last bits: as a difference of rank that would be noise made loud.
+    if deviation < ROUNDING * max(1.0, float(np.abs(values).max())):
+        return np.zeros_like(values)
+    return np.asarray((values - values.mean()) / deviation, dtype=np.float32)
+
+
+def ramp(value: float, low: float, high: float) -> float:
+    """Return 0 up to `low`, 1 from `high` on, and what lies between on a straight line."""
+    return min(1.0, max(0.0, (value - low) / (high - low)))
+
+
+def fuse(signals: Mapping[str, NDArray[np.float32]], weights: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Return the weighted sum of the signals; one without a weight does not count.
+
+    Over signals that were standardised over the union of the candidates this is CombSUM with z-scores (Wu, Crestani &
+    Bi 2006); weights that follow the query make use of reliability indicators (Bennett, Dumais & Horvitz 2005).
+
+    Args:
+        signals, weights: float32, shape (n,).
+    """
+    length = len(next(iter(signals.values())))
+    total = np.zeros(length, dtype=np.float32)
+    for name, values in signals.items():
+        if name in weights:
+            total += weights[name] * values
+    return total
+
+
+def lend(
+    values: NDArray[np.float32], numbers: NDArray[np.int64], pairs: NDArray[np.int64], share: float
+) -> NDArray[np.float32]:
+    """Return what each candidate receives from its neighbours in a conversation: `share` of the mean of their values.
+
+    The mean and not the sum, or the middle of a session would bury its ends. Only what is above the candidates' mean
+    (0, since values are sums of z-scores) is lent: a poor neighbour says nothing about a turn.
+
+    Args:
+        values: float32, shape (n,).
+        numbers: int64, shape (n,), ascending.
+        pairs: receiver and lender, int64, shape (p, 2); pairs with a number that is no candidate are passed over.
+    """
+    received = np.zeros_like(values)
+    if not len(pairs) or not len(numbers):
+        return received
+    places = np.minimum(np.searchsorted(numbers, pairs), len(numbers) - 1)
+    receivers, lenders = places[(numbers[places] == pairs).all(axis=1)].T
+    np.add.at(received, receivers, np.float32(share) * np.maximum(values[lenders], 0))
+    counts = np.bincount(receivers, minlength=len(values))
+    return np.asarray(received / np.maximum(counts, 1), dtype=np.float32)
+
+
+def bounded(received: NDArray[np.float32], lengths: NDArray[np.int64], fully: int) -> NDArray[np.float32]:
+    """Return what remains of it for a text of so many tokens: all of it up to `fully` tokens, then `fully` / length.
+
+    A short turn needs those around it to be understood; a long one says itself what it is about.
+    """
+    return np.asarray(received * np.minimum(1.0, fully / np.maximum(lengths, 1)), dtype=np.float32)

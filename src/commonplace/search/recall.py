@@ -38,7 +38,7 @@ from commonplace.search.signals import (
 )
 from commonplace.store.store import Store
 from commonplace.text.tokens import fields_of
-from commonplace.types import Embedding, Head, IndexEntry, TokenEntry
+from commonplace.types import EMBEDDED_KIND_OF, Embedding, Filter, Head, IndexEntry, TokenEntry
 
 StageOf = Callable[[str], AbstractContextManager[list[int]]]
 """Times a stage of a name; in the block, the number of candidates that it leaves is appended to the list given."""
@@ -76,7 +76,11 @@ class RecallState(Protocol):
 
     @property
     def owners(self) -> NDArray[np.int64] | None:
-        """The owners that pass the request's filter, ascending; None where the filter is empty."""
+        """The owners that pass the request's filter, ascending; None where the filter is empty, or their kind tells."""
+        ...
+
+    def passing(self, rows: TokenRows) -> NDArray[np.bool_]:
+        """Return which rows pass the request's filter, bool, shape (n,)."""
         ...
 
     def search(
@@ -152,6 +156,9 @@ _NOTHING: Final = Scored(np.empty(0, np.int64), np.empty(0, np.float32))
 class LocalRecall:
     """A `Recall` by the index of this machine, and by what the store has that it lacks."""
 
+    _tells_kinds = False
+    """Whether passages that are found by meaning can be told apart by kind; those found by words always can."""
+
     def __init__(self, store: Store, index: Index | None, stamp: Embedding) -> None:
         self._store = store
         self._index = index
@@ -163,7 +170,7 @@ class LocalRecall:
     @contextmanager
     def reading(self, request: Request) -> Iterator[RecallState]:
         """Give what a request may see; see `Recall.reading`."""
-        namespace, wanted = request.namespace, request.wanted
+        namespace = request.namespace
         # First the generation, then the state: so the state holds all that the generation does.
         with (
             self._parts(namespace) as (generation, reader),
@@ -176,12 +183,14 @@ class LocalRecall:
             if self._store.token(namespace, held.change) != held.token:
                 raise IndexFaultError("belongs to another history of its store")
             tail = self._delta.tail(namespace, held.change)
-            owners = self._matching(request, tail.token)
+            wanted = self._needed(request)
+            owners = self._matching(namespace, wanted, tail.token, by_meaning=request.method != "bm25")
             rows = tail.rows
             if wanted.as_of is not None or wanted.valid_at is not None:
                 rows = concatenate(rows, self._delta.past(namespace, wanted.as_of, wanted.valid_at))
                 rows = rows if owners is None else rows.select(within(rows.owners, owners))
-            scope = Scope(namespace, wanted, owners, tail.dead, fields=request.fields)
+            kinds = wanted.kinds if owners is None else ()
+            scope = Scope(namespace, owners, tail.dead, fields=request.fields, kinds=kinds)
             yield _LocalState(self._store, self._delta, self._spaces, generation, reader, tail, rows, scope)
 
     @contextmanager
@@ -191,13 +200,20 @@ class LocalRecall:
         with self._index.reading() as generation:
             yield generation, self._store
 
-    def _matching(self, request: Request, token: str) -> NDArray[np.int64] | None:
-        if request.wanted.is_empty:
+    def _needed(self, request: Request) -> Filter:
+        """Return a request's filter, the empty one where nothing is stored but the kinds that it names."""
+        wanted, counts = request.wanted, self._store.counts(request.namespace)
+        held = sum(counts.get(EMBEDDED_KIND_OF[kind], 0) for kind in set(wanted.kinds))
+        return Filter() if wanted.is_of_kinds and held == counts["owners"] else wanted
+
+    def _matching(self, namespace: str, wanted: Filter, token: str, *, by_meaning: bool) -> NDArray[np.int64] | None:
+        """Return the owners that pass a filter, None where they need not be known: there may be very many."""
+        if wanted.is_empty or (wanted.is_of_kinds and (self._tells_kinds or not by_meaning)):
             return None
-        key = (request.namespace, request.wanted, token)
+        key = (namespace, wanted, token)
         owners = self._owners.get(key)
         if owners is None:
-            owners = np.array(self._store.matching_owners(request.namespace, request.wanted), dtype=np.int64)
+            owners = np.array(self._store.matching_owners(namespace, wanted), dtype=np.int64)
             self._owners.put(key, owners, owners.nbytes + ENTRY_BYTES)
         return owners
 
@@ -241,6 +257,12 @@ class _LocalState:
     @property
     def owners(self) -> NDArray[np.int64] | None:
         return self._scope.owners
+
+    def passing(self, rows: TokenRows) -> NDArray[np.bool_]:
+        scope = self._scope
+        if scope.owners is not None:
+            return within(rows.owners, scope.owners)
+        return rows.of_kinds(scope.kinds) if scope.kinds else np.ones(len(rows), np.bool_)
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
@@ -315,12 +337,12 @@ class _LocalState:
 
     def _unindexed(self, query: PreparedQuery) -> _Unindexed:
         """Return the rows in scope that the index lacks, with what BM25 says of them."""
-        scope, rows, owners = self._scope, self._rows, self._scope.owners
+        scope, rows = self._scope, self._rows
         asked = dict.fromkeys((*query.terms, *chain.from_iterable(chain.from_iterable(query.spelled))))
         matches = TermRows(self._terms).find(asked)
         statistics = self._generation.lexical.statistics(list(asked), scope) + matches.statistics
         scores = matches.scores(statistics.rarest(query.terms, MAX_TERMS), statistics, scope.fields)
-        keep = np.ones(len(rows), dtype=np.bool_) if owners is None else within(rows.owners, owners)
+        keep = self.passing(rows)
         return _Unindexed(rows.select(keep), scores[keep], statistics)
 
     def _nominated(
@@ -333,7 +355,12 @@ class _LocalState:
             ways[LEXICAL] = [partial(lexical.search, query.terms, statistics=statistics)]
         if request.method != "bm25":
             ways[DENSE] = [
-                partial(dense.search, query.vectors[code, : stamp.dimensions], space=str(stamp))
+                partial(
+                    dense.search,
+                    query.vectors[code, : stamp.dimensions],
+                    vectors=self._store.vectors,
+                    space=str(stamp),
+                )
                 for code, stamp in enumerate(self._spaces.stamps)
                 if query.embedders[code]
             ]
@@ -373,7 +400,7 @@ class _LocalState:
         if not request.is_bounded or len(found.numbers) <= request.stage1_limit:
             return found
         first = first_places(np.concatenate(of_kept), 1, request.limit)
-        others = np.setdiff1d(np.arange(len(found.numbers)), first)
+        others = without(np.arange(len(found.numbers)), np.sort(first))
         places = np.sort(np.concatenate((first, others))[: request.stage1_limit])
         return Scored(found.numbers[places], found.scores[places])
 

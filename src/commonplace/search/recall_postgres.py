@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass, field
-from commonplace.index.contract import Scope, Scored
-from commonplace.index.dense import ALL_EXACT, CANDIDATES, CANDIDATES_PER_HIT, best
+from commonplace.index.contract import Scope, Scored, Vectors
+from commonplace.index.dense import CANDIDATES, CANDIDATES_PER_HIT, best
 from commonplace.index.lexical import MAX_TERMS
 from commonplace.ranking.arrays import restore, within
 from commonplace.ranking.bm25 import Statistics
@@ -28,6 +28,8 @@ from commonplace.store.vector_index import LEAST
 from commonplace.text.languages import ENGLISH, NATURAL_LANGUAGES
 from commonplace.types import EMBEDDED_KIND_OF, Embedding, Head, TokenEntry
 
+ALL_EXACT: Final = 2_000
+"""Up to this many passages in scope are all scored exactly: they come in one trip."""
 _FEW_OWNERS: Final = 2_000
 """The passages of so many owners are read; of more, the best passages are looked up in them."""
 _LOOKED_UP: Final = 1_000
@@ -36,6 +38,8 @@ _GROWTH: Final = 8
 
 class DatabaseRecall(LocalRecall):
     """A `Recall` by the database that keeps the store."""
+
+    _tells_kinds = True
 
     def __init__(self, store: Store, reader: PostingsReader, stamp: Embedding) -> None:
         super().__init__(store, None, stamp)
@@ -94,23 +98,29 @@ class DatabaseState:
 
     def among(self, scored: Scored, scope: Scope, limit: int) -> Scored:
         """Return the best of scored passages that are in scope, at most so many."""
-        keep = np.ones(len(scored.numbers), np.bool_)
+        keep, kinds = np.ones(len(scored.numbers), np.bool_), scope.kinds
         if scope.passed_over is not None and len(scope.passed_over):
             out = self.reader.passages_of(scope.namespace, scope.passed_over.tolist())
             keep &= ~within(scored.numbers, out)
         if scope.owners is not None and len(scope.owners) <= _FEW_OWNERS:
             keep &= within(scored.numbers, self.reader.passages_of(scope.namespace, scope.owners.tolist()))
         scored = Scored(scored.numbers[keep], scored.scores[keep])
-        if scope.owners is None or len(scope.owners) <= _FEW_OWNERS:
+        if not kinds and (scope.owners is None or len(scope.owners) <= _FEW_OWNERS):
             return best(scored.numbers, scored.scores, limit)
-        ordered = best(scored.numbers, scored.scores, len(scored.numbers))
-        begin, size, places = 0, max(_LOOKED_UP, 2 * limit), np.empty(0, np.intp)
+        # Of what is asked for by kind most is in scope, and is a candidate then: all of it is needed soon.
+        begin, size, places = 0, limit if kinds else max(_LOOKED_UP, 2 * limit), np.empty(0, np.intp)
+        ordered = best(scored.numbers, scored.scores, size)
         while begin < len(ordered.numbers) and len(places) < limit:
-            asked = ordered.numbers[begin : begin + size]
-            found = self.reader.owners(scope.namespace, asked.tolist())
-            owners = np.array([found.get(number, -1) for number in asked.tolist()], np.int64)
-            places = np.concatenate((places, begin + np.flatnonzero(within(owners, scope.owners))))
+            asked = ordered.numbers[begin:].tolist()
+            if scope.owners is None:
+                entries = self.tokens(scope.namespace, asked)
+                kept = np.array([number in entries and entries[number].kind in kinds for number in asked], np.bool_)
+            else:
+                found = self.reader.owners(scope.namespace, asked)
+                kept = within(np.array([found.get(number, -1) for number in asked], np.int64), scope.owners)
+            places = np.concatenate((places, begin + np.flatnonzero(kept)))
             begin, size = begin + size, size * _GROWTH
+            ordered = best(scored.numbers, scored.scores, begin + size) if len(places) < limit else ordered
         return Scored(ordered.numbers[places[:limit]], ordered.scores[places[:limit]])
 
 
@@ -120,18 +130,22 @@ class PostgresLexical:
     def __init__(self, state: DatabaseState) -> None:
         self._state = state
         self._of: dict[str, Postings] = {}
+        self._scored: dict[tuple[str, tuple[str, ...], tuple[str, ...], bool], Scored] = {}
 
     def _postings(self, namespace: str) -> Postings:
         return self._of.setdefault(namespace, self._state.reader.of(namespace))
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int, statistics: Statistics | None = None) -> Scored:
         """Return the best passages that hold any of the terms; see `LexicalIndex.search`."""
-        own, parts = self._postings(scope.namespace).find(list(dict.fromkeys(terms)))
-        statistics = statistics or own
-        asked = statistics.rarest(terms, MAX_TERMS)
-        scores = np.concatenate([matches.scores(asked, statistics, scope.fields) for _, matches in parts])
-        numbers = np.concatenate([each for each, _ in parts])
-        return self._state.among(Scored(numbers[scores > 0], scores[scores > 0]), scope, limit)
+        key = scope.namespace, tuple(terms), scope.fields, statistics is None
+        if key not in self._scored:  # which a further round is asked for again, with less in scope
+            own, parts = self._postings(scope.namespace).find(terms)
+            statistics = statistics or own
+            asked = statistics.rarest(terms, MAX_TERMS)
+            scores = np.concatenate([matches.scores(asked, statistics, scope.fields) for _, matches in parts])
+            numbers = np.concatenate([each for each, _ in parts])
+            self._scored[key] = Scored(numbers[scores > 0], scores[scores > 0])
+        return self._state.among(self._scored[key], scope, limit)
 
     def score(self, terms: Sequence[str], numbers: Collection[int], scope: Scope) -> Mapping[int, float]:
         """Return the scores of the given passages that match; see `LexicalIndex.score`."""
@@ -145,13 +159,13 @@ class PostgresLexical:
 
     def statistics(self, terms: Sequence[str], scope: Scope) -> Statistics:
         """Return the statistics of the scope's namespace; see `LexicalIndex.statistics`."""
-        return self._postings(scope.namespace).find(list(dict.fromkeys(terms)))[0]
+        return self._postings(scope.namespace).find(terms)[0]
 
     def listed(self, terms: Sequence[str], namespaces: Iterable[str]) -> Mapping[str, int]:
         """Return how many entries there are of each term; see `LexicalIndex.listed`."""
         found: Counter[str] = Counter(dict.fromkeys(terms, 0))
         for namespace in namespaces:
-            frequencies = self._postings(namespace).find(list(found))[0].frequencies
+            frequencies = self._postings(namespace).find(found)[0].frequencies
             found.update({term: sum(held) for term, held in frequencies.items()})
         return found
 
@@ -177,14 +191,26 @@ class PostgresDense:
         self._state = state
         self._owners: dict[int, int] = {}
 
-    def search(self, vector: NDArray[np.float32], scope: Scope, limit: int, space: str = "") -> Scored:
+    def search(
+        self,
+        vector: NDArray[np.float32],
+        scope: Scope,
+        limit: int,
+        vectors: Vectors,  # noqa: ARG002 - they come with what is found
+        space: str = "",
+    ) -> Scored:
         """Return the passages with the highest cosine; see `DenseIndex.search`."""
         if not vector.any() or limit <= 0:
             return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
-        state, stamp = self._state, self._state.stamp
-        kinds = [kind for kind in EMBEDDED_KIND_OF if str(stamp.of(kind)) == space]
+        state, stamp, asked = self._state, self._state.stamp, scope.kinds
+        is_mixed = bool(space) and len(stamp.spaces) > 1
+        kinds = [
+            kind
+            for kind in EMBEDDED_KIND_OF
+            if (not is_mixed or str(stamp.of(kind)) == space) and (not asked or kind in asked)
+        ]
         held, found = state.store.counts(scope.namespace)["passages"], None
-        is_whole = scope.owners is None and (scope.passed_over is None or not len(scope.passed_over))
+        is_whole = scope.owners is None and not asked and (scope.passed_over is None or not len(scope.passed_over))
         # An index is of one number of dimensions: it cannot tell two kinds apart that share it.
         if held >= LEAST and is_whole and [each.dimensions for each in stamp.spaces].count(len(vector)) == 1:
             found = state.reader.indexed(scope.namespace, vector, limit)
@@ -196,14 +222,14 @@ class PostgresDense:
                 wanted,
                 max(ALL_EXACT, wanted),
                 held,
-                kinds=kinds if space and len(stamp.spaces) > 1 else None,
+                kinds=kinds if is_mixed or asked else None,
                 owners=scope.owners,
                 passed_over=scope.passed_over,
             )
         self._owners.update((number, owner) for number, owner, _ in found)
-        numbers, vectors = np.array([row[0] for row in found], np.int64), [row[2] for row in found]
-        has = np.array([any(each) for each in vectors], np.bool_)
-        cosines = restore(vectors) @ vector if found else np.empty(0, np.float32)
+        numbers, signed = np.array([row[0] for row in found], np.int64), [row[2] for row in found]
+        has = np.array([any(each) for each in signed], np.bool_)
+        cosines = restore(signed) @ vector if found else np.empty(0, np.float32)
         return best(numbers[has], cosines[has], limit)
 
     def owners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:

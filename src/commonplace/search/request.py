@@ -36,7 +36,7 @@ MAX_RETENTION_WEIGHT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class FadingRule:
-    """By what the retention of memories is reckoned. `half_lives`: (category, seconds); others have the curve's own."""
+    """By what the retention of memories is computed. `half_lives`: (category, seconds); others have the curve's own."""
 
     curve: Curve = "power_law"
     half_lives: tuple[tuple[str, float], ...] = tuple(DEFAULT_HALF_LIVES.items())

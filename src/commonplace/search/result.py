@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from commonplace.dataclasses import asdict, dataclass, field
+from commonplace.dataclasses import dataclass, field, fields
 from commonplace.dates.time import iso
 from commonplace.formats.escaping import harmless
 from commonplace.formats.fence import FenceItem, fence
@@ -206,7 +206,7 @@ def _artifact(hit: Hit) -> dict[str, Any]:
 def hit_json(hit: Hit) -> dict[str, Any]:
     """Return the JSON form of a hit."""
     return {
-        **asdict(hit),
+        **{each.name: getattr(hit, each.name) for each in fields(hit)},
         "score": round(hit.score, 4),
         "probability": None if hit.probability is None else round(hit.probability, 4),
         "signals": {name: round(value, 4) for name, value in hit.signals.items()},
@@ -232,7 +232,7 @@ def label(hit: Hit) -> str:
         "" if hit.trust is None else f"trust {hit.trust:.2f}",
         f"retention {hit.score:.2f}" if hit.signals.keys() == {"retention"} else f"score {hit.score:.2f}",
         hit.confidence,
-        hit.superseded_by and f"older: {hit.superseded_by} is newer",
+        hit.superseded_by and f"{hit.superseded_by} may hold in its place",
         hit.copies and f"the same in {', '.join(copies_named(hit))}",
     )
     return ", ".join(part for part in parts if part)
@@ -374,11 +374,11 @@ class Receipt:
         if self.reranked_by:
             because = f"because {self.reranked_by} put it there; it was candidate {self.first_rank} before"
         elif self.stands_before:
-            because = f"because it is newer than {named(self.stands_before)}, which it may have overtaken"
+            because = f"because it may hold in place of {named(self.stands_before)}"
         else:
             because = self._because()
         likely = f"; {_LIKELY[self.confidence]}" if self.confidence else ""
-        passed = f"; {named(self.superseded_by)} is newer and stands before it" if self.superseded_by else ""
+        passed = f"; {named(self.superseded_by)} may hold in its place" if self.superseded_by else ""
         return f"is hit {rank} of {len(hits)} {because}{likely}{passed}."
 
     def _because(self) -> str:

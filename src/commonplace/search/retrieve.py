@@ -16,7 +16,7 @@ from commonplace.dataclasses import dataclass, field, replace
 from commonplace.models.cache import AgingCache, Bounds
 from commonplace.models.contract import Embedder
 from commonplace.models.static import StaticEmbedder
-from commonplace.ranking.arrays import ONE_BLAS_THREAD, distinct, within
+from commonplace.ranking.arrays import ONE_BLAS_THREAD, distinct
 from commonplace.ranking.calibration import is_fitted
 from commonplace.retention import age, retention
 from commonplace.search.hits import select
@@ -30,10 +30,10 @@ from commonplace.search.rank import (
     together,
 )
 from commonplace.search.recall import ENTRY_BYTES, Recall, RecallState
-from commonplace.search.request import PreparedQuery, Request, prepare
+from commonplace.search.request import PreparedQuery, Request, kinds_of, prepare
 from commonplace.search.result import SearchResult
 from commonplace.search.signals import TIME, Candidates, Phrasing, Spaces, TokenRows
-from commonplace.search.supersession import Statements, change_tokens, count_changes, function_tokens
+from commonplace.search.supersession import Wordings
 from commonplace.search.time import (
     NO_TIMES,
     AskedTimes,
@@ -45,7 +45,7 @@ from commonplace.search.time import (
 from commonplace.store.graph_rules import is_reserved
 from commonplace.store.store import Store
 from commonplace.text.query import analyse_query, respelled, slips
-from commonplace.types import GRAPH_KINDS, KINDS, Stage
+from commonplace.types import EMBEDDED_KIND_OF, GRAPH_KINDS, KINDS, Stage
 
 QUERY_CACHE = Bounds(max_entries=5_000, max_bytes=1 << 18, ttl_s=30 * 60)
 RANKING_CACHE = Bounds(max_entries=1_000, max_bytes=1 << 18, ttl_s=5 * 60)
@@ -225,8 +225,7 @@ class Searcher:
         found = recall.search(request, phrasings, of_time, clock.stage)
         with clock.stage("signals") as count:
             # What is next to a candidate may be out of scope.
-            owners = recall.owners
-            kept = np.ones(len(found.rows), np.bool_) if owners is None else within(found.rows.owners, owners)
+            kept = recall.passing(found.rows)
             rows = found.rows.select(kept)
             signals = [
                 each.with_unspaced_words(each.candidates(rows, bm25[kept], statistics), statistics, recall.terms)
@@ -250,60 +249,73 @@ class Searcher:
             return replace(ranking, fault=next((query.fault for query in queries if query.fault), ""), newer=newer)
 
     @cached_property
-    def _function_tokens(self) -> frozenset[int]:
-        return function_tokens(self._tokens.tokenize)
-
-    @cached_property
-    def _change_tokens(self) -> frozenset[int]:
-        return change_tokens(self._tokens.tokenize)
+    def _wordings(self) -> Wordings:
+        return Wordings(self._tokens.tokenize)
 
     def _newer(
         self, prepared: PreparedQuery, request: Request, rows: TokenRows, ranking: Ranking
     ) -> dict[int, tuple[int, ...]]:
         """Return of the best candidates that are memories those that may have overtaken them.
 
-        How alike two of them are is known of our embedders' vectors alone.
+        How alike two of them are is known of our embedders' vectors alone; of others, what is settled counts.
         """
-        if prepared.embedders[self._spaces.codes["memory"]] not in COMPARABLE:
-            return {}
         candidates = ranking.candidates
         chosen = np.argsort(-ranking.values, kind="stable")[:POOL]
         memories = self._store.statements(request.namespace, candidates.owners[chosen].tolist())
         chosen = chosen[[number in memories for number in candidates.owners[chosen].tolist()]]
         if len(chosen) < 2:
             return {}
-        rows = rows.take(np.searchsorted(rows.numbers, candidates.numbers[chosen]))
         kept = [memories[number] for number in candidates.owners[chosen].tolist()]
-        vectors = rows.vectors.astype(np.float32)
-        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-9))
-        texts = np.split(rows.token_ids, np.cumsum(rows.lengths)[:-1])
-        said = Statements(
-            times=rows.times,
-            stored=np.array([each.stored for each in kept]),
-            sessions=rows.sessions.tolist(),
-            vectors=vectors,
-            terms=[frozenset(text.tolist()) - self._function_tokens for text in texts],
-            changes=np.array([count_changes(text, self._change_tokens) for text in texts], dtype=np.int64),
-        )
-        asked = [set(self._tokens.tokenize(word).tolist()) for word in _NUMBER.findall(request.query)]
-        holds = np.array([bool(asked) and all(each <= set(text.tolist()) for each in asked) for text in texts])
-        newer = competitors(said, chosen, candidates.dense[chosen], holds)
+        newer: dict[int, tuple[int, ...]] = {}
+        if prepared.embedders[self._spaces.codes["memory"]] in COMPARABLE:
+            newer = self._competing(request, rows, candidates, chosen, np.array([each.stored for each in kept]))
         # What is known is known, however little or much the words resemble each other.
         place_of = {each.id: place for each, place in zip(kept, chosen.tolist(), strict=True)}
+        overtakes: dict[str, set[int]] = {}
+        for each in kept:
+            for id_ in each.overtaken_by:
+                overtakes.setdefault(id_, set()).add(place_of[each.id])
         for each, place in zip(kept, chosen.tolist(), strict=True):
             known = each.overtaken_by if request.wanted.as_of is None else ()
             by = [place_of[id_] for id_ in sorted(known) if id_ in place_of]
-            overtakes = (place_of[one.id] for one in kept if each.id in one.overtaken_by)
-            beside = {*overtakes, *(place_of.get(id_) for id_ in each.beside)}
+            beside = {*overtakes.get(each.id, ()), *(place_of.get(id_) for id_ in each.beside)}
             newer[place] = (*by, *(other for other in newer.get(place, ()) if other not in {*by, *beside}))
         return newer
+
+    def _competing(
+        self,
+        request: Request,
+        rows: TokenRows,
+        candidates: Candidates,
+        chosen: NDArray[np.intp],
+        stored: NDArray[np.float64],
+    ) -> dict[int, tuple[int, ...]]:
+        """Return of memories, by their places among the candidates, those that a later one may have overtaken."""
+        rows = rows.take(np.searchsorted(rows.numbers, candidates.numbers[chosen]))
+        vectors = rows.vectors.astype(np.float32)
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-9))
+        said = self._wordings.statements(
+            rows.token_ids,
+            rows.lengths,
+            times=rows.times,
+            stored=stored,
+            sessions=rows.sessions.tolist(),
+            vectors=vectors,
+        )
+        asked = [each for word in _NUMBER.findall(request.query) for each in self._tokens.tokenize(word)]
+        holds = np.full(len(rows), bool(asked))
+        for token in asked:
+            holds &= rows.holding(np.array([token]))
+        return competitors(said, chosen, candidates.dense[chosen], holds)
 
     def _dated(self, run: _Run) -> tuple[DatedOwners | None, NDArray[np.int64]]:
         """Return the memories of the times that are asked for, and the passages to recall for them, ascending."""
         if not run.asked.times:
             return None, np.empty(0, dtype=np.int64)
         with run.clock.stage(TIME) as count:
-            dated = dated_owners(self._store, run.request, run.asked, run.recall.owners)
+            wants_none = "memory" not in kinds_of(run.request.wanted)
+            in_scope = np.empty(0, np.int64) if wants_none else run.recall.owners
+            dated = dated_owners(self._store, run.request, run.asked, in_scope)
             passages = passages_worth_recalling(self._store, run.request.namespace, dated)
             count.append(len(passages))
         return dated, passages
@@ -332,8 +344,7 @@ class Searcher:
         kinds: Sequence[str] = request.wanted.kinds or (GRAPH_KINDS if is_reserved(request.namespace) else KINDS)
         if request.wanted.as_of is None and len(kinds) > 1:
             counts = self._store.counts(request.namespace)
-            names = {"artifact": "artifacts", "memory": "memories", "knowledge": "knowledge"}
-            kinds = [kind for kind in kinds if kind not in names or counts[names[kind]]] or kinds
+            kinds = [kind for kind in kinds if counts.get(EMBEDDED_KIND_OF[kind], 1)] or kinds
         return sorted({self._spaces.codes[kind] for kind in kinds})
 
     def _prepared(self, query: str, spaces: tuple[int, ...], languages: tuple[str, ...]) -> PreparedQuery:

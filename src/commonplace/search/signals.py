@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import nan
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +17,7 @@ from commonplace.ranking.bm25 import Statistics, TermRows
 from commonplace.ranking.calibration import BY_EMBEDDER, STRANGER, literal_share
 from commonplace.ranking.late import find_matches, weighted_share
 from commonplace.search.request import PreparedQuery
-from commonplace.types import EMBEDDED_KIND_OF, Embedding, TokenEntry
+from commonplace.types import EMBEDDED_KIND_OF, GRAPH_KINDS, KINDS, Embedding, TokenEntry
 
 LEXICAL, DENSE, LATE = "lexical", "dense", "late"
 COVERAGE, WORDS, TIME = "coverage", "words", "time"
@@ -104,6 +104,9 @@ class Candidates:
         return cls(*map(np.concatenate, zip(*(part.columns for part in parts), strict=True)))
 
 
+_KIND_CODES: Final[Mapping[str, int]] = {kind: code for code, kind in enumerate((*KINDS, *GRAPH_KINDS))}
+
+
 @dataclass(frozen=True, slots=True)
 class TokenRows:
     """Token ids and vectors of n passages, by number ascending.
@@ -112,6 +115,7 @@ class TokenRows:
         token_ids: one passage after the other; uint16, shape (sum of lengths,).
         vectors: int8, shape (n, d), d being the most dimensions of any space.
         spaces: uint8, shape (n,).
+        kinds: codes of what the passages belong to; uint8, shape (n,).
         times: of memories with a date of their own, seconds since the epoch, else NaN; float64, shape (n,).
         sessions: "" where there is none; object, shape (n,).
     """
@@ -122,6 +126,7 @@ class TokenRows:
     token_ids: NDArray[np.uint16]
     vectors: NDArray[np.int8]
     spaces: NDArray[np.uint8]
+    kinds: NDArray[np.uint8]
     times: NDArray[np.float64]
     sessions: NDArray[np.object_]
 
@@ -131,6 +136,10 @@ class TokenRows:
     def select(self, keep: NDArray[np.bool_]) -> TokenRows:
         """Return the rows where `keep` (bool, shape (n,)) is true."""
         return self if keep.all() else self.take(np.flatnonzero(keep))
+
+    def of_kinds(self, kinds: Collection[str]) -> NDArray[np.bool_]:
+        """Return whether each row is of one of some kinds, bool, shape (n,)."""
+        return np.isin(self.kinds, [_KIND_CODES[kind] for kind in kinds])
 
     def holding(self, token_ids: NDArray[np.uint16]) -> NDArray[np.bool_]:
         """Return whether each row holds one of the tokens, bool, shape (n,)."""
@@ -159,6 +168,7 @@ class TokenRows:
             tokens,
             self.vectors[order],
             self.spaces[order],
+            self.kinds[order],
             self.times[order],
             self.sessions[order],
         )
@@ -180,6 +190,7 @@ def token_rows(entries: list[TokenEntry], spaces: Spaces) -> TokenRows:
             dtype=np.int8,
         ).reshape(-1, dimensions),
         spaces=np.array([spaces.codes[entry.kind] for entry in entries], dtype=np.uint8),
+        kinds=np.array([_KIND_CODES[entry.kind] for entry in entries], dtype=np.uint8),
         times=np.array(
             [nan if entry.at is None or entry.kind != "memory" else entry.at for entry in entries], dtype=np.float64
         ),

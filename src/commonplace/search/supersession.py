@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass
+from commonplace.ranking.arrays import distinct, within
 from commonplace.text.languages import STOP_WORDS
 
 NEAREST: Final = 5
@@ -36,6 +37,8 @@ MIN_GAP_S: Final = 1.0
 """What was stored sooner after another came with it, as a list does, and tells nothing newer by its place in it."""
 _ALL: Final = np.float32(1 - 1e-6)
 STRANGER: Final = np.float32(0.1)
+OURS: Final = -1
+_TOKEN_BITS: Final = 16
 
 WORDS_OF_CHANGE: Final = (
     "again anymore back became becomes broke cancelled change changed changes closed cut died ended ends extended "
@@ -45,6 +48,19 @@ WORDS_OF_CHANGE: Final = (
     "until upgraded went yet"
 )
 """They tell that something is no longer as it was, or is from now on. In English, as the texts to choose on are."""
+WORDS_OF_DOUBT: Final = (
+    "thinking considering wondering might maybe perhaps hoping hopes tempted dreams declined rejected"
+)
+"""What has one of these is a thought, a wish or a refusal: nothing has changed by it."""
+WORDS_OF_LOGS: Final = "diary journal log logs minutes notes recap retro summary"
+"""What has one of these or a date in its title (`Notes for Monday: …`) is an entry of many, and each stays."""
+WORDS_OF_DATES: Final = (
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
+    "september october november december"
+)
+_OURS: Final = "my our"
+_HEAD: Final = 12
+"""So many tokens tell whose a statement is, or which title it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,32 +72,99 @@ class Statements:
         stored: when each was stored, float64, shape (n,); tells which of two is later where not both have a date.
         sessions: "" where there is none; two of one session do not compete, for one follows from the other.
         vectors: of embedders whose cosines are known; float32, shape (n, d), rows of unit length or zero.
-        terms: the tokens of each text that tell what it is about, without function words.
+        terms: each text's place · 2¹⁶ + a token that tells what it is about; int64, each once, ascending.
         changes: how many different words of change each has, int64, shape (n,), 0 in long texts.
+        owners: the token of whose thing each begins with (`Grandpa's house`), `OURS` where that is `my` or `our`, 0 of
+            others; int64, shape (n,).
+        titles: alike of entries of one log, 0 of what is none; int64, shape (n,).
+        is_open: whether nothing has changed by it; bool, shape (n,).
     """
 
     times: NDArray[np.float64]
     stored: NDArray[np.float64]
     sessions: Sequence[str]
     vectors: NDArray[np.float32]
-    terms: Sequence[frozenset[int]]
+    terms: NDArray[np.int64]
     changes: NDArray[np.int64]
+    owners: NDArray[np.int64]
+    titles: NDArray[np.int64]
+    is_open: NDArray[np.bool_]
 
 
-def change_tokens(tokenize: Callable[[str], NDArray[np.uint16]]) -> frozenset[int]:
-    """Return the tokens that are words of change; words of several tokens are left out."""
-    found = (tokenize(word).tolist() for word in WORDS_OF_CHANGE.split())
-    return frozenset(ids[0] for ids in found if len(ids) == 1)
+class Wordings:
+    """What tokens tell of texts, of which the ids follow each other: uint16, with their lengths, int64, shape (n,)."""
+
+    def __init__(self, tokenize: Callable[[str], NDArray[np.uint16]]) -> None:
+        def mask(words: str) -> NDArray[np.bool_]:
+            chosen = np.zeros(1 << _TOKEN_BITS, dtype=np.bool_)
+            for ids in map(tokenize, words.split()):
+                chosen[ids] |= len(ids) == 1  # words of several tokens are left out
+            return chosen
+
+        self._is_function = np.zeros(1 << _TOKEN_BITS, dtype=np.bool_)
+        for word in STOP_WORDS:
+            self._is_function[tokenize(word)] = True
+        self._is_change, self._is_doubt = mask(WORDS_OF_CHANGE), mask(WORDS_OF_DOUBT)
+        self._is_log, self._is_date = mask(WORDS_OF_LOGS), mask(WORDS_OF_DATES)
+        self._is_number = mask(" ".join(map(str, range(2100))))
+        self._is_ours = mask(_OURS)
+        self._colon, self._s, *self._quotes = (int(tokenize(sign)[-1]) for sign in (":", "'s", "'", "’"))
+
+    def statements(
+        self,
+        token_ids: NDArray[np.uint16],
+        lengths: NDArray[np.int64],
+        *,
+        times: NDArray[np.float64],
+        stored: NDArray[np.float64],
+        sessions: Sequence[str],
+        vectors: NDArray[np.float32],
+    ) -> Statements:
+        """Return what is known of texts by their tokens beside what is given."""
+
+        changes = np.bincount(_terms(token_ids, lengths, self._is_change) >> _TOKEN_BITS, minlength=len(lengths))
+        ends = np.cumsum(lengths)
+        heads = [token_ids[end - length : end][:_HEAD].tolist() for end, length in zip(ends, lengths, strict=True)]
+        return Statements(
+            times,
+            stored,
+            sessions,
+            vectors,
+            terms=_terms(token_ids, lengths, ~self._is_function),
+            changes=np.where(lengths > MAX_CHANGE_LENGTH, 0, changes),
+            owners=np.array([self._owner(head) for head in heads], dtype=np.int64),
+            titles=np.array([self._title(head) for head in heads], dtype=np.int64),
+            is_open=np.array([self._is_open(head) for head in heads], dtype=np.bool_),
+        )
+
+    def _is_open(self, head: list[int]) -> bool:
+        told = np.flatnonzero(self._is_doubt[head] | self._is_change[head])[:1]
+        return bool(len(told)) and bool(self._is_doubt[head[told[0]]])
+
+    def _owner(self, head: list[int]) -> int:
+        for place in range(1, min(len(head) - 1, 5)):
+            if head[place] in self._quotes and head[place + 1] == self._s:
+                return head[place - 1]
+        return OURS if head and self._is_ours[head[0]] else 0
+
+    def _title(self, head: list[int]) -> int:
+        """Return a number for how the entries of a log begin: the words before its date or colon."""
+        is_dated, is_number = self._is_date[head] | self._is_number[head], self._is_number[head]
+        colons = (
+            place
+            for place, token in enumerate(head)
+            if token == self._colon and not (is_number[place - 1] and is_number[place + 1 : place + 2].any())
+        )
+        end = next(colons, 0)
+        dates = np.flatnonzero(is_dated[:end]).tolist()
+        is_log = bool(dates) or bool(self._is_log[head[:end]].any())
+        return hash(tuple(head[: min([*dates, end])])) | 1 if is_log else 0
 
 
-def function_tokens(tokenize: Callable[[str], NDArray[np.uint16]]) -> frozenset[int]:
-    """Return the tokens of English function words, which tell nothing of what a text is about."""
-    return frozenset(token for word in STOP_WORDS for token in tokenize(word).tolist())
-
-
-def count_changes(token_ids: NDArray[np.uint16], words: frozenset[int]) -> int:
-    """Return how many different words of change a text has, 0 in a long one."""
-    return 0 if len(token_ids) > MAX_CHANGE_LENGTH else len(words.intersection(token_ids.tolist()))
+def _terms(token_ids: NDArray[np.uint16], lengths: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+    is_chosen = chosen[token_ids]
+    places = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
+    return distinct((places << _TOKEN_BITS | token_ids)[is_chosen])
 
 
 def judge(said: Statements) -> NDArray[np.float32]:
@@ -91,7 +174,7 @@ def judge(said: Statements) -> NDArray[np.float32]:
     np.fill_diagonal(cosines, -1.0)
     ranks = np.log1p(np.argsort(np.argsort(-cosines, axis=1, kind="stable"), axis=1).astype(np.float32))
     is_turn = np.array([bool(name) for name in said.sessions])
-    same = shares(said.terms)
+    same = shares(said.terms, count)
     shared = np.where(is_turn & is_turn[:, np.newaxis], np.float32(0), same)
     values = scaled(cosines) + SHARED * shared - RANK * (ranks + ranks.T)
     values += np.float32(CHANGE) * np.minimum(said.changes, MAX_CHANGES)
@@ -103,6 +186,7 @@ def judge(said: Statements) -> NDArray[np.float32]:
     is_later = (
         (gaps > 0) & (sessions != sessions[:, np.newaxis]) & (np.minimum(same, same.T) < _ALL)
     )  # something differs
+    is_later &= ~said.is_open & ~_is_apart(said)
     return np.where(is_later & (cosines >= least), values, -np.inf).astype(np.float32)
 
 
@@ -113,11 +197,21 @@ def scaled(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(2 * cosines - around[:, np.newaxis] - around, dtype=np.float32)
 
 
-def shares(terms: Sequence[frozenset[int]]) -> NDArray[np.float32]:
+def shares(terms: NDArray[np.int64], count: int) -> NDArray[np.float32]:
     """Return the share of a row's terms, by their rarity among all, that a column has; float32, shape (n, n)."""
-    places: dict[int, int] = {}
-    held = [places.setdefault(term, len(places)) for each in terms for term in each]
-    holds = np.zeros((len(terms), len(places)), dtype=np.float32)
-    holds[np.repeat(np.arange(len(terms)), [len(each) for each in terms]), held] = 1.0
-    weighed = holds * np.log1p(len(terms) / holds.sum(axis=0, dtype=np.float32))
+    known, places = np.unique(terms & (1 << _TOKEN_BITS) - 1, return_inverse=True)
+    holds = np.zeros((count, len(known)), dtype=np.float32)
+    holds[terms >> _TOKEN_BITS, places] = 1.0
+    weighed = holds * np.log1p(count / holds.sum(axis=0, dtype=np.float32))
     return np.asarray(weighed @ holds.T / np.maximum(weighed.sum(axis=1), 1e-9)[:, np.newaxis], dtype=np.float32)
+
+
+def _is_apart(said: Statements) -> NDArray[np.bool_]:
+    """Return which statements are of different people's things, or entries of one log; bool, shape (n, n)."""
+    apart = (said.titles != 0) & (said.titles == said.titles[:, np.newaxis])
+    rows = np.flatnonzero(said.owners)
+    owners = said.owners[rows]
+    # `My manager's office` and `my office` are two; what names the other's owner may be about the same.
+    named = within(rows[:, np.newaxis] << _TOKEN_BITS | owners, said.terms)
+    apart[np.ix_(rows, rows)] |= (owners != owners[:, np.newaxis]) & ~(named | named.T)
+    return np.asarray(apart)

@@ -47,6 +47,11 @@ class Caller:
         """Whether a person looks at the page: what is shown there does not count as used."""
         return self.name == _PAGE
 
+    @property
+    def source(self) -> str:
+        """The source of what it stores and names no source for, "" where nobody knows who it is."""
+        return "" if self.is_visitor or not self.name else f"token {self.name}"
+
     def check(self, scope: str, namespace: str) -> None:
         """Refuse what the caller may not do.
 
@@ -60,7 +65,7 @@ class Caller:
             raise Problem(403, "read-only", "the page is read-only", remedy="switch on Edit")
         if scope not in self.scopes:
             message = f"this token has no scope {scope!r}; it has {', '.join(self.scopes) or 'none'}"
-            raise Problem(403, "missing-scope", message, remedy=f"{_REMEDY} --scope {scope}")
+            raise Problem(403, "missing-scope", message, remedy=f"{_REMEDY[:-1]} --scope {scope}`")
 
 
 class Access:

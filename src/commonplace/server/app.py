@@ -38,6 +38,7 @@ from commonplace.errors import CommonplaceError
 from commonplace.formats.json_values import plain, read_json
 from commonplace.logs import LineFile
 from commonplace.mcp.schema import Schema, integers, problems
+from commonplace.mcp.tools import signed
 from commonplace.memory.answers import Answer
 from commonplace.server.access import Access, Caller
 from commonplace.server.engine_pool import EnginePool
@@ -45,7 +46,7 @@ from commonplace.server.mcp import mcp_endpoint
 from commonplace.server.openapi import LINES_TYPE, document
 from commonplace.server.operations import OPERATIONS, Operation
 from commonplace.server.page.session import SECURITY_HEADERS
-from commonplace.server.problems import Problem, response_of
+from commonplace.server.problems import Problem, problem_of, response_of
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
@@ -59,7 +60,11 @@ PROBLEMS_LISTED: Final = 5
 MAX_WORKERS: Final = 8
 MAX_IMPORT_BYTES: Final = 4 * 1024**3
 IMPORT_TIMEOUT_S: Final = 3_600.0
+_ADMISSION, _CALL, _LONG_CALL = "admission", "call", "long call"
+"""What threads are for; each has its own, and a queue of its own."""
 _T = TypeVar("_T")
+_STORES: Final = frozenset({"remember", "remember_many"})
+"""The operations that store memories, whose source is their caller where they name none."""
 _log = logging.getLogger("commonplace.server")
 
 
@@ -122,8 +127,13 @@ class Service:
         self.engines, self.access, self.limits = engines, access, limits
         self._log = log
         self.metrics = Metrics()
-        self._pools: Mapping[bool, CapacityLimiter] = {}
-        self._in_hand = {False: 0, True: 0}
+        self._sizes = {
+            _ADMISSION: (limits.workers, limits.waiting),
+            _CALL: (limits.workers, limits.waiting),
+            _LONG_CALL: (limits.long_workers, limits.long_waiting),
+        }
+        self._pools: Mapping[str, CapacityLimiter] = {}
+        self._in_hand = dict.fromkeys(self._sizes, 0)
         self._lock = threading.Lock()
         self._under_way: set[tuple[str, str]] = set()
 
@@ -144,19 +154,21 @@ class Service:
         Raises:
             Problem: too many requests are waiting for a thread, or the work failed unexpectedly.
         """
-        limits = self.limits
+        return await self._in_pool(_LONG_CALL if is_long else _CALL, work)
+
+    async def _in_pool(self, pool: str, work: Callable[[], _T]) -> _T:
         if not self._pools:  # belong to the event loop
-            self._pools = {False: CapacityLimiter(limits.workers), True: CapacityLimiter(limits.long_workers)}
+            self._pools = {name: CapacityLimiter(workers) for name, (workers, _) in self._sizes.items()}
         # Counted here: the limiter counts only who has reached it, so that any number could pass at once.
-        workers, waiting = (limits.long_workers, limits.long_waiting) if is_long else (limits.workers, limits.waiting)
-        if self._in_hand[is_long] >= workers + waiting:
-            message, after = f"{waiting} requests are waiting", "30" if is_long else "1"
+        workers, waiting = self._sizes[pool]
+        if self._in_hand[pool] >= workers + waiting:
+            message, after = f"{waiting} requests are waiting", "30" if pool == _LONG_CALL else "1"
             raise Problem(503, "busy", message, remedy="try again", headers={"Retry-After": after})
-        self._in_hand[is_long] += 1
+        self._in_hand[pool] += 1
         try:
-            return await anyio.to_thread.run_sync(partial(_guarded, work), limiter=self._pools[is_long])
+            return await anyio.to_thread.run_sync(partial(_guarded, work), limiter=self._pools[pool])
         finally:
-            self._in_hand[is_long] -= 1
+            self._in_hand[pool] -= 1
 
     async def admit(self, request: Request, scope: str | None) -> tuple[Caller, str]:
         """Return who sends a request, and the namespace that it is about; before its body is read.
@@ -176,7 +188,8 @@ class Service:
                 caller.check(scope, namespace)
             return caller, namespace
 
-        return await self.in_thread(work)
+        # Not among the calls: each would wait its turn twice.
+        return await self._in_pool(_ADMISSION, work)
 
     def once(self, engine: Engine, key: str, request: str, work: Callable[[], Response]) -> Response:
         """Return what work returns, or what it returned within a day for the same key.
@@ -334,6 +347,11 @@ def _answer(
     arguments = _arguments(operation, request, json_object(body))
     if caller.is_visitor and "touch" in operation.argument_schema["properties"]:
         arguments["touch"] = False
+    if caller.source and operation.id in _STORES:
+        if "items" in arguments:
+            arguments["items"] = [signed(each, caller.source) for each in arguments["items"]]
+        else:
+            arguments = {**signed(arguments, caller.source)}
     if operation.id == "forget_namespace":
         caller.check(operation.scope, arguments["name"])
     if operation.id == "list_namespaces" and caller.namespaces is not None:
@@ -477,7 +495,11 @@ async def _alive(_: Request) -> Response:
 
 async def _ready(service: Service, _: Request) -> Response:
     def look() -> Response:
-        service.engines.root().namespaces()
+        try:
+            service.engines.root().namespaces()
+        except CommonplaceError as error:
+            known = problem_of(error)
+            raise Problem(503, known.name, str(known), remedy=known.remedy, headers={"Retry-After": "1"}) from error
         return Response('{"status":"ready"}', media_type=JSON_TYPE)
 
     return await service.in_thread(look)
@@ -494,8 +516,9 @@ async def _openapi(_: Request) -> Response:
 
 async def _unknown(request: Request, error: HTTPException) -> Response:
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        message = f"{request.method} is not for this path"
-        return response_of(Problem(405, "wrong-method", message, headers=error.headers))
+        message, headers = f"{request.method} is not for this path", error.headers or {}
+        remedy = f"send {headers.get('Allow', 'another method')}"
+        return response_of(Problem(405, "wrong-method", message, remedy=remedy, headers=headers))
     remedy = f"see {PREFIX}/openapi.json for the paths that there are"
     return response_of(Problem(error.status_code, "unknown-path", "there is nothing at this path", remedy=remedy))
 

@@ -55,7 +55,7 @@ class EnginePool:
         with self._lock:
             entry = self._open.get(namespace)
             if entry is None:
-                entry = self._open[namespace] = _Open(root.in_namespace(namespace))
+                entry = self._open[namespace] = _Open(root.in_namespace(namespace, is_served=True))
             entry.uses += 1
             self._open.move_to_end(namespace)
             surplus = self._surplus()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from commonplace.dataclasses import replace
 from commonplace.formats.jsonrpc import (
     Call,
     Malformed,
@@ -25,6 +25,7 @@ from commonplace.mcp.protocol import initialized, method_of
 from commonplace.mcp.registry import (
     SESSION_VERSIONS,
     STATELESS_VERSIONS,
+    ClientInfo,
     Context,
     Registry,
     Terms,
@@ -76,10 +77,10 @@ def _answered(service: Service, caller: Caller, namespace: str, body: bytes, ver
         return Response(status_code=202)
     with service.engines.use(namespace) as engine:
         registry = _of_scopes(registry_of(Host(lambda _: engine)), caller)
-        return Response(_answer(registry, message, version), media_type=_JSON)
+        return Response(_answer(registry, message, version, caller), media_type=_JSON)
 
 
-def _answer(registry: Registry, call: Call, version: str | None) -> bytes:
+def _answer(registry: Registry, call: Call, version: str | None, caller: Caller) -> bytes:
     assert call.id is not None
     try:
         if call.method == "initialize":
@@ -88,7 +89,9 @@ def _answer(registry: Registry, call: Call, version: str | None) -> bytes:
         method = method_of(call.method, registry, terms)
     except ProtocolError as error:
         return encode(error_of(call.id, error))
-    context = Context(terms.version, terms.client, threading.Event(), lambda *_: None)
+    # What a client says of itself is its own invention; a token is not.
+    client = ClientInfo(caller.source, "") if caller.source else terms.client
+    context = Context(terms.version, client, threading.Event(), lambda *_: None)
     return answer(registry, call, call.id, terms, method, context)
 
 

@@ -46,6 +46,7 @@ TYPES: Final[Mapping[str, Schema]] = {
     "Moment": _MOMENT,
     "str | Path": {"type": "string"},
     "Sequence[str]": _TEXTS,
+    "str | Sequence[str]": _TEXTS | {"type": ["string", "array"]},
     "Sequence[Kind]": _TEXTS,
     "Method": {"type": "string"},
     "RerankMode": {"type": "string"},
@@ -319,6 +320,7 @@ def list_memories(  # noqa: PLR0913 - the filters of a list
     limit: int = 50,
     offset: int = 0,
     cursor: str = "",
+    counted: bool = True,
 ) -> dict[str, Any]:
     """Return a page of memories, the newest first by the time they tell of, and the cursor of the next page.
 
@@ -332,6 +334,7 @@ def list_memories(  # noqa: PLR0913 - the filters of a list
         limit: 1–1,000.
         offset: leave out so many, to begin anywhere; what is stored meanwhile moves that place.
         cursor: `next_cursor` of the page before, with the same filters; it is good for a day.
+        counted: also count all memories, by tier and status: half of the time where there are many.
     """
     if not 1 <= limit <= MAX_PAGE:
         raise UsageError(f"limit is {limit}", remedy=f"give 1 to {MAX_PAGE:,}", parameters=("limit",))
@@ -356,7 +359,7 @@ def list_memories(  # noqa: PLR0913 - the filters of a list
     return {
         "memories": page,
         "next_cursor": following.write({**filters, "until": until}) if following else None,
-        "counts": engine.memory_counts(),
+        "counts": engine.memory_counts() if counted else {},
     }
 
 
@@ -466,19 +469,33 @@ def import_lines(
     return engine.import_(file, format=format, dry_run=dry_run, on_conflict=on_conflict, skip_problems=skip_problems)
 
 
-def search_vector_store(engine: Engine, query: str, max_num_results: int = 10) -> dict[str, Any]:
+def search_vector_store(
+    engine: Engine,
+    query: str | Sequence[str],
+    max_num_results: int = 10,
+    ranking_options: Mapping[str, Any] | None = None,
+    rewrite_query: bool = False,  # noqa: ARG001 - OpenAI's clients may send it
+) -> dict[str, Any]:
     """Search as `POST /vector_stores/{id}/search` of OpenAI's API answers it.
 
     Args:
+        query: what is asked, or a list of several wordings of it.
         max_num_results: 1–50.
+        ranking_options: of these, `score_threshold` is the least score; others are left aside.
+        rewrite_query: is left aside; a misspelt word is corrected in any case.
     """
+    queries = [query] if isinstance(query, str) else list(query)
+    if not queries:
+        raise UsageError("query is []", remedy="give a text, or a list of them", parameters=("query",))
     if not 1 <= max_num_results <= MAX_VECTOR_STORE_RESULTS:
         message = f"max_num_results is {max_num_results}"
         raise UsageError(message, remedy=f"give 1 to {MAX_VECTOR_STORE_RESULTS}", parameters=("max_num_results",))
-    found = engine.search(query, max_num_results)
+    found = engine.search(
+        queries[0], max_num_results, also=queries[1:] or None, min_score=(ranking_options or {}).get("score_threshold")
+    )
     return {
         "object": "vector_store.search_results.page",
-        "search_query": [query],
+        "search_query": queries,
         "data": [
             {
                 "file_id": hit.owner_id,

@@ -12,12 +12,12 @@ import sys
 import types
 import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
 from datetime import datetime
 from functools import cache
 from os import PathLike
 from typing import Any, Final, Literal
 
+from commonplace.dataclasses import fields, is_dataclass
 from commonplace.server.operations import SERVICES, Operation, Schema, class_of, section
 
 _UNIONS: Final = (typing.Union, types.UnionType)

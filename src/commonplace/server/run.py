@@ -125,25 +125,29 @@ def _stop(*_: object) -> None:
 
 
 def _listen(address: Address) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    # Said to be TCP, so that asyncio turns off Nagle's algorithm, which costs 40 ms an answer.
+    kind = (family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening = socket.socket(*(kind if address.path is None else (socket.AF_UNIX, socket.SOCK_STREAM)))
     try:
         if address.path is not None:
-            return _listen_on_socket(address.path)
-        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-        # Said to be TCP, so that asyncio turns off Nagle's algorithm, which costs 40 ms an answer.
-        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((address.host, address.port))
+            _bind_path(listening, address.path)
+        else:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind((address.host, address.port))
         listening.listen(_BACKLOG)
         return listening
     except OSError as error:
+        listening.close()
         where = address.path or f"{address.host}:{address.port}"
-        remedy = "stop what listens there, or choose another with --port"
+        remedy = "stop what listens there, or choose another with " + ("--port" if address.path is None else "--socket")
+        if isinstance(error, socket.gaierror):
+            remedy = "give an address of this machine with --host"
         raise UsageError(f"{where} cannot be listened on: {error.strerror or error}", remedy=remedy) from error
 
 
-def _listen_on_socket(path: Path) -> socket.socket:
-    """Return a socket that only this user can reach; one that a dead process left is replaced."""
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+def _bind_path(listening: socket.socket, path: Path) -> None:
+    """Give a socket a path that only this user can reach; one that a dead process left is replaced."""
     if path.exists() and stat.S_ISSOCK(path.stat().st_mode) and not _is_answering(path):
         path.unlink()
     before = os.umask(0o777 & ~SOCKET_MODE)
@@ -151,8 +155,6 @@ def _listen_on_socket(path: Path) -> socket.socket:
         listening.bind(str(path))
     finally:
         os.umask(before)
-    listening.listen(_BACKLOG)
-    return listening
 
 
 def _is_answering(path: Path) -> bool:

@@ -16,6 +16,7 @@ STATUSES: Final[Mapping[type[errors.CommonplaceError], tuple[int, str]]] = {
     errors.NotFoundError: (404, "not-found"),
     errors.NoRelation: (409, "no-relation"),
     errors.StoreBusyError: (503, "store-busy"),
+    errors.StoreUnreachableError: (503, "store-unreachable"),
     errors.StoreMissingError: (503, "no-store"),
     errors.StoreError: (500, "store-failed"),
     errors.ProviderError: (502, "provider-failed"),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from commonplace.dataclasses import dataclass
+from commonplace.dataclasses import dataclass, fields, replace
 from commonplace.settings.keys import Key, names, number, switch, whole
 from commonplace.types import ARTIFACT_TYPES
 
@@ -82,7 +81,7 @@ def strategy_keys(agent: str) -> tuple[Key, ...]:
     defaults = STRATEGIES.get(agent, STRATEGIES[DEFAULT_AGENT])
     return tuple(
         Key(f"{SECTION}.{agent}", item.name, getattr(defaults, item.name), item.metadata["rule"])
-        for item in dataclasses.fields(Strategy)
+        for item in fields(Strategy)
     )
 
 
@@ -98,7 +97,7 @@ def strategy_key(dotted: str) -> Key | None:
 def strategy_key_of_variable(variable: str, prefix: str) -> Key | None:
     """Return the setting that an environment variable stands for, as COMMONPLACE_AGENTS_POET_TOP_K, or None."""
     start = f"{prefix}{SECTION}_".upper()
-    for item in dataclasses.fields(Strategy):
+    for item in fields(Strategy):
         end = f"_{item.name}".upper()
         if variable.startswith(start) and variable.endswith(end):
             return strategy_key(f"{SECTION}.{variable[len(start) : -len(end)].lower()}.{item.name}")
@@ -112,11 +111,9 @@ def strategies(given: Mapping[str, Mapping[str, object]]) -> dict[str, Strategy]
         given: what is set, by agent and option. What an agent of the user's own leaves out is that of `default`.
     """
     changed: dict[str, Any] = {name: dict(options) for name, options in given.items()}
-    default = dataclasses.replace(STRATEGIES[DEFAULT_AGENT], **changed.get(DEFAULT_AGENT, {}))
+    default = replace(STRATEGIES[DEFAULT_AGENT], **changed.get(DEFAULT_AGENT, {}))
     names = dict.fromkeys([*STRATEGIES, *sorted(changed)])
     return {
-        name: default
-        if name == DEFAULT_AGENT
-        else dataclasses.replace(STRATEGIES.get(name, default), **changed.get(name, {}))
+        name: default if name == DEFAULT_AGENT else replace(STRATEGIES.get(name, default), **changed.get(name, {}))
         for name in names
     }

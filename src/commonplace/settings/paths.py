@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from datetime import date
 from pathlib import Path
 
 from commonplace.errors import SettingsError, StoreError, UsageError
@@ -15,6 +16,12 @@ PROJECT_FILE = "commonplace.toml"
 STORE_FILE = "settings.json"
 VECTORS_FILE = "embeddings.jsonl"
 
+LONG_TERM_PAGE = "MEMORY.md"
+PAGE_DRAFT = ".commonplace-draft"
+"""How the name of a file ends that is to be a page when it is complete."""
+PAGES_LOCK = "memory.lock"
+"""The file in a store's directory that is locked by whoever writes pages."""
+
 _EXPORT = late_pattern(
     rb'\{"version": "[0-9.]+", "namespace": "(?:[^"\\]|\\.)*", "change": \d+, "embedding_config": \{'
     rb'|\{"path": "(?:[^"\\]|\\.)*", "embedding": \['
@@ -22,6 +29,7 @@ _EXPORT = late_pattern(
 _START_BYTES = 1 << 16
 """More than the longest path takes when each of its characters is an escape."""
 _MARKDOWN = late_pattern(r"memory|vault|MEMORY.*")
+_DAY_PAGE = late_pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.md")
 
 
 def find_project(start: Path) -> Path | None:
@@ -110,7 +118,7 @@ class Address(str):
 
     def __new__(cls, given: str, password: str = "") -> Address:
         """Return an address, of which the password is taken out."""
-        from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+        from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
         try:
             parts = urlsplit(given)
@@ -118,10 +126,10 @@ class Address(str):
             raise UsageError("the address of the store cannot be read", remedy=_WRITE_ADDRESS) from None
         user, _, hosts = parts.netloc.rpartition("@")
         name, _, secret = user.partition(":")
-        query = dict(parse_qsl(parts.query))
+        query = dict(parse_qsl(parts.query.replace("+", "%2B")))  # libpq takes a plus sign as one
         secret = query.pop("password", "") or unquote(secret)
         netloc = f"{name}@{hosts}" if name else hosts
-        rest = parts._replace(scheme="", netloc="", query=urlencode(query)).geturl()
+        rest = parts._replace(scheme="", netloc="", query=urlencode(query, quote_via=quote)).geturl()
         address = super().__new__(cls, f"{parts.scheme}://{netloc}{rest}")  # `geturl` has no // where no host is named
         address.password = password or secret
         return address
@@ -142,7 +150,7 @@ def directory_of(named: str | Path) -> Path:
     address = address_of(named)
     if address is None:
         return Path(named)
-    from commonplace.text.similarity import sha256
+    from commonplace.text.hashes import sha256
 
     own = _user_directory("XDG_CACHE_HOME", ".cache", "user_cache_dir")
     return own / "postgres" / sha256(address.encode()).hexdigest()[:16]
@@ -184,7 +192,7 @@ def sqlite_directory(path: str) -> Path:
 
 def index_watch_lock(root: Path, namespace: str) -> str:
     """Return the name of the lock that whoever watches a directory for a namespace holds."""
-    from commonplace.text.similarity import sha256
+    from commonplace.text.hashes import sha256
 
     whose = f"{root}\n{namespace}".encode(errors="surrogateescape")
     return f"watch-{sha256(whose).hexdigest()[:16]}.lock"
@@ -236,3 +244,23 @@ def _is_export(path: Path) -> bool:
     except OSError:
         return False
     return _EXPORT.match(start) is not None or (not start and path.name == VECTORS_FILE)
+
+
+def page_name(day: date) -> str:
+    """Return the file name of a day's page."""
+    return f"{day.isoformat()}.md"
+
+
+def day_of(name: str) -> date | None:
+    """Return the day of a day's page, or None where the name is none of such a page."""
+    if not _DAY_PAGE.fullmatch(name):
+        return None
+    try:
+        return date.fromisoformat(name[:10])
+    except ValueError:
+        return None
+
+
+def is_page_name(name: str) -> bool:
+    """Return whether a file of this name is read as a page; a conflict copy, a README, a person's own notes are not."""
+    return name == LONG_TERM_PAGE or day_of(name) is not None

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from commonplace.dataclasses import dataclass, field
+from commonplace.dataclasses import dataclass, field, fields, is_dataclass
 from commonplace.retention import CURVES, DAY_S, DEFAULT_HALF_LIVES
 from commonplace.settings.agents import SECTION, STRATEGIES, ContextSettings, Strategy, strategy_keys
 from commonplace.settings.keys import Key, choice, globs, names, number, path, score, switch, text, whole
@@ -358,9 +357,7 @@ class Settings:
 
 _DEFAULTS: Final = Settings()
 SECTIONS: Final[Mapping[str, type]] = {
-    item.name: type(section)
-    for item in dataclasses.fields(Settings)
-    if dataclasses.is_dataclass(section := getattr(_DEFAULTS, item.name))
+    item.name: type(section) for item in fields(Settings) if is_dataclass(section := getattr(_DEFAULTS, item.name))
 }
 
 
@@ -369,7 +366,7 @@ def keys() -> tuple[Key, ...]:
     declared = [
         Key(section, item.name, item.default, item.metadata["rule"])
         for section, kind in SECTIONS.items()
-        for item in dataclasses.fields(kind)
+        for item in fields(kind)
     ]
     return (*declared, *(key for agent in STRATEGIES for key in strategy_keys(agent)))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Final
 
+from commonplace.dataclasses import replace
 from commonplace.engine import Engine
 from commonplace.errors import (
     AdmissionError,

@@ -358,7 +358,7 @@ def store(engine: Engine, parts: Parts) -> Response:
 
 
 def link(engine: Engine, parts: Parts) -> Response:
-    """Keep how two entities hang together: an episode that states it, and what its words say beside."""
+    """Keep how two entities are related: an episode that states it, and what its words say beside."""
     given = parts.text("ENTITY1"), parts.text("ENTITY2")
     context = parts.text("CONTEXT")
     parts.finish()
@@ -450,7 +450,7 @@ class _Told:
 
 
 def query_graph(engine: Engine, parts: Parts) -> Response:
-    """Find entities and how they hang together."""
+    """Find entities and how they are related."""
     query = parts.topic()
     limit = parts.most_results(MAX_EDGES)
     floor = parts.share("min_relevance", MIN_RELEVANCE)

@@ -38,19 +38,15 @@ _CLAIMS = (
         """,
     ),
     ("passages with half a token id", "SELECT count(*) FROM passage_vectors WHERE length(token_ids) % 2 != 0"),
-    (
-        "owners stamped with a change that was never made",
-        """
-        SELECT count(*) FROM owners t
-        WHERE NOT EXISTS (SELECT 1 FROM changes c WHERE c.namespace = t.namespace AND c.number = t.change)
-        """,
-    ),
-    (
-        "deletions stamped with a change that was never made",
-        """
-        SELECT count(*) FROM deletions t
-        WHERE NOT EXISTS (SELECT 1 FROM changes c WHERE c.namespace = t.namespace AND c.number = t.change)
-        """,
+    *(
+        (
+            f"{table} stamped with a change that was never made",
+            f"""
+            SELECT count(*) FROM {table} t
+            WHERE NOT EXISTS (SELECT 1 FROM changes c WHERE c.namespace = t.namespace AND c.number = t.change)
+            """,
+        )
+        for table in ("owners", "deletions")
     ),
     (
         "passages that are recorded as deleted",
@@ -174,15 +170,10 @@ def problems(db: Database) -> list[str]:
         broken = [text for (text,) in db.execute(f"PRAGMA integrity_check({_MAX_PROBLEMS})") if text != "ok"]
         if broken:
             return [f"The database is damaged: {text}." for text in broken]
-        return _loose_ends(db)
+        counts = [(claim, db.execute(sql).fetchone()[0]) for claim, sql in (*_references(), *_CLAIMS)]
+        return [*sentences([*counts, (STRAY_TEXTS, _stray_texts(db))]), *_vector_problems(db), *_tag_problems(db)]
     except sqlite3.DatabaseError as error:
         return [f"The database is damaged: {error}."]
-
-
-def _loose_ends(db: Database) -> list[str]:
-    claims = (*_references(), *_CLAIMS)
-    counts = [(claim, db.execute(sql).fetchone()[0]) for claim, sql in claims]
-    return [*sentences([*counts, (STRAY_TEXTS, _stray_texts(db))]), *_vector_problems(db), *_tag_problems(db)]
 
 
 def _references() -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -30,7 +30,7 @@ from commonplace.store.database import (
     prepare_writer,
     refuse_other_version,
 )
-from commonplace.store.dialect import Database
+from commonplace.store.dialect import Database, Read
 from commonplace.store.writes import META, change_is_under_way, snapshot_is_written
 
 T = TypeVar("T")
@@ -139,11 +139,16 @@ class Connections:
             pool.give_back(self._snapshots.pop(thread))
 
     @contextmanager
-    def writing(self, namespace: str | None = None) -> Iterator[Database]:  # noqa: ARG002 - others write meanwhile elsewhere
+    def writing(
+        self,
+        namespace: str | None = None,  # noqa: ARG002 - others write meanwhile elsewhere
+        ahead: Sequence[Read] = (),  # noqa: ARG002 - nothing is far away
+    ) -> Iterator[Database]:
         """Give the writing connection inside a transaction that is committed at the end, or rolled back on error.
 
         Args:
             namespace: the one that is written to, with its texts; None: others, or what is of the whole store.
+            ahead: what will be read first; a server far away is asked for all of it at once.
 
         Raises:
             StoreError: the file at the path is another one than was opened, or gone: what is written would be lost.
@@ -465,7 +470,11 @@ class PrivateConnections(Connections):
                 self._depth -= 1
 
     @contextmanager
-    def writing(self, namespace: str | None = None) -> Iterator[Database]:  # noqa: ARG002
+    def writing(
+        self,
+        namespace: str | None = None,  # noqa: ARG002
+        ahead: Sequence[Read] = (),  # noqa: ARG002
+    ) -> Iterator[Database]:
         """Give the connection inside a transaction that is committed at the end, or rolled back on error."""
         with self._mutex, driver_errors(self.path):
             if self._depth:

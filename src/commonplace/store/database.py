@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from shlex import quote
@@ -65,7 +65,8 @@ def connect_read_only(path: Path, timeout_s: float) -> sqlite3.Connection:
     """
     db = _connect(path, timeout_s, "mode=ro")
     try:
-        fix_state(db)
+        # Only the first read of a transaction fails where nothing can be read.
+        db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     except sqlite3.Error as error:
         db.close()
         if _primary_code(error) not in _NOT_WRITABLE:
@@ -79,11 +80,6 @@ def connect_read_only(path: Path, timeout_s: float) -> sqlite3.Connection:
             remedy="open the store once as a user who may write there, or copy both files to a place you may write",
         )
     return _connect(path, timeout_s, "mode=ro&immutable=1")
-
-
-def fix_state(db: sqlite3.Connection) -> None:
-    """Read something: only the first read of a transaction fixes what it sees, or fails where nothing can be read."""
-    db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
 
 
 def prepare_reader(db: sqlite3.Connection) -> None:
@@ -145,16 +141,6 @@ def _primary_code(error: sqlite3.Error) -> int | None:
     return None if code is None else code & 0xFF
 
 
-def refuse_foreign(db: sqlite3.Connection, path: Path) -> None:
-    """Refuse a database of another program, or an empty one.
-
-    Raises:
-        StoreDamagedError: it is no store.
-    """
-    if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-        raise StoreDamagedError(f"{path} is not a Commonplace store", remedy="restore a backup, or name another store")
-
-
 def refuse_other_version(db: sqlite3.Connection, path: Path) -> None:
     """Refuse a database whose schema is another one than that of this Commonplace.
 
@@ -177,29 +163,10 @@ def refuse_other_version(db: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def make_schema(db: sqlite3.Connection) -> None:
-    """Make the tables of an empty store in one transaction, with the record of their version."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        for statement in initial_sql():
-            db.execute(statement)
-        db.execute("INSERT INTO schema_versions (version, name) VALUES (?, 'initial')", (VERSION,))
-        db.execute("INSERT INTO sequences (number, next_owner, next_passage) VALUES (1, 1, 1)")
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-
-
-_PAGE_BYTES = 8192
 _MAKING_S = 5.0
 
 _DERIVED = ("index",)
 _PAGES = ("MEMORY.md", "memory", "vault")
-
-Fill = Callable[[sqlite3.Connection], None]
-"""Writes rows into a new database before it gets its name."""
 
 
 def stands_at(path: Path) -> bool:
@@ -267,22 +234,19 @@ def make(path: Path, timeout_s: float) -> None:
     """
     with _file_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    # The lock comes last: beside pages it is what tells a lost store from one that was never made.
-    with _built(path, str(uuid4())) as new, FileLock(lock_path(path)).hold(timeout_s), _file_errors(path):
-        if not path.exists():
-            # The log of a database that someone removed would be replayed into the new one.
-            _remove_logs(path)
-            _publish(new, path)
-
-
-def build(path: Path, store_id: str, fill: Fill | None = None) -> None:
-    """Write a complete new database and give it its name in one step.
-
-    Raises:
-        StoreError: the directory cannot be written.
-    """
-    with _built(path, store_id, fill) as new, _file_errors(path):
-        _publish(new, path)
+    new = _beside(path)
+    try:
+        with driver_errors(path), closing(connect(new, 0, create=True)) as db:
+            prepare_writer(db)
+            begin_store(db, str(uuid4()))
+        # The lock comes last: beside pages it is what tells a lost store from one that was never made.
+        with FileLock(lock_path(path)).hold(timeout_s), _file_errors(path):
+            if not path.exists():
+                # The log of a database that someone removed would be replayed into the new one.
+                _remove_logs(path)
+                _publish(new, path)
+    finally:
+        _remove(new)
 
 
 def refuse_unreadable(path: Path, timeout_s: float) -> None:
@@ -294,7 +258,9 @@ def refuse_unreadable(path: Path, timeout_s: float) -> None:
     """
     open_ = connect if can_be_written(path) else connect_read_only
     with driver_errors(path), closing(open_(path, timeout_s)) as db:
-        refuse_foreign(db, path)
+        if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+            remedy = "restore a backup, or name another store"
+            raise StoreDamagedError(f"{path} is not a Commonplace store", remedy=remedy)
         refuse_other_version(db, path)
 
 
@@ -325,33 +291,20 @@ def refuse_existing(target: Path) -> None:
         raise StoreError(f"{target} exists already", remedy="name a file that does not exist yet")
 
 
-@contextmanager
-def _built(path: Path, store_id: str, fill: Fill | None = None) -> Iterator[Path]:
-    """Give a complete new database beside the place where it is to be; it is removed unless it was put there."""
-    new = _beside(path)
-    try:
-        with driver_errors(path):
-            _build(new, store_id, fill)
-        yield new
-    finally:
-        _remove(new)
-
-
-def _build(path: Path, store_id: str, fill: Fill | None) -> None:
-    with closing(connect(path, 0, create=True)) as db:
-        db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
-        prepare_writer(db)
-        begin_store(db, store_id, fill)
-
-
-def begin_store(db: sqlite3.Connection, store_id: str, fill: Fill | None = None) -> None:
-    """Make an empty database a store of that id, and fill it in the same transaction."""
-    make_schema(db)
+def begin_store(db: sqlite3.Connection, store_id: str) -> None:
+    """Make an empty database a store of that id, in one transaction."""
     db.execute("BEGIN IMMEDIATE")
-    db.execute("INSERT INTO meta VALUES ('store_id', ?)", (store_id,))
-    if fill:
-        fill(db)
-    db.execute("COMMIT")
+    try:
+        for statement in initial_sql():
+            db.execute(statement)
+        db.execute("INSERT INTO schema_versions (version, name) VALUES (?, 'initial')", (VERSION,))
+        db.execute("INSERT INTO sequences (number, next_owner, next_passage) VALUES (1, 1, 1)")
+        db.execute("INSERT INTO meta VALUES ('store_id', ?)", (store_id,))
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
 
 
 def _beside(path: Path) -> Path:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, runtime_checkable
+from typing import Any, Final, Literal, Protocol
 
 from commonplace.store.schema import TABLES, Column, Role, Table
 
@@ -41,17 +41,11 @@ class Database(Protocol):
     def executemany(self, sql: str, rows: Iterable[Mapping[str, Any]], /) -> object: ...
 
 
+Read = tuple[str, Mapping[str, Any]]
+"""A statement and its values."""
+
 Conflict = Literal["refuse", "replace", "keep", "add"]
 """What happens where a row with the key of a new one is there: an error, the new one counts, the old one, their sum."""
-
-
-@runtime_checkable
-class ManyRows(Protocol):
-    """A database that takes many rows of a table faster by a way of its own."""
-
-    def insert_many(
-        self, table: Table, names: tuple[str, ...], conflict: Conflict, rows: Sequence[Mapping[str, Any]], /
-    ) -> None: ...
 
 
 RANDOM_BYTES: Final = "randomblob(8)"
@@ -76,6 +70,43 @@ def among(name: str) -> str:
 def among_numbers(name: str) -> str:
     """Return the values of the list of numbers of that name, for an IN."""
     return f"(SELECT j.value FROM {each(name)} j)"
+
+
+SPACE: Final = "(SELECT number FROM namespaces WHERE name = :namespace)"
+"""The number of the namespace that a statement is about."""
+
+
+Shape = tuple[tuple[str, bool], ...]
+"""Of which columns there is one value (True), and of which a list."""
+
+
+@cache
+def condition(table: Table, shape: Shape) -> str:
+    """Return what says that columns have the value of their name, or any of the list of that name; see `bound`."""
+    terms = []
+    for name, is_one in shape:
+        several = among if table[name].is_text else among_numbers
+        terms.append(f"{table.name}.{quoted(name)} " + (f"= :{name}" if is_one else f"IN {several(name)}"))
+    return " AND ".join(terms)
+
+
+def shape_of(wanted: Mapping[str, Any]) -> Shape:
+    """Return the shape of the values that columns are to have."""
+    return tuple((name, _is_one(value)) for name, value in wanted.items())
+
+
+def bound(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a condition as a statement takes them."""
+    return {name: value if _is_one(value) else listed(value) for name, value in wanted.items()}
+
+
+def is_none(wanted: Mapping[str, Any]) -> bool:
+    """Tell whether no row can have these values, since a list is empty."""
+    return any(not value for value in wanted.values() if not _is_one(value))
+
+
+def _is_one(value: Any) -> bool:
+    return isinstance(value, str | int | float)
 
 
 def selected(column: Column, row: str) -> str:

@@ -326,7 +326,6 @@ def _put_aside(path: Path, directory: Path, placed: _Note) -> None:
 
 
 def _files(base: Path) -> Iterator[Path]:
-    """Yield the files of a draft."""
     with os.scandir(base.parent) as entries:
         yield from (Path(entry.path) for entry in entries if entry.name.startswith(f"{base.name}."))
 

@@ -8,7 +8,7 @@ from typing import Final
 from commonplace.store import owners
 from commonplace.store.connection import EVERY, Connections
 from commonplace.store.dialect import RANDOM_BYTES, Database, among, listed, quoted
-from commonplace.store.owners import ENTRY_COLUMNS
+from commonplace.store.owners import ENTRY_COLUMNS, ENTRY_JOINS
 from commonplace.store.rows import add_rows
 from commonplace.store.schema import SCHEMA
 from commonplace.store.writes import (
@@ -54,10 +54,7 @@ _RENUMBER = (
 
 _UNEMBEDDED = f"""
     SELECT {ENTRY_COLUMNS}, v.token_ids, v.vector
-    FROM passages p
-        CROSS JOIN passage_vectors v ON v.number = p.number
-        CROSS JOIN owners o ON o.number = p.owner
-        CROSS JOIN namespaces n ON n.number = p.namespace
+    FROM passages p {ENTRY_JOINS}
     WHERE p.number > :after AND NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.number = p.number)
     ORDER BY p.number
     LIMIT :limit

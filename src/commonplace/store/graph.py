@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
-from operator import itemgetter
 from typing import Any, Final, TypeVar
 
 from commonplace.dataclasses import dataclass
-from commonplace.store.dialect import among, listed, listed_or_none
+from commonplace.store.dialect import SPACE, among, listed, listed_or_none
 from commonplace.store.graph_rules import (
     MEANT,
     PAST,
@@ -22,10 +21,10 @@ from commonplace.store.graph_rules import (
     text_owner,
     times_of,
 )
-from commonplace.store.rows import Row, Values, add_rows, checked, form_of
+from commonplace.store.rows import Form, Row, Values, add_rows, checked, form_of
 from commonplace.store.schema import SCHEMA, TABLE_OF_KIND
-from commonplace.store.transaction import ChangingSpace, SpaceReading, StoredSpace, rows_of
-from commonplace.store.writes import check_write
+from commonplace.store.transaction import ChangingSpace, GraphMemo, SpaceReading
+from commonplace.store.writes import check_write, namespace_number
 from commonplace.types import GRAPH_KINDS, NewPassage, OwnerWrite
 from commonplace.types.graph import (
     Alias,
@@ -50,33 +49,24 @@ _EPISODE = _EPISODES.names("e")
 _ENTITY = _ENTITIES.names("x")
 _RELATION = _RELATIONS.names("r")
 
-EPISODE = f"SELECT e.id, {_EPISODE} FROM episodes e WHERE e.namespace = :space AND e.id IN {among('ids')}"
-
 # Without a hint SQLite reads the times of all episodes, which stand in an index.
 REFERENCE_TIMES = f"""
-    SELECT id, reference_time FROM episodes INDEXED BY episodes_by_id WHERE namespace = :space AND id IN {among("ids")}
-"""
-
-EPISODES_OF_MEMORY = f"""
-    SELECT {_EPISODE} FROM episodes e
-    WHERE e.namespace = :space AND e.memory = :memory AND e.memory != ''
-    ORDER BY e.version, e.id
+    SELECT id, reference_time FROM episodes INDEXED BY episodes_by_id
+    WHERE namespace = {SPACE} AND id IN {among("ids")}
 """
 
 EPISODES = f"""
     SELECT {_EPISODE} FROM episodes e
-    WHERE e.namespace = :space AND e.created_at <= :known_at
+    WHERE e.namespace = {SPACE} AND e.created_at <= :known_at
         AND (:groups IS NULL OR e."group" IN {among("groups")})
     ORDER BY e.reference_time DESC, e.id
     LIMIT :limit OFFSET :offset
 """
 
-ENTITY = f"SELECT x.id, {_ENTITY} FROM entities x WHERE x.namespace = :space AND x.id IN {among('ids')}"
-
 NAMED = f"""
     SELECT a.normal, {_ENTITY}
     FROM aliases a CROSS JOIN entities x ON x.namespace = a.namespace AND x.id = a.entity
-    WHERE a.namespace = :space AND a.normal = :normal AND x.expired_at IS NULL
+    WHERE a.namespace = {SPACE} AND a.normal = :normal AND x.expired_at IS NULL
     ORDER BY a.entity
     LIMIT :limit
 """
@@ -92,7 +82,7 @@ def _named(count: int) -> str:
 
 ENTITIES = f"""
     SELECT {_ENTITY} FROM entities x
-    WHERE x.namespace = :space
+    WHERE x.namespace = {SPACE}
         AND (:is_all OR (x.created_at <= :known_at AND (x.expired_at IS NULL OR x.expired_at > :known_at)))
         AND (:types IS NULL OR x.type IN {among("types")})
         AND (
@@ -109,30 +99,11 @@ ENTITIES = f"""
     LIMIT :limit OFFSET :offset
 """
 
-# Without a hint SQLite takes the primary key, of which one column fits, and reads every name of the namespace.
-ALIASES = f"""
-    SELECT entity, {_ALIASES.names()} FROM aliases INDEXED BY aliases_by_entity
-    WHERE namespace = :space AND entity IN {among("ids")}
-    ORDER BY created_at, normal
-"""
-
-RELATION = f"SELECT r.id, {_RELATION} FROM relations r WHERE r.namespace = :space AND r.id IN {among('ids')}"
-
 _CHOSEN = f"""
     {MEANT}
     AND (:types IS NULL OR r.type IN {among("types")})
     AND (:groups IS NULL OR r."group" IN {among("groups")})
 """
-
-_OF_FACT = f"""
-    SELECT {_RELATION} FROM relations r INDEXED BY relations_by_fact
-    WHERE r.namespace = :space AND r.source = :source AND r.type = :type
-"""
-_OLDEST = "ORDER BY r.created_at, r.id"
-
-FACTS = f"{_OF_FACT} {_OLDEST}"
-FACTS_SAYING = f"{_OF_FACT} AND instr(r.attributes, :said) > 0 {_OLDEST}"
-FACTS_TO = f"{_OF_FACT} AND r.target = :target {_OLDEST}"
 
 _EDGE = "r.id, r.source, r.target, r.created_at, r.confidence, r.dispute != ''"
 
@@ -196,50 +167,25 @@ EDGES = ByStage(
 
 PAIRS = f"""
     SELECT r.number, r.id, r.source, r.target FROM relations r NOT INDEXED
-    WHERE r.number > :last AND r.namespace = :space AND r.stage < :stages AND {_CHOSEN}
+    WHERE r.number > :last AND r.namespace = {SPACE} AND r.stage < :stages AND {_CHOSEN}
     ORDER BY r.number
     LIMIT :limit
 """
 
-DISPUTED = f"""
-    SELECT {_RELATION} FROM relations r
-    WHERE r.namespace = :space AND r.dispute != ''
-    ORDER BY r.dispute, r.created_at, r.id
-"""
-
-MENTIONS = f"""
-    SELECT subject, {_MENTIONS.names()} FROM mentions
-    WHERE namespace = :space AND kind = :kind AND subject IN {among("ids")}
-    ORDER BY subject, episode, start, "end", name
-"""
-
-MENTIONED = f"""
-    SELECT episode, {_MENTIONS.names()} FROM mentions INDEXED BY mentions_by_episode
-    WHERE namespace = :space AND episode IN {among("ids")}
-    ORDER BY start, "end", kind, subject, name
-"""
-
-HAPPENINGS = f"""
-    SELECT {_HAPPENINGS.names()} FROM happenings
-    WHERE namespace = :space AND kind = :kind AND subject = :id
-    ORDER BY number
-"""
-
-COUNTS = """
+COUNTS = f"""
     SELECT
-        (SELECT count(*) FROM episodes WHERE namespace = :space),
-        (SELECT count(*) FROM entities INDEXED BY entities_by_id WHERE namespace = :space)
+        (SELECT count(*) FROM episodes WHERE namespace = {SPACE}),
+        (SELECT count(*) FROM entities INDEXED BY entities_by_id WHERE namespace = {SPACE})
             - (
                 SELECT count(*) FROM entities INDEXED BY entities_past
-                WHERE namespace = :space AND expired_at IS NOT NULL
+                WHERE namespace = {SPACE} AND expired_at IS NOT NULL
             ),
-        (SELECT count(*) FROM relations WHERE namespace = :space),
-        (SELECT count(*) FROM relations WHERE namespace = :space AND dispute != '')
+        (SELECT count(*) FROM relations WHERE namespace = {SPACE}),
+        (SELECT count(*) FROM relations WHERE namespace = {SPACE} AND dispute != '')
 """
 
 
-def build_edge(row: Row) -> Edge:
-    """Build an edge from the columns of `EDGES`."""
+def _edge(row: Row) -> Edge:
     *values, is_disputed = row
     values.append(bool(is_disputed))
     return Edge(*values)
@@ -264,26 +210,24 @@ class GraphReading(SpaceReading):
 
     def episodes(self, ids: Sequence[str]) -> dict[str, Episode]:
         """Return episodes by id."""
-        return self._by_id(EPISODE, ids, _EPISODES.build)
+        return self._by_id(_EPISODES, ids)
 
     def reference_times(self, episodes: Sequence[str]) -> dict[str, float]:
         """Return when episodes were said or happened, by id; their words, of which there may be many, are not read."""
-        return self._by_id(REFERENCE_TIMES, episodes, itemgetter(0))
+        return dict(self._rows(REFERENCE_TIMES, ids=listed(dict.fromkeys(episodes))))
 
     def episodes_of_memory(self, memory: str) -> list[Episode]:
         """Return the episodes that a memory is, by version, ties by id."""
-        with self.reading() as at:
-            return [_EPISODES.build(row) for row in rows_of(at, EPISODES_OF_MEMORY, memory=memory)]
+        return self._find(_EPISODES, {"memory": memory}, "AND memory != '' ORDER BY version, id")
 
     def list_episodes(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Episode]:
         """Return the episodes of some groups, known by then, newest reference time first, ties by id."""
         values = {**_values(wanted), "limit": _limit(limit), "offset": offset}
-        with self.reading() as at:
-            return [_EPISODES.build(row) for row in rows_of(at, EPISODES, **values)]
+        return [_EPISODES.build(row) for row in self._rows(EPISODES, **values)]
 
     def entities(self, ids: Sequence[str]) -> dict[str, Entity]:
         """Return entities by id, those that were merged into others too."""
-        return self._by_id(ENTITY, ids, _ENTITIES.build)
+        return self._by_id(_ENTITIES, ids)
 
     def named(self, normals: Sequence[str], *, limit: int | None = None) -> dict[str, list[Entity]]:
         """Return the live entities that have one of these normal names, by name, each list by id.
@@ -293,12 +237,11 @@ class GraphReading(SpaceReading):
         """
         asked = list(dict.fromkeys(normals))
         found: defaultdict[str, list[Entity]] = defaultdict(list)
-        with self.reading() as at:
-            for begin in range(0, len(asked), _NAMES_A_READ):
-                some = asked[begin : begin + _NAMES_A_READ]
-                values = {f"normal_{n}": normal for n, normal in enumerate(some)}
-                for normal, *row in rows_of(at, _named(len(some)), limit=_limit(limit), **values):
-                    found[normal].append(_ENTITIES.build(row))
+        for begin in range(0, len(asked), _NAMES_A_READ):
+            some = asked[begin : begin + _NAMES_A_READ]
+            values = {f"normal_{n}": normal for n, normal in enumerate(some)}
+            for normal, *row in self._rows(_named(len(some)), limit=_limit(limit), **values):
+                found[normal].append(_ENTITIES.build(row))
         return {normal: found[normal] for normal in asked if normal in found}
 
     def list_entities(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Entity]:
@@ -308,16 +251,16 @@ class GraphReading(SpaceReading):
         group where it was named first in it or any episode of the group mentions it.
         """
         values = {**_values(wanted), "limit": _limit(limit), "offset": offset}
-        with self.reading() as at:
-            return [_ENTITIES.build(row) for row in rows_of(at, ENTITIES, **values)]
+        return [_ENTITIES.build(row) for row in self._rows(ENTITIES, **values)]
 
     def aliases(self, ids: Sequence[str]) -> dict[str, list[Alias]]:
         """Return the names of entities, oldest first, ties by normal name."""
-        return self._lists(ALIASES, ids, _ALIASES.build)
+        # Without a hint SQLite takes the primary key, of which one column fits, and reads every name of the namespace.
+        return self._lists(_ALIASES, "entity", ids, "ORDER BY created_at, normal", by="aliases_by_entity")
 
     def relations(self, ids: Sequence[str]) -> dict[str, Relation]:
         """Return relations by id."""
-        return self._by_id(RELATION, ids, _RELATIONS.build)
+        return self._by_id(_RELATIONS, ids)
 
     def relations_of(
         self, entities: Sequence[str], wanted: GraphFilter, *, limit: int | None = None
@@ -330,16 +273,9 @@ class GraphReading(SpaceReading):
             limit: how many of each entity at most; what it costs does not grow with those beyond, nor, where only what
                 holds is meant, with those that have ended.
         """
-        values = {**_values(wanted), "limit": _limit(limit)}
         asked = (*RELATIONS_FROM.parts(wanted), *RELATIONS_TO.parts(wanted))
-        found = {}
-        with self.reading() as at:
-            for entity in dict.fromkeys(entities):
-                values["entity"] = entity
-                rows = [row for sql in asked for row in rows_of(at, sql, **values)]
-                if rows:
-                    found[entity] = _newest_first(rows, 0, limit)
-        return found
+        found = self._of_entities(asked, entities, wanted, limit)
+        return {entity: _newest_first(rows, 0, limit) for entity, rows in found if rows}
 
     def facts(self, source: str, type_: str, target: str | None = None, said: str = "") -> list[Relation]:
         """Return all relations of one source and type, to one target where it is given, oldest first, ties by id.
@@ -350,14 +286,9 @@ class GraphReading(SpaceReading):
         Args:
             said: only those whose attributes, a JSON text, have these words; not together with a target.
         """
-        values = {"source": source, "type": type_}
-        if target is not None:
-            values["target"] = target
-        with self.reading() as at:
-            if said and target is None:
-                return [_RELATIONS.build(row) for row in rows_of(at, FACTS_SAYING, said=said, **values)]
-            sql = FACTS if target is None else FACTS_TO
-            return [_RELATIONS.build(row) for row in rows_of(at, sql, **values)]
+        wanted = {"source": source, "type": type_} | ({} if target is None else {"target": target})
+        rest = f"{'AND instr(attributes, :said) > 0 ' * bool(said)}ORDER BY created_at, id"
+        return self._find(_RELATIONS, wanted, rest, by="relations_by_fact", said=said)
 
     def edges_of(
         self,
@@ -373,48 +304,51 @@ class GraphReading(SpaceReading):
             limit: how many of each entity at most, those counted that do not lead to one `among` these.
             among: only edges whose other end is one of these; None: all.
         """
-        asked, values = EDGES.parts(wanted), {**_values(wanted), "limit": _limit(limit)}
         beside = None if among is None else set(among)
         found = {}
-        with self.reading() as (db, space):
-            values["space"] = space
+        for entity, rows in self._of_entities(EDGES.parts(wanted), entities, wanted, limit):
+            rows.sort(key=_newest_edge)
+            kept = rows if limit is None else rows[:limit]
+            if beside is not None:
+                kept = [row for row in kept if (row[2] if row[1] == entity else row[1]) in beside]
+            if kept:
+                found[entity] = [_edge(row) for row in kept]
+        return found
+
+    def _of_entities(
+        self, asked: Sequence[str], entities: Sequence[str], wanted: GraphFilter, limit: int | None
+    ) -> Iterator[tuple[str, list[Row]]]:
+        """Yield each entity with what the statements find of it, all in one state."""
+        values = {**_values(wanted), "limit": _limit(limit)}
+        with self._source.reading(self._namespace) as db:
+            values["space"] = namespace_number(db, self._namespace)
             for entity in dict.fromkeys(entities):
                 values["entity"] = entity
-                rows = [row for sql in asked for row in db.execute(sql, values)]
-                if limit is not None and len(rows) > limit:
-                    rows.sort(key=_newest_edge)
-                    del rows[limit:]
-                if beside is not None:
-                    rows = [row for row in rows if (row[2] if row[1] == entity else row[1]) in beside]
-                if rows:
-                    rows.sort(key=_newest_edge)
-                    found[entity] = [build_edge(row) for row in rows]
-        return found
+                yield entity, [row for sql in asked for row in db.execute(sql, values)]
 
     def list_relations(self, wanted: GraphFilter, *, limit: int | None = None, offset: int = 0) -> list[Relation]:
         """Return relations, newest knowledge first, ties by id."""
-        values = {**_values(wanted), "limit": _limit(None if limit is None else offset + limit)}
-        with self.reading() as at:
-            rows = [row for sql in RELATIONS.parts(wanted) for row in rows_of(at, sql, **values)]
+        upto = None if limit is None else offset + limit
+        [(_, rows)] = self._of_entities(RELATIONS.parts(wanted), [""], wanted, upto)
         return _newest_first(rows, offset, limit)
 
     def disputed(self) -> list[Relation]:
         """Return the relations that are disputed, by dispute, then oldest first, ties by id."""
-        with self.reading() as at:
-            return [_RELATIONS.build(row) for row in rows_of(at, DISPUTED)]
+        return self._find(_RELATIONS, rest="AND dispute != '' ORDER BY dispute, created_at, id")
 
     def mentions(self, kind: Subject, ids: Sequence[str]) -> dict[str, list[Mention]]:
         """Return where entities or relations are mentioned, by id; lists by episode, then place."""
-        return self._lists(MENTIONS, ids, _MENTIONS.build, kind=kind)
+        rest = 'AND kind = :kind ORDER BY subject, episode, start, "end", name'
+        return self._lists(_MENTIONS, "subject", ids, rest, kind=kind)
 
     def mentioned(self, episodes: Sequence[str]) -> dict[str, list[Mention]]:
         """Return what episodes mention, by episode; lists by place, then subject."""
-        return self._lists(MENTIONED, episodes, _MENTIONS.build)
+        rest = 'ORDER BY start, "end", kind, subject, name'
+        return self._lists(_MENTIONS, "episode", episodes, rest, by="mentions_by_episode")
 
     def happenings(self, kind: Subject, id_: str) -> list[Happening]:
         """Return what happened to an entity or relation, in the order in which it was recorded."""
-        with self.reading() as at:
-            return [_HAPPENINGS.build(row) for row in rows_of(at, HAPPENINGS, kind=kind, id=id_)]
+        return self._find(_HAPPENINGS, {"kind": kind, "subject": id_}, "ORDER BY number")
 
     def pairs(self, wanted: GraphFilter) -> Iterator[tuple[str, str, str]]:
         """Yield (relation, source, target) of every relation that is meant, in no order.
@@ -425,36 +359,26 @@ class GraphReading(SpaceReading):
         values = {**_values(wanted), "limit": _PAIRS_A_READ, "stages": stages}
         last: int | None = 0
         while last is not None:
-            with self.reading() as at:
-                rows = rows_of(at, PAIRS, last=last, **values)
+            rows = self._rows(PAIRS, last=last, **values)
             for _, id_, source, target in rows:
                 yield id_, source, target
             last = rows[-1][0] if len(rows) == _PAIRS_A_READ else None
 
     def counts(self) -> GraphCounts:
         """Return how much there is: relations that have ended or were retracted count."""
-        with self.reading() as at:
-            return GraphCounts(*rows_of(at, COUNTS)[0])
+        return GraphCounts(*self._rows(COUNTS)[0])
 
-    def _by_id(self, sql: str, ids: Sequence[str], build: Callable[[Sequence[Any]], Value]) -> dict[str, Value]:
-        return {id_: values[0] for id_, values in self._lists(sql, ids, build).items()}
+    def _by_id(self, form: Form[Value], ids: Sequence[str]) -> dict[str, Value]:
+        return {id_: records[0] for id_, records in self._lists(form, "id", ids).items()}
 
     def _lists(
-        self, sql: str, ids: Sequence[str], build: Callable[[Sequence[Any]], Value], **values: str
+        self, form: Form[Value], column: str, keys: Sequence[str], rest: str = "", *, by: str = "", **values: str
     ) -> dict[str, list[Value]]:
-        """Return what a statement gives for each id, which stands in the first of its columns."""
-        asked = list(dict.fromkeys(ids))
-        if not asked:
-            return {}
-        found: dict[str, list[Value]] = {}
-        with self.reading() as at:
-            for key, *row in rows_of(at, sql, ids=listed(asked), **values):
-                found.setdefault(key, []).append(build(row))
-        return {id_: found[id_] for id_ in asked if id_ in found}
-
-
-class GraphReader(StoredSpace, GraphReading):
-    """The graph of one namespace as it is when each call is made: a `GraphReading`."""
+        """Return the records that have each key in a column."""
+        found: dict[str, list[Value]] = {key: [] for key in keys}
+        for record in self._find(form, {column: list(found)}, rest, by=by, **values) if found else ():
+            found[getattr(record, column)].append(record)
+        return {key: records for key, records in found.items() if records}
 
 
 def _values(wanted: GraphFilter) -> Values:
@@ -480,14 +404,10 @@ def _newest_first(rows: Iterable[Row], offset: int, limit: int | None) -> list[R
     return [_RELATIONS.build(row) for row in ordered[offset : None if limit is None else offset + limit]]
 
 
-def _stray(table: str) -> str:
-    return f"""
-        SELECT id FROM owners
-        WHERE namespace = :texts AND kind = :kind AND id NOT IN (SELECT id FROM {table} WHERE namespace = :space)
-    """
-
-
-_STRAY: Mapping[str, str] = {kind: _stray(table) for kind, table in TABLE_OF_KIND.items()}
+_STRAY: Final = """
+    SELECT id FROM owners
+    WHERE namespace = :texts AND kind = :kind AND id NOT IN (SELECT id FROM {} WHERE namespace = :space)
+"""
 
 
 class GraphChange(ChangingSpace, GraphReading):
@@ -501,6 +421,42 @@ class GraphChange(ChangingSpace, GraphReading):
         StoreError: it is used after its block has ended, or a vector is not of the store's embedder.
         UsageError: a number does not fit a store.
     """
+
+    def make_id(self, id_: str, kind: Subject) -> str:
+        """Return an id that was made for an entity or fact that is about to be written."""
+        memo = self._transaction.graph
+        memo.unwritten.add(id_)
+        if kind == "entity":
+            memo.made.add(id_)
+            memo.untold.add(id_)
+        return id_
+
+    def expect(self, normals: Iterable[str], *, limit: int | None = None) -> None:
+        """Read at once what `named` will be asked for; see there. Whoever has got a name has been written."""
+        memo, asked = self._transaction.graph, [each for each in normals if not self._holds(each, limit)]
+        found = super().named(asked, limit=limit)
+        for normal in asked:
+            bearers = found.get(normal, [])
+            memo.named[normal] = limit, [each.id for each in bearers]
+            memo.entities.update((each.id, each) for each in bearers)
+
+    def named(self, normals: Sequence[str], *, limit: int | None = None) -> dict[str, list[Entity]]:
+        """Return the live entities of some names; see `GraphReading.named`."""
+        memo = self._transaction.graph
+        if not all(self._holds(normal, limit) for normal in normals):
+            return super().named(normals, limit=limit)
+        ids = {normal: memo.named[normal][1][:limit] for normal in normals}
+        return {normal: [memo.entities[id_] for id_ in some] for normal, some in ids.items() if some}
+
+    def entities(self, ids: Sequence[str]) -> dict[str, Entity]:
+        """Return entities by id; see `GraphReading.entities`."""
+        memo = self._transaction.graph
+        is_known = all(id_ in memo.made and id_ in memo.entities for id_ in ids)
+        return {id_: memo.entities[id_] for id_ in ids} if is_known else super().entities(ids)
+
+    def facts(self, source: str, type_: str, target: str | None = None, said: str = "") -> list[Relation]:
+        """Return all relations of one source and type; see `GraphReading.facts`."""
+        return [] if source in self._transaction.graph.untold else super().facts(source, type_, target, said)
 
     def put_episode(self, episode: Episode) -> None:
         """Write an episode in the place of the one with its id."""
@@ -517,6 +473,12 @@ class GraphChange(ChangingSpace, GraphReading):
         texts = self._texts(entity, passages)
         self._put(entity)
         self._put_texts("entity", texts, entity.created_at)
+        memo = self._transaction.graph
+        was = memo.entities.get(entity.id)
+        is_new = was is None and entity.id in memo.made
+        if not is_new and (was is None or was.expired_at is not None or entity.expired_at is not None):
+            memo.named.clear()  # one that came to life, or went, with names that nobody has looked at
+        memo.entities[entity.id] = checked(entity)
 
     def put_relation(self, relation: Relation, passages: Sequence[NewPassage] | None = None) -> None:
         """Write a relation in the place of the one with its id.
@@ -527,14 +489,17 @@ class GraphChange(ChangingSpace, GraphReading):
         texts = self._texts(relation, passages)
         self._put(relation, stage=stage_of(relation))
         self._put_texts("relation", texts, relation.created_at)
+        self._transaction.graph.untold -= {relation.source, relation.target}
 
     def put_alias(self, alias: Alias) -> None:
         """Give an entity a name, in the place of one with the same normal form."""
         self._put(alias)
+        self._transaction.graph.named.pop(alias.normal, None)
 
     def drop_alias(self, entity: str, normal: str) -> None:
         """Take a name from an entity."""
         self._drop("aliases", entity=entity, normal=normal)
+        self._transaction.graph.named.pop(normal, None)
 
     def put_mentions(self, mentions: Sequence[Mention]) -> None:
         """Record mentions; one that is there already stays once."""
@@ -556,28 +521,20 @@ class GraphChange(ChangingSpace, GraphReading):
 
     def erase_episodes(self, ids: Sequence[str]) -> int:
         """Delete episodes with their mentions; return how many there were."""
-        gone = 0
-        for id_ in dict.fromkeys(ids):
-            self._drop("mentions", episode=id_)
-            gone += self._drop("episodes", id=id_)
-        return gone
+        self._drop("mentions", episode=list(ids))
+        return self._drop("episodes", id=list(ids))
 
     def erase_entities(self, ids: Sequence[str]) -> int:
         """Delete entities with their names, texts, mentions and what happened to them; return how many there were."""
-        gone = 0
-        for id_ in dict.fromkeys(ids):
-            self._drop("aliases", entity=id_)
-            self._erase_all_of("entity", id_)
-            gone += self._drop("entities", id=id_)
-        return gone
+        self._transaction.graph = GraphMemo()
+        self._drop("aliases", entity=list(ids))
+        self._erase_all_of("entity", ids)
+        return self._drop("entities", id=list(ids))
 
     def erase_relations(self, ids: Sequence[str]) -> int:
         """Delete relations with their texts, mentions and what happened to them; return how many there were."""
-        gone = 0
-        for id_ in dict.fromkeys(ids):
-            self._erase_all_of("relation", id_)
-            gone += self._drop("relations", id=id_)
-        return gone
+        self._erase_all_of("relation", ids)
+        return self._drop("relations", id=list(ids))
 
     def erase_happenings(self, kind: Subject, id_: str) -> None:
         """Delete what happened to an entity or relation."""
@@ -593,19 +550,25 @@ class GraphChange(ChangingSpace, GraphReading):
         change, db = self._transaction.known(), self._transaction.db
         if change is None:
             return 0
-        gone = 0
+        gone, self._transaction.graph = 0, GraphMemo()
         for table, column in LOOSE_COLUMNS:
             sql = f"DELETE FROM {table} AS t WHERE t.namespace = :space AND ({is_gone(SCHEMA[table][column])})"
             gone += db.execute(sql, {"space": change.space}).rowcount
         for kind in GRAPH_KINDS:
             texts = self._transaction.texts_number(kind)
-            stray = db.execute(_STRAY[kind], {"texts": texts, "kind": kind, "space": change.space}).fetchall()
+            values = {"texts": texts, "kind": kind, "space": change.space}
+            stray = db.execute(_STRAY.format(TABLE_OF_KIND[kind]), values).fetchall()
             for (id_,) in stray:
                 self._drop_texts(kind, id_)
             gone += len(stray)
         if gone:
             change.mark()
         return gone
+
+    def _holds(self, normal: str, limit: int | None) -> bool:
+        """Tell whether so many entities of a name are known."""
+        read, _ = self._transaction.graph.named.get(normal, (0, None))
+        return read is None or (limit is not None and limit <= read)
 
     def _put(self, record: object, **beside: int) -> None:
         self._transaction.put(record, **beside)
@@ -625,8 +588,13 @@ class GraphChange(ChangingSpace, GraphReading):
         if write.passages:
             texts = self._transaction.texts_number(kind, create=True)
             assert texts is not None
+            new = self._transaction.graph.unwritten
             with change.inside(texts):
-                change.put(write, at)
+                if write.owner.id in new:
+                    new.remove(write.owner.id)
+                    change.add(write.owner, write.passages, created_at=at)
+                else:
+                    change.put(write, at)
         else:
             self._drop_texts(kind, write.owner.id)
 
@@ -637,11 +605,11 @@ class GraphChange(ChangingSpace, GraphReading):
             with change.inside(space):
                 change.drop(kind, id_)
 
-    def _erase_all_of(self, kind: Subject, id_: str) -> None:
-        """Delete what hangs on an entity or relation alike."""
-        self._drop_texts(kind, id_)
-        self._drop("mentions", kind=kind, subject=id_)
-        self.erase_happenings(kind, id_)
+    def _erase_all_of(self, kind: Subject, ids: Sequence[str]) -> None:
+        for id_ in dict.fromkeys(ids):
+            self._drop_texts(kind, id_)
+        self._drop("mentions", kind=kind, subject=list(ids))
+        self._drop("happenings", kind=kind, subject=list(ids))
 
     def _drop(self, table: str, **key: Any) -> int:
         gone = self._transaction.drop(table, **key)

@@ -1,6 +1,6 @@
-"""Rules of the graph as predicates and SQL: which facts hold when, order, integrity.
+"""Rules of the graph in SQL: which facts hold when.
 
-The rule of time stands here twice, as a predicate and as SQL, and nowhere else.
+The rule of time stands here, and nowhere else.
 
 Let *known* be the time of which it is asked what was known, or the end of time. A fact was not there before its
 `created_at`. Until its `expired_at` it was true from `valid_from` to `stated_to`; from then on it is true from
@@ -19,7 +19,7 @@ import math
 
 from commonplace.store.rows import check_times
 from commonplace.types import Owner
-from commonplace.types.graph import Entity, Episode, GraphFilter, Relation, Subject
+from commonplace.types.graph import Entity, GraphFilter, Relation, Subject
 
 _RESERVED = "\x1f"
 
@@ -53,7 +53,7 @@ MEANT = """
         )
     )
 """
-"""`is_meant` over a row `r` of relations, but for types and groups; the values are those of `times_of`."""
+"""The condition for a row `r` of relations, but for types and groups; the values are those of `times_of`."""
 
 
 def times_of(wanted: GraphFilter) -> dict[str, float | None]:
@@ -63,7 +63,7 @@ def times_of(wanted: GraphFilter) -> dict[str, float | None]:
         "known_at": known_at,
         "valid_at": wanted.valid_at,
         "after": wanted.open_at if wanted.valid_at is None else wanted.valid_at,
-        "is_all": _is_all(wanted),
+        "is_all": is_all(wanted),
     }
 
 
@@ -91,25 +91,6 @@ def stage_of(relation: Relation) -> int:
     return STANDING if relation.valid_to is None else ENDING
 
 
-def is_meant(relation: Relation, wanted: GraphFilter) -> bool:
-    """Tell whether a filter means a relation."""
-    is_chosen = (not wanted.types or relation.type in wanted.types) and in_groups(relation, wanted)
-    return is_chosen and _is_meant_in_time(relation, wanted)
-
-
-def is_live(entity: Entity, wanted: GraphFilter) -> bool:
-    """Tell whether an entity was one at the time of which it is asked what was known, or whether all are meant."""
-    if _is_all(wanted):
-        return True
-    known = math.inf if wanted.known_at is None else wanted.known_at
-    return entity.created_at <= known and not _has_expired(entity, known)
-
-
-def in_groups(what: Episode | Entity | Relation, wanted: GraphFilter) -> bool:
-    """Tell whether something is of one of the groups that are wanted."""
-    return not wanted.groups or what.group in wanted.groups
-
-
 def text_owner(what: Entity | Relation) -> Owner:
     """Return the owner of the texts by which an entity or relation is found: its type, its group as a tag."""
     tags = (what.group,) if what.group else ()
@@ -118,30 +99,9 @@ def text_owner(what: Entity | Relation) -> Owner:
     return Owner(what.id, "relation", type=what.type, tags=tags, at=what.valid_from)
 
 
-def _is_all(wanted: GraphFilter) -> bool:
+def is_all(wanted: GraphFilter) -> bool:
+    """Tell whether all facts there are are meant, whatever their times."""
     return wanted.with_past and (wanted.valid_at, wanted.open_at, wanted.known_at) == (None, None, None)
-
-
-def _is_meant_in_time(relation: Relation, wanted: GraphFilter) -> bool:
-    if _is_all(wanted):
-        return True
-    known = math.inf if wanted.known_at is None else wanted.known_at
-    if relation.created_at > known:
-        return False
-    was_open = relation.expired_at is not None and not _has_expired(relation, known)
-    if relation.is_retracted and not was_open:
-        return False
-    end = relation.stated_to if was_open else relation.valid_to
-    if wanted.valid_at is None:
-        if wanted.open_at is None:
-            return not _has_expired(relation, known)
-        return end is None or wanted.open_at < end
-    has_begun = relation.valid_from is None or relation.valid_from <= wanted.valid_at
-    return has_begun and (end is None or wanted.valid_at < end)
-
-
-def _has_expired(what: Entity | Relation, known: float) -> bool:
-    return what.expired_at is not None and what.expired_at <= known
 
 
 def check_filter(wanted: GraphFilter) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from commonplace.store.dialect import each, listed_numbers
+from commonplace.store.dialect import SPACE, each, listed_numbers
 from commonplace.store.owners import LIVE_STAMP
-from commonplace.store.rows import Row, check_times, checked, form_of, put
-from commonplace.store.transaction import ChangingSpace, SpaceReading, StoredSpace
-from commonplace.store.writes import Change, check_write, refuse_other_kind
-from commonplace.types import Embedding, Owner, OwnerWrite
+from commonplace.store.rows import Row, check_times, form_of, put
+from commonplace.store.transaction import ChangingSpace, SpaceReading
+from commonplace.store.writes import Change, check_recorded
+from commonplace.types import Owner, OwnerWrite
 from commonplace.types.knowledge import AgentCounts, ContextRecord, KnowledgeRecord, KnowledgeWrite, StoredKnowledge
 
 _RECORD = form_of(KnowledgeRecord)
@@ -24,14 +24,7 @@ _COLUMNS = f"""
 OF_AGENT = f"""
     SELECT {_COLUMNS}
     FROM knowledge_items k INDEXED BY knowledge_items_by_agent CROSS JOIN owners o ON o.number = k.owner
-    WHERE k.namespace = :space AND k.agent = :agent AND (o.expired_at IS NOT NULL) = :deleted
-    ORDER BY o.number
-"""
-
-OF_ALL = f"""
-    SELECT {_COLUMNS}
-    FROM knowledge_items k INDEXED BY knowledge_items_by_agent CROSS JOIN owners o ON o.number = k.owner
-    WHERE k.namespace = :space AND (o.expired_at IS NOT NULL) = :deleted
+    WHERE k.namespace = {SPACE} {{}} AND (o.expired_at IS NOT NULL) = :deleted
     ORDER BY o.number
 """
 
@@ -40,24 +33,20 @@ OF_NUMBERS = f"""
     FROM {each("numbers")} j
         CROSS JOIN knowledge_items k ON k.owner = j.value
         CROSS JOIN owners o ON o.number = k.owner
-    WHERE k.namespace = :space
+    WHERE k.namespace = {SPACE}
 """
 
-AGENTS = """
+AGENTS = f"""
     SELECT k.agent, count(*) FILTER (WHERE o.expired_at IS NULL), count(*) FILTER (WHERE o.expired_at IS NOT NULL)
     FROM knowledge_items k INDEXED BY knowledge_items_by_agent CROSS JOIN owners o ON o.number = k.owner
-    WHERE k.namespace = :space
+    WHERE k.namespace = {SPACE}
     GROUP BY k.agent
 """
 
-MATCHING = """
+MATCHING = f"""
     SELECT k.owner FROM knowledge_items k INDEXED BY knowledge_items_by_agent
-    WHERE k.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND k.agent = :agent
+    WHERE k.namespace = {SPACE} AND k.agent = :agent
 """
-
-CONTEXT = f"SELECT {_CONTEXT.names()} FROM agent_contexts WHERE namespace = :space AND name = :name"
-
-CONTEXTS = f"SELECT {_CONTEXT.names()} FROM agent_contexts WHERE namespace = :space"
 
 
 def build_item(row: Row) -> StoredKnowledge:
@@ -65,20 +54,6 @@ def build_item(row: Row) -> StoredKnowledge:
     number, created_at, updated_at, deleted_at = row[:4]
     owner, record = _OWNER.build(row[_WIDTH:]), _RECORD.build(row[4:_WIDTH])
     return StoredKnowledge(number, owner, record, created_at, updated_at, deleted_at)
-
-
-def check_item(write: KnowledgeWrite, embedding: Embedding | None, *times: float | None) -> KnowledgeWrite:
-    """Return an item as it is kept.
-
-    Raises:
-        UsageError: its owner is of another kind or of a file, or a number or name does not fit a store.
-        StoreError: a vector is not of the store's embedder.
-    """
-    refuse_other_kind(write.owner, "knowledge", "a knowledge item")
-    name = f"knowledge {write.owner.id!r}"
-    check_times(name, *times)
-    owned = check_write(OwnerWrite(write.owner, write.passages), embedding)
-    return KnowledgeWrite(owned.owner, owned.passages, checked(write.record, name))
 
 
 class KnowledgeReading(SpaceReading):
@@ -90,10 +65,8 @@ class KnowledgeReading(SpaceReading):
         Args:
             deleted: those that were deleted, in place of the others.
         """
-        if agent is None:
-            return [build_item(row) for row in self._rows(OF_ALL, deleted=deleted)]
-        found = self._rows(OF_AGENT, agent=agent, deleted=deleted)
-        return [build_item(row) for row in found]
+        sql = OF_AGENT.format("" if agent is None else "AND k.agent = :agent")
+        return [build_item(row) for row in self._rows(sql, agent=agent, deleted=deleted)]
 
     def of_numbers(self, numbers: Sequence[int]) -> dict[int, StoredKnowledge]:
         """Return items by their owners' numbers, deleted or not; others are absent."""
@@ -106,16 +79,11 @@ class KnowledgeReading(SpaceReading):
 
     def context(self, name: str) -> ContextRecord | None:
         """Return the context of an agent."""
-        found = self._rows(CONTEXT, name=name)
-        return _CONTEXT.build(found[0]) if found else None
+        return next(iter(self._find(_CONTEXT, {"name": name})), None)
 
     def contexts(self) -> list[ContextRecord]:
         """Return all contexts, by name."""
-        return sorted(map(_CONTEXT.build, self._rows(CONTEXTS)), key=lambda context: context.name)
-
-
-class KnowledgeReader(StoredSpace, KnowledgeReading):
-    """The knowledge of one namespace as it is when each call is made."""
+        return self._find(_CONTEXT, rest="ORDER BY name")
 
 
 class KnowledgeChange(ChangingSpace, KnowledgeReading):
@@ -136,7 +104,8 @@ class KnowledgeChange(ChangingSpace, KnowledgeReading):
 
         With `deleted_at` it is past from the start and takes nobody's place.
         """
-        kept = check_item(write, self._transaction.embedding, created_at, updated_at, deleted_at)
+        times = created_at, updated_at, deleted_at
+        kept = check_recorded(write, "knowledge", "a knowledge item", self._transaction.embedding, *times)
         change = self._transaction.begin()
         if deleted_at is None:
             number = change.put(OwnerWrite(kept.owner, kept.passages), created_at)

@@ -3,62 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from typing import Any
 
+from commonplace.dataclasses import replace
 from commonplace.errors import UsageError
-from commonplace.store.rows import Row, add_rows, check_times, checked, form_of, refuse_wide
+from commonplace.store.dialect import SPACE, among, listed
+from commonplace.store.rows import add_rows, check_times, checked, form_of, refuse_wide
 from commonplace.store.schema import SCHEMA
-from commonplace.store.transaction import At, ChangingSpace, SpaceReading, StoredSpace, rows_of
+from commonplace.store.transaction import ChangingSpace, SpaceReading
 from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal, RunChanges
 
 _ISSUES = form_of(Issue)
 _EVENTS = form_of(IssueEvent)
 _REVERSALS = form_of(Reversal)
-_ISSUE = f"SELECT {_ISSUES.names()} FROM issues"
+OF_MEMORIES = f"SELECT DISTINCT issue FROM {{}} WHERE namespace = {SPACE} AND memory IN {among('memories')}"
 
-ISSUES = f"{_ISSUE} WHERE namespace = :space"
-
-ISSUE = f"{ISSUES} AND id = :id"
-
-OF_STATUS = f"{_ISSUE} INDEXED BY issues_by_status WHERE namespace = :space AND status = :status"
-
-OF_MEMORY = "SELECT issue FROM issue_memories WHERE namespace = :space AND memory = :memory"
-
-OF_AGENT = f"{OF_STATUS} AND agent = :agent"
-
-NAMED = """
+NAMED = f"""
     SELECT m.memory FROM issues AS i INDEXED BY issues_by_status
         JOIN issue_memories AS m INDEXED BY issue_memories_by_issue ON m.namespace = i.namespace AND m.issue = i.id
-    WHERE i.namespace = :space AND i.status = :status AND i.agent = :agent
+    WHERE i.namespace = {SPACE} AND i.status IN {among("statuses")} AND i.agent = :agent
 """
 
-BODIES = "SELECT id, notes, dependencies, comments, rest FROM issues WHERE namespace = :space"
+BODIES = f"SELECT id, notes, dependencies, comments, rest FROM issues WHERE namespace = {SPACE}"
 
-COUNTS = "SELECT agent, status, count(*) FROM issues WHERE namespace = :space GROUP BY agent, status"
+COUNTS = f"SELECT agent, status, count(*) FROM issues WHERE namespace = {SPACE} GROUP BY agent, status"
 
-EVENTS = f"SELECT {_EVENTS.names()} FROM issue_events WHERE namespace = :space ORDER BY number"
+RUNS = f"SELECT run, min(at), count(*), count(undone_at) FROM reversals WHERE namespace = {SPACE} GROUP BY run"
 
-EVENTS_OF = f"""
-    SELECT {_EVENTS.names()} FROM issue_events WHERE namespace = :space AND issue = :issue ORDER BY number
-"""
-
-_REVERSAL = f"SELECT {_REVERSALS.names()} FROM reversals"
-
-REVERSALS = f"{_REVERSAL} WHERE namespace = :space AND number > :after"
-
-REVERSALS_OF_RUN = (
-    f"{_REVERSAL} INDEXED BY reversals_by_run WHERE namespace = :space AND run = :run AND number > :after"
-)
-
-RUNS = "SELECT run, min(at), count(*), count(undone_at) FROM reversals WHERE namespace = :space GROUP BY run"
-
-REVERSAL = f"{_REVERSAL} WHERE namespace = :space AND issue = :issue"
-
-REVERSALS_OF_MEMORY = "SELECT issue FROM reversal_memories WHERE namespace = :space AND memory = :memory"
-
-LAST_REVERSAL = "SELECT coalesce(max(number), 0) FROM reversals WHERE namespace = :space"
-
-HOLDER = "SELECT issue FROM reversals WHERE namespace = :space AND number = :number"
+LAST_REVERSAL = f"SELECT coalesce(max(number), 0) FROM reversals WHERE namespace = {SPACE}"
 
 OPERATIONS = "SELECT at, count FROM operations WHERE at >= :at ORDER BY at"
 
@@ -135,13 +107,16 @@ class LedgerReading(SpaceReading):
 
     def issue(self, id_: str) -> Issue | None:
         """Return an issue."""
-        found = self._rows(ISSUE, id=id_)
-        return _ISSUES.build(found[0]) if found else None
+        return next(iter(self._find(_ISSUES, {"id": id_})), None)
 
     def issues(self, selection: IssueSelection) -> list[Issue]:
         """Return the issues that a selection chooses, by creation, ties by id."""
-        with self.reading() as at:
-            return chosen(map(_ISSUES.build, _candidates(at, selection)), selection)
+        given = {"id": selection.ids, "status": selection.statuses, "agent": selection.agents}
+        wanted: dict[str, Any] = {name: values for name, values in given.items() if values}
+        if selection.memory_ids and not selection.ids:
+            wanted["id"] = self._of_memories("issue_memories", selection.memory_ids)
+        by = "issues_by_status" if "status" in wanted and "id" not in wanted else ""
+        return chosen(self._find(_ISSUES, wanted, by=by), selection)
 
     def bodies(self) -> list[tuple[str, tuple[str, ...]]]:
         """Return (id, its notes, dependencies, comments and rest) of every issue, by id.
@@ -157,45 +132,29 @@ class LedgerReading(SpaceReading):
     def unfinished(self, agent: str, memory_ids: Sequence[str]) -> Issue | None:
         """Return the first unfinished issue of an agent about exactly this set of memories."""
         wanted = set(memory_ids)
-        with self.reading() as at:
-            if wanted:
-                found = _of_memories(at, [min(wanted)])
-            else:
-                found = [row for status in UNFINISHED for row in _of_agent(at, status, agent)]
-            issues = [_ISSUES.build(row) for row in found]
-        alike = [
-            issue
-            for issue in issues
-            if issue.agent == agent and issue.status in UNFINISHED and set(issue.memory_ids) == wanted
-        ]
-        return min(alike, key=order, default=None)
+        about = (min(wanted),) if wanted else ()
+        issues = self.issues(IssueSelection(agents=(agent,), statuses=UNFINISHED, memory_ids=about))
+        return next((issue for issue in issues if set(issue.memory_ids) == wanted), None)
 
     def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
         """Return the ids of the memories that issues of an agent with one of these statuses name."""
-        with self.reading() as at:
-            return {
-                memory
-                for status in dict.fromkeys(statuses)
-                for (memory,) in rows_of(at, NAMED, status=status, agent=agent)
-            }
+        return {memory for (memory,) in self._rows(NAMED, statuses=listed(statuses), agent=agent)}
 
     def events(self, issue: str | None = None) -> list[IssueEvent]:
         """Return the events on an issue, or on all, in the order in which they were written."""
-        if issue is None:
-            return [_EVENTS.build(row) for row in self._rows(EVENTS)]
-        return [_EVENTS.build(row) for row in self._rows(EVENTS_OF, issue=issue)]
+        return self._find(_EVENTS, {} if issue is None else {"issue": issue}, "ORDER BY number")
 
     def reversal(self, issue: str) -> Reversal | None:
         """Return what undoes the change of an issue."""
-        found = self._rows(REVERSAL, issue=issue)
-        return _REVERSALS.build(found[0]) if found else None
+        return next(iter(self._find(_REVERSALS, {"issue": issue})), None)
 
     def reversals(self, *, run: str | None = None, memory_ids: Sequence[str] = (), after: int = 0) -> list[Reversal]:
         """Return reversals by number: of a run, of memories (any of them), and with a higher number than `after`."""
-        with self.reading() as at:
-            found = [_REVERSALS.build(row) for row in _reversals(at, run, memory_ids, after)]
-        kept = [one for one in found if one.number > after and run in (None, one.run)]
-        return sorted(kept, key=lambda one: one.number)
+        wanted: dict[str, Any] = {} if run is None else {"run": run}
+        if memory_ids:
+            wanted["issue"] = self._of_memories("reversal_memories", memory_ids)
+        by = "reversals_by_run" if wanted.keys() == {"run"} else ""
+        return self._find(_REVERSALS, wanted, "AND number > :after ORDER BY number", by=by, after=after)
 
     def runs(self) -> list[RunChanges]:
         """Return what each run changed, the latest first, ties by run."""
@@ -207,12 +166,11 @@ class LedgerReading(SpaceReading):
 
         They are of no namespace: a rate limits all that work on a store.
         """
-        with self.reading() as (db, _):
-            return db.execute(OPERATIONS, {"at": at}).fetchall()
+        return self._rows(OPERATIONS, at=at)
 
-
-class LedgerReader(StoredSpace, LedgerReading):
-    """The ledger of one namespace as it is when each call is made."""
+    def _of_memories(self, table: str, memory_ids: Sequence[str]) -> list[str]:
+        """Return the issues that a table lists with any of these memories."""
+        return [issue for (issue,) in self._rows(OF_MEMORIES.format(table), memories=listed(memory_ids))]
 
 
 class LedgerChange(ChangingSpace, LedgerReading):
@@ -248,8 +206,8 @@ class LedgerChange(ChangingSpace, LedgerReading):
         One without a number gets the next; one with a number keeps it.
         """
         reversal = check_reversal(reversal)
-        taken = self._rows(HOLDER, number=reversal.number)
-        refuse_taken(reversal, taken[0][0] if taken else None)
+        taken = self._find(_REVERSALS, {"number": reversal.number})
+        refuse_taken(reversal, taken[0].issue if taken else None)
         if not reversal.number:
             ((last,),) = self._rows(LAST_REVERSAL)
             reversal = replace(reversal, number=last + 1)
@@ -272,44 +230,7 @@ class LedgerChange(ChangingSpace, LedgerReading):
         db.execute(DROP_OPERATIONS, {"before": keep_since})
 
     def _name_memories(self, table: str, issue: str, memory_ids: Sequence[str]) -> None:
-        """Note which memories an issue names, in the place of what was noted."""
         self._transaction.drop(table, issue=issue)
         own = {"namespace": self._transaction.begin().space, "issue": issue}
         rows = [{**own, "memory": id_} for id_ in dict.fromkeys(memory_ids)]
         add_rows(self._transaction.db, SCHEMA[table], rows)
-
-
-def _candidates(at: At, selection: IssueSelection) -> list[Row]:
-    """Return rows among which those are that a selection chooses, and few others."""
-    if selection.ids:
-        return [row for id_ in dict.fromkeys(selection.ids) for row in rows_of(at, ISSUE, id=id_)]
-    if selection.memory_ids:
-        return _of_memories(at, selection.memory_ids)
-    if selection.statuses:
-        statuses, agents = dict.fromkeys(selection.statuses), dict.fromkeys(selection.agents)
-        if agents:
-            return [row for status in statuses for agent in agents for row in _of_agent(at, status, agent)]
-        return [row for status in statuses for row in rows_of(at, OF_STATUS, status=status)]
-    return rows_of(at, ISSUES)
-
-
-def _of_memories(at: At, memory_ids: Iterable[str]) -> list[Row]:
-    named = {issue: None for id_ in dict.fromkeys(memory_ids) for (issue,) in rows_of(at, OF_MEMORY, memory=id_)}
-    return [row for issue in named for row in rows_of(at, ISSUE, id=issue)]
-
-
-def _of_agent(at: At, status: str, agent: str) -> list[Row]:
-    return rows_of(at, OF_AGENT, status=status, agent=agent)
-
-
-def _reversals(at: At, run: str | None, memory_ids: Sequence[str], after: int) -> list[Row]:
-    if memory_ids:
-        named = {
-            issue: None
-            for id_ in dict.fromkeys(memory_ids)
-            for (issue,) in rows_of(at, REVERSALS_OF_MEMORY, memory=id_)
-        }
-        return [row for issue in named for row in rows_of(at, REVERSAL, issue=issue)]
-    if run is not None:
-        return rows_of(at, REVERSALS_OF_RUN, run=run, after=after)
-    return rows_of(at, REVERSALS, after=after)

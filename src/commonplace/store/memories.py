@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, NamedTuple
 
+from commonplace.dataclasses import replace
 from commonplace.store import owners
 from commonplace.store.connection import Connections
 from commonplace.store.dialect import (
+    SPACE,
     Database,
+    Read,
     among,
     among_numbers,
     each,
@@ -20,10 +22,10 @@ from commonplace.store.dialect import (
     listed_or_none,
     selected,
 )
-from commonplace.store.graph import GraphChange, GraphReader, GraphReading
+from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.graph_rules import texts_of
-from commonplace.store.knowledge import KnowledgeChange, KnowledgeReader, KnowledgeReading
-from commonplace.store.ledger import LedgerChange, LedgerReader, LedgerReading
+from commonplace.store.knowledge import KnowledgeChange, KnowledgeReading
+from commonplace.store.ledger import LedgerChange, LedgerReading
 from commonplace.store.records import read_rows
 from commonplace.store.rows import (
     Row,
@@ -38,13 +40,16 @@ from commonplace.store.rows import (
     unlisted,
 )
 from commonplace.store.schema import SCHEMA, TABLES, Table
-from commonplace.store.transaction import Transaction
+from commonplace.store.transaction import ChangingSpace, Transaction, find
 from commonplace.store.writes import (
+    META,
     Change,
-    check_memory,
+    check_recorded,
+    heads_of,
     live_version_exists,
     namespace_number,
     not_latest,
+    numbers_for,
     refuse_other_maker,
 )
 from commonplace.types import (
@@ -53,11 +58,11 @@ from commonplace.types import (
     SUPERSEDES,
     Chunk,
     Embedding,
+    JournalBlock,
+    JournalPage,
     Link,
     MemoryRecord,
     MemoryWrite,
-    MirroredBlock,
-    MirroredPage,
     NewPassage,
     Note,
     Owner,
@@ -67,14 +72,9 @@ from commonplace.types import (
     TokenEntry,
 )
 
-_SPACE = "(SELECT number FROM namespaces WHERE name = :namespace)"
-
 _RECORD = form_of(MemoryRecord)
 _OWNER = form_of(Owner)
 _LINK = form_of(Link)
-_NOTE = form_of(Note)
-_BLOCK = form_of(MirroredBlock)
-_PAGE = form_of(MirroredPage)
 _WIDTH = 3 + len(_RECORD.columns)
 _STAMP = _WIDTH + len(_OWNER.columns)
 _COLUMNS = f"o.number, o.created_at, o.expired_at, {_RECORD.names('m')}, {_OWNER.names('o')}"
@@ -82,13 +82,13 @@ _COLUMNS = f"o.number, o.created_at, o.expired_at, {_RECORD.names('m')}, {_OWNER
 LATEST = f"""
     SELECT {_COLUMNS}
     FROM memories m CROSS JOIN owners o ON o.number = m.owner
-    WHERE m.namespace = {_SPACE} AND m.id = :id AND m.is_latest = 1
+    WHERE m.namespace = {SPACE} AND m.id = :id AND m.is_latest = 1
 """
 
 VERSIONS = f"""
     SELECT {_COLUMNS}
     FROM memories m CROSS JOIN owners o ON o.number = m.owner
-    WHERE m.namespace = {_SPACE} AND m.id = :id
+    WHERE m.namespace = {SPACE} AND m.id = :id
     ORDER BY o.number
 """
 
@@ -97,7 +97,7 @@ OF_NUMBERS = f"""
     FROM {each("numbers")} j
         CROSS JOIN memories m ON m.owner = j.value
         CROSS JOIN owners o ON o.number = m.owner
-    WHERE m.namespace = {_SPACE}
+    WHERE m.namespace = {SPACE}
 """
 
 # A memory is overtaken where a link says so, or where what another one said ended the last of its facts, and none of
@@ -113,8 +113,10 @@ STATEMENTS = f"""
             AND h.what = 'ended' AND b.memory NOT IN ('', o.id)
             AND NOT EXISTS (
                 SELECT 1
-                FROM mentions k CROSS JOIN relations r ON r.namespace = k.namespace AND r.id = k.subject
-                WHERE k.namespace = e.namespace AND k.episode = e.id AND k.kind = 'relation'
+                FROM episodes a
+                    CROSS JOIN mentions k ON k.namespace = a.namespace AND k.episode = a.id AND k.kind = 'relation'
+                    CROSS JOIN relations r ON r.namespace = k.namespace AND r.id = k.subject
+                WHERE a.namespace = m.namespace AND a.memory = o.id
                     AND (r.valid_to IS NULL OR r.is_retracted = 1)
             )
         ORDER BY h.number DESC
@@ -125,7 +127,7 @@ STATEMENTS = f"""
         CROSS JOIN owners o ON o.number = m.owner
         LEFT JOIN links l
             ON l.namespace = m.namespace AND l.target = o.id AND l.type IN ('{SUPERSEDES}', '{HOLDS_BESIDE}')
-    WHERE m.namespace = {_SPACE}
+    WHERE m.namespace = {SPACE}
     ORDER BY o.number, l.source
 """
 
@@ -137,34 +139,34 @@ PASSAGES_OF_HITS = f"""
         CROSS JOIN owners o ON o.number = p.owner
         LEFT JOIN file_stamps s ON s.owner = o.number
         LEFT JOIN memories m ON m.owner = o.number
-    WHERE o.namespace = {_SPACE}
+    WHERE o.namespace = {SPACE}
 """
 
 DIGESTS = f"""
-    SELECT owner, id, digest FROM memories WHERE namespace = {_SPACE} AND is_latest = 1 ORDER BY owner
+    SELECT owner, id, digest FROM memories WHERE namespace = {SPACE} AND is_latest = 1 ORDER BY owner
 """
 
 BANDS = f"""
     SELECT band, owner
     FROM memory_bands
-    WHERE namespace = {_SPACE} AND band IN (
-        SELECT band FROM memory_bands WHERE namespace = {_SPACE} GROUP BY band HAVING count(*) BETWEEN 2 AND :most
+    WHERE namespace = {SPACE} AND band IN (
+        SELECT band FROM memory_bands WHERE namespace = {SPACE} GROUP BY band HAVING count(*) BETWEEN 2 AND :most
     )
     ORDER BY band, owner
 """
 
 DERIVATIONS = f"""
-    SELECT id, derived_from FROM memories WHERE namespace = {_SPACE} AND derived_from != '' ORDER BY owner
+    SELECT id, derived_from FROM memories WHERE namespace = {SPACE} AND derived_from != '' ORDER BY owner
 """
 
 ALIKE = f"""
     SELECT {_COLUMNS}
     FROM (
         SELECT owner FROM memories
-        WHERE namespace = {_SPACE} AND digest = :digest AND digest != '' AND is_latest = 1
+        WHERE namespace = {SPACE} AND digest = :digest AND digest != '' AND is_latest = 1
         UNION
         SELECT owner FROM memory_bands
-        WHERE namespace = {_SPACE} AND band IN {among_numbers("bands")}
+        WHERE namespace = {SPACE} AND band IN {among_numbers("bands")}
     ) found
         CROSS JOIN memories m ON m.owner = found.owner
         CROSS JOIN owners o ON o.number = m.owner
@@ -173,7 +175,7 @@ ALIKE = f"""
 """
 
 _CHOSEN = f"""
-    WHERE m.namespace = {_SPACE} AND m.is_latest = 1
+    WHERE m.namespace = {SPACE} AND m.is_latest = 1
         AND (:ids IS NULL OR m.id IN {among("ids")})
         AND (:tiers IS NULL OR m.tier IN {among("tiers")})
         AND (:statuses IS NULL OR m.status IN {among("statuses")})
@@ -184,7 +186,7 @@ _CHOSEN = f"""
         AND (:categories IS NULL OR m.category IN {among("categories")})
         AND (:tags IS NULL OR m.owner IN (
             SELECT owner FROM owner_tags
-            WHERE namespace = {_SPACE} AND tag IN {among("tags")}
+            WHERE namespace = {SPACE} AND tag IN {among("tags")}
         ))
         AND (:since IS NULL OR m.at >= :since)
         AND (:until IS NULL OR m.at < :until)
@@ -206,7 +208,7 @@ SELECTED = {
     "id": f"SELECT m.owner FROM memories m {_CHOSEN} ORDER BY m.id {_PAGE_OF_LIST}",
     "archived": f"""
         SELECT m.owner FROM owners o INDEXED BY owners_past CROSS JOIN memories m ON m.owner = o.number {_CHOSEN}
-            AND o.namespace = {_SPACE} AND o.expired_at IS NOT NULL
+            AND o.namespace = {SPACE} AND o.expired_at IS NOT NULL
         ORDER BY o.expired_at DESC, m.id {_PAGE_OF_LIST}
     """,
     **{name: f"SELECT m.owner {_SELECTED} ORDER BY {order} {_PAGE_OF_LIST}" for name, order in _ORDERS.items()},
@@ -216,7 +218,7 @@ COUNTED = f"SELECT count(*) {_SELECTED}"
 
 TIERS_COUNTED = f"""
     SELECT tier, status, count(*) FROM memories INDEXED BY memories_by_time
-    WHERE namespace = {_SPACE} AND is_latest = 1
+    WHERE namespace = {SPACE} AND is_latest = 1
     GROUP BY tier, status
 """
 
@@ -227,10 +229,10 @@ FACETS = f"""
         SELECT m.owner, {", ".join(f"CAST(m.{name} AS TEXT) AS {name}" for name in _FACETS)} {_SELECTED}
     )
     SELECT 'tag' AS what, tag AS tier, '' AS status, '' AS category, '' AS source, '' AS trust, count(*) FROM owner_tags
-    WHERE namespace = {_SPACE} AND owner IN (SELECT owner FROM chosen) GROUP BY tag
+    WHERE namespace = {SPACE} AND owner IN (SELECT owner FROM chosen) GROUP BY tag
     UNION ALL
     SELECT 'session', session, '', '', '', '', count(*) FROM owners
-    WHERE namespace = {_SPACE} AND number IN (SELECT owner FROM chosen) GROUP BY session
+    WHERE namespace = {SPACE} AND number IN (SELECT owner FROM chosen) GROUP BY session
     UNION ALL
     SELECT 'memory', {", ".join(_FACETS)}, count(*) FROM chosen GROUP BY {", ".join(_FACETS)}
 """
@@ -238,23 +240,23 @@ FACETS = f"""
 MATCHING = f"""
     SELECT m.owner
     FROM memories m CROSS JOIN owners o ON o.number = m.owner
-    WHERE m.namespace = {_SPACE}
+    WHERE m.namespace = {SPACE}
         AND (:tiers IS NULL OR m.tier IN {among("tiers")})
         AND (:sources IS NULL OR m.source IN {among("sources")})
         AND (:sessions IS NULL OR o.session IN {among("sessions")})
 """
 
-DISTRUSTED = f"SELECT owner FROM memories WHERE namespace = {_SPACE} AND trust < :min_trust"
+DISTRUSTED = f"SELECT owner FROM memories WHERE namespace = {SPACE} AND trust < :min_trust"
 
 DATED = f"""
     SELECT d.owner, d.since, d.until
     FROM memory_dates d CROSS JOIN owners o ON o.number = d.owner
-    WHERE d.namespace = {_SPACE} AND d.since < :until AND d.until > :since AND o.expired_at IS NULL
+    WHERE d.namespace = {SPACE} AND d.since < :until AND d.until > :since AND o.expired_at IS NULL
         AND (:as_of IS NULL OR o.created_at <= :as_of)
     UNION
     SELECT o.number, o.at, o.at
     FROM owners o
-    WHERE o.namespace = {_SPACE} AND o.kind = 'memory' AND o.expired_at IS NULL AND o.at >= :since AND o.at < :until
+    WHERE o.namespace = {SPACE} AND o.kind = 'memory' AND o.expired_at IS NULL AND o.at >= :since AND o.at < :until
         AND (:as_of IS NULL OR o.created_at <= :as_of)
     ORDER BY 1, 2, 3
 """
@@ -262,26 +264,26 @@ DATED = f"""
 DATED_PAST = f"""
     SELECT d.owner, d.since, d.until
     FROM owners o INDEXED BY owners_past CROSS JOIN memory_dates d ON d.owner = o.number
-    WHERE o.namespace = {_SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
+    WHERE o.namespace = {SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
         AND d.since < :until AND d.until > :since
     UNION
     SELECT o.number, o.at, o.at
     FROM owners o INDEXED BY owners_past
-    WHERE o.namespace = {_SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
+    WHERE o.namespace = {SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
         AND o.kind = 'memory' AND o.at >= :since AND o.at < :until
 """
 
 PAST = f"""
-    SELECT v.number, v.owner, v.token_ids, {owners.LIVE_VECTOR}, o.kind, o.at, o.session
+    SELECT {owners.TOKEN_COLUMNS}
     FROM owners o INDEXED BY owners_past
         CROSS JOIN passages p ON p.owner = o.number
         CROSS JOIN passage_vectors v ON v.number = p.number
-    WHERE o.namespace = {_SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
+    WHERE o.namespace = {SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
     ORDER BY v.number
 """
 
 HAPPENED = f"""
-    SELECT m.owner FROM memories m WHERE m.namespace = {_SPACE} AND m.at <= :valid_at
+    SELECT m.owner FROM memories m WHERE m.namespace = {SPACE} AND m.at <= :valid_at
 """
 
 EARLIER = f"""
@@ -289,7 +291,7 @@ EARLIER = f"""
     FROM memories n
         CROSS JOIN owners c ON c.number = n.owner
         CROSS JOIN memories m ON m.namespace = n.namespace AND m.id = n.id AND m.owner < n.owner
-    WHERE n.namespace = {_SPACE} AND n.at > :valid_at AND m.at <= :valid_at
+    WHERE n.namespace = {SPACE} AND n.at > :valid_at AND m.at <= :valid_at
         AND CASE WHEN :as_of IS NULL THEN c.expired_at IS NULL
             ELSE c.created_at <= :as_of AND (c.expired_at IS NULL OR c.expired_at > :as_of) END
         AND NOT EXISTS (
@@ -301,39 +303,21 @@ EARLIER = f"""
 """The version before the known one that tells of what had happened by then, where the known one tells of later."""
 
 PAST_EARLIER = f"""
-    SELECT v.number, v.owner, v.token_ids, {owners.LIVE_VECTOR}, o.kind, o.at, o.session
+    SELECT {owners.TOKEN_COLUMNS}
     FROM ({EARLIER}) e
         CROSS JOIN owners o ON o.number = e.owner
         CROSS JOIN passages p ON p.owner = e.owner
         CROSS JOIN passage_vectors v ON v.number = p.number
 """
 
-COUNTED_LINKS = f"SELECT count(*) FROM links WHERE namespace = {_SPACE}"
+COUNTED_LINKS = f"SELECT count(*) FROM links WHERE namespace = {SPACE}"
 LINKS = f"""
     SELECT {_LINK.names()} FROM links
-    WHERE namespace = {_SPACE} AND (
+    WHERE namespace = {SPACE} AND (
         :ids IS NULL
         OR source IN {among("ids")}
         OR target IN {among("ids")}
     )
-"""
-
-LINKS_OF = f"""
-    SELECT {_LINK.names()} FROM links
-    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND (source = :id OR target = :id)
-"""
-
-DUE = f"SELECT id FROM mirror_due WHERE namespace = {_SPACE}"
-
-BLOCKS = f"SELECT {_BLOCK.names()} FROM mirror_blocks WHERE namespace = {_SPACE}"
-
-BLOCK = f"{BLOCKS} AND id = :id"
-
-PAGES = f"SELECT {_PAGE.names()} FROM mirror_pages WHERE namespace = {_SPACE}"
-
-NOTES = f"""
-    SELECT {_NOTE.names()} FROM notes
-    WHERE kind = :kind AND (:namespace IS NULL OR namespace = {_SPACE})
 """
 
 WRITTEN = f"""
@@ -387,7 +371,7 @@ class Statement(NamedTuple):
     beside: frozenset[str] = frozenset()
 
 
-class MemoryChange:
+class MemoryChange(ChangingSpace):
     """Memories of one namespace inside one write transaction; it reads its own writes.
 
     It is committed as one change when its block ends and rolled back when that raises; nothing that is read in it can
@@ -402,8 +386,7 @@ class MemoryChange:
     """
 
     def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
-        self._rows = transaction.rows
+        super().__init__(transaction)
         self._begin = transaction.begin
 
     @property
@@ -436,7 +419,7 @@ class MemoryChange:
 
     def links(self, ids: Sequence[str]) -> list[Link]:
         """Return the links that start or end at one of these memories; sorted by source, target, type."""
-        found = {_LINK.build(row) for id_ in dict.fromkeys(ids) for row in self._rows(LINKS_OF, id=id_)}
+        found = {link for column in ("source", "target") for link in self._find(_LINK, {column: list(ids)})}
         return sorted(found, key=lambda link: (link.source, link.target, link.type))
 
     def add(self, write: MemoryWrite, *, created_at: float, expired_at: float | None = None) -> int:
@@ -451,7 +434,7 @@ class MemoryChange:
         owner = write.owner
         if owner.session and not write.is_placed:
             write = replace(write, owner=replace(owner, position=self._next_position(owner.session)))
-        write = check_memory(write, self._transaction.embedding, created_at, expired_at)
+        write = check_recorded(write, "memory", "a memory", self._transaction.embedding, created_at, expired_at)
         if self._rows(owners.LIVE, kind="memory", ids=listed([owner.id])):
             raise live_version_exists(owner.id)
         change = self._begin()
@@ -549,7 +532,7 @@ class MemoryChange:
             self._mark_known(source)
         return gone
 
-    def set_block(self, block: MirroredBlock) -> None:
+    def set_block(self, block: JournalBlock) -> None:
         """Record what both sides agree on for one memory."""
         self._transaction.put(block)
 
@@ -557,7 +540,7 @@ class MemoryChange:
         """Forget that a memory has a block."""
         self._transaction.drop("mirror_blocks", id=id_)
 
-    def set_page(self, page: MirroredPage) -> None:
+    def set_page(self, page: JournalPage) -> None:
         """Record the state of a page."""
         self._transaction.put(page)
 
@@ -599,7 +582,7 @@ class MemoryChange:
 
 
 def insert_version(change: Change, number: int, write: MemoryWrite, *, is_latest: bool, is_live: bool) -> None:
-    """Write what a version of a memory, as `check_memory` returned it, has besides its owner and passages."""
+    """Write what a version of a memory, as `check_recorded` returned it, has besides its owner and passages."""
     db, space = change.db, change.space
     at = write.record.born_at if write.owner.at is None else write.owner.at
     beside = {"owner": number, "id": write.owner.id, "is_latest": int(is_latest), "digest": write.digest, "at": at}
@@ -623,13 +606,33 @@ def read_version(db: Database, stored: StoredMemory) -> MemoryWrite:
     return MemoryWrite(stored.owner, passages, stored.record, digest, (), tuple(dates), is_placed=True)
 
 
+def _asked_of(namespace: str, write: MemoryWrite, *, has_given_id: bool) -> Iterator[Read]:
+    """Yield what is asked before a memory is added: whether one has its id or says the same."""
+    id_ = write.owner.id
+    if has_given_id:
+        yield LATEST, {"namespace": namespace, "id": id_}
+    yield owners.LIVE, {"namespace": namespace, "kind": "memory", "ids": listed([id_])}
+    if write.owner.session:
+        yield owners.LAST_POSITION, {"namespace": namespace, "session": write.owner.session}
+    else:
+        yield ALIKE, {"namespace": namespace, "digest": write.digest, "bands": listed(write.bands)}
+
+
 class MemoryStore:
     """The part of a store that holds memories."""
 
     _connections: Connections
 
     @contextmanager
-    def change_memories(self, namespace: str, *, made_by: Embedding | None = None) -> Iterator[MemoryChange]:
+    def change_memories(
+        self,
+        namespace: str,
+        *,
+        made_by: Embedding | None = None,
+        writes: Sequence[MemoryWrite] = (),
+        has_given_ids: bool = False,
+        texts: int = 0,
+    ) -> Iterator[MemoryChange]:
         """Begin a write transaction over the memories of a namespace, which is created where something is written.
 
         It takes a change number only where versions came or went, or where a record's tier, trust or source changed:
@@ -637,13 +640,21 @@ class MemoryStore:
 
         Args:
             made_by: the embedder of the vectors that will be written, where any will.
+            writes: what will most likely be added; `has_given_ids` where memories of these ids may be there.
+            texts: so many entities and facts will most likely be, with what those say.
 
         Raises:
             EmbedderMismatchError: the store's vectors are another's, as the block begins.
             StoreError: this thread writes to the store in another way inside the block.
         """
-        with self._connections.writing(namespace) as db:
-            transaction = Transaction(db, namespace)
+        numbers = len(writes) + texts, sum(len(each.passages) for each in writes) + texts
+        ahead = [heads_of(namespace)] if made_by is None else [heads_of(namespace), (META, {})]
+        if any(numbers):
+            ahead.append(numbers_for(*numbers))
+        if len(writes) == 1:
+            ahead += _asked_of(namespace, writes[0], has_given_id=has_given_ids)
+        with self._connections.writing(namespace, ahead) as db:
+            transaction = Transaction(db, namespace, numbers)
             if made_by is not None:
                 refuse_other_maker(transaction.embedding, made_by)
             try:
@@ -781,32 +792,28 @@ class MemoryStore:
 
     def due(self, namespace: str) -> list[str]:
         """Return the ids of the memories whose Markdown is due, sorted."""
-        return sorted(id_ for (id_,) in self._read(DUE, namespace))
+        due = self._read(f"SELECT id FROM mirror_due WHERE namespace = {SPACE}", namespace)
+        return sorted(id_ for (id_,) in due)
 
-    def blocks(self, namespace: str, ids: Sequence[str] | None = None) -> list[MirroredBlock]:
+    def blocks(self, namespace: str, ids: Sequence[str] | None = None) -> list[JournalBlock]:
         """Return what is known of the blocks of these memories in Markdown, or of all, by id."""
-        if ids is None:
-            found = self._read(BLOCKS, namespace)
-        else:
-            each = (self._read(BLOCK, namespace, id=id_) for id_ in dict.fromkeys(ids))
-            found = [row for rows in each for row in rows]
-        return sorted(map(_BLOCK.build, found), key=lambda block: block.id)
+        wanted = {} if ids is None else {"id": list(ids)}
+        return find(self._connections, namespace, form_of(JournalBlock), wanted, "ORDER BY id")
 
-    def pages(self, namespace: str) -> list[MirroredPage]:
+    def pages(self, namespace: str) -> list[JournalPage]:
         """Return what is known of pages, by name."""
-        return sorted(map(_PAGE.build, self._read(PAGES, namespace)), key=lambda page: page.page)
+        return find(self._connections, namespace, form_of(JournalPage), rest="ORDER BY page")
 
     def notes(self, namespace: str | None, kind: str, id_: str | None = None) -> list[Note]:
         """Return the notes of one kind, or the one with an id, of one namespace or of all.
 
         They come by time, ties by id, then by body.
         """
-        sql = NOTES if id_ is None else f"{NOTES} AND id = :id"
+        wanted = {"kind": kind} if id_ is None else {"kind": kind, "id": id_}
         found = self._connections.known(
-            ("notes", namespace, kind, *([] if id_ is None else [id_])),
-            lambda: self._read(sql, namespace, kind=kind, id=id_),
+            ("notes", namespace, *wanted.values()), lambda: find(self._connections, namespace, form_of(Note), wanted)
         )
-        return sorted(map(_NOTE.build, found), key=lambda note: (note.at, note.id, note.body))
+        return sorted(found, key=lambda note: (note.at, note.id, note.body))
 
     def erase_namespace(self, namespace: str) -> int:
         """Delete everything that a namespace holds, its graph too, and its name; return how many owners went.
@@ -834,15 +841,15 @@ class MemoryStore:
 
     def graph(self, namespace: str) -> GraphReading:
         """Return the graph of a namespace; one that is not there is empty."""
-        return GraphReader(self._connections, namespace)
+        return GraphReading(self._connections, namespace)
 
     def knowledge(self, namespace: str) -> KnowledgeReading:
         """Return the knowledge of the agents of a namespace; of one that is not there nothing."""
-        return KnowledgeReader(self._connections, namespace)
+        return KnowledgeReading(self._connections, namespace)
 
     def ledger(self, namespace: str) -> LedgerReading:
         """Return the ledger of a namespace; of one that is not there an empty one."""
-        return LedgerReader(self._connections, namespace)
+        return LedgerReading(self._connections, namespace)
 
     def compact(self, *, thorough: bool = False) -> bool:
         """Let nothing that was deleted be left in the store's files; return whether that is so now.

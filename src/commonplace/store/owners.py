@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from commonplace.store.dialect import among, among_numbers, each, hexed, selected
+from commonplace.store.dialect import SPACE, among, among_numbers, each, hexed, selected
 from commonplace.store.rows import Row, form_of, unlisted
 from commonplace.store.schema import SCHEMA
 from commonplace.types import Chunk, FileStamp, Filter, IndexEntry, Owner, Passage
@@ -62,21 +62,21 @@ OWNERS = f"""
     FROM {each("numbers")} j
         CROSS JOIN owners o ON o.number = j.value
         LEFT JOIN file_stamps s ON s.owner = o.number
-    WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+    WHERE o.namespace = {SPACE}
 """
 
 ARTIFACTS = f"""
     SELECT o.number, {_OWNER.names("o")}, {STAMP_COLUMNS}
     FROM owners o INDEXED BY owners_by_filter
         LEFT JOIN file_stamps s ON s.owner = o.number
-    WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+    WHERE o.namespace = {SPACE}
         AND o.kind = 'artifact' AND o.path != '' AND o.expired_at IS NULL
 """
 
-ARTIFACT_TYPES = """
+ARTIFACT_TYPES = f"""
     SELECT o.type, max(CASE WHEN o.tags != '' THEN 1 ELSE 0 END)
     FROM owners o INDEXED BY owners_by_filter
-    WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+    WHERE o.namespace = {SPACE}
         AND o.kind = 'artifact' AND o.expired_at IS NULL
     GROUP BY o.type
 """
@@ -88,21 +88,21 @@ PASSAGES = f"""
     SELECT {PASSAGE_COLUMNS}
     FROM {each("numbers")} j
         CROSS JOIN passages p ON p.number = j.value
-    WHERE p.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+    WHERE p.namespace = {SPACE}
 """
 
 PASSAGES_OF = f"""
     SELECT p.number
     FROM {each("numbers")} j
         CROSS JOIN passages p ON p.owner = j.value
-    WHERE p.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+    WHERE p.namespace = {SPACE}
 """
 
 REPEATED_HEADINGS = f"""
     SELECT p.number
     FROM {each("numbers")} j
         CROSS JOIN passages p ON p.number = j.value
-    WHERE p.namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND p.heading != ''
+    WHERE p.namespace = {SPACE} AND p.heading != ''
         AND (
             SELECT coalesce(nullif(count(*) FILTER (WHERE instr({selected(_TEXT, "q")}, q.heading) > 0), 0), count(*))
             FROM passages q
@@ -110,12 +110,18 @@ REPEATED_HEADINGS = f"""
         ) > 1
 """
 
-TOKENS = f"""
-    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind, o.at, o.session
-    FROM {each("numbers")} j
-        CROSS JOIN passage_vectors v ON v.number = j.value
-        CROSS JOIN owners o ON o.number = v.owner
-    WHERE v.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+TOKEN_COLUMNS: Final = f"v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind, o.at, o.session"
+_TOKENS_OF: Final = f"""
+    SELECT {TOKEN_COLUMNS}
+    FROM {{}} j CROSS JOIN passage_vectors v ON v.number = j.value CROSS JOIN owners o ON o.number = v.owner
+    WHERE v.namespace = {SPACE}
+"""
+TOKENS = _TOKENS_OF.format(each("numbers"))
+
+VECTORS = f"""
+    SELECT v.number, {LIVE_VECTOR}
+    FROM {each("numbers")} j CROSS JOIN passage_vectors v ON v.number = j.value
+    WHERE v.namespace = {SPACE}
 """
 
 HEAD = "SELECT change, token FROM namespaces WHERE name = :namespace"
@@ -125,17 +131,15 @@ PAST_HEAD = """
     WHERE n.name = :namespace AND c.number = :change
 """
 
-_SPACE = "(SELECT number FROM namespaces WHERE name = :namespace)"
 _FIRST = f"""coalesce((
-        SELECT next_passage FROM changes WHERE namespace = {_SPACE} AND number <= :change ORDER BY number DESC LIMIT 1
+        SELECT next_passage FROM changes WHERE namespace = {SPACE} AND number <= :change ORDER BY number DESC LIMIT 1
     ), 1)"""
 """The number that the first passage after a change of a namespace has at least."""
 
 TAIL = f"""
-    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind, o.at, o.session
-    FROM passage_vectors v
-        CROSS JOIN owners o ON o.number = v.owner
-    WHERE v.number >= {_FIRST} AND v.namespace = {_SPACE} AND v.is_past = 0
+    SELECT {TOKEN_COLUMNS}
+    FROM passage_vectors v CROSS JOIN owners o ON o.number = v.owner
+    WHERE v.number >= {_FIRST} AND v.namespace = {SPACE} AND v.is_past = 0
     ORDER BY v.number
 """
 
@@ -144,22 +148,19 @@ TEXT: Final = selected(_TEXT, "p")
 ENTRY_COLUMNS: Final = f"""p.number, p.owner, n.name, o.kind, o.type, o.phase, o.tags, o.title, o.path, p.heading,
         o.summary, {TEXT}"""
 
+ENTRY_JOINS: Final = """CROSS JOIN passage_vectors v ON v.number = p.number
+        CROSS JOIN owners o ON o.number = p.owner
+        CROSS JOIN namespaces n ON n.number = p.namespace"""
+
 ENTRIES = f"""
     SELECT {ENTRY_COLUMNS}, v.token_ids, {LIVE_VECTOR}
-    FROM {each("numbers")} j
-        CROSS JOIN passages p ON p.number = j.value
-        CROSS JOIN passage_vectors v ON v.number = p.number
-        CROSS JOIN owners o ON o.number = p.owner
-        CROSS JOIN namespaces n ON n.number = p.namespace
+    FROM {each("numbers")} j CROSS JOIN passages p ON p.number = j.value {ENTRY_JOINS}
     WHERE n.name = :namespace
 """
 
 ENTRIES_BETWEEN = f"""
     SELECT {ENTRY_COLUMNS}, v.token_ids, {LIVE_VECTOR}
-    FROM passages p
-        CROSS JOIN passage_vectors v ON v.number = p.number
-        CROSS JOIN owners o ON o.number = p.owner
-        CROSS JOIN namespaces n ON n.number = p.namespace
+    FROM passages p {ENTRY_JOINS}
     WHERE p.number > :after AND p.number <= :upto AND v.is_past = 0
     ORDER BY p.number
     LIMIT :limit
@@ -167,14 +168,14 @@ ENTRIES_BETWEEN = f"""
 
 _WRITTEN = f"""(
         SELECT count(*) FROM passage_vectors v
-        WHERE v.namespace = {_SPACE} AND v.is_past = 0 AND v.number >= {_FIRST}
+        WHERE v.namespace = {SPACE} AND v.is_past = 0 AND v.number >= {_FIRST}
     )"""
-_DELETIONS = f"(SELECT count(*) FROM deletions WHERE namespace = {_SPACE} AND change > :change)"
+_DELETIONS = f"(SELECT count(*) FROM deletions WHERE namespace = {SPACE} AND change > :change)"
 PENDING = f"SELECT {_WRITTEN}, {_DELETIONS}"
 
 DELETED = f"""
     SELECT number FROM deletions
-    WHERE namespace = {_SPACE} AND change > :change AND change <= :upto ORDER BY number
+    WHERE namespace = {SPACE} AND change > :change AND change <= :upto ORDER BY number
 """
 
 
@@ -185,13 +186,13 @@ def _hop(name: str, numbers: str) -> str:
         SELECT p.number, o.namespace, o.session, o.position
         FROM (
             SELECT 1 WHERE EXISTS (
-                SELECT 1 FROM owners WHERE namespace = {_SPACE} AND session != '' AND expired_at IS NULL
+                SELECT 1 FROM owners WHERE namespace = {SPACE} AND session != '' AND expired_at IS NULL
             )
         ) g
             CROSS JOIN {numbers} j
             CROSS JOIN passages p ON p.number = j.value
             CROSS JOIN owners o ON o.number = p.owner
-        WHERE o.namespace = {_SPACE} AND o.session != '' AND o.expired_at IS NULL
+        WHERE o.namespace = {SPACE} AND o.session != '' AND o.expired_at IS NULL
     ),
     {name}_beside AS (
         SELECT a.number, a.namespace, a.session, (
@@ -226,81 +227,74 @@ NEIGHBOURS = f"""
 """
 TOKENS_BESIDE = f"""
     {_BESIDE}, asked AS (SELECT value FROM {each("numbers")} j UNION SELECT neighbour FROM near)
-    SELECT v.number, v.owner, v.token_ids, {LIVE_VECTOR}, o.kind, o.at, o.session
-    FROM asked j
-        CROSS JOIN passage_vectors v ON v.number = j.value
-        CROSS JOIN owners o ON o.number = v.owner
-    WHERE v.namespace = {_SPACE}
+    {_TOKENS_OF.format("asked")}
     UNION ALL
     SELECT number, neighbour, NULL, NULL, NULL, NULL, NULL
     FROM (SELECT number, neighbour FROM near UNION SELECT number, neighbour FROM far) b
 """
 """The rows of `TOKENS` for passages and for those next to them, and the pairs of `NEIGHBOURS`."""
 
-MATCHING = f"""
-    SELECT o.number
-    FROM owners o INDEXED BY owners_by_filter
-    WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+_OF_FILTER = f"""
+    FROM owners o INDEXED BY {{}}
+    WHERE o.namespace = {SPACE}
         AND (:kinds IS NULL OR instr(:kinds, o.kind) > 0)
         AND (:types IS NULL OR o.type IN {among("types")})
         AND (:phases IS NULL OR o.phase = '' OR o.phase IN {among("phases")})
-        AND o.expired_at IS NULL AND (:as_of IS NULL OR o.created_at <= :as_of)
 """
 """Kinds are few and none is part of another: they come as one text, which costs little for each owner."""
 
-MATCHING_PAST = f"""
-    SELECT o.number
-    FROM owners o INDEXED BY owners_past
-    WHERE o.namespace = (SELECT number FROM namespaces WHERE name = :namespace)
-        AND (:kinds IS NULL OR instr(:kinds, o.kind) > 0)
-        AND (:types IS NULL OR o.type IN {among("types")})
-        AND (:phases IS NULL OR o.phase = '' OR o.phase IN {among("phases")})
-        AND o.expired_at > :as_of AND o.created_at <= :as_of
+MATCHING = f"""
+    SELECT o.number {_OF_FILTER.format("owners_by_filter")}
+        AND o.expired_at IS NULL AND (:as_of IS NULL OR o.created_at <= :as_of)
 """
 
-PATHS = """
+MATCHING_PAST = f"""
+    SELECT o.number {_OF_FILTER.format("owners_past")} AND o.expired_at > :as_of AND o.created_at <= :as_of
+"""
+
+PATHS = f"""
     SELECT number, path
     FROM owners INDEXED BY owners_by_path
-    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND kind = 'artifact' AND path != ''
+    WHERE namespace = {SPACE} AND kind = 'artifact' AND path != ''
         AND expired_at IS NULL
 """
 
 LIVE = f"""
     SELECT id, number, session, position FROM owners
-    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND kind = :kind
+    WHERE namespace = {SPACE} AND kind = :kind
         AND id IN {among("ids")} AND expired_at IS NULL
 """
 
-LAST_POSITION = """
+LAST_POSITION = f"""
     SELECT max(position) FROM owners
-    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND session = :session AND session != ''
+    WHERE namespace = {SPACE} AND session = :session AND session != ''
         AND expired_at IS NULL
 """
 
-TAGGED = """
+TAGGED = f"""
     SELECT owner FROM owner_tags
-    WHERE namespace = (SELECT number FROM namespaces WHERE name = :namespace) AND tag = :tag
+    WHERE namespace = {SPACE} AND tag = :tag
 """
 
-COUNTS = """
+COUNTS = f"""
     SELECT coalesce(sum(owners), 0), coalesce(sum(passages), 0), coalesce(sum(text_bytes), 0),
         coalesce(sum(owners) FILTER (WHERE kind = 'artifact'), 0),
         coalesce(sum(owners) FILTER (WHERE kind = 'memory'), 0),
         coalesce(sum(owners) FILTER (WHERE kind = 'knowledge'), 0)
     FROM counts
-    WHERE :namespace IS NULL OR namespace = (SELECT number FROM namespaces WHERE name = :namespace)
+    WHERE :namespace IS NULL OR namespace = {SPACE}
 """
 
 STATE_UPTO_DATE = f"""
     SELECT 'meta' AS what, key AS one, value AS two, 0 AS three, 0 AS four, 0.0 AS five FROM meta
     UNION ALL SELECT 'head', '', {hexed("token")}, change, 0, 0.0 FROM namespaces WHERE name = :namespace
     UNION ALL SELECT 'token', '', {hexed("token")}, 0, 0, 0.0 FROM changes
-        WHERE namespace = {_SPACE} AND number = :change
+        WHERE namespace = {SPACE} AND number = :change
     UNION ALL SELECT 'session', '', '', 1, 0, 0.0 WHERE EXISTS (
-        SELECT 1 FROM owners WHERE namespace = {_SPACE} AND session != '' AND expired_at IS NULL
+        SELECT 1 FROM owners WHERE namespace = {SPACE} AND session != '' AND expired_at IS NULL
     )
-    UNION ALL SELECT 'count', kind, '', owners, passages, text_bytes FROM counts WHERE namespace = {_SPACE}
-    UNION ALL SELECT 'note', id, body, 0, 0, at FROM notes WHERE kind = :notes AND namespace = {_SPACE}
+    UNION ALL SELECT 'count', kind, '', owners, passages, text_bytes FROM counts WHERE namespace = {SPACE}
+    UNION ALL SELECT 'note', id, body, 0, 0, at FROM notes WHERE kind = :notes AND namespace = {SPACE}
 """
 """What every search asks of a namespace before it looks for anything, in one statement; where recall lacks nothing."""
 STATE = f"{STATE_UPTO_DATE} UNION ALL SELECT 'pending', '', '', {_WRITTEN}, {_DELETIONS}, 0.0"

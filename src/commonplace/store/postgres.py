@@ -12,17 +12,23 @@ from __future__ import annotations
 import json
 import os
 import re
+import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
+from shlex import quote as in_shell
 from typing import Any, Final
+from urllib.parse import quote, urlencode
 from uuid import uuid4
 
+import numpy as np
 import psycopg
 from psycopg import pq
+from psycopg.adapt import Dumper
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.numeric import NumericBinaryLoader
 from psycopg.types.string import StrBinaryDumper
@@ -33,6 +39,7 @@ from commonplace.errors import (
     StoreDamagedError,
     StoreError,
     StoreMissingError,
+    StoreUnreachableError,
     StoreVersionError,
     UsageError,
 )
@@ -40,8 +47,9 @@ from commonplace.locks import Lock, refuse_forked
 from commonplace.store import leases, postings, rights, vector_index
 from commonplace.store.connection import EVERY, Connections, PrivateConnections, settings
 from commonplace.store.database import refuse_existing
-from commonplace.store.dialect import RANDOM_BYTES, Conflict, Database, Rows, insert, quoted, script
+from commonplace.store.dialect import RANDOM_BYTES, Conflict, Database, Read, Rows, insert, quoted, script
 from commonplace.store.leases import Lease
+from commonplace.store.rows import named_in
 from commonplace.store.schema import TABLES, VERSION, Role, Table
 from commonplace.store.writes import MOVE, change_is_under_way, snapshot_is_written
 
@@ -147,6 +155,64 @@ class _Text(StrBinaryDumper):
         return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
 
 
+class _Numbers(bytes):
+    """An array of integers as the protocol has it."""
+
+
+class _Texts(bytes):
+    """An array of texts as the protocol has it."""
+
+
+class _Bytes(bytes):
+    """An array of bytes as the protocol has it."""
+
+
+_OIDS: Final[Mapping[type, tuple[int, int]]] = {_Numbers: (1016, 20), _Texts: (1009, 25), _Bytes: (1001, 17)}
+"""The types of these arrays and of what is in them."""
+_MANY: Final = 16
+_SIZE: Final = struct.Struct("!i")
+_NUMBER: Final = np.dtype([("size", ">i4"), ("value", ">i8")])
+
+
+def _array(value: Any) -> Any:
+    """Return a value, a list of many as an array that is written at once: the driver asks of each item what it is."""
+    if type(value) is not list or len(value) < _MANY:
+        return value
+    types = set(map(type, value))
+    if types == {int}:
+        numbers = np.full(len(value), 8, _NUMBER)
+        numbers["value"] = value
+        return _of_array(_Numbers, len(value), numbers.tobytes())
+    if types == {bytes}:
+        return _of_array(_Bytes, len(value), _sized(value))
+    return _of_array(_Texts, len(value), _sized([*map(_encoded, value)])) if types == {str} else value
+
+
+def _of_array(kind: type[bytes], count: int, items: bytes) -> bytes:
+    return kind(struct.pack("!iiiii", 1, 0, _OIDS[kind][1], count, 1) + items)
+
+
+def _sized(items: Sequence[bytes]) -> bytes:
+    return b"".join(chain.from_iterable(zip(map(_SIZE.pack, map(len, items)), items, strict=True)))
+
+
+def _encoded(text: str) -> bytes:
+    return text.replace("\0", "\ufffd").encode()
+
+
+class _Array(Dumper):
+    """Gives an array as it is."""
+
+    format = pq.Format.BINARY
+
+    def __init__(self, cls: type, context: Any = None) -> None:
+        super().__init__(cls, context)
+        self.oid = _OIDS[cls][0]
+
+    def dump(self, obj: Any) -> Any:
+        return obj
+
+
 class _Whole(NumericBinaryLoader):
     """Takes the sum of integers as the integer that it is."""
 
@@ -154,38 +220,103 @@ class _Whole(NumericBinaryLoader):
         return int(super().load(data))
 
 
-class Session:
-    """A connection of which a thread makes use: a `Database`."""
+class _Cursor(psycopg.RawCursor[Any]):
+    """Tells how many rows were written when it is known."""
 
-    def __init__(self, connection: psycopg.Connection[Any], scope: str = "", *, is_entered: bool = False) -> None:
+    @property
+    def rowcount(self) -> int:
+        """How many rows the statement wrote, which in a pipeline is waited for."""
+        try:
+            self.fetchone()
+        except psycopg.ProgrammingError as error:
+            if error.sqlstate:  # else it says that there are no rows to fetch
+                raise
+        return super().rowcount
+
+
+class Session:
+    """A connection of which a thread makes use: a `Database`.
+
+    In a transaction it goes on without waiting: what was sent is waited for where rows are asked for, and at its end.
+    An error in one statement is raised then; the server passes over those after it, also over the commit.
+    """
+
+    def __init__(self, connection: psycopg.Connection[Any], scope: str = "") -> None:
         """Take a connection.
 
         Args:
             scope: whose rows are read or written; see `rights.scope_of`. "" is nobody's.
-            is_entered: the transaction that was begun knows it already.
         """
         self.connection = connection
         self._scope = scope
-        self._entered = scope if is_entered else ""
+        self._entered = ""
+        self._is_within = False
+        self._pipeline = ExitStack()
+        self._ahead: dict[str, tuple[Mapping[str, Any], Rows]] = {}
+        self.first: Any = None
+        """What was read at the beginning."""
         self.changed: set[int] = set()
         """The numbers of the namespaces of which it wrote a change."""
 
     def execute(self, sql: str, values: Mapping[str, Any] | None = None, /) -> Rows:
         """Run a statement of the store."""
         values = values or {}
+        if self._ahead:
+            asked, found = self._ahead.get(sql, (None, None))
+            if found is not None and asked == values:
+                del self._ahead[sql]
+                return found
+            if not sql.lstrip().startswith("SELECT"):
+                written = named_in(sql)
+                self._ahead = {each: held for each, held in self._ahead.items() if written.isdisjoint(named_in(each))}
         if sql is MOVE:
             self.changed.update(json.loads(values["spaces"]))
         absent = frozenset(name for name, value in values.items() if value is None)
         words, names = native(sql, absent)
-        given = [values[name] for name in names]
+        given = [_array(values[name]) for name in names]
         if self._scope == self._entered:
             return self.connection.execute(words, given, binary=True)
-        with self.connection.pipeline():  # outside a transaction, what goes together is one
+        with self.together():  # outside a transaction, what goes together is one
             self.connection.execute(rights.ENTER, [self._scope])
             found = self.connection.execute(words, given, binary=True)
-        if self.connection.info.transaction_status != pq.TransactionStatus.IDLE:
+        if self._is_within or self.connection.info.transaction_status != pq.TransactionStatus.IDLE:
             self._entered = self._scope
         return found
+
+    def ahead(self, reads: Iterable[Read]) -> None:
+        """Send what will be read before anything else is written to the same tables; no two by one statement."""
+        self._ahead = {sql: (values, self.execute(sql, values)) for sql, values in reads}
+
+    def begin(self, statements: Sequence[str]) -> None:
+        """Begin a transaction of the scope."""
+        self._pipeline.enter_context(self.connection.pipeline())
+        self._is_within, self._entered = True, self._scope
+        for statement in (*statements, *([rights.entering(self._scope)] if self._scope else ())):
+            self.connection.execute(statement)
+
+    def end(self, words: str = "ROLLBACK") -> None:
+        """End the transaction when all that was sent is done.
+
+        Raises:
+            StoreError: the server did something else.
+        """
+        self._is_within = False
+        try:
+            ended = self.connection.execute(words)
+        finally:
+            self._pipeline.close()
+        if ended.statusmessage != words:
+            raise StoreError(f"the server was to {words}, and said {ended.statusmessage}")
+
+    def close(self) -> None:
+        """Undo what was begun and not ended."""
+        if self._is_within:
+            with suppress(psycopg.Error, StoreError):
+                self.end()
+
+    def together(self) -> AbstractContextManager[object]:
+        """Let what is executed in the block go without waiting for answers."""
+        return nullcontext() if self._is_within else self.connection.pipeline()
 
     @contextmanager
     def within(self, scope: str | None) -> Iterator[None]:
@@ -199,7 +330,7 @@ class Session:
 
     def executemany(self, sql: str, rows: Iterable[Mapping[str, Any]], /) -> None:
         """Run a statement for each of the rows, of which none waits for the answer to another."""
-        with self.connection.pipeline():
+        with self.together():
             for row in rows:
                 self.execute(sql, row)
 
@@ -221,7 +352,7 @@ def _insert_lists(table: Table, names: tuple[str, ...], conflict: Conflict) -> s
 
 
 class Address:
-    """Where a store stands, and how a connection is made; its text holds no password."""
+    """Where a store stands, and how a connection is made; its text is a URL that leads there, without a password."""
 
     def __init__(self, dsn: str, password: str, timeout_s: float) -> None:
         self._dsn = dsn
@@ -236,9 +367,19 @@ class Address:
             ) from None  # the cause names all of it
 
     def __str__(self) -> str:
-        host, port = self._parts.get("host"), self._parts.get("port")
-        user = f"{self._parts['user']}@" if "user" in self._parts else ""
-        return f"postgresql://{user}{host or ''}{f':{port}' if port else ''}/{self._parts.get('dbname', '')}"
+        rest = {name: str(value) for name, value in self._parts.items() if "password" not in name}
+        user, name = (quote(rest.pop(each, ""), safe="") for each in ("user", "dbname"))
+        place = f"{user}@" if user else ""
+        if re.fullmatch(r"[\w.-]+", rest.get("host", "")):  # else a directory, or several
+            port = rest.pop("port", "")
+            place += rest.pop("host") + (f":{port}" if port else "")
+        query = urlencode(rest, safe="/,", quote_via=quote)
+        return f"postgresql://{place}/{name}{'?' if query else ''}{query}"
+
+    @property
+    def option(self) -> str:
+        """How a command of a shell names the store."""
+        return f"--store {in_shell(str(self))}"
 
     def connect(self) -> psycopg.Connection[Any]:
         """Make a connection that begins no transaction by itself."""
@@ -247,10 +388,12 @@ class Address:
                 make_conninfo(self._dsn, password=self._password or None),
                 autocommit=True,
                 prepare_threshold=None,
-                cursor_factory=psycopg.RawCursor,
+                cursor_factory=_Cursor,
                 connect_timeout=max(2, round(self.timeout_s)),
             )
         connection.adapters.register_dumper(str, _Text)
+        for kind in _OIDS:
+            connection.adapters.register_dumper(kind, _Array)
         connection.adapters.register_loader("numeric", _Whole)
         return connection
 
@@ -275,7 +418,8 @@ class Address:
             # A server that refuses a connection gives no code.
             code = next((code for words, code in _REFUSALS.items() if words in text), _LOST)
         found = next((meaning for begin, meaning in _MEANINGS.items() if code.startswith(begin)), _OTHER)
-        return StoreError(f"the store {self} {found[0]}: {text}", remedy=found[1])
+        kind = StoreUnreachableError if found in _TRANSIENT else StoreError
+        return kind(f"the store {self} {found[0]}: {text}", remedy=found[1])
 
 
 class _DriverError(Exception):
@@ -301,6 +445,7 @@ _MEANINGS: Final = {
     "54": ("is given a value that is too large", "split it"),
 }
 """What the driver's errors mean, by how their codes begin."""
+_TRANSIENT: Final = (_MEANINGS[_LOST], _MEANINGS["57P"], _MEANINGS["533"])
 _REFUSALS: Final = {
     "authentication failed": "28",
     "no password supplied": "28",
@@ -313,7 +458,7 @@ _CONNECTIONS: Final = 16
 _SCHEMA_LOCK: Final = 1131245680
 _STORE_LOCK: Final = 1131245681
 _OLDEST_SERVER: Final = 150_000
-_SNAPSHOT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_SNAPSHOT: Final = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
 # After a lock was waited for, a statement is to see what the other one wrote, whatever the server's default is.
 _CHANGE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 
@@ -334,7 +479,7 @@ class PostgresConnections(Connections):
         self._known = {}
         self._is_closed = False
         try:
-            with self.address.errors(), self._session("") as session:
+            with self.address.errors(), self._session() as session:
                 self.is_read_only = _prepare(session.connection, address, create=create)
         except BaseException:
             self.close()
@@ -351,7 +496,8 @@ class PostgresConnections(Connections):
                 with inside.within(scope):
                     yield inside
                 return
-            with self._session("" if once else _SNAPSHOT, scope or "") as session:
+            begin, first = ((), None) if once else (_SNAPSHOT, _is_there)
+            with self._session(begin, scope or "", first) as session:
                 yield session
 
     def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[Any]:
@@ -376,8 +522,8 @@ class PostgresConnections(Connections):
             yield
             return
         scope = "" if namespace is None else rights.scope_of(namespace)
-        with self.address.errors(), self._session(_SNAPSHOT, scope) as session:
-            self._known[thread] = first(session)
+        with self.address.errors(), self._session(_SNAPSHOT, scope, first) as session:
+            self._known[thread] = session.first
             self._taken[thread] = session
             try:
                 yield
@@ -385,7 +531,7 @@ class PostgresConnections(Connections):
                 del self._taken[thread], self._known[thread]
 
     @contextmanager
-    def writing(self, namespace: str | None = None) -> Iterator[Database]:
+    def writing(self, namespace: str | None = None, ahead: Sequence[Read] = ()) -> Iterator[Database]:
         """Give a connection inside a transaction that is committed at the end, or rolled back on error."""
         thread = threading.get_ident()
         if thread in self._taken:
@@ -396,10 +542,14 @@ class PostgresConnections(Connections):
         if self.is_read_only:
             raise StoreError(f"the store {self.address} is read-only", remedy=_MEANINGS["25006"][1])
         begin = _begin(namespace, self.address.timeout_s)
-        with self.address.errors(), self._session(begin, rights.scope_of(namespace)) as session:
+
+        def first(session: Session) -> None:
+            session.ahead(ahead)
+            refuse_other_version(session, self.address)
+
+        with self.address.errors(), self._session(begin, rights.scope_of(namespace), first) as session:
             self._writing.add(thread)
             try:
-                refuse_other_version(session, str(self.address))
                 yield session
                 if session.changed:
                     postings.follow(session, session.changed)
@@ -409,7 +559,7 @@ class PostgresConnections(Connections):
 
     def _commit(self, session: Session) -> None:
         try:
-            session.execute("COMMIT")
+            session.end("COMMIT")
         except psycopg.OperationalError as error:
             if session.connection.closed:
                 raise StoreError(
@@ -451,7 +601,7 @@ class PostgresConnections(Connections):
         """
         self._refuse_closed()
         if thorough and not self.is_read_only:
-            with self.address.errors(), self._session("") as session:
+            with self.address.errors(), self._session() as session:
                 names = (table.name for table in TABLES if table.name != "sequences")
                 for name in (*names, *postings.TABLES):
                     session.connection.execute(f"VACUUM {name}")
@@ -475,14 +625,31 @@ class PostgresConnections(Connections):
             self.close()
 
     @contextmanager
-    def _session(self, begin: str, scope: str = "") -> Iterator[Session]:
-        """Give a connection on which `begin` was run; what it began and nobody ended is rolled back."""
-        is_entered = bool(begin and scope)
-        connection = self._begun(f"{begin}; {rights.entering(scope)}" if is_entered else begin)
-        try:
-            yield Session(connection, scope, is_entered=is_entered)
-        finally:
-            self._give_back(connection)
+    def _session(
+        self, begin: Sequence[str] = (), scope: str = "", first: Callable[[Session], Any] | None = None
+    ) -> Iterator[Session]:
+        """Give a connection, in a transaction where statements begin one, which is rolled back if nobody ended it.
+
+        Args:
+            first: run at its beginning, and again on a new connection where the first was lost.
+        """
+        for is_last in (False, True):
+            connection = self._take(is_new=is_last)
+            session = Session(connection, scope)
+            try:
+                try:
+                    if begin:
+                        session.begin(begin)
+                    session.first = first and first(session)
+                except psycopg.OperationalError:
+                    if is_last or not connection.closed:
+                        raise
+                    continue
+                yield session
+                return
+            finally:
+                session.close()
+                self._give_back(connection)
 
     def _again(self, read: Callable[[Session], list[Any]], scope: str) -> list[Any]:
         """Return what a read finds, once more on a new connection where the first was lost."""
@@ -495,21 +662,6 @@ class PostgresConnections(Connections):
                     raise
             finally:
                 self._give_back(connection)
-        raise AssertionError
-
-    def _begun(self, begin: str) -> psycopg.Connection[Any]:
-        for is_last in (False, True):
-            connection = self._take(is_new=is_last)
-            try:
-                if begin:
-                    connection.execute(begin)
-            except BaseException as error:
-                is_lost = connection.closed and isinstance(error, psycopg.OperationalError)
-                self._give_back(connection)
-                if is_last or not is_lost:
-                    raise
-            else:
-                return connection
         raise AssertionError
 
     def _take(self, *, is_new: bool = False) -> psycopg.Connection[Any]:
@@ -558,14 +710,21 @@ class PostgresConnections(Connections):
             raise StoreError(f"the store {self.address} is closed", remedy="open it again")
 
 
-def _begin(namespace: str | None, timeout_s: float) -> str:
+def _is_there(db: Database) -> None:
+    """Wait for the server."""
+    db.execute("SELECT 1").fetchall()
+
+
+def _begin(namespace: str | None, timeout_s: float) -> list[str]:
     """Return the statements that begin a transaction which writes to a namespace, or to all."""
-    wait = f"{_CHANGE}; SET LOCAL lock_timeout = {max(1, round(timeout_s * 1000))}"
+    begin = [_CHANGE, f"SET LOCAL lock_timeout = {max(1, round(timeout_s * 1000))}"]
     if namespace is None:
-        return f"{wait}; SELECT pg_advisory_xact_lock({_STORE_LOCK})"
+        return [*begin, f"SELECT pg_advisory_xact_lock({_STORE_LOCK})"]
     digest = blake2b(namespace.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     number = int.from_bytes(digest, signed=True)
-    return f"{wait}; SELECT pg_advisory_xact_lock_shared({_STORE_LOCK}); SELECT pg_advisory_xact_lock({number})"
+    return [
+        *begin, f"SELECT pg_advisory_xact_lock_shared({_STORE_LOCK})", f"SELECT pg_advisory_xact_lock({number})"
+    ]  # fmt: skip
 
 
 _VERSIONS: Final = """
@@ -573,7 +732,7 @@ _VERSIONS: Final = """
 """
 
 
-def refuse_other_version(db: Database, where: str) -> None:
+def refuse_other_version(db: Database, where: Address) -> None:
     """Refuse a database whose schema is another one than that of this Commonplace.
 
     Raises:
@@ -590,7 +749,7 @@ def refuse_other_version(db: Database, where: str) -> None:
             f"the store {where} was made by another build, which analyses texts for searches otherwise or not at all",
             remedy="upgrade Commonplace"
             if recall > postings.VERSION
-            else f"let who owns the tables run `commonplace init --store {where}`, which makes anew what searches read",
+            else f"let who owns the tables run `commonplace init {where.option}`, which makes anew what searches read",
         )
 
 
@@ -605,17 +764,17 @@ def _prepare(connection: psycopg.Connection[Any], address: Address, *, create: b
     if not _is_made(connection):
         if not create:
             raise StoreMissingError(
-                f"there is no store at {address}", remedy=f"make one with `commonplace init --store {address}`"
+                f"there is no store at {address}", remedy=f"make one with `commonplace init {address.option}`"
             )
         _make(connection, address)
     session = Session(connection)
     if not session.execute("SELECT 1 FROM meta WHERE key = 'store_id'").fetchone():
         raise StoreDamagedError(f"{address} is not a Commonplace store", remedy="name an empty database")
-    refuse_other_version(session, str(address))
+    refuse_other_version(session, address)
     if not rights.is_guarded(connection):
         raise StoreVersionError(
             f"the store {address} was made by an earlier build, which did not part namespaces",
-            remedy="let who owns the tables run `commonplace init --store` on it",
+            remedy=f"let who owns the tables run `commonplace init {address.option}`",
         )
     (is_read_only,) = session.execute(
         """
@@ -650,14 +809,14 @@ def _make(connection: psycopg.Connection[Any], address: Address, grant_to: str =
             user = connection.info.user
             raise StoreMissingError(
                 f"there is no store at {address}, and {user} may not make one",
-                remedy=f"let who owns the database run `commonplace init --store {address} --grant-to {user}`",
+                remedy=f"let who owns the database run `commonplace init {address.option} --grant-to {user}`",
             ) from _DriverError("permission denied", error)
         session.execute("INSERT INTO schema_versions VALUES (:version, 'initial')", {"version": VERSION})
         session.execute("INSERT INTO meta VALUES ('store_id', :id)", {"id": str(uuid4())})
     version, recall = map(int, session.execute(_VERSIONS).fetchone())
     is_older = version == VERSION and recall < postings.VERSION
     if not is_older:
-        refuse_other_version(session, str(address))
+        refuse_other_version(session, address)
     if is_older or not rights.is_guarded(connection):
         connection.execute(f"SELECT pg_advisory_xact_lock({_STORE_LOCK})")
         if is_older:

@@ -9,21 +9,22 @@ segments become one. A passage that goes is cut out of its segment at once.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass, field
+from commonplace.ranking.arrays import ranked
 from commonplace.ranking.bm25 import NAMES, Matches, Statistics, TermRows, code_of, fields_and_counts, pack
 from commonplace.store import vector_index
 from commonplace.store.connection import Connections
 from commonplace.store.owners import ENTRY_COLUMNS, LIVE_VECTOR, build_entry
 from commonplace.store.writes import META
-from commonplace.text.tokens import ANALYSIS, fields_of, passage_language
+from commonplace.text.tokens import ANALYSIS, fields_of, many_words, passage_language
 from commonplace.types import TokenEntry
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ MAX_NEWEST: Final = 200
 _FEW: Final = 16
 """Most writes have no more passages."""
 _AT_ONCE: Final = 1_000
+_SPACES: Final = 8
+"""So many namespaces are followed at once; most writes are to one, with the texts of its graph."""
 _POSTING: Final = np.dtype([("number", "<u4"), ("length", "<u2"), ("mark", "u1")])
 
 CREATE: Final = (
@@ -177,18 +180,19 @@ _GONE = """
     DELETE FROM passage_terms t USING gone g WHERE t.namespace = g.namespace AND t.number = g.number
     RETURNING t.namespace, t.number, t.terms
 """
-# In a namespace numbers ascend: what is live and above all that are here is new.
-_LAST = """
-    SELECT n.number, coalesce((SELECT max(t.number) FROM passage_terms t WHERE t.namespace = n.number), 0)
-    FROM namespaces n WHERE n.number = ANY(:spaces::bigint[])
-"""
-# Numbers and limit are given as values, for the planner to know how few rows follow. Pairs are compared as the index by
-# namespace and number orders them: that by number alone leads through what all others wrote.
+# In a namespace numbers ascend: what is live and above all that are here is new. Spaces and limit are given as values,
+# for the planner to know how few rows follow. Pairs are compared as the index by namespace and number orders them: that
+# by number alone leads through what all others wrote.
 _FRESH = f"""
     SELECT p.namespace, {ENTRY_COLUMNS}, v.token_ids, v.vector
-    FROM (
+    FROM unnest(:spaces::bigint[]) s (number)
+        CROSS JOIN LATERAL (
             SELECT number, token_ids, vector FROM passage_vectors
-            WHERE (namespace, number) > (:space, :last) AND (namespace, number) < (:space + 1, 0) AND is_past = 0
+            WHERE (namespace, number) > (
+                    s.number,
+                    (SELECT coalesce(max(t.number), 0) FROM passage_terms t WHERE t.namespace = s.number)
+                )
+                AND (namespace, number) < (s.number + 1, 0) AND is_past = 0
             ORDER BY namespace, number LIMIT :limit
         ) v
         JOIN passages p ON p.number = v.number
@@ -210,9 +214,10 @@ _ADD_SIGNS = """
 _UNPACKED_OF = """
     FROM passage_terms
     WHERE namespace = :space
-        AND number > coalesce((SELECT max(upto) FROM segments WHERE namespace = :space), 0)
+        AND number > (SELECT coalesce(max(upto), 0) FROM segments WHERE namespace = :space)
 """
-_TAIL_OF = f"SELECT count(*) {_UNPACKED_OF}"
+_TAIL = _UNPACKED_OF.replace(":space", "s.space")
+_TAILS = f"SELECT s.space, (SELECT count(*) {_TAIL}) FROM unnest(:spaces::bigint[]) s (space)"
 _UNPACKED = f"SELECT number, terms {_UNPACKED_OF} ORDER BY number LIMIT :limit"
 _ADD_POSTINGS = """
     INSERT INTO postings (namespace, segment, term, units)
@@ -264,6 +269,7 @@ def make_tables(session: Session) -> None:
         session.connection.execute(statement)
 
 
+@many_words()
 def rebuild(session: Session) -> None:
     """Make anew what recall reads of all namespaces, which no other transaction writes to."""
     for name in TABLES:
@@ -275,23 +281,31 @@ def rebuild(session: Session) -> None:
 
 def follow(session: Session, spaces: Iterable[int]) -> None:
     """Let what recall reads follow the changes that a transaction made in some namespaces."""
-    values = {"spaces": sorted(spaces)}
-    with session.connection.pipeline():
-        gone, lasts = session.execute(_GONE, values), session.execute(_LAST, values)
+    ordered = sorted(spaces)
+    for begin in range(0, len(ordered), _SPACES):
+        _follow(session, ordered[begin : begin + _SPACES])
+
+
+def _follow(session: Session, spaces: Sequence[int]) -> None:
+    values: dict[str, Any] = {"spaces": spaces, "limit": _FEW}
+    with session.together():
+        gone, tails = session.execute(_GONE, values), session.execute(_TAILS, values)
+        fresh = session.execute(_FRESH, values)
     _cut_out(session, gone.fetchall())
-    for space, last in lasts.fetchall():
-        added, fresh = 0, {"space": space, "last": last, "limit": _FEW}
-        while rows := session.execute(_FRESH, fresh).fetchall():
-            _add(session, rows)
-            added, fresh["last"] = added + len(rows), rows[-1][1]
-            if len(rows) < fresh["limit"]:
-                break
-            fresh["limit"] = _AT_ONCE
-        if fresh["last"] != last:
-            [(left,)] = session.execute(_TAIL_OF, fresh).fetchall()
-            longest = LARGE if added > TAIL else TAIL
-            while left > longest:
-                left -= _pack(session, space)
+    unpacked, added = dict(tails.fetchall()), Counter[int]()
+    while rows := fresh.fetchall():
+        _add(session, rows)
+        found = Counter(row[0] for row in rows)
+        added += found
+        values["spaces"] = [space for space, count in found.items() if count == values["limit"]]
+        if not values["spaces"]:
+            break
+        values["limit"] = _AT_ONCE
+        fresh = session.execute(_FRESH, values)
+    for space, count in added.items():
+        left, longest = unpacked[space] + count, LARGE if count > TAIL else TAIL
+        while left > longest:
+            left -= _pack(session, space)
 
 
 def _add(session: Session, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -306,7 +320,7 @@ def _add(session: Session, rows: Sequence[tuple[Any, ...]]) -> None:
         "languages": languages,
         "terms": [pack(fields_of(*each)) for each in zip(entries, languages, strict=True)],
     }
-    with session.connection.pipeline():
+    with session.together():
         session.execute(_ADD_TERMS, values)
         session.execute(_ADD_SIGNS, values)
 
@@ -323,9 +337,10 @@ def _pack(session: Session, space: int) -> int:
     units["mark"] = marks
     order = np.argsort(codes, kind="stable")
     distinct, begins = np.unique(codes[order], return_index=True)
-    parts = [part.tobytes() for part in np.split(units[order], begins)[1:]]
+    data, size = units[order].tobytes(), units.itemsize
+    parts = [data[size * begin : size * end] for begin, end in pairwise([*begins.tolist(), len(units)])]
     made = _Segment(int(numbers[0]), int(numbers[-1]), len(rows), terms.lengths.sum(axis=0))
-    with session.connection.pipeline():
+    with session.together():
         session.execute(
             _ADD_POSTINGS, {"space": space, "segment": made.start, "terms": _signed(distinct), "units": parts}
         )
@@ -338,7 +353,7 @@ def _pack(session: Session, space: int) -> int:
     if len(last) >= MERGED or sum(each.passages for each in last) >= LARGE:
         start, count, lengths = last[-1].start, sum(each.passages for each in last), sum(each.lengths for each in last)
         merged = _Segment(start, made.upto, count, np.asarray(lengths)).values(space)
-        with session.connection.pipeline():
+        with session.together():
             session.execute(_MERGE_POSTINGS, merged)
             for sql in _DROP_MERGED:
                 session.execute(sql, merged)
@@ -385,7 +400,7 @@ def _cut_out(session: Session, rows: Sequence[tuple[int, int, bytes]]) -> None:
                 held = np.frombuffer(data, _POSTING)
                 kept[term] = held[np.isin(held["number"], numbers, invert=True)].tobytes()
             filled = {term: data for term, data in kept.items() if data}
-            with session.connection.pipeline():
+            with session.together():
                 session.execute(_SET_POSTINGS, {**own, "terms": list(filled), "units": list(filled.values())})
                 session.execute(_DROP_POSTINGS, {**own, "terms": [term for term in kept if term not in filled]})
                 session.execute(_PUT_SEGMENT, own)
@@ -401,7 +416,7 @@ _ALL_SEGMENTS = f"""
     UNION ALL
     SELECT NULL::integer, t.number, 0, t.terms, NULL::bigint[] FROM passage_terms t
     WHERE t.namespace = {_SPACE}
-        AND t.number > coalesce((SELECT max(upto) FROM segments WHERE namespace = {_SPACE}), 0)
+        AND t.number > (SELECT coalesce(max(upto), 0) FROM segments WHERE namespace = {_SPACE})
     UNION ALL
 """
 _OF_TERMS = f"""
@@ -436,6 +451,9 @@ _OF_OWNERS = f"""
 _NEWEST = f"SELECT number FROM passage_signs WHERE namespace = {_SPACE} ORDER BY number DESC LIMIT :limit"
 
 
+_Found = tuple[Statistics, list[tuple[NDArray[np.int64], Matches]]]
+
+
 @dataclass
 class Postings:
     """The passages of a namespace by their terms, as one snapshot sees them; each term is read once.
@@ -451,9 +469,16 @@ class Postings:
     _tail: tuple[NDArray[np.int64], TermRows] | None = None
     _documents: int = 0
     _lengths: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(NAMES), np.int64))
+    _found: dict[tuple[str, ...], _Found] = field(default_factory=dict)
 
-    def find(self, terms: Sequence[str]) -> tuple[Statistics, list[tuple[NDArray[np.int64], Matches]]]:
+    def find(self, terms: Iterable[str]) -> _Found:
         """Return the statistics of terms, and where they stand: in parts, passages with their numbers."""
+        asked = tuple(dict.fromkeys(terms))
+        if asked not in self._found:
+            self._found[asked] = self._find(asked)
+        return self._found[asked]
+
+    def _find(self, terms: Sequence[str]) -> _Found:
         self._read(terms)
         assert self._tail is not None
         parts = [(self._tail[0], self._tail[1].find(terms)), self._packed(terms)]
@@ -489,7 +514,7 @@ class Postings:
         starts = np.repeat(np.array([start for _, (start, _) in blocks], np.int64), sizes)
         numbers = starts + ((units["number"].astype(np.int64) - starts) & 0xFFFFFFFF)
         places = np.repeat(np.array([place for place, _ in blocks], np.int64), sizes)
-        held, rows = np.unique(numbers, return_inverse=True)
+        held, rows = ranked(numbers)
         fields, counts = fields_and_counts(units["mark"])
         lengths = np.zeros((len(held), len(NAMES)), np.int64)  # of the fields that hold a term: no other is asked for
         lengths[rows, fields] = units["length"]

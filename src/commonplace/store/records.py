@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
-from commonplace.store.dialect import Database, listed, quoted, selected
-from commonplace.store.dialect import among as values_of
-from commonplace.store.dialect import among_numbers as numbers_of
+from commonplace.dataclasses import replace
+from commonplace.store.dialect import SPACE, Database, bound, condition, selected, shape_of
 from commonplace.store.rows import Values, decoded
 from commonplace.store.schema import SCHEMA, Table, table_of
 
@@ -22,13 +20,12 @@ def read_rows(db: Database, table: Table, namespace: str | None, **among: Sequen
     Args:
         among: values of which a column must have one.
     """
-    terms = [f"{quoted(name)} IN {(values_of if table[name].is_text else numbers_of)(name)}" for name in among]
+    terms = [condition(table, shape_of(among))] if among else []
     if namespace is not None and table.has_namespace:
-        terms.append("namespace = (SELECT number FROM namespaces WHERE name = :name_of_namespace)")
+        terms.append(f"namespace = {SPACE}")
     columns = ", ".join(selected(column, table.name) for column in table.columns)
     sql = f"SELECT {columns} FROM {table.name}{' WHERE ' if terms else ''}{' AND '.join(terms)}"  # noqa: S608
-    values = {name: listed(chosen) for name, chosen in among.items()}
-    for row in db.execute(sql, {"name_of_namespace": namespace, **values}):
+    for row in db.execute(sql, {"namespace": namespace, **bound(among)}):
         yield {column.name: decoded(column, value) for column, value in zip(table.columns, row, strict=True)}
 
 

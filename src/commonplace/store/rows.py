@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import UsageError
-from commonplace.store.dialect import Conflict, Database, ManyRows, Rows, insert, selected
+from commonplace.store.dialect import Conflict, Database, Rows, bound, condition, insert, is_none, selected, shape_of
 from commonplace.store.schema import SCHEMA, Column, Table, table_of
 from commonplace.text.characters import storable, storable_json
 
@@ -28,7 +28,7 @@ Values = dict[str, Any]
 T = TypeVar("T")
 
 _INT64: Final = 2**63
-_NO_VALUES: Final[Mapping[str, Any]] = {}
+NO_VALUES: Final[Mapping[str, Any]] = {}
 _ROWS_AT_ONCE: Final = 12
 """So many rows go in one statement; where there are more, a round trip each counts for little."""
 
@@ -98,14 +98,14 @@ class WriteBuffer:
         self._db = db
         self._waiting: dict[str, _Waiting] = {}
 
-    def execute(self, sql: str, values: Mapping[str, Any] = _NO_VALUES, /) -> Rows:
+    def execute(self, sql: str, values: Mapping[str, Any] = NO_VALUES, /) -> Rows:
         """Run a statement, which sees all that was added."""
-        self.flush(_named_in(sql))
+        self.flush(named_in(sql))
         return self.peek(sql, values)
 
     def executemany(self, sql: str, rows: Iterable[Mapping[str, Any]], /) -> object:
         """Run a statement for each of several values."""
-        self.flush(_named_in(sql))
+        self.flush(named_in(sql))
         return self._db.executemany(sql, rows)
 
     def peek(self, sql: str, values: Mapping[str, Any], /) -> Rows:
@@ -151,7 +151,8 @@ _WORD: Final = re.compile(r"(?<!:)\b\w+")
 
 
 @lru_cache(maxsize=512)
-def _named_in(sql: str) -> frozenset[str]:
+def named_in(sql: str) -> frozenset[str]:
+    """Return the tables that a statement names."""
     return frozenset(SCHEMA).intersection(_WORD.findall(sql))
 
 
@@ -182,16 +183,18 @@ def _insert(db: Database, table: Table, names: tuple[str, ...], conflict: Confli
     elif len(rows) <= _ROWS_AT_ONCE:
         values = {f"{name}_{place}": value for place, row in enumerate(rows) for name, value in row.items()}
         db.execute(insert(table, names, conflict, len(rows)), values)
-    elif isinstance(db, ManyRows):
-        db.insert_many(table, names, conflict, rows)
+    elif many := getattr(db, "insert_many", None):  # a server has a faster way of its own
+        many(table, names, conflict, rows)
     else:
         db.executemany(insert(table, names, conflict), rows)
 
 
 def drop(db: Database, table: str, **key: Any) -> int:
-    """Delete the rows that have these values; return how many there were."""
-    condition = " AND ".join(f'"{name}" = :{name}' for name in key)
-    return int(db.execute(f"DELETE FROM {SCHEMA[table].name} WHERE {condition}", key).rowcount)  # noqa: S608
+    """Delete the rows whose columns have these values, or one of a list; return how many there were."""
+    if is_none(key):
+        return 0
+    sql = f"DELETE FROM {table} WHERE {condition(SCHEMA[table], shape_of(key))}"  # noqa: S608 - SQL of ours
+    return int(db.execute(sql, bound(key)).rowcount)
 
 
 def checked(record: T, name: object = None) -> T:
@@ -207,9 +210,11 @@ def checked(record: T, name: object = None) -> T:
     name = name or _Named(record)
     mended = {}
     for column in form_of(type(record)).columns:
-        value = getattr(record, column.name)
-        check = _CHECKS.get(column.role)
-        if check and value is not None and (kept := check(name, column, value)) is not value:
+        value, check = getattr(record, column.name), _CHECKS.get(column.role)
+        if check is None or value is None:
+            continue
+        kept = tuple(check(name, column, each) for each in value) if column.is_list else check(name, column, value)
+        if kept is not value and kept != value:
             mended[column.name] = kept
     return replace(record, **mended) if mended else record  # type: ignore[type-var]
 
@@ -270,7 +275,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "ContextRecord": "the context of agent",
     "IssueEvent": "an event on an issue",
     "Reversal": "what undoes an issue",
-    "MirroredPage": "page",
+    "JournalPage": "page",
     "FileStamp": "the stamp of a file",
 }
 
@@ -281,19 +286,8 @@ def _name(name: object, column: Column, value: str) -> str:
     return value
 
 
-def _names(name: object, column: Column, value: tuple[str, ...]) -> tuple[str, ...]:
-    for each in value:
-        _name(name, column, each)
-    return value
-
-
 def _text(_name: object, _column: Column, value: str) -> str:
     return storable(value)
-
-
-def _texts(_name: object, _column: Column, value: tuple[str, ...]) -> tuple[str, ...]:
-    mended = tuple(map(storable, value))
-    return value if mended == value else mended
 
 
 def _json(_name: object, _column: Column, value: str) -> str:
@@ -302,11 +296,6 @@ def _json(_name: object, _column: Column, value: str) -> str:
 
 def _time(name: object, _column: Column, value: float) -> float:
     check_times(name, value)
-    return value
-
-
-def _times(name: object, _column: Column, value: tuple[float, ...]) -> tuple[float, ...]:
-    check_times(name, *value)
     return value
 
 
@@ -322,13 +311,10 @@ def _real(name: object, column: Column, value: float) -> float:
 
 
 _CHECKS: Final[Mapping[str, Callable[[object, Column, Any], Any]]] = {
-    **dict.fromkeys(("id", "label", "word", "digest"), _name),
-    **dict.fromkeys(("ids", "labels"), _names),
-    "text": _text,
-    "texts": _texts,
+    **dict.fromkeys(("id", "ids", "label", "labels", "word", "digest"), _name),
+    **dict.fromkeys(("text", "texts"), _text),
+    **dict.fromkeys(("time", "times"), _time),
     "json": _json,
-    "time": _time,
-    "times": _times,
     "number": _number,
     "real": _real,
 }

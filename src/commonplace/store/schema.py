@@ -7,11 +7,11 @@ here and a field of that name to the record.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
 from commonplace.dataclasses import dataclass, fields
-from commonplace.types import Chunk, FileStamp, Link, MemoryRecord, MirroredBlock, MirroredPage, Note, Owner
+from commonplace.types import Chunk, FileStamp, JournalBlock, JournalPage, Link, MemoryRecord, Note, Owner
 from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
 from commonplace.types.knowledge import ContextRecord, KnowledgeRecord
 from commonplace.types.ledger import Issue, IssueEvent, Reversal
@@ -143,6 +143,11 @@ KINDS: Final = "kind"
 TABLE_OF_KIND: Final[Mapping[str, str]] = {"entity": "entities", "relation": "relations"}
 """The table that a column with `refers=KINDS` names, by what the column `kind` holds."""
 
+
+def _columns(role: Role, *names: str, is_optional: bool = False, refers: str = "") -> Iterator[Column]:
+    return (Column(name, role, is_optional=is_optional, refers=refers) for name in names)
+
+
 _NAMESPACE: Final = Column("namespace", "key", refers="namespaces")
 _ENFORCED: Final = Column("namespace", "key", refers="namespaces", is_enforced=True)
 _NUMBER: Final = Column("number", "key")
@@ -200,11 +205,8 @@ TABLES: Final = (
             _KIND,
             Column("change", "key"),
             _ID,
-            Column("type", "label"),
-            Column("phase", "label"),
-            Column("path", "id"),
-            Column("root", "id"),
-            Column("session", "id"),
+            *_columns("label", "type", "phase"),
+            *_columns("id", "path", "root", "session"),
             Column("position", "number"),
             Column("at", "time", is_optional=True),
             Column("title", "text"),
@@ -229,8 +231,7 @@ TABLES: Final = (
             _OWNER,
             _NAMESPACE,
             Column("sha256", "digest"),
-            Column("size", "number"),
-            Column("mtime_ns", "number"),
+            *_columns("number", "size", "mtime_ns"),
             Column("recipe", "text"),
         ),
         ("namespace", "owner"),
@@ -253,12 +254,10 @@ TABLES: Final = (
             _OWNER,
             Column("ordinal", "number"),
             _ID,
-            Column("start_line", "number"),
-            Column("end_line", "number"),
+            *_columns("number", "start_line", "end_line"),
             Column("heading", "text"),
             Column("text", "text", is_placed=True),
-            Column("place", "number"),
-            Column("length", "number"),
+            *_columns("number", "place", "length"),
         ),
         ("namespace", "number"),
         "`ordinal` from 0; lines from 1, inclusive. Replacing an owner renumbers its passages. Where `length` is not 0,"
@@ -272,8 +271,7 @@ TABLES: Final = (
             Column("number", "key", refers="passages", is_enforced=True),
             _NAMESPACE,
             Column("owner", "key", refers="owners"),
-            Column("token_ids", "bytes"),
-            Column("vector", "bytes"),
+            *_columns("bytes", "token_ids", "vector"),
             Column("is_past", "flag"),
         ),
         ("namespace", "number"),
@@ -305,8 +303,7 @@ TABLES: Final = (
             Column("digest", "digest"),
             Column("at", "time", is_derived=True),
             Column("content", "text"),
-            Column("tier", "word"),
-            Column("status", "word"),
+            *_columns("word", "tier", "status"),
             Column("category", "label"),
             Column("entities", "texts"),
             Column("source", "label"),
@@ -314,8 +311,7 @@ TABLES: Final = (
             Column("trust", "real"),
             Column("metadata", "json"),
             Column("version", "number"),
-            Column("born_at", "time"),
-            Column("last_used", "time"),
+            *_columns("time", "born_at", "last_used"),
             Column("use_count", "number"),
             Column("strength", "real"),
             Column("uses", "times"),
@@ -348,8 +344,7 @@ TABLES: Final = (
         "links",
         (
             _NAMESPACE,
-            Column("source", "id"),
-            Column("target", "id"),
+            *_columns("id", "source", "target"),
             Column("type", "label"),
             Column("strength", "real"),
             Column("created_at", "time"),
@@ -365,28 +360,27 @@ TABLES: Final = (
         (_NAMESPACE, _ID, Column("page", "id"), Column("digest", "digest")),
         ("namespace", "id"),
         "what the store and a page of Markdown last agreed on.",
-        record=MirroredBlock,
+        record=JournalBlock,
     ),
     Table(
         "mirror_pages",
         (
             _NAMESPACE,
             Column("page", "id"),
-            Column("size", "number"),
-            Column("mtime_ns", "number"),
+            *_columns("number", "size", "mtime_ns"),
             Column("sha256", "digest"),
         ),
         ("namespace", "page"),
         "the pages then.",
-        record=MirroredPage,
+        record=JournalPage,
     ),
     Table(
         "notes",
         (_NAMESPACE, Column("kind", "word"), _ID, Column("at", "time"), Column("body", "json")),
         ("namespace", "kind", "id"),
-        "records of the store about itself, JSON objects: receipts, backups, replaced stores, and of the kind"
-        ' `injected` what [hooks](../coding-agent.md#hooks) injected within a day. The namespace "" is the whole'
-        " store.",
+        "records of the store about itself, JSON objects: receipts, backups, replaced stores, what the last indexing"
+        " run left out, and of the kind `injected` what [hooks](../coding-agent.md#hooks) injected within a day. The"
+        ' namespace "" is the whole store.',
         record=Note,
     ),
     Table(
@@ -396,8 +390,7 @@ TABLES: Final = (
             _ENFORCED,
             _ID,
             Column("content", "text"),
-            Column("reference_time", "time"),
-            Column("created_at", "time"),
+            *_columns("time", "reference_time", "created_at"),
             Column("name", "text"),
             Column("source", "word"),
             Column("source_description", "text"),
@@ -426,9 +419,7 @@ TABLES: Final = (
             Column("attributes", "json"),
             Column("trust", "real"),
             Column("group", "label"),
-            Column("valid_from", "time", is_optional=True),
-            Column("valid_to", "time", is_optional=True),
-            Column("expired_at", "time", is_optional=True),
+            *_columns("time", "valid_from", "valid_to", "expired_at", is_optional=True),
             Column("merged_into", "id", refers="entities", may_be_empty=True),
         ),
         ("namespace", "number"),
@@ -459,20 +450,15 @@ TABLES: Final = (
             _NUMBER,
             _ENFORCED,
             _ID,
-            Column("source", "id", refers="entities"),
-            Column("target", "id", refers="entities"),
+            *_columns("id", "source", "target", refers="entities"),
             Column("type", "label"),
             Column("fact", "text"),
             Column("created_at", "time"),
-            Column("valid_from", "time", is_optional=True),
-            Column("valid_to", "time", is_optional=True),
-            Column("stated_to", "time", is_optional=True),
-            Column("expired_at", "time", is_optional=True),
+            *_columns("time", "valid_from", "valid_to", "stated_to", "expired_at", is_optional=True),
             Column("is_retracted", "flag"),
             Column("dispute", "id"),
             Column("disputed_at", "time", is_optional=True),
-            Column("confidence", "real"),
-            Column("trust", "real"),
+            *_columns("real", "confidence", "trust"),
             Column("group", "label"),
             Column("attributes", "json"),
             Column("stage", "number", is_derived=True),
@@ -490,8 +476,7 @@ TABLES: Final = (
             _KIND,
             Column("subject", "id", refers=KINDS),
             Column("episode", "id", refers="episodes"),
-            Column("start", "number"),
-            Column("end", "number"),
+            *_columns("number", "start", "end"),
             Column("name", "text"),
         ),
         ("namespace", "kind", "subject", "episode", "start", "end", "name"),
@@ -562,24 +547,19 @@ TABLES: Final = (
             Column("title", "text"),
             Column("agent", "id"),
             Column("memory_ids", "ids"),
-            Column("description", "text"),
-            Column("notes", "text"),
+            *_columns("text", "description", "notes"),
             Column("status", "label"),
             Column("priority", "number"),
             Column("issue_type", "label"),
             Column("labels", "labels"),
-            Column("dependencies", "json"),
-            Column("comments", "json"),
-            Column("rest", "json"),
-            Column("created_at", "time"),
-            Column("updated_at", "time"),
+            *_columns("json", "dependencies", "comments", "rest"),
+            *_columns("time", "created_at", "updated_at"),
             Column("closed_at", "time", is_optional=True),
             Column("close_reason", "text"),
             Column("retries", "number"),
             Column("retry_at", "time", is_optional=True),
             Column("claimed_by", "id"),
-            Column("claimed_at", "time", is_optional=True),
-            Column("escalated_at", "time", is_optional=True),
+            *_columns("time", "claimed_at", "escalated_at", is_optional=True),
         ),
         ("namespace", "id"),
         "the ledger. `rest` has what an imported issue had beside these. The ledger takes no change numbers.",
@@ -614,8 +594,7 @@ TABLES: Final = (
         (
             _NAMESPACE,
             Column("number", "number"),
-            Column("issue", "id"),
-            Column("run", "id"),
+            *_columns("id", "issue", "run"),
             Column("at", "time"),
             Column("memory_ids", "ids"),
             Column("steps", "json"),

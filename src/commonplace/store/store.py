@@ -53,6 +53,7 @@ from commonplace.types import (
     Head,
     IndexEntry,
     Kind,
+    Note,
     Owner,
     OwnerWrite,
     Passage,
@@ -367,6 +368,10 @@ class Store(MemoryStore, ReembeddingStore):
         """Return token ids and vectors of the passages that exist in this namespace, by number."""
         return {row[0]: TokenEntry(*row) for row in self._of_numbers(queries.TOKENS, namespace, numbers)}
 
+    def vectors(self, namespace: str, numbers: Sequence[int]) -> dict[int, bytes]:
+        """Return the vectors of the passages that exist in this namespace, int8, by number; b"" for one made later."""
+        return dict(self._of_numbers(queries.VECTORS, namespace, numbers))
+
     def entries(self, namespace: str, numbers: Sequence[int]) -> dict[int, IndexEntry]:
         """Return what the index needs of the passages that exist in this namespace, by number."""
         return {row[0]: queries.build_entry(row) for row in self._of_numbers(queries.ENTRIES, namespace, numbers)}
@@ -513,5 +518,5 @@ def _state(db: Database, *, namespace: str, change: int, notes: str) -> dict[obj
             *(counts[kind][0] if kind in counts else 0 for kind in kinds),
         ),
         ("session", namespace): bool(found["session"]),
-        ("notes", namespace, notes): [(notes, id_, at, body) for id_, body, _, _, at in found["note"]],
+        ("notes", namespace, notes): [Note(notes, id_, at, body) for id_, body, _, _, at in found["note"]],
     }

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Final
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from typing import Any, TypeVar
 
+from commonplace.dataclasses import dataclass, field
 from commonplace.store.connection import Connections
-from commonplace.store.dialect import Database
+from commonplace.store.dialect import SPACE, Database, Shape, bound, condition, is_none, shape_of
 from commonplace.store.graph_rules import texts_of
-from commonplace.store.rows import Row, WriteBuffer, checked, drop, put
+from commonplace.store.rows import NO_VALUES, Form, Row, WriteBuffer, checked, drop, put
 from commonplace.store.writes import Change, change_is_over, create_namespace, namespace_number, read_embedding
 from commonplace.types import Embedding
-from commonplace.types.graph import Subject
+from commonplace.types.graph import Entity, Subject
+
+
+@dataclass(slots=True)
+class GraphMemo:
+    """What a transaction knows of a graph without reading it again.
+
+    Attributes:
+        named: by normal name, how many live entities at most were read that have it, and their ids, sorted.
+        entities: those of them, and those that were not there before, as they are now.
+        made: the ids of entities that were not there before.
+        untold: those of them that no fact is about.
+        unwritten: ids of what was not there before and has no text yet.
+    """
+
+    named: dict[str, tuple[int | None, list[str]]] = field(default_factory=dict)
+    entities: dict[str, Entity] = field(default_factory=dict)
+    made: set[str] = field(default_factory=set)
+    untold: set[str] = field(default_factory=set)
+    unwritten: set[str] = field(default_factory=set)
+
+
+T = TypeVar("T")
 
 
 class Transaction:
@@ -23,13 +46,20 @@ class Transaction:
         is_over: its block has ended.
     """
 
-    def __init__(self, db: Database, namespace: str) -> None:
+    def __init__(self, db: Database, namespace: str, numbers: tuple[int, int] = (0, 0)) -> None:
+        """Go on in a transaction.
+
+        Args:
+            numbers: of so many owners and passages, which it will most likely write.
+        """
         self.is_over = False
+        self._numbers = numbers
         self._writer = WriteBuffer(db)
         self._namespace = namespace
         self._change: Change | None = None
         self._embedding: tuple[Embedding | None] | None = None
         self._texts: dict[Subject, int] = {}
+        self.graph = GraphMemo()
 
     @property
     def db(self) -> WriteBuffer:
@@ -76,6 +106,8 @@ class Transaction:
         """Return the change under way, in a namespace that is made if need be."""
         if self._change is None:
             self._change = Change.create(self.db, self._namespace)
+            if any(self._numbers):
+                self._change.reserve(*self._numbers)
         return self._change
 
     def put(self, record: Any, **beside: Any) -> None:
@@ -88,9 +120,13 @@ class Transaction:
         change = self.known()
         return drop(self.db, table, namespace=change.space, **key) if change else 0
 
-    def rows(self, sql: str, **values: Any) -> list[Row]:
+    def reading(self, namespace: str) -> AbstractContextManager[Database]:  # noqa: ARG002 - it is of one
+        """Give the writing connection."""
+        return nullcontext(self.db)
+
+    def rows(self, sql: str, values: Mapping[str, Any]) -> list[Row]:
         """Return what a query finds, with all that was written in this transaction."""
-        return self.db.execute(sql, {"namespace": self._namespace, **values}).fetchall()
+        return self.db.execute(sql, values).fetchall()
 
     def finish(self) -> None:
         """Write what waits, and the record of the change where it needs one."""
@@ -99,54 +135,55 @@ class Transaction:
         self.db.flush()
 
 
-NO_SPACE: Final = -1
-_SPACE: Final = "SELECT number FROM namespaces WHERE name = :name"
+def find(
+    source: Connections | Transaction,
+    namespace: str | None,
+    form: Form[T],
+    wanted: Mapping[str, Any] = NO_VALUES,
+    rest: str = "",
+    *,
+    by: str = "",
+    **values: Any,
+) -> list[T]:
+    """Return the records of a namespace, or of all, whose columns have some values.
 
-At = tuple[Database, int]
-"""A connection inside a transaction, and the number of the namespace there."""
+    Args:
+        wanted: of each column the value, or a list of which it must have one.
+        rest: what else the statement says, which may name other `values`.
+        by: the index by which they are found, where SQLite would take another one.
+    """
+    if is_none(wanted):
+        return []
+    sql = _find_sql(form, shape_of(wanted), rest, by, is_of_one=namespace is not None)
+    return [form.build(row) for row in source.rows(sql, {"namespace": namespace, **bound(wanted), **values})]
 
 
-class SpaceReading(ABC):
-    """Reads one namespace, through whatever connection `reading` gives."""
+@cache
+def _find_sql(form: Form[Any], wanted: Shape, rest: str, by: str, *, is_of_one: bool) -> str:
+    terms = [*([f"namespace = {SPACE}"] if is_of_one else []), *([condition(form.table, wanted)] if wanted else [])]
+    table = f"{form.table.name} INDEXED BY {by}" if by else form.table.name
+    return f"SELECT {form.names()} FROM {table} WHERE {' AND '.join(terms)} {rest}"  # noqa: S608 - SQL of ours
 
-    @abstractmethod
-    def reading(self) -> AbstractContextManager[At]:
-        """Give a connection inside a transaction, and the number of the namespace, -1 where it is not there."""
+
+class SpaceReading:
+    """Reads one namespace: as the store is when each call is made, or with all that a transaction wrote."""
+
+    def __init__(self, source: Connections | Transaction, namespace: str) -> None:
+        self._source = source
+        self._namespace = namespace
 
     def _rows(self, sql: str, **values: Any) -> list[Row]:
-        with self.reading() as at:
-            return rows_of(at, sql, **values)
+        return self._source.rows(sql, {"namespace": self._namespace, **values})
 
-
-class StoredSpace(SpaceReading):
-    """A namespace as it is when each call is made."""
-
-    def __init__(self, connections: Connections, namespace: str) -> None:
-        self._connections = connections
-        self._name = namespace
-
-    @contextmanager
-    def reading(self) -> Iterator[At]:
-        """Give a reading connection, and the number of the namespace, -1 where it is not there."""
-        with self._connections.reading(self._name) as db:
-            row = db.execute(_SPACE, {"name": self._name}).fetchone()
-            yield db, row[0] if row else NO_SPACE
+    def _find(
+        self, form: Form[T], wanted: Mapping[str, Any] = NO_VALUES, rest: str = "", *, by: str = "", **values: Any
+    ) -> list[T]:
+        return find(self._source, self._namespace, form, wanted, rest, by=by, **values)
 
 
 class ChangingSpace(SpaceReading):
     """A namespace inside a transaction that changes it."""
 
     def __init__(self, transaction: Transaction) -> None:
+        super().__init__(transaction, transaction.namespace)
         self._transaction = transaction
-
-    @contextmanager
-    def reading(self) -> Iterator[At]:
-        """Give the writing connection, and the number of the namespace, -1 where it is not there."""
-        change = self._transaction.known()
-        yield self._transaction.db, NO_SPACE if change is None else change.space
-
-
-def rows_of(at: At, sql: str, **values: Any) -> list[Row]:
-    """Return what a statement gives for a namespace, which it calls `:space`."""
-    db, space = at
-    return db.execute(sql, {"space": space, **values}).fetchall()

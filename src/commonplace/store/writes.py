@@ -6,11 +6,11 @@ import json
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeVar
 
 from commonplace.dataclasses import asdict, dataclass, field, replace
 from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
-from commonplace.store.dialect import RANDOM_BYTES, Database, among, among_numbers, listed
+from commonplace.store.dialect import RANDOM_BYTES, Database, Read, among, among_numbers, listed
 from commonplace.store.graph_rules import texts_of
 from commonplace.store.owners import TEXT
 from commonplace.store.rows import (
@@ -27,6 +27,7 @@ from commonplace.store.rows import (
 )
 from commonplace.store.schema import SCHEMA
 from commonplace.types import GRAPH_KINDS, Chunk, Embedding, FileStamp, Kind, MemoryWrite, NewPassage, Owner, OwnerWrite
+from commonplace.types.knowledge import KnowledgeWrite
 
 
 def settle(writes: Sequence[OwnerWrite], embedding: Embedding | None) -> list[OwnerWrite]:
@@ -151,20 +152,25 @@ def not_latest(number: int) -> StoreError:
     return StoreError(f"version {number} is not the latest of a memory", remedy="revive the latest one")
 
 
-def check_memory(
-    write: MemoryWrite, embedding: Embedding | None, created_at: float, expired_at: float | None
-) -> MemoryWrite:
-    """Return a version of a memory as it is kept; its position must be the one that it will have.
+Recorded = TypeVar("Recorded", MemoryWrite, KnowledgeWrite)
+
+
+def check_recorded(
+    write: Recorded, kind: Kind, what: str, embedding: Embedding | None, *times: float | None
+) -> Recorded:
+    """Return a version of a memory or an item of knowledge as it is kept.
 
     Raises:
         UsageError: its owner is of another kind or of a file, or a number or name does not fit a store.
         StoreError: a vector is not of the store's embedder.
     """
-    refuse_other_kind(write.owner, "memory", "a memory")
+    refuse_other_kind(write.owner, kind, what)
     kept = check_write(OwnerWrite(write.owner, write.passages), embedding)
-    name = f"memory {write.owner.id!r}"
-    refuse_wide(name, *write.bands)
-    check_times(name, created_at, expired_at, *(end for date in write.dates for end in date))
+    name = f"{kind} {write.owner.id!r}"
+    check_times(name, *times)
+    if isinstance(write, MemoryWrite):
+        refuse_wide(name, *write.bands)
+        check_times(name, *(end for date in write.dates for end in date))
     return replace(write, owner=kept.owner, passages=kept.passages, record=checked(write.record, name))
 
 
@@ -309,13 +315,23 @@ _TAKE_NUMBERS: Final = """
 """
 MOVE: Final = f"""
     UPDATE namespaces SET change = change + 1, token = {RANDOM_BYTES} WHERE number IN {among_numbers("spaces")}
-    RETURNING number, change
 """
 _RECORD = f"""
     INSERT INTO changes (namespace, number, next_passage, token)
     SELECT number, change, (SELECT next_passage FROM sequences), token
     FROM namespaces WHERE number IN {among_numbers("spaces")}
 """
+
+
+def heads_of(namespace: str) -> Read:
+    """Return the statement that a change begins with, and its values."""
+    names = [namespace, *(texts_of(namespace, kind) for kind in GRAPH_KINDS)]
+    return _HEADS, {"names": listed(names)}
+
+
+def numbers_for(owners: int, passages: int) -> Read:
+    """Return the statement that takes numbers, and its values."""
+    return _TAKE_NUMBERS, {"owners": owners, "passages": passages}
 
 
 @dataclass(slots=True)
@@ -340,8 +356,7 @@ class Change:
     @classmethod
     def begin(cls, db: Database, namespace: str) -> Change | None:
         """Start the next change of a namespace, None where there is none of that name."""
-        names = [namespace, *(texts_of(namespace, kind) for kind in GRAPH_KINDS)]
-        heads = db.execute(_HEADS, {"names": listed(names)}).fetchall()
+        heads = db.execute(*heads_of(namespace)).fetchall()
         spaces, numbers = {head[0]: head[1] for head in heads}, {head[1]: head[2] for head in heads}
         if namespace not in spaces:
             return None
@@ -381,7 +396,8 @@ class Change:
         if number is None:
             return self.add(owner, write.passages, created_at=at)
         self._clear(number)
-        self._update_owner(number, owner, at)
+        values = {"number": number, "change": self.number, "created_at": at, **_OWNERS.row(owner)}
+        self.db.execute(_UPDATE_OWNER, values)
         _, numbers = self._take(0, len(write.passages))
         self._fill(number, owner, zip(numbers, write.passages, strict=True), is_past=False)
         return number
@@ -396,8 +412,7 @@ class Change:
             for id_, path in self.db.execute(_HELD, asked):
                 held |= _names(kind, id_, path)
         are_new = [held.isdisjoint(_names(each.owner.kind, each.owner.id, each.owner.path)) for each in writes]
-        taken = self._take(sum(are_new), sum(len(each.passages) for each in writes))
-        self._free = deque(taken[0]), deque(taken[1])
+        self.reserve(sum(are_new), sum(len(each.passages) for each in writes))
         for write, is_new in zip(writes, are_new, strict=True):
             if is_new:
                 self.add(write.owner, write.passages, created_at=at)
@@ -478,10 +493,10 @@ class Change:
     def finish(self) -> int:
         """Write what waits, and the record of the change in each namespace; return its number in this one."""
         self.flush()
-        spaces = listed(sorted({self.space, *self._due}))
-        moved = dict(self.db.execute(MOVE, {"spaces": spaces}).fetchall())
+        number, spaces = self.number, listed(sorted({self.space, *self._due}))
+        self.db.execute(MOVE, {"spaces": spaces})
         self.db.execute(_RECORD, {"spaces": spaces})
-        return int(moved[self.space])
+        return number
 
     def flush(self) -> None:
         """Write what waits."""
@@ -535,22 +550,22 @@ class Change:
         own = {"namespace": self.space, "change": self.number}
         add_rows(self.db, SCHEMA["deletions"], [{**own, "number": passage} for passage in passages])
 
-    def _update_owner(self, number: int, owner: Owner, at: float) -> None:
-        values = {"number": number, "change": self.number, "created_at": at, **_OWNERS.row(owner)}
-        self.db.execute(_UPDATE_OWNER, values)
-
-    def _take(self, owners: int, passages: int) -> tuple[Sequence[int], Sequence[int]]:
-        """Return new numbers, ascending, for so many owners and passages."""
-        free = self._free
-        if len(free[0]) >= owners and len(free[1]) >= passages:
-            return [free[0].popleft() for _ in range(owners)], [free[1].popleft() for _ in range(passages)]
-        counts = {"owners": owners, "passages": passages}
-        taken = self.db.execute(_TAKE_NUMBERS, counts).fetchone()
+    def reserve(self, owners: int, passages: int) -> None:
+        """Take numbers for so many owners and passages that are about to be written; what is left is never used."""
+        sql, counts = numbers_for(owners, passages)
+        taken = self.db.execute(sql, counts).fetchone()
         first, second = (
-            numbers if isinstance(numbers, list) else range(numbers, numbers + count)
+            deque(numbers if isinstance(numbers, list) else range(numbers, numbers + count))
             for numbers, count in zip(taken, counts.values(), strict=True)
         )
-        return first, second
+        self._free = first, second
+
+    def _take(self, owners: int, passages: int) -> tuple[list[int], list[int]]:
+        """Return new numbers, ascending, for so many owners and passages."""
+        if len(self._free[0]) < owners or len(self._free[1]) < passages:
+            self.reserve(owners, passages)
+        first, second = self._free
+        return [first.popleft() for _ in range(owners)], [second.popleft() for _ in range(passages)]
 
     def _fill(
         self, number: int, owner: Owner, passages: Iterable[tuple[int, NewPassage]], content: str = "", *, is_past: bool

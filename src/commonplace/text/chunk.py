@@ -17,6 +17,7 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
+from pathlib import Path
 from typing import Final
 
 from commonplace.dataclasses import dataclass, field
@@ -33,27 +34,10 @@ from commonplace.text.markdown import (
     sections_between,
     underlined_sections,
 )
+from commonplace.text.words import patterns
 from commonplace.types import Chunk
 
-_MODIFIERS: Final = (
-    r"(?:(?:export|default|declare|public|private|protected|internal|static|final|abstract|sealed|partial|async|"
-    r"override|open|data|case|unsafe|pub(?:\([^)]*\))?|inline|virtual|extern|suspend|local|readonly|const)\s+)*"
-)
-_CONTAINER: Final = late_pattern(
-    _MODIFIERS + r"(?:class|interface|struct|enum|trait|module|namespace|protocol|extension|object|record|mod|"
-    r"defmodule|contract)\s+([\w$.:]+)"
-    r"|" + _MODIFIERS + r"impl(?:<[^>]*>)?\s+(?:[^{]*?\sfor\s+)?([\w:]+)"
-    r"|(?:describe|context)(?:\.\w+)?\s*\(\s*['\"`]([^'\"`]{1,80})"
-)
-_FUNCTION: Final = late_pattern(
-    _MODIFIERS + r"(?:function\*?|func|fn|def|defp|defmacro|fun|sub|proc|type|macro|message|service|rpc)\s+"
-    r"(?:\(\s*\w*\s*\*?(?P<receiver>\w+)[^)]*\)\s*)?(?P<name>[\w$.!?]+)"
-    r"|(?:export\s+)?(?:default\s+)?(?:const|let|var)\s+(?P<bound>[\w$]+)\s*(?::[^=]+)?="
-    r"\s*(?:async\s*)?(?:function\b|\(|[\w$]+\s*=>|class\b)"
-    r"|(?i:create)\s+(?i:or\s+replace\s+)?(?i:table|view|function|procedure|trigger|index)\s+"
-    r"(?i:if\s+not\s+exists\s+)?(?P<table>[\w.\"]+)"
-    r"|(?:it|test)(?:\.\w+)?\s*\(\s*['\"`](?P<test>[^'\"`]{1,80})"
-)
+_DECLARED: Final = patterns(Path(__file__).with_name("declarations.txt"))
 _METHOD: Final = late_pattern(r"(?:[\w$<>\[\],.?*&:~]+\s+)*[*&]*([\w$~:#]+)\s*(?:<[^<>()]*>)?\(")
 _NOT_METHODS: Final = frozenset(
     (
@@ -145,10 +129,10 @@ def _layout_starts(lines: Sequence[str]) -> Iterator[Start]:
 
 def _declared_name(line: str, following: str, *, in_container: bool) -> tuple[str, bool]:
     """Return the name that a line declares, "" for none, and whether it may hold members."""
-    container = _CONTAINER.match(line)
+    container = _DECLARED["container"].match(line)
     if container:
         return next(filter(None, container.groups()), "").rstrip(":."), True
-    function = _FUNCTION.match(line)
+    function = _DECLARED["function"].match(line)
     if function:
         name = function["name"] or function["bound"] or function["table"] or function["test"]
         return f"{function['receiver']}.{name}" if function["receiver"] else name, False

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from commonplace.patterns import late_pattern
 from commonplace.text.words import word_lists
@@ -29,33 +29,16 @@ Language = Literal["markdown", "restructuredtext", "asciidoc", "text", "config",
 
 PROSE: Final[frozenset[Language]] = frozenset({"markdown", "restructuredtext", "asciidoc", "text"})
 
-_SUFFIXES: Final[dict[Language, str]] = {
-    "markdown": "md markdown mdx mdc qmd",
-    "restructuredtext": "rst txt",
-    "asciidoc": "adoc asciidoc",
-    "text": "org tex",
-    "config": "toml yaml yml ini cfg conf properties gradle mk cmake dockerfile",
-    "python": "py pyi",
-    "code": (
-        "ts tsx mts cts js jsx mjs cjs vue svelte java kt kts scala groovy go rs c h cc cpp cxx hh hpp hxx m mm cs fs "
-        "vb swift rb rake php pl pm lua r jl dart ex exs erl hrl hs elm clj cljs cljc ml mli nim zig v sol sql sh bash "
-        "zsh fish ps1 bat pyx pxd proto graphql gql thrift tf hcl nix css scss sass less vim el lisp scm f90 f95 pas "
-        "adb ads cu cuh glsl wgsl"
-    ),
-}
-_NAMES: Final[dict[Language, str]] = {
-    "config": (
-        "makefile gnumakefile dockerfile containerfile justfile procfile cmakelists.txt package.json tsconfig.json "
-        "composer.json deno.json"
-    ),
-    "code": "jenkinsfile vagrantfile rakefile gemfile",
-    "text": "readme changelog contributing authors",
-}
-_BY_NAME: Final = {name: language for language, names in _NAMES.items() for name in names.split()}
+_FILES: Final = word_lists(Path(__file__).with_name("languages.txt"))
 
-BY_SUFFIX: Final[dict[str, Language]] = {
-    suffix: language for language, suffixes in _SUFFIXES.items() for suffix in suffixes.split()
-}
+
+def _named(kind: str) -> dict[str, Any]:
+    """Return the languages of one kind of the lists by what they hold."""
+    return {each: name[len(kind) :] for name, some in _FILES.items() if name.startswith(kind) for each in some}
+
+
+_BY_NAME: Final[dict[str, Language]] = _named("name ")
+BY_SUFFIX: Final[dict[str, Language]] = _named("suffix ")
 """Language by suffix, lower case, without the dot."""
 
 
@@ -66,40 +49,7 @@ def language_of(name: str) -> Language | None:
     return _BY_NAME.get(lowered) or (BY_SUFFIX.get(suffix) if dot and stem else None)
 
 
-_PROGRAMMING: Final[dict[str, str]] = {
-    "python": "py pyi pyx pxd",
-    "typescript": "ts tsx mts cts",
-    "javascript": "js jsx mjs cjs",
-    "java": "java",
-    "kotlin": "kt kts",
-    "scala": "scala",
-    "groovy": "groovy",
-    "go golang": "go",
-    "rust": "rs",
-    "c": "c h",
-    "cpp": "cc cpp cxx hh hpp hxx",
-    "csharp": "cs",
-    "swift": "swift",
-    "ruby": "rb rake",
-    "php": "php",
-    "perl": "pl pm",
-    "lua": "lua",
-    "r": "r",
-    "julia": "jl",
-    "dart": "dart",
-    "elixir": "ex exs",
-    "erlang": "erl hrl",
-    "haskell": "hs",
-    "clojure": "clj cljs cljc",
-    "sql": "sql",
-    "bash shell": "sh bash zsh",
-    "powershell": "ps1",
-    "html": "html htm",
-    "css": "css scss sass less",
-}
-_PROGRAMMING_BY_SUFFIX: Final[dict[str, str]] = {
-    suffix: names for names, suffixes in _PROGRAMMING.items() for suffix in suffixes.split()
-}
+_PROGRAMMING_BY_SUFFIX: Final[dict[str, str]] = _named("program ")
 
 _CODE: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
     (
@@ -131,6 +81,7 @@ _LOOKED_AT: Final = 600
 """So many of a text's first characters tell its language."""
 
 _WORD: Final = late_pattern(r"[^\W\d_]+")
+_LETTER: Final = late_pattern(r"[^\W\d_]")
 _FOREIGN: Final = frozenset[str]().union(*FUNCTION_WORDS.values()) - STOP_WORDS
 _MIN_SHARE: Final = 0.15
 """Of the different words of a text at least so many are function words; names and code hold some by chance."""
@@ -159,7 +110,10 @@ def natural_language(text: str) -> str:
     if not text.isascii():
         for language, letters, others in _SCRIPTS:
             if letters.search(text):
-                return _by_script(text, language, letters, others)
+                # Most letters are of its script, and none is of another language's.
+                is_other = others is not None and others.search(text)
+                is_it = not is_other and 2 * len(letters.findall(text)) > len(_LETTER.findall(text))
+                return language if is_it else ENGLISH
     words = set(_WORD.findall(text))
     foreign = words & _FOREIGN
     if len(foreign) < 2:
@@ -173,10 +127,3 @@ def natural_language(text: str) -> str:
     # The first of equals, so that the same text is always of the same language.
     best, count = max(own.items(), key=lambda item: (item[1], item[0]))
     return best if count > len(words & STOP_WORDS) and count >= _MIN_SHARE * len(words) else ENGLISH
-
-
-def _by_script(text: str, language: str, letters: re.Pattern[str], others: re.Pattern[str] | None) -> str:
-    """Return the language where most letters are of its script, and none is of another language's."""
-    if others is not None and others.search(text):
-        return ENGLISH
-    return language if 2 * len(letters.findall(text)) > len(re.findall(r"[^\W\d_]", text)) else ENGLISH

@@ -8,12 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from functools import cache
 from itertools import chain, pairwise
+from pathlib import Path
 from typing import Final, TypeVar
 
 from commonplace.dataclasses import dataclass
 from commonplace.patterns import late_pattern
 from commonplace.text.languages import ENGLISH, STOP_WORDS, TASK_WORDS, natural_language
 from commonplace.text.tokens import UNSPACED_RUN, analyse, without_unspaced, words_in, written_words
+from commonplace.text.words import patterns
 
 _Repeated = TypeVar("_Repeated", bound=Hashable)
 
@@ -31,32 +33,10 @@ _HIRAGANA: Final = late_pattern("[\u3041-\u3096\u309d-\u309f]+")
 _KANA: Final = late_pattern("[\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff]")
 _HANGUL: Final = late_pattern("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]+")
 
-_ASKED_IN_CHINESE: Final = late_pattern(
-    "什么时候|什麼時候|为什么|為什麼|什么|什麼|甚麼|怎么样|怎麼樣|怎么|怎麼|怎样|怎樣|哪里|哪裡|哪裏|哪儿|哪兒|哪个|哪個|哪些|哪天|哪位|哪|"
-    "谁|誰|几点|幾點|几个|幾個|几|幾|多少|多久|如何|是否|有没有|有沒有|是不是|请问|請問|告诉我|告訴我|告诉|告訴|我们|我們|咱们|你们|你們|"
-    "他们|他們|她们|她們|它们|这个|這個|那个|那個|一下|吗|嗎|呢|吧|啊|呀|我|你|您|们|們"
-)
+_ASKING: Final = patterns(Path(__file__).with_name("asking.txt"))
 # Each joins words, and is part of one elsewhere: 都 is "all", and the end of Chengdu.
 _JOINS_IN_CHINESE: Final = frozenset(
     "的了是在有和与與跟也都就还還把被这這那个個到去来來要会會能可对對从從给給得着過过他她它最该該用做叫"
-)
-_ASKED_IN_JAPANESE: Final = late_pattern("何曜日|何時|何処|何人|何歳|何|誰|私|僕|俺|彼女|彼")
-_FRONTS_IN_JAPANESE: Final = late_pattern("から|まで|より|では|には|とは|って|は|が|を|に|へ|と|で|の|も|や")
-_ENDS_IN_JAPANESE: Final = late_pattern(
-    "(?:でしたか|でしょうか|ましたか|ますか|ですか|でした|でしょう|ました|ません|ます|です|ください|だっけ|だった|だったの|という|ている|ていた|てい|"
-    "いつ|どこ|どれ|どの|どう|どんな|だれ|なに|なん|なぜ|いくつ|いくら|どちら|どうして|わたし|ぼく|あなた|いる|ある|あり|いま|する|した|して|しま|"
-    "こと|もの|から|まで|より|って|では|には|とは|の|か|は|が|を|に|へ|と|で|も|や|よ|ね|だ|な)$"
-)
-_ASKED_IN_KOREAN: Final = late_pattern(
-    "(?:언제|어디|누구|누가|무엇|무슨|뭐|뭘|뭔|왜|어떻게|어떤|어느|몇|얼마나|얼마|나|내|저|제|우리|너|네|그|이|것|거|수|좀|지금)"
-    "(?:에서|에게|한테|부터|까지|은|는|이|가|을|를|에|의|도|로|와|과|야|였지|였나요|인가요|입니까|예요|이에요|이야)?"
-    "|(?:있|없|하|했|되|됐|이|였|입|인)(?:었)?(?:나요|어요|습니까|습니다|니까|니다|가요|지|어|다|고|는)"
-)
-_ENDS_IN_KOREAN: Final = late_pattern(
-    "(?<=.)(?:에서는|으로는|에게는|에서|에게서|에게|한테|으로|이랑|부터|까지|마다|처럼|보다|께서|"
-    "있었나요|있었어요|있습니까|있습니다|있나요|있어요|있지|있어|했었나요|했나요|했습니까|했습니다|했어요|했지|했어|했다|하셨나요|하나요|하고|하는|합니까|합니다|해요|하기|하지|하|"
-    "이었나요|였나요|인가요|인가|인지|입니까|입니다|이에요|예요|이야|나요|습니까|습니다|어요|아요|은|는|을|를)$"
-    "|(?<=..)(?:이|가|에|의|도|로|와|과|만|랑|야|지|요)$"
 )
 
 
@@ -117,13 +97,13 @@ def subject_of(text: str) -> str:
     if natural_language(text) != ENGLISH:
         return ""
     written = [word for word in _WORD.findall(text) if word.lower() not in STOP_WORDS]
-    kept = [word for word in written if not _asks_for_work(word)]
+    kept = [
+        word
+        for word in written
+        if not (word.isalpha() and (word.islower() or word.istitle())) or _task_terms().isdisjoint(analyse(word))
+    ]
     is_about = MIN_SUBJECT <= len(set(kept)) <= MAX_SUBJECT * len(written)
     return " ".join(kept) if len(written) >= LONG_TASK and is_about else ""
-
-
-def _asks_for_work(word: str) -> bool:
-    return word.isalpha() and (word.islower() or word.istitle()) and not _task_terms().isdisjoint(analyse(word))
 
 
 @cache
@@ -153,7 +133,7 @@ def _within_repeats(items: Iterable[_Repeated]) -> tuple[_Repeated, ...]:
 
 def _unspaced(text: str) -> QueryWords:
     """Return the words of scripts written without spaces: pairs of characters, and of Han each character besides."""
-    runs = UNSPACED_RUN.findall(text)
+    runs = [] if text.isascii() else UNSPACED_RUN.findall(text)
     if not runs:
         return QueryWords(())
     is_japanese = _KANA.search(text) is not None
@@ -161,14 +141,18 @@ def _unspaced(text: str) -> QueryWords:
     pairs: list[str] = []
     for run in runs:
         if _HANGUL.fullmatch(run):
-            parts = [] if _ASKED_IN_KOREAN.fullmatch(run) else [run]
-            words += [pair for part in parts for pair in _pairs(_ENDS_IN_KOREAN.sub("", part))]
+            parts = [] if _ASKING["asked in Korean"].fullmatch(run) else [run]
+            words += [pair for part in parts for pair in _pairs(_ASKING["ends in Korean"].sub("", part))]
         elif is_japanese:
-            parts = list(filter(None, _ASKED_IN_JAPANESE.split(run)))
+            parts = list(filter(None, _ASKING["asked in Japanese"].split(run)))
             words += [word for part in parts for word in _japanese(part, is_whole=part == run)]
         else:
-            parts = list(filter(None, _ASKED_IN_CHINESE.split(run)))
-            words += [word for part in parts for word in _chinese(part)]
+            parts = list(filter(None, _ASKING["asked in Chinese"].split(run)))
+            words += [
+                word
+                for part in parts
+                for word in (_han(part, _JOINS_IN_CHINESE) if _HAN.fullmatch(part) else _pairs(part))
+            ]
         pairs += [pair for part in parts for pair in map("".join, pairwise(part)) if not _HIRAGANA.fullmatch(pair)]
     if not words:
         words = [term for run in runs for term in _pairs(run)]
@@ -188,10 +172,6 @@ def _han(run: str, joining: frozenset[str] = frozenset()) -> list[str]:
     return pairs + [character for character in run if character not in joining]
 
 
-def _chinese(part: str) -> list[str]:
-    return _han(part, _JOINS_IN_CHINESE) if _HAN.fullmatch(part) else _pairs(part)
-
-
 def _japanese(part: str, *, is_whole: bool) -> list[str]:
     """Return the words of Han and Katakana, and of Hiragana what is left without particles and endings."""
     words: list[str] = []
@@ -199,9 +179,11 @@ def _japanese(part: str, *, is_whole: bool) -> list[str]:
     for kana in _HIRAGANA.finditer(part):
         words += _by_script(part[end : kana.start()])
         end = kana.end()
-        left = _without_ends(kana[0])
+        left = kana[0]
+        while found := _ASKING["ends in Japanese"].search(left):
+            left = left[: found.start()]
         begins = kana.start() == 0 and is_whole
-        front = None if begins else _FRONTS_IN_JAPANESE.match(left)
+        front = None if begins else _ASKING["fronts in Japanese"].match(left)
         if front is None and kana.start():
             continue  # the ending of the word before it
         left = left if front is None else left[front.end() :]
@@ -218,12 +200,6 @@ def _by_script(run: str) -> list[str]:
         words += _han(han[0])
         end = han.end()
     return words + (_pairs(run[end:]) if end < len(run) else [])
-
-
-def _without_ends(kana: str) -> str:
-    while found := _ENDS_IN_JAPANESE.search(kana):
-        kana = kana[: found.start()]
-    return kana
 
 
 MIN_LENGTH: Final = 5

@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from commonplace.dataclasses import dataclass
 from commonplace.text.similarity import normal_form
+from commonplace.text.words import entries
 
-ABBREVIATIONS: Final = frozenset(
-    """
-mr mrs ms dr prof sen rep gov gen lt col maj capt sgt cpl rev st mt ft jr sr inc corp co ltd bros vs etc fig no vol pp
-jan feb mar apr jun jul aug sept sep oct nov dec mon tue tues wed thu thurs fri sat e.g i.e cf al approx dept est
-ala ariz ark calif colo conn del fla ga ill ind kan kans ky la mass md mich minn miss mo mont neb nev okla ore pa penn
-tenn tex va vt wash wis wyo a.m p.m u.s u.n u.k d.c n.y n.j n.h n.c n.d s.c s.d n.m r.i w.va ph.d m.d b.c a.d
-""".split()
-)
+ABBREVIATIONS: Final = frozenset(entries(Path(__file__).with_name("abbreviations.txt")))
 """Written with a full stop that ends no sentence (without their last full stop)."""
 
 _FENCE: Final = re.compile(r"[ \t]{0,8}(`{3,}|~{3,})")
@@ -128,20 +123,8 @@ _FENCE_LINE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 _BULLET: Final = re.compile(r"(?:[-*+•]|\d{1,3}[.)]|>)[ \t]+")
 _HEADING: Final = re.compile(r"#{1,6}[ \t]")
 
-_ASIDE: Final = (
-    r"(?:as (?:(?:i|we|you|was|were|is|has|have|had|been|already|just|also|previously|it) ){0,4}"
-    r"(?:said|mentioned|noted|stated|told|explained|described|written)"
-    r"(?: (?:already|above|before|earlier|previously|once|again|to you)){0,3}"
-    r"|(?:just )?(?:as )?a reminder|to repeat|by the way|btw|fyi|for the record|once again|as you know"
-    r"|wie (?:(?:ich|wir|schon|bereits|oben|vorhin|zuvor|auch) ){0,3}(?:gesagt|erwähnt|geschrieben|sagte|sagten)"
-    r"|übrigens|nebenbei gesagt|nebenbei bemerkt|zur erinnerung"
-    r"|comme (?:(?:je|on|nous|l'ai|l'a|l'avons|ai|a|avons|déjà|été) ){0,4}(?:dit|mentionné|indiqué)"
-    r"(?: (?:plus haut|avant|précédemment|ci-dessus)){0,2}|au fait|pour rappel"
-    r"|como (?:(?:ya|se|he|ha|hemos|te|lo) ){0,4}(?:dije|dijimos|dicho|mencioné|mencionó|mencionado|comenté)"
-    r"(?: (?:antes|anteriormente|arriba)){0,2}|por cierto)"
-)
-"""Words that tell nothing of what is spoken of, where commas, dashes or brackets set them off: they must not keep two
-texts apart. No word of them denies, doubts or agrees."""
+_ASIDE: Final = f"(?:{'|'.join(entries(Path(__file__).with_name('asides.txt')))})"
+"""Words that tell nothing of what is spoken of, where commas, dashes or brackets set them off."""
 _ASIDE_BEFORE: Final = re.compile(rf"^{_ASIDE} ?[,:] ")
 _ASIDE_BETWEEN: Final = re.compile(rf",? \({_ASIDE}\)(?: |$)|, {_ASIDE}, | - {_ASIDE} - ")
 _ASIDE_BEHIND: Final = re.compile(rf"(?:,| -) {_ASIDE}$")
@@ -196,14 +179,11 @@ def units_of(text: str) -> list[Unit]:
 
 
 def _unit(gap: str, text: str, said: str, *, is_prose: bool) -> Unit:
-    key = _without_asides(normal_form(said)) if is_prose else "\n".join(line.rstrip() for line in text.splitlines())
-    return Unit(gap, text, said, key or said, is_prose)
-
-
-def _without_asides(form: str) -> str:
-    """Return a normal form without what says only that it was said before, or that something follows."""
+    if not is_prose:
+        return Unit(gap, text, said, "\n".join(line.rstrip() for line in text.splitlines()) or said, is_prose)
+    form = normal_form(said)
     bare = _ASIDE_BETWEEN.sub(" ", _ASIDE_BEFORE.sub("", _ASIDE_BEHIND.sub("", form)))
-    return bare.strip() or form
+    return Unit(gap, text, said, bare.strip() or form or said, is_prose)
 
 
 _Piece = tuple[int, int, str, bool]

@@ -16,21 +16,18 @@ import struct
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Final
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.patterns import late_pattern
+from commonplace.text.hashes import blake2b, sha256
 from commonplace.text.tokens import analyse, without_unspaced
+from commonplace.text.words import word_lists
 
 _LONG: Final = 12
 _MIN_SHARED: Final = 0.9
 _MIN_TO_MOVE: Final = 3
-
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
 
 
 _SAME_SIGNS: Final = str.maketrans(
@@ -46,28 +43,12 @@ OPENING: Final = "\"'([{«¿¡*`"
 CLOSING: Final = "\"')]}»,;:!?….*`。、"
 _SENTENCE_ENDS: Final = frozenset(".!?…。")
 _LETTERS: Final = late_pattern(r"[^\W\d_]+(?:'[^\W\d_]+)?(?:-[^\W\d_]+)*")
-_EMPTY: Final = _set("a an the and that also please")
-_COUNTED: Final = _set("few little lot")  # "few" are hardly any, "a few" are some
+_EMPTY, _COUNTED, _WITH_BE, _WEEKDAYS, _FRONTS, _BOUND, _NO_PLURALS, _CONFUSABLE = word_lists(
+    Path(__file__).with_name("similarity.txt")
+).values()
 _FORMS: Final = {**dict.fromkeys(("is", "are", "am", "be", "been"), "be"), "has": "have", "does": "do"}
 _TAILS: Final = {"'re": "be", "'m": "be", "'ll": "will", "'ve": "have"}
 _BROKEN: Final = {"cannot": "can", "can't": "can", "won't": "will", "shan't": "shall"}
-_WITH_BE: Final = _set("it he she that what there here who where how")
-_WEEKDAYS: Final = _set("monday tuesday wednesday thursday friday saturday sunday")
-_FRONTS: Final = _set(
-    "after although as at because before by during for if in on since though until when while today yesterday"
-)
-# Where one of these stands, the order of sentences says something.
-_BOUND: Final = _set(
-    "he she it they him her them his hers its their theirs this these those then next first second third last finally "
-    "later earlier afterwards before after now but however instead so therefore otherwise former latter same other "
-    "another again too i you we yes no"
-)
-_NO_PLURALS: Final = _set("news goods customs arms means glasses works looks odds minutes seconds")
-# Words one slip away from another word; the commonest, for no list is whole.
-_CONFUSABLE: Final = _set(
-    "perfect prefect expansive expensive complement compliment complements compliments stationary stationery "
-    "message massage messages massages intestate interstate intrastate protection projection contract contrast"
-)
 _SUFFIX: Final = late_pattern(r"(?:ings?|ed|ers?|e?s|ions?|ly)$")
 _VOWELS: Final = frozenset("aeiou")
 
@@ -232,7 +213,7 @@ def _agree(ours: Sequence[_Token], theirs: Sequence[_Token]) -> bool:
             continue
         if not (mine.is_plain and other.is_plain):
             return False
-        if not _is_inflected(mine, other):
+        if _bases(mine).isdisjoint(_bases(other)):
             if not _is_slip(mine.key, other.key):
                 return False
             odd += 1
@@ -250,10 +231,6 @@ def _are_shuffled(ours: Sequence[_Sentence], theirs: Sequence[_Sentence]) -> boo
         return False
     written, others = (Counter(tuple(t.key for t in each.tokens) for each in side) for side in (ours, theirs))
     return written == others
-
-
-def _is_inflected(mine: _Token, other: _Token) -> bool:
-    return not _bases(mine).isdisjoint(_bases(other))
 
 
 def _bases(token: _Token) -> set[str]:
@@ -301,24 +278,6 @@ def _is_slip(mine: str, other: str) -> bool:
     return short[at + 1 :] == long[at + 1 :] and {short[at], long[at]} <= _VOWELS
 
 
-def _own(name: str, *modules: str) -> Any:
-    """Return a constructor from the first of the interpreter's modules that is there, else from `hashlib`."""
-    for module in (*modules, "hashlib"):
-        with suppress(ImportError):
-            return getattr(import_module(module), name)
-    raise ImportError(f"this Python has no {name}")
-
-
-if TYPE_CHECKING:
-    import hashlib
-
-    sha1, sha256, blake2b = hashlib.sha1, hashlib.sha256, hashlib.blake2b
-else:
-    sha1 = _own("sha1", "_sha1")
-    sha256 = _own("sha256", "_sha2", "_sha256")  # since Python 3.12, and before
-    blake2b = _own("blake2b", "_blake2")
-
-
 # 15 minima in bands of 3 (Broder 1997; Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets", 3.4): sets with a
 # Jaccard index of 0.9 share a band with probability 1 - (1 - 0.9^3)^5 = 0.9985, of 0.5 with 0.49, of 0.1 with 0.005.
 BANDS: Final = 5
@@ -362,7 +321,12 @@ def normal_form(text: str) -> str:
     around the whole and without final punctuation. A question mark stays: a question is no statement.
     """
     words = unified(text).split()
-    form = " ".join(_case(word, words[at - 1] if at else "") for at, word in enumerate(words))
+    form = " ".join(
+        word
+        if is_unit(word, before) or _VERBATIM.search(word) or word.strip(OPENING + CLOSING) in ACRONYMS
+        else fold(word)
+        for before, word in zip(["", *words], words, strict=False)
+    )
     while True:
         bare = _unended(_unquoted(form))
         if not bare or bare == form:
@@ -386,8 +350,10 @@ def signature(text: str) -> Signature:
         return Signature(digest(text), ())
     if _NEGATION.search(folded):
         stems.add("not")
-    minima = list(map(min, *map(_hashes, stems)))
-    return Signature(digest(text), tuple(_band(at, minima[at * ROWS : (at + 1) * ROWS]) for at in range(BANDS)))
+    hashes = (_hash(stem.encode("utf-8", "surrogatepass"), _MINIMA.size) for stem in stems)
+    minima = list(map(min, *map(_MINIMA.unpack, hashes)))
+    bands = (_BAND.pack(at, *minima[at * ROWS : (at + 1) * ROWS]) for at in range(BANDS))
+    return Signature(digest(text), tuple(int.from_bytes(_hash(band, 8), "little") >> 1 for band in bands))
 
 
 def is_near_duplicate(new: str, old: str) -> bool:
@@ -416,11 +382,6 @@ def contained_share(text: str, passage: str) -> float:
     return sum(gram in known for gram in grams) / len(grams)
 
 
-def _case(word: str, before: str) -> str:
-    counts = is_unit(word, before) or _VERBATIM.search(word) or word.strip(OPENING + CLOSING) in ACRONYMS
-    return word if counts else fold(word)
-
-
 def _unquoted(text: str) -> str:
     closing = _QUOTES.get(text[:1])
     inner = text[1:-1]
@@ -436,14 +397,8 @@ def _unended(text: str) -> str:
     return bare
 
 
-def _hashes(stem: str) -> tuple[int, ...]:
-    data = stem.encode("utf-8", "surrogatepass")
-    return _MINIMA.unpack(blake2b(data, digest_size=_MINIMA.size, person=_PERSON).digest())
-
-
-def _band(number: int, minima: Sequence[int]) -> int:
-    packed = _BAND.pack(number, *minima)
-    return int.from_bytes(blake2b(packed, digest_size=8, person=_PERSON).digest(), "little") >> 1
+def _hash(data: bytes, size: int) -> bytes:
+    return blake2b(data, digest_size=size, person=_PERSON).digest()
 
 
 def _words(text: str) -> list[str]:

@@ -57,7 +57,10 @@ def snippet(text: str, query: str, *, limit: int = SNIPPET_CHARACTERS, layout: L
         limit: at least 2; an ellipsis at either end counts.
         layout: what becomes of line breaks; of "code" the last line is shown whole where that leaves no match out.
     """
-    clean = _as_prose(text) if layout == "line" else _as_lines(text, has_rules=layout == "code")
+    if layout == "line":  # a dot after a heading keeps it apart from what follows
+        clean = _SPACE.sub(" ", _RULES.sub(" ", _HEADING.sub(r"\1 ·", text))).strip()
+    else:
+        clean = _as_lines(text, has_rules=layout == "code")
     language = natural_language(clean)
     wanted = frozenset(analyse_query(query, (language,)).terms)
     matches = list(_matches(clean, wanted, language))
@@ -73,7 +76,7 @@ def _matches(text: str, wanted: frozenset[str], language: str) -> Iterator[_Matc
     if not wanted:
         return
     for word in _WORDS.finditer(text):
-        if _IDEOGRAPHS.search(word.group()):
+        if not word.group().isascii() and _IDEOGRAPHS.search(word.group()):
             yield from _bigram_matches(word, wanted)
         elif found := wanted.intersection(analyse(word.group(), language)):
             yield _Match(word.start(), word.end(), frozenset(found))
@@ -149,11 +152,6 @@ def _cut(text: str, matches: list[_Match], start: int, end: int) -> Snippet:
     offset = len(before) - start
     inside = tuple((m.start + offset, m.end + offset) for m in matches if start <= m.start and m.end <= end)
     return Snippet(before + text[start:end] + after, inside)
-
-
-def _as_prose(text: str) -> str:
-    """Return one line, in which a dot after a heading keeps it apart from what follows."""
-    return _SPACE.sub(" ", _RULES.sub(" ", _HEADING.sub(r"\1 ·", text))).strip()
 
 
 def _as_lines(text: str, *, has_rules: bool) -> str:

@@ -59,6 +59,8 @@ _WORDS = late_pattern(rf"[{_UNSPACED}]+|{_LETTERS}(?:[_.\-]{_LETTERS})*")
 # Blanking ASCII punctuation makes more words alike before they are looked up; bytes.translate is the fastest way.
 _BLANKED = bytes(c if c > 127 or chr(c).isalnum() or chr(c) in "_.-" else 32 for c in range(256))
 _SEPARATORS = late_pattern(r"[_.\-]")
+_ASCII_WORDS = late_pattern(r"[A-Za-z0-9]+(?:[_.\-][A-Za-z0-9]+)*")
+"""What `_WORDS` finds in ASCII; classes of many thousand characters take milliseconds to compile."""
 UNSPACED_RUN = late_pattern(rf"[{_UNSPACED}]+")
 """Characters of scripts written without spaces, as long as they go."""
 _PLURAL_ACRONYM = late_pattern(r"[A-Z]{2,}s")
@@ -83,6 +85,9 @@ class _Words(dict[str, tuple[str, ...]]):
         with self._lock:
             if written.isascii() and written.isalpha() and written.islower():
                 terms += self._word_terms(written)
+            elif written.isascii():
+                for word in _ASCII_WORDS.findall(written):
+                    terms += self._terms(word)
             else:
                 for word in _WORDS.findall(written):
                     terms += _bigrams(word) if UNSPACED_RUN.match(word) else self._terms(word)
@@ -197,6 +202,8 @@ def fields_of(entry: IndexEntry, language: str = "") -> dict[str, list[str]]:
 
 def without_unspaced(text: str) -> tuple[str, int]:
     """Return a text with the characters of scripts written without spaces blanked, and how many these were."""
+    if text.isascii():
+        return text, 0
     rest, runs = [], 0
     end = 0
     for run in UNSPACED_RUN.finditer(text):
@@ -465,9 +472,9 @@ class Vocabulary:
         ends = np.flatnonzero(np.frombuffer(self._text, np.uint8) == ord("\n"))
         lengths = np.diff(ends, prepend=-1) - 1
         self.longest = int(lengths.max(initial=0))
-        buckets = _buckets(np.frombuffer(self._text, np.uint8), ends - lengths, lengths)
+        buckets = _buckets(np.frombuffer(self._text, np.uint8), ends, lengths)
         by_bucket = np.argsort(buckets, kind="stable")
-        firsts = np.searchsorted(buckets[by_bucket], np.arange(_BUCKETS + 1))
+        firsts = np.cumsum(np.bincount(buckets + 1, minlength=_BUCKETS + 1))
         self._ids = array("H", by_bucket.astype(np.uint16).tobytes())
         self._firsts = array("I", firsts.astype(np.uint32).tobytes())
         self._ends = array("I", ends.astype(np.uint32).tobytes())
@@ -497,14 +504,20 @@ class Vocabulary:
         return None
 
 
-def _buckets(text: NDArray[np.uint8], starts: NDArray[np.intp], lengths: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Return for each piece the remainder of its bytes, read as one little-endian number: int64, shape (n,)."""
+def _buckets(text: NDArray[np.uint8], ends: NDArray[np.intp], lengths: NDArray[np.intp]) -> NDArray[np.uint16]:
+    """Return for each piece the remainder of its bytes, read as one little-endian number: uint16, shape (n,).
+
+    Args:
+        ends: where each piece ends, at a byte that is none of it.
+    """
     import numpy as np
 
-    remainders = np.zeros(len(starts), np.int64)
-    pieces = np.arange(len(starts))
-    place, worth = 0, 1
-    while len(pieces := pieces[lengths[pieces] > place]):
-        remainders[pieces] += text[starts[pieces] + place].astype(np.int64) * worth
-        place, worth = place + 1, worth * 256 % _BUCKETS
-    return remainders % _BUCKETS
+    if not len(ends):
+        return np.zeros(0, np.uint16)
+    starts = (ends - lengths).astype(np.int32)
+    places = np.arange(len(text), dtype=np.int32) - np.repeat(starts, lengths + 1)
+    worths = np.array([pow(256, place, _BUCKETS) for place in range(int(lengths.max()) + 1)], np.int32)
+    parts = worths[places]
+    parts *= text
+    parts[ends] = 0
+    return (np.add.reduceat(parts, starts, dtype=np.int64) % _BUCKETS).astype(np.uint16)

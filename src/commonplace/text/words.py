@@ -1,19 +1,31 @@
-"""Load word lists from data files."""
+"""Load word lists and patterns from data files."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+from commonplace.patterns import late_pattern
 
 
 def word_lists(path: Path) -> dict[str, frozenset[str]]:
     """Return the lists of a file by name: one entry a line, `[name]` begins a list, `#` a comment."""
+    return {name: frozenset(words) for name, words in _lists(path, "[").items()}
+
+
+def patterns(path: Path) -> dict[str, re.Pattern[str]]:
+    """Return the patterns of a file by name, which disregard case: `@name` begins one, each line is an alternative."""
+    return {name: late_pattern("|".join(ways), re.IGNORECASE) for name, ways in _lists(path, "@").items()}
+
+
+def _lists(path: Path, mark: str) -> dict[str, list[str]]:
     lists: dict[str, list[str]] = {}
     for line in entries(path):
-        if line.startswith("["):
-            words = lists[line.strip("[]")] = []
+        if line.startswith(mark):
+            words = lists[line.strip("@[]")] = []
         else:
             words.append(line)
-    return {name: frozenset(words) for name, words in lists.items()}
+    return lists
 
 
 def entries(path: Path) -> list[str]:

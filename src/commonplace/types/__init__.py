@@ -226,7 +226,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class MirroredBlock:
+class JournalBlock:
     """The block of one memory in Markdown: the page it stands on and the digest of what both sides last agreed on."""
 
     id: str
@@ -235,7 +235,7 @@ class MirroredBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class MirroredPage:
+class JournalPage:
     """A Markdown page as it was when it was last written or read: unchanged while size and time are."""
 
     page: str
@@ -390,9 +390,9 @@ class Filter:
         return self == Filter()
 
     @property
-    def needs_owners(self) -> bool:
-        """True where the index's own fields do not tell who passes, and the store must."""
-        return self != Filter(self.kinds, self.types, self.phases, self.tags)
+    def is_of_kinds(self) -> bool:
+        """True where it asks for kinds and nothing else."""
+        return bool(self.kinds) and self == Filter(self.kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -527,6 +527,24 @@ class FileProblem:
 
     path: str
     reason: str
+
+
+LEFT_OUT: Final = "left_out"
+"""The kind of the notes that tell what the last indexing run left out, one for each root."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What the last indexing run of a root left out.
+
+    Attributes:
+        skipped: how many files, by reason.
+        problems: some of the files that it read and something was wrong with.
+    """
+
+    root: str
+    skipped: Mapping[str, int]
+    problems: tuple[FileProblem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

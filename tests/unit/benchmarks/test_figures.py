@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from commonplace.benchmarks import figures
-from commonplace.benchmarks.figures import (
+from benchmarks import figures
+from benchmarks.figures import (
     ALONE,
     ASKED,
     SIZES,
@@ -24,6 +23,7 @@ from commonplace.benchmarks.figures import (
     parts,
     row,
 )
+
 from commonplace.benchmarks.report import sheets
 from commonplace.errors import UsageError
 

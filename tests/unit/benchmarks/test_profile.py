@@ -31,7 +31,7 @@ def test_every_part_adds_to_the_whole_and_nothing_stays_wrapped(tmp_path: Path) 
     assert list(told["parts"]) == [*PARTS, REST]
     assert sum(part["mean_ms"] for part in told["parts"].values()) == pytest.approx(told["whole"]["mean_ms"], abs=0.02)
     assert sum(part["share"] for part in told["parts"].values()) == pytest.approx(1.0, abs=0.01)
-    for part in ("embed it", "words: Tantivy", "meaning: int8", "late interaction", "fusion", "texts of the hits"):
+    for part in ("embed it", "words: postings", "meaning: int8", "late interaction", "fusion", "texts of the hits"):
         assert told["parts"][part]["mean_ms"] > 0.0
 
 

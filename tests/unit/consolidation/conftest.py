@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-import commonplace
 from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.engine import Engine
 from commonplace.types import Selection
@@ -45,12 +42,6 @@ class Shelf:
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
-
-
-@pytest.fixture
-def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
-    with commonplace.open(tmp_path / "store", embedder="hashing", clock=clock) as engine:
-        yield engine
 
 
 @pytest.fixture

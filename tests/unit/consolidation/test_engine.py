@@ -57,6 +57,15 @@ def test_a_run_that_loses_a_golden_query_is_undone(faded: Engine, tmp_path: Path
     assert dump(faded) == before
 
 
+def test_a_run_that_loses_what_a_person_marked_as_right_is_undone(faded: Engine) -> None:
+    faded.mark("did the harbour of Aegina freeze", "harbour")
+    before = dump(faded)
+    report = faded.consolidate(["decay"])
+    assert report.lost == ("did the harbour of Aegina freeze",)
+    assert dump(faded) == before
+    assert faded.consolidate(["decay"]).lost == (), "what was undone is not done again"
+
+
 def test_a_run_that_loses_none_stands(faded: Engine, tmp_path: Path) -> None:
     queries = golden(tmp_path / "golden.jsonl", {"query": "when does the ferry leave", "relevant": ["ferry"]})
     report = faded.consolidate(["decay"], golden=queries)

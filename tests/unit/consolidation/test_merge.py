@@ -176,7 +176,10 @@ def test_processing_an_issue_merges_however_sure_it_is(book: Engine) -> None:
 
 
 def test_times_uses_and_strength_are_those_of_all_sources(book: Engine, clock: Clock) -> None:
-    """created_at = min, last_used = max, use_count = sum, strength = max + min(0.5, cohesion·n·0.1)."""
+    """created_at = min, at = last_used = max, use_count = sum, strength = max + min(0.5, cohesion·n·0.1).
+
+    What is said again counts from then on, also in other words.
+    """
     clock.now = NOW - 3 * DAY_S
     book.remember(LONG, id="long", force=True)
     clock.now = NOW - DAY_S
@@ -188,7 +191,7 @@ def test_times_uses_and_strength_are_those_of_all_sources(book: Engine, clock: C
     clock.now = NOW
     result = merge(book, ask(book, "long", "short"))
     owner, record = stored(book, result.new_memory_id).owner, stored(book, result.new_memory_id).record
-    assert (record.born_at, owner.at, record.last_used) == (NOW - 3 * DAY_S, NOW - 3 * DAY_S, NOW - DAY_S / 2)
+    assert (record.born_at, owner.at, record.last_used) == (NOW - 3 * DAY_S, NOW - DAY_S, NOW - DAY_S / 2)
     assert record.use_count == 3
     assert record.strength == pytest.approx(1.0 + 0.9 * 2 * 0.1)
     assert record.derived_from == ("long", "short")
@@ -373,24 +376,18 @@ def test_clusters_are_proposed_and_merged_in_one_run_of_both(book: Engine) -> No
 
 
 def test_what_would_be_too_long_for_a_memory_is_refused_and_blocks_the_issue(book: Engine) -> None:
-    for id_ in ("a", "b"):
-        book.remember(f"{id_} " + id_ * 600_000, id=id_, force=True)
-    issue, dry = ask(book, "a", "b"), SemanticMerge(dry_run=True, book=book)
+    """What is longer than the settings allow could be neither changed nor imported again."""
+    issue, runtime = keep_two(book), book.consolidation_runtime()
+    assert runtime.max_bytes == 1_048_576
+    short = replace(runtime, max_bytes=80)
+    dry = SemanticMerge(dry_run=True, book=short)
     assert (dry.run(), len(dry.failures), issue_of(book, issue).status) == ([], 1, "open")
-    with pytest.raises(UsageError, match="the limit is 1,048,576"):
-        SemanticMerge(book=book).process_item(issue)
+    with pytest.raises(UsageError, match="the limit is 80"):
+        SemanticMerge(book=short).process_item(issue)
     assert issue_of(book, issue).status == "blocked"
     book.ledger.reopen(issue)
-    with pytest.raises(UsageError, match="the limit is 1,048,576"):
-        SemanticMerge(book=book).process_issue(issue)
-    assert issue_of(book, issue).status == "blocked"
-
-
-def test_the_limit_is_the_one_of_the_settings(book: Engine) -> None:
-    """What is longer could be neither changed nor imported again."""
-    issue = keep_two(book)
     with pytest.raises(UsageError, match="the limit is 80"):
-        SemanticMerge(book=replace(book.consolidation_runtime(), max_bytes=80)).process_item(issue)
+        SemanticMerge(book=short).process_issue(issue)
     assert issue_of(book, issue).status == "blocked"
 
 

@@ -31,7 +31,7 @@ from commonplace.consolidation.pairs import (
     strength,
     strongest_forest,
 )
-from commonplace.models.calibration import BY_EMBEDDER, scale_of
+from commonplace.consolidation.runtime import BY_EMBEDDER, scale_of
 
 PLAIN = scale_of("hashing")
 
@@ -166,7 +166,7 @@ def test_ids_that_read_alike_when_joined_give_different_groups() -> None:
     assert all(one != other for one, other in combinations(ids, 2))
 
 
-# Which rows hang together, in exact numbers, and that no scan returns the square of what there is.
+# Which rows are related, in exact numbers, and that no scan returns the square of what there is.
 
 
 def same(cosines: NDArray[np.float32]) -> NDArray[np.float32]:

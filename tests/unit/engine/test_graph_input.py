@@ -19,11 +19,6 @@ from commonplace.settings.schema import GraphSettings
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
     settings = Settings(graph=GraphSettings(remember="on"))
     with commonplace.open(tmp_path / "store", embedder="hashing", clock=clock, settings=settings) as engine:

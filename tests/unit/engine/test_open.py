@@ -204,7 +204,7 @@ def test_a_store_that_could_not_be_made_is_made_the_next_time(
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(database, "make_schema", full)
+        patch.setattr(database, "begin_store", full)
         with pytest.raises(StoreError, match="disk is full"):
             commonplace.open(pages_alone, embedder="hashing")
     with commonplace.open(pages_alone, embedder="hashing") as book:

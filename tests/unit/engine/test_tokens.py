@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +24,6 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture
-def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
-    with commonplace.open(tmp_path / "store", embedder="hashing", clock=clock) as book:
-        yield book
-
-
 def test_a_token_is_found_by_its_secret_alone(book: Engine) -> None:
     made = book.tokens.create(["a", "b"], ["read", "write"])
     assert book.tokens.find(made.secret) == made.token
@@ -45,7 +38,7 @@ def test_no_file_of_the_store_holds_the_secret(book: Engine) -> None:
     secret = book.tokens.create(["a"]).secret.encode()
     files = [path for path in book.directory.rglob("*") if path.is_file()]
     assert files
-    assert not any(secret in path.read_bytes() or secret.split(b"_")[-1] in path.read_bytes() for path in files)
+    assert not any(secret.split(b"_", 2)[-1] in path.read_bytes() for path in files)
 
 
 def test_tokens_are_known_to_every_process_and_revoked_for_all(tmp_path: Path, book: Engine) -> None:

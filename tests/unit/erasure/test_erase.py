@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -25,18 +24,6 @@ from commonplace.types import Document
 
 SECRET = "The merger with Quillfeather closes on the ninth. Nobody but Ms Abernathy may know the price."
 MARKS = (b"Quillfeather", b"quillfeather", b"Abernathy", b"closes on the ninth")
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
-    with commonplace.open(tmp_path / "store", clock=clock) as book:
-        book.remember_many([{"content": f"Kettle {n} boils in {n + 2} minutes", "id": f"kettle {n}"} for n in range(9)])
-        yield book
 
 
 def files(book: Engine) -> dict[str, bytes]:

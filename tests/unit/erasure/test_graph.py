@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,16 +25,9 @@ KETTLE = "Bob uses the kettle."
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
-    with commonplace.open(tmp_path / "store", clock=clock) as book:
-        book.remember_many([{"content": f"Kettle {n} boils in {n + 2} minutes", "id": f"kettle {n}"} for n in range(9)])
-        book.graph.add_episode(KETTLE, uuid="kettle", reference_time="2026-01-05")
-        yield book
+def book(book: Engine) -> Engine:
+    book.graph.add_episode(KETTLE, uuid="kettle", reference_time="2026-01-05")
+    return book
 
 
 def names(book: Engine) -> set[str]:

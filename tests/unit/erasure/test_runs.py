@@ -22,12 +22,7 @@ from commonplace.erasure.receipt import RECEIPT, STORE_SPACE, ForgetReceipt
 from commonplace.erasure.resume import FORGETTING, STEPS, Pending, finish_waiting
 from commonplace.erasure.select import Wanted
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
-from commonplace.types import Document, MirroredBlock, Note
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+from commonplace.types import Document, JournalBlock, Note
 
 
 @pytest.fixture
@@ -164,7 +159,7 @@ class TestMarkdown:
             book.remember(f"{name}: {SECRET}", id=name, session="talk")
             (memory / f"{name}.md").write_text(f"## 09:00\n\n{name}: {SECRET}\n")
         with book._runtime.store.change_memories("default") as change:
-            change.set_block(MirroredBlock("a", "a.md", "ab" * 32))
+            change.set_block(JournalBlock("a", "a.md", "ab" * 32))
         pages = Pages(memory)
         receipt = forget(place_of(book, pages=pages), "default", Wanted(ids=("a",)))
         assert pages.asked == [("default", ("a",))]

@@ -6,7 +6,6 @@ They are written past the redaction here, as an older release, another program o
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -32,18 +31,6 @@ PASSWORD = "hunter" + "2x9"
 SECRETS = (TOKEN, OTHER, AWS, PASSWORD)
 STAMP = FileStamp("0" * 64, 7, 8, "recipe")
 GONE = "[redacted: github token]"
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
-    with commonplace.open(tmp_path / "store", clock=clock) as book:
-        book.remember_many([{"content": f"Kettle {n} boils in {n + 2} minutes", "id": f"kettle {n}"} for n in range(9)])
-        yield book
 
 
 def spoil(book: Engine, id_: str, **values: Any) -> None:

@@ -25,11 +25,6 @@ KIND = "holds a secret of the kind github token"
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
     with commonplace.open(tmp_path / "store", clock=clock) as book:
         book.graph.add_episode("Ann lives in Oslo.", uuid="said", reference_time="2026-01-05")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,18 +33,6 @@ from commonplace.errors import StoreError
 from commonplace.exchange.archive import backup_note
 from commonplace.logs import RetrievalLog
 from commonplace.types import Filter
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
-    with commonplace.open(tmp_path / "store", clock=clock) as book:
-        book.remember_many([{"content": f"Kettle {n} boils in {n + 2} minutes", "id": f"kettle {n}"} for n in range(9)])
-        yield book
 
 
 def files(book: Engine) -> dict[str, bytes]:

@@ -22,7 +22,7 @@ from commonplace.exchange import restore as swapping
 from commonplace.exchange.backup import BackupReport, back_up
 from commonplace.exchange.restore import restore
 from commonplace.store.store import Store
-from commonplace.types import Link, MemoryWrite, MirroredBlock, MirroredPage, Note
+from commonplace.types import JournalBlock, JournalPage, Link, MemoryWrite, Note
 from commonplace.types.graph import Alias, Happening, Mention
 
 NOW = 1_772_355_600.0  # 2026-03-01T09:00:00Z
@@ -40,8 +40,8 @@ def fill(directory: Path) -> None:
     store.put_owners("n", [file("f", "src/a.py", "def f(): ...")], at=5.0)
     with store.change_memories("n") as change:
         change.link(Link("a", "b", "related", 0.5, 3.0))
-        change.set_page(MirroredPage("memory/2026-03-01.md", 15, 1, "ab" * 32))
-        change.set_block(MirroredBlock("a", "memory/2026-03-01.md", "d"))
+        change.set_page(JournalPage("memory/2026-03-01.md", 15, 1, "ab" * 32))
+        change.set_block(JournalBlock("a", "memory/2026-03-01.md", "d"))
         change.put_note(Note("receipt", "r", 1.0, "{}"))
     put(store, episode("e"), entity("a", "Ann"), entity("b", expired_at=12.0, merged_into="a"), relation("r"))
     put(store, Mention("e", "entity", "a", 0, 1, "Ann"), Alias("a", "Ann", "ann", 10.0, "e"))

@@ -201,7 +201,10 @@ def test_a_file_is_there_only_when_it_is_whole(store: Store, tmp_path: Path) -> 
     with pytest.raises(StoreError, match=r"cannot write .*e\.jsonl: "):
         export(store, "n", target)
     (tmp_path / "out").unlink()
-    assert export(store, "n", tmp_path / "new" / "deep" / "e.jsonl").path.is_file(), "directories are made for it"
+    with pytest.raises(StoreError, match=r"deep is no directory; make it, or name another one"):
+        export(store, "n", tmp_path / "new" / "deep" / "e.jsonl")
+    assert not (tmp_path / "new").exists(), "a path that was mistyped leaves nothing behind"
+    target.parent.mkdir()
     add(store, written("b", "two", metadata='{"a": NaN}'))
     with pytest.raises(StoreDamagedError, match="the metadata of memory 'b' is not a JSON object"):
         export(store, "n", target)

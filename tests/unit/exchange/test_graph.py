@@ -27,11 +27,6 @@ TOKEN = "ghp" + "_" + "Zk3Qw9Rt5Yb1Nc7Vx2Mp8Ls4Hd6Jf0GgTuEa"
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
     with commonplace.open(tmp_path / "store", clock=clock) as book:
         for id_, content, at in SAID:
@@ -85,7 +80,7 @@ class TestThereAndBack:
     def test_what_was_merged_and_settled_goes_with_it_and_can_be_undone_there(
         self, book: Engine, other: Engine, tmp_path: Path
     ) -> None:
-        """The history is what facts are reckoned from, and what a split needs."""
+        """The history is what facts are resolved from, and what a split needs."""
         book.graph.merge("Ann", "Bob", reason="one person")
         other.import_(exported(book, tmp_path / "e.jsonl"))
         assert dump(other._runtime.store, "default") == dump(book._runtime.store, "default")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,6 @@ from commonplace.engine import Engine
 from commonplace.errors import UsageError
 from commonplace.exchange import import_
 from commonplace.graph import episodes
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> Iterator[Engine]:
-    with commonplace.open(tmp_path / "store", embedder="hashing", clock=Clock()) as engine:
-        yield engine
 
 
 def mem0(path: Path, *memories: tuple[str, str], **more: Any) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
@@ -38,12 +37,6 @@ ISSUE = Issue(
 )
 EVENTS = [IssueEvent(ISSUE.id, 1.5, "me", "created"), IssueEvent(ISSUE.id, 3.5, "you", "closed", "done")]
 UNDO = Reversal(ISSUE.id, "run", 3.5, ("a", "b", "c"), '[{"do": "page", "path": "vault/a.md"}]', 7, 9.5)
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> Iterator[Engine]:
-    with commonplace.open(tmp_path / "store", embedder="hashing") as book:
-        yield book
 
 
 def put(book: Engine, *issues: Issue, reversals: tuple[Reversal, ...] = ()) -> None:

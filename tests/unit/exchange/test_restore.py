@@ -18,11 +18,6 @@ BACKED_UP, REPLACED = "2026-03-02T09:00:00Z", "2026-03-03T09:00:00Z"
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
     """A store with a memory, backed up; a day later."""
     with commonplace.open(tmp_path / "store", clock=clock) as book:

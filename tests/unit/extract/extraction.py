@@ -10,8 +10,8 @@ WRITTEN = datetime(2026, 3, 10, tzinfo=UTC).timestamp()
 """A Tuesday."""
 
 
-def extracted(text: str, *, speaker: str = "", types: dict[str, tuple[str, ...]] | None = None) -> Extraction:
-    return extract(text, at=WRITTEN, speaker=speaker, types=types or {})
+def extracted(text: str, *, speaker: str = "") -> Extraction:
+    return extract(text, at=WRITTEN, speaker=speaker)
 
 
 def claims(text: str, *, speaker: str = "") -> list[str]:

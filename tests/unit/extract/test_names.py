@@ -77,17 +77,6 @@ def test_part_of_a_longer_name_is_no_name_beside_it() -> None:
     assert names("The payments API uses Rust.") == ["payments API concept", "Rust tool"]
 
 
-def test_own_types_are_found_in_any_case_and_win() -> None:
-    found = extracted(
-        "The brca1 gene and the Data Lake use Redis.", types={"gene": ("BRCA1",), "store": ("data lake", "redis")}
-    )
-    assert [(entity.name, entity.type) for entity in found.entities] == [
-        ("brca1", "gene"),
-        ("Data Lake", "store"),
-        ("Redis", "store"),
-    ]
-
-
 def test_dates_are_told_from_the_time_of_the_text() -> None:
     found = extracted("Yesterday it rained.")
     assert [(date.text, date.until - date.since) for date in found.dates] == [("Yesterday", 86_400.0)]

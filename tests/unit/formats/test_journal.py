@@ -11,9 +11,6 @@ from commonplace.formats.journal import (
     Entry,
     PageKind,
     category_of,
-    day_of,
-    is_page_name,
-    page_name,
     parse_page,
     render_bullet,
     render_entry,
@@ -292,16 +289,6 @@ def test_an_item_of_a_list_is_written_without_heading() -> None:
     """It stays an item between other items."""
     entry = Entry("b", None, "Tea", "Tea,\n\n## not coffee", ("x",), section="Preferences")
     assert render_bullet(entry) == "- Tea,\n\n  \\## not coffee\n  Tags: #x\n  <!-- memory: b -->\n"
-
-
-def test_only_pages_have_the_names_of_pages() -> None:
-    """A conflict copy that was read as a page would bring the loser back."""
-    assert page_name(date(2026, 11, 21)) == "2026-11-21.md"
-    assert day_of("2026-11-21.md") == date(2026, 11, 21)
-    assert is_page_name("2026-11-21.md")
-    assert is_page_name("MEMORY.md")
-    for name in ["2026-11-21.conflict-0a1b2c3d.md", "2026-02-30.md", "2026-11-21.md~", "README.md", "MEMORY.md.bak"]:
-        assert not is_page_name(name)
 
 
 @pytest.mark.parametrize(

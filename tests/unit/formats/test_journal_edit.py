@@ -8,8 +8,9 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from commonplace.formats.journal import Entry, is_page_name, parse_page
+from commonplace.formats.journal import Entry, parse_page
 from commonplace.formats.journal_edit import Verdict, assign_ids, conflict_copy, digest, merge, with_changes
+from commonplace.settings.paths import is_page_name
 
 PAGE = """# 2026-11-21
 my own line

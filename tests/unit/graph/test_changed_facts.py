@@ -7,28 +7,19 @@ follow, and where the words do not say that something changed, a person is asked
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.clock import Clock
 
-import commonplace
 from commonplace.engine import Engine
-from commonplace.graph.text import overtaken
+from commonplace.graph.text import overtaken, when
 
 JANUARY, FEBRUARY = "2026-01-10", "2026-02-20"
 PAIRS = [
     json.loads(line)
     for line in (Path(__file__).parents[2] / "data" / "changed_facts.jsonl").read_text(encoding="utf-8").splitlines()
 ]
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> Iterator[Engine]:
-    with commonplace.open(tmp_path / "store", embedder="hashing", clock=Clock()) as engine:
-        yield engine
 
 
 def tell(book: Engine, *episodes: str, then: str = FEBRUARY) -> None:
@@ -166,3 +157,117 @@ def test_a_change_of_late_ends_what_was_said_a_moment_before(book: Engine, then:
     homes = {each.target_name: each for each in book.graph.search_edges("where do we live", 5, include_past=True)}
     assert (homes["Boston"].valid_to is not None) == is_over
     assert homes["Seattle"].valid_to is None or not is_over
+
+
+@pytest.mark.parametrize(
+    ("newer", "became"),
+    [
+        ("Zed is my editor these days.", (True, False, "Zed")),
+        ("Zed is my editor now.", (True, False, "Zed")),
+        ("Zed is my editor.", (False, False, "Emacs")),
+        ("Zed is my editor now for the demo.", (False, False, "Emacs")),
+        ("Zed is my favourite toy now.", (False, False, "Emacs")),
+        ("Zed is not my editor now.", (False, False, "Emacs")),
+        ("Is Zed my editor now?", (False, False, "Emacs")),
+    ],
+)
+def test_the_value_may_stand_before_what_it_is_of(book: Engine, newer: str, became: tuple[bool, bool, str]) -> None:
+    tell(book, "My editor is Emacs.", newer)
+    facts = {each.target_name: each for each in book.graph.search_edges("editor", include_past=True)}
+    held = next(name for name, each in facts.items() if each.valid_to is None and name in ("Emacs", "Zed"))
+    assert (facts["Emacs"].valid_to is not None, facts["Emacs"].disputed, held) == became
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "is_disputed"),
+    [
+        ("My dentist is Dr. Hall.", "Dr. Okafor is my dentist now.", True),
+        ("My friend is Tom.", "Max is my friend now.", False),
+    ],
+)
+def test_what_a_rule_must_not_end_stays(book: Engine, older: str, newer: str, is_disputed: bool) -> None:
+    tell(book, older, newer)
+    facts = book.graph.search_edges(f"{older} {newer}", include_past=True)
+    assert {(each.valid_to, bool(each.disputed)) for each in facts} == {(None, is_disputed)}
+
+
+def test_what_is_to_begin_is_no_answer_yet(book: Engine) -> None:
+    """`From January` is said in November of a January to come, until which the old home holds."""
+    tell(book, "We live in Bergen.", "From January we live in Oslo.", then="2026-11-10")
+    found = book.graph.search_edges("where do we live", 5)
+    assert [(each.target_name, when(each)) for each in found] == [
+        ("Bergen", "from 2026-01-10 to 2027-01-01"),
+        ("Oslo", "from 2027-01-01 on"),
+    ]
+    assert book.graph.disputes() == []
+    [then] = book.graph.search_edges("where do we live", 5, valid_at="2027-02-01")
+    assert then.target_name == "Oslo"
+
+
+@pytest.mark.parametrize(
+    ("text", "since"),
+    [
+        ("From January I work at Globex.", "2027-01-01"),
+        ("As of March Mira lives in Oslo.", "2027-03-01"),
+        ("I start at Globex on 1 December.", "2026-12-01"),
+        ("From January I worked at Globex.", "2026-01-01"),
+        ("I started at Globex on 1 December.", "2025-12-01"),
+    ],
+)
+def test_the_tense_tells_which_january_is_meant(book: Engine, text: str, since: str) -> None:
+    [fact] = book.graph.add_episode(text, reference_time="2026-11-10").relations
+    assert (fact.valid_from and fact.valid_from.date().isoformat(), fact.valid_to) == (since, None)
+
+
+PARTINGS = [
+    ("user: My husband is Stefan.", "user: Stefan and I divorced.", "ended"),
+    ("user: My husband is Stefan.", "user: We got divorced in May.", "ended"),
+    ("user: My girlfriend is Nadine.", "user: I broke up with Nadine.", "ended"),
+    ("user: My wife is Mirthe.", "user: My wife and I separated last week.", "ended"),
+    ("Mira Falk is married to Tom Berg.", "Mira Falk and Tom Berg got divorced.", "ended"),
+    ("user: My husband is Stefan.", "user: Anna and Tom divorced.", "holds"),
+    ("user: My husband is Stefan.", "user: Stefan and I almost split up.", "holds"),
+    ("user: My husband is Stefan.", "user: We split up the work.", "holds"),
+    ("user: My husband is Stefan.", "user: I broke up with Nadine.", "holds"),
+    ("user: My boss is Nadine.", "user: Nadine and I broke up.", "holds"),
+    ("Anna's husband is Stefan.", "user: We divorced.", "holds"),
+    ("user: My husband is Stefan.", "user: Stefan and I separated in 2019.", "disputed"),
+    ("user: My husband is Stefan.", "user: Stefan and I split up two weeks ago.", "ended"),
+    ("user: My husband is Stefan.", "user: I got separated from Stefan in the crowd.", "holds"),
+    ("user: My husband is Stefan.", "user: I got separated from my husband.", "holds"),
+    ("user: My husband is Stefan.", "user: Stefan and I split up in the museum.", "holds"),
+    ("user: My husband is Stefan.", "user: Stefan and I split a taxi yesterday.", "holds"),
+    ("user: My husband is Stefan.", "user: We split up this morning to search for the dog.", "holds"),
+    ("Anna Falk is married to Tom Berg.", "Anna Falk dumped Tom Berg in the pool.", "holds"),
+    ("Anna Falk is married to Tom Berg.", "Anna Falk and Tom Berg split in two groups.", "holds"),
+]
+
+
+@pytest.mark.parametrize(("first", "then", "expected"), PARTINGS, ids=lambda each: each)
+def test_who_parted_is_nobodys_partner_any_longer(book: Engine, first: str, then: str, expected: str) -> None:
+    tell(book, first, then, then="2026-06-10")
+    facts = book.graph.search_edges("Stefan Nadine Mirthe Tom Berg", 9, include_past=True)
+    told = {"ended" if each.valid_to else "disputed" if each.disputed else "holds" for each in facts}
+    assert told == {expected}
+
+
+def test_a_thing_is_its_owners(book: Engine) -> None:
+    """Where the houses of several people are, one answers nothing about another."""
+    ours = "Our house is in Lucca. Mira Falk lives in Rome. Her office is in Ostia."
+    tell(book, ours, "Grandpa's house is in Siena.")
+    book.graph.add_episode("My brother's house is in Pisa.", reference_time="2026-03-01")
+    found = book.graph.search_edges("where is whose house or office", 9, include_past=True)
+    assert {each.source_name: each.target_name for each in found if each.relation_type == "LOCATED_IN"} == {
+        "house": "Lucca",
+        "Mira Falk's office": "Ostia",
+        "Grandpa's house": "Siena",
+        "the user's brother's house": "Pisa",
+    }
+    assert {each.valid_to for each in found} == {None}
+
+
+def test_who_owns_it_is_not_told_by_their(book: Engine) -> None:
+    """`Their server` is not ours, and of whom it is nothing tells."""
+    tell(book, "Our server is located in Bonn.", "Their server is located in Oslo.")
+    found = book.graph.search_edges("where is the server located", 5, include_past=True)
+    assert [(each.target_name, each.valid_to) for each in found] == [("Bonn", None)]

@@ -1,4 +1,4 @@
-"""Which ids hang together: the same groups for the same graph, none broken."""
+"""Which ids are related: the same groups for the same graph, none broken."""
 
 from __future__ import annotations
 

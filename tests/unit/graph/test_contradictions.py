@@ -5,14 +5,10 @@ A wrong end loses what somebody knew; so whatever is not clear must be disputed 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.unit.clock import Clock
 
-import commonplace
 from commonplace.engine import Engine
 
 JANUARY, MARCH, JUNE = "2026-01-10", "2026-03-10", "2026-06-10"
@@ -156,12 +152,6 @@ DISPUTED = [
     Pair("Mira works for Acme.", "Tom said Mira no longer works for Acme."),
     Pair("Mira works for Acme.", "According to Tom, Mira joined Globex in May."),
 ]
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> Iterator[Engine]:
-    with commonplace.open(tmp_path / "store", embedder="hashing", clock=Clock()) as engine:
-        yield engine
 
 
 def tell(book: Engine, pair: Pair) -> None:

@@ -28,15 +28,15 @@ def claim(source: int, target: int) -> Claim:
 
 def test_what_is_within_the_bounds_stays_as_it_is() -> None:
     given = Extraction((found("a"), found("b"), found("c"), found("d")), (claim(0, 1), claim(2, 3)))
-    assert bounded(given) == episodes.Bounded(given)
+    assert bounded(given) == (given, ())
 
 
 def test_the_first_facts_are_taken_with_what_they_are_about() -> None:
     given = Extraction(tuple(map(found, "abcdef")), (claim(5, 4), claim(4, 2), claim(0, 1)))
-    taken = bounded(given)
-    assert [each.name for each in taken.extraction.entities] == ["a", "c", "e", "f"]
-    assert [(each.source, each.target) for each in taken.extraction.claims] == [(3, 2), (2, 1)]
-    assert taken.notices == (
+    taken, notices = bounded(given)
+    assert [each.name for each in taken.entities] == ["a", "c", "e", "f"]
+    assert [(each.source, each.target) for each in taken.claims] == [(3, 2), (2, 1)]
+    assert notices == (
         "the graph took 2 of the 3 facts in it: give it in parts to have them all",
         "the graph took 4 of the 6 entities in it: give it in parts to have them all",
     )
@@ -44,9 +44,9 @@ def test_the_first_facts_are_taken_with_what_they_are_about() -> None:
 
 def test_of_the_others_those_are_taken_that_are_named_most_often_and_first() -> None:
     given = Extraction((found("a"), found("b"), found("c", 2), found("d"), found("e", 3), found("f")))
-    taken = bounded(given)
-    assert [each.name for each in taken.extraction.entities] == ["a", "b", "c", "e"]
-    assert taken.notices == ("the graph took 4 of the 6 entities in it: give it in parts to have them all",)
+    taken, notices = bounded(given)
+    assert [each.name for each in taken.entities] == ["a", "b", "c", "e"]
+    assert notices == ("the graph took 4 of the 6 entities in it: give it in parts to have them all",)
 
 
 def test_a_fact_about_more_things_than_are_taken_is_left_out_and_later_ones_are_not(
@@ -55,7 +55,7 @@ def test_a_fact_about_more_things_than_are_taken_is_left_out_and_later_ones_are_
     """Each fact that is taken finds both things that it is about."""
     monkeypatch.setattr(episodes, "MAX_FACTS", 9)
     given = Extraction(tuple(map(found, "abcdef")), (claim(0, 1), claim(2, 1), claim(4, 5), claim(0, 2), claim(3, 0)))
-    taken = bounded(given).extraction
+    taken, _ = bounded(given)
     assert [each.name for each in taken.entities] == ["a", "b", "c", "d"]
     assert [(each.source, each.target) for each in taken.claims] == [(0, 1), (2, 1), (0, 2), (3, 0)]
 
@@ -72,7 +72,7 @@ def test_what_is_called_off_goes_with_those_whose_it_was(monkeypatch: pytest.Mon
         cancellations=(called_off(5, kept=0), called_off(5, kept=1), called_off(1), called_off(None)),
     )
     monkeypatch.setattr(episodes, "MAX_FACTS", 9)
-    taken = bounded(given).extraction
+    taken, _ = bounded(given)
     assert [each.name for each in taken.entities] == ["a", "c", "e", "f"]
     assert [(each.source, each.kept) for each in taken.cancellations] == [(3, 0), (None, None)]
 

@@ -1,4 +1,4 @@
-"""What a saying costs in a slot of many facts, and how facts that cannot all be true hang together."""
+"""What a saying costs in a slot of many facts, and how facts that cannot all be true are related."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_who_settles_a_dispute_of_many_settles_all_of_it(number: int) -> None:
 
 
 def test_a_fact_that_is_older_than_all_others_gives_their_dispute_its_name() -> None:
-    """The name follows from what is disputed alone, so that reckoning it again gives the same."""
+    """The name follows from what is disputed alone, so that resolving it again gives the same."""
     first = [said(number, 1.0) for number in range(1, 40)]
     run = FactResolver(SINGLE, ())
     for each in first:

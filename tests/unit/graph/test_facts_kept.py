@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from tests.unit.clock import Clock
 
-import commonplace
 from commonplace.engine import Engine
 
 HOME, JOB, SITE, SERVERS = (
@@ -103,12 +98,6 @@ DISPUTED = [
     ("The alarm code is B42.", "The alarm code is B43 now.", "B42"),
     ("My CPAP is a ResMed.", "My new CPAP is a Philips.", "ResMed"),
 ]
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> Iterator[Engine]:
-    with commonplace.open(tmp_path / "store", embedder="hashing", clock=Clock()) as engine:
-        yield engine
 
 
 def told(book: Engine, first: str, then: str, old: str) -> tuple[bool, bool]:

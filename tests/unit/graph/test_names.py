@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.unit.clock import Clock
 
-import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import UsageError
 from commonplace.extract.words import COUNTRIES
@@ -372,12 +369,6 @@ def test_how_names_are_shortened() -> None:
     assert initials("a better cache") == ()
     assert (singular("modules"), singular("redis"), singular("RPGs")) == ("module", "", "RPG")
     assert (team("Minnesota Wolves"), team("Acme Wolves"), team("Wolves")) == ("wolves", "", "")
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> Iterator[Engine]:
-    with commonplace.open(tmp_path / "store", embedder="hashing", clock=Clock()) as engine:
-        yield engine
 
 
 def test_a_graph_knows_its_entities_by_these_forms(book: Engine) -> None:

@@ -17,13 +17,8 @@ from commonplace.graph.views import Times
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
-    """A graph in which Mira moves, and files hang together."""
+    """A graph in which Mira moves, and files are related."""
     with commonplace.open(tmp_path / "store", embedder="hashing", clock=clock) as engine:
         graph = engine.graph
         graph.add_episode("Mira Okafor lives in Berlin.", reference_time="2026-01-01", group_id="people")

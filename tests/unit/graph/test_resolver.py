@@ -19,11 +19,11 @@ def said(target: str, told: float, **values: Any) -> Assertion:
     return Assertion(f"{target}{told}", "mira", target, at=given.pop("at", told + 3600.0), told=told, **given)
 
 
-def facts(reckoned: ResolvedFacts) -> dict[str, tuple[float | None, float | None]]:
-    return {each.id: (each.valid_from, each.valid_to) for each in reckoned.relations}
+def facts(resolved: ResolvedFacts) -> dict[str, tuple[float | None, float | None]]:
+    return {each.id: (each.valid_from, each.valid_to) for each in resolved.relations}
 
 
-def states(reckoned: ResolvedFacts) -> dict[str, str]:
+def states(resolved: ResolvedFacts) -> dict[str, str]:
     """Return of each fact whether it is retracted, disputed, ended or stands."""
     return {
         each.id: "retracted"
@@ -33,7 +33,7 @@ def states(reckoned: ResolvedFacts) -> dict[str, str]:
         else "stands"
         if each.expired_at is None
         else "ended"
-        for each in reckoned.relations
+        for each in resolved.relations
     }
 
 

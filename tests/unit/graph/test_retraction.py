@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from tests.unit.clock import Clock
 
-import commonplace
 from commonplace.engine import Engine
 
 JANUARY, MARCH, JUNE, JULY = "2026-01-10", "2026-03-10", "2026-06-10", "2026-07-10"
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
-    with commonplace.open(tmp_path / "store", embedder="hashing", clock=clock) as engine:
-        yield engine
 
 
 def holding(book: Engine, valid_at: str = JULY) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,17 +16,6 @@ from commonplace.settings import Settings
 from commonplace.settings.schema import GraphSettings
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
-    with commonplace.open(tmp_path / "store", embedder="hashing", clock=clock) as engine:
-        yield engine
 
 
 def test_an_episode_brings_entities_and_facts_with_where_they_come_from(book: Engine) -> None:

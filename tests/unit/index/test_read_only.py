@@ -11,13 +11,13 @@ from tests.unit.store.test_read_only import without_rights
 
 from commonplace.index.contract import Scope
 from commonplace.index.generations import Index
-from commonplace.types import Embedding, Filter, Head, IndexEntry
+from commonplace.types import Embedding, Head, IndexEntry
 
 EMBEDDING = Embedding("test", "1", 2)
 
 
 def test_an_index_on_a_read_only_place_is_searched() -> None:
-    """Tantivy makes a lock file where it opens an index; people search what others keep and they may not change."""
+    """People search what others keep and they may not change."""
     directory = Path(tempfile.mkdtemp())
     try:
         entry = IndexEntry(1, 1, "n", "memory", "", "", (), "", "", "", "", "apple", b"\1\0", b"\x7f\x01")
@@ -37,7 +37,7 @@ def test_an_index_on_a_read_only_place_is_searched() -> None:
             generation = index.reader()
             assert generation.fault == ""
             with generation.in_use():
-                found = generation.lexical.search(["appl"], Scope("n", Filter()), 10)
+                found = generation.lexical.search(["appl"], Scope("n"), 10)
             index.close()
         assert found.numbers.tolist() == [1]
     finally:

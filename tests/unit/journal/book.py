@@ -1,4 +1,4 @@
-"""A store of memories with a mirror over it, at a time of the test's choosing, and its pages as files."""
+"""A store of memories with a journal over it, at a time of the test's choosing, and its pages as files."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from commonplace.formats.journal import parse_page
 from commonplace.ingest.passages import Destination
 from commonplace.journal.folder import Folder
 from commonplace.journal.report import SyncReport
-from commonplace.journal.snapshot import JournalRuntime
-from commonplace.journal.sync import JournalSync
+from commonplace.journal.sync import JournalRuntime, JournalSync
 from commonplace.memory.service import MemoryService
 from commonplace.memory.view import Memory, RetentionPolicy
 from commonplace.models.hashing import HashingEmbedder
@@ -84,7 +83,7 @@ class Book:
             self.store.set_embedding(embedder.stamp)
         destination = Destination(self.store, embedder, model().tokenize, self.namespace)
         fading = RetentionPolicy()
-        self.keeper = MemoryService(destination, fading, self.clock, lambda _: "", max_bytes=self.max_bytes)
+        self.keeper = MemoryService(destination, fading, self.clock, max_bytes=self.max_bytes)
         self.ground = JournalRuntime(
             directory=self.directory,
             namespace=self.namespace,
@@ -95,11 +94,11 @@ class Book:
             now=self.clock,
             max_bytes=self.max_bytes,
         )
-        self.mirror = self.fresh_mirror()
+        self.journal = self.fresh_journal()
         self.folder = Folder(self.directory, self.namespace)
 
-    def fresh_mirror(self) -> JournalSync:
-        """Return the mirror of a process that has just started."""
+    def fresh_journal(self) -> JournalSync:
+        """Return the journal of a process that has just started."""
         return JournalSync(self.ground, stopwatch=self.clock, wall_ns=lambda: 0)
 
     def remember(self, content: str, *, force: bool = False, **values: Any) -> Memory:
@@ -107,13 +106,13 @@ class Book:
         return self.keeper.remember([{"content": content, **values}], force=force)[0]
 
     def sync(self) -> SyncReport:
-        return self.mirror.sync()
+        return self.journal.sync()
 
     def flush(self) -> None:
         """Let a process come and go: what is due is written, what is news is read, the rest is left alone."""
-        mirror = self.fresh_mirror()
-        mirror.pick_up()
-        mirror.settle()
+        journal = self.fresh_journal()
+        journal.pick_up()
+        journal.settle()
 
     def page(self, name: str = TODAY) -> str:
         return self.folder.path(name).read_text(encoding="utf-8")

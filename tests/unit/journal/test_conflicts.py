@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,12 +10,6 @@ from tests.unit.journal.book import LONG, NOON, TODAY, Book, zone
 from commonplace.formats.journal import parse_page
 
 HOUR = 3600.0
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> Iterator[Book]:
-    with zone("UTC"):
-        yield Book(tmp_path)
 
 
 def copies(book: Book) -> dict[str, str]:
@@ -378,7 +371,7 @@ def test_a_conflict_whose_copy_cannot_be_kept_waits_on_the_page(book: Book, monk
     assert book.is_settled()
 
 
-def test_two_mirrors_on_one_store_double_nothing(tmp_path: Path) -> None:
+def test_two_journals_on_one_store_double_nothing(tmp_path: Path) -> None:
     with zone("UTC"):
         one, two = Book(tmp_path), Book(tmp_path)
         one.remember("From one.")
@@ -396,12 +389,12 @@ def test_two_mirrors_on_one_store_double_nothing(tmp_path: Path) -> None:
 
 def test_an_agreement_of_another_form_is_no_agreement(book: Book) -> None:
     """A store that a later version wrote is read with care: nothing is archived or doubled."""
-    from commonplace.types import MirroredBlock
+    from commonplace.types import JournalBlock
 
     memory = book.remember("The door is blue.", at=NOON)
     book.sync()
     with book.store.change_memories("default") as change:
-        change.set_block(MirroredBlock(memory.id, TODAY, "[2, {}]"))
+        change.set_block(JournalBlock(memory.id, TODAY, "[2, {}]"))
     report = book.sync()
     assert (report.added, report.updated, report.archived, report.conflicts) == (0, 0, 0, ())
     assert book.is_settled()

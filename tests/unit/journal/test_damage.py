@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,12 +14,6 @@ from commonplace.journal.report import SyncReport
 
 Harm = Callable[[str], str]
 README = "# Billing\n\nHow it works.\n\n## Install\n\n- Run make.\n\n## Use\n\nCall it.\n"
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> Iterator[Book]:
-    with zone("UTC"):
-        yield Book(tmp_path)
 
 
 def fill(book: Book, count: int, name: str = TODAY) -> str:
@@ -141,7 +135,7 @@ def test_many_entries_that_vanish_at_once_are_doubted_and_a_person_may_insist(
     book.clock.at += 60
     book.remember("An agent was here.", id="later")
     book.flush()
-    report = book.mirror.sync(accept=copy)
+    report = book.journal.sync(accept=copy)
     assert (report.archived, report.added) == (removed, 1)
     live = {each.owner.id for each in book.all() if each.expired_at is None}
     assert live >= {f"m{number}" for number in range(removed, had)} | {"later"}
@@ -154,7 +148,7 @@ def test_many_entries_that_vanish_at_once_are_doubted_and_a_person_may_insist(
 def test_a_page_is_accepted_before_anybody_has_doubted_it(book: Book) -> None:
     text = fill(book, 8)
     book.write(TODAY, without(text, *(f"m{number}" for number in range(6))))
-    report = book.mirror.sync(accept=book.folder.path(TODAY))
+    report = book.journal.sync(accept=book.folder.path(TODAY))
     assert (report.archived, report.conflicts) == (6, ())
     assert book.is_settled()
 
@@ -164,11 +158,11 @@ def test_only_pages_and_those_that_were_kept_are_accepted(book: Book) -> None:
     book.write("notes.md", "Mine.\n")
     for name in ("memory/notes.md", "memory/2026-11-01.md", "../elsewhere.md"):
         with pytest.raises(NotFoundError, match=rf"there is no page '{name}'; name one of memory/{TODAY}"):
-            book.mirror.sync(accept=name)
+            book.journal.sync(accept=name)
     book.write(TODAY, nuls(text))
     [copy] = book.sync().conflicts
     with pytest.raises(UsageError, match=r"damaged-.{8}\.md holds NUL characters"):
-        book.mirror.sync(accept=copy)
+        book.journal.sync(accept=copy)
     assert book.page() == text
 
 
@@ -258,7 +252,7 @@ def test_forgetting_takes_the_kept_page_that_may_have_words_of_the_memory(book: 
     book.sync()
     with book.store.change_memories("default") as change:
         change.erase(["m3"])
-    assert book.mirror.forget("default", ["m3"]) == 2
+    assert book.journal.forget("default", ["m3"]) == 2
     assert not (book.directory / copy).exists()
     assert all("Service 3" not in words for words in book.files().values())
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
 import pytest
-from tests.unit.journal.book import LONG, TODAY, YESTERDAY, Book, zone
+from tests.unit.journal.book import LONG, TODAY, YESTERDAY, Book
 
 import commonplace
 from commonplace.formats.journal import parse_page
@@ -16,14 +15,12 @@ NOTE = "\n## Note {0}\n\n{1}\n"
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Iterator[Book]:
+def book(book: Book) -> Book:
     """Return a store with two memories on a page that nobody has saved yet."""
-    with zone("UTC"):
-        book = Book(tmp_path)
-        book.remember("Alpha decision: we use Postgres.", id="alpha", tags=["db"])
-        book.remember("Beta note: deploys on Thursday.", id="beta")
-        later(book)
-        yield book
+    book.remember("Alpha decision: we use Postgres.", id="alpha", tags=["db"])
+    book.remember("Beta note: deploys on Thursday.", id="beta")
+    later(book)
+    return book
 
 
 def later(book: Book) -> None:
@@ -234,7 +231,7 @@ def test_a_line_below_an_entry_is_a_memory_of_its_own_and_stays_when_that_is_for
     assert book.get("beta").record.content == "Beta note: deploys on Thursday."
     assert book.is_settled()
     book.write(TODAY, f"{book.page()}\nNot taken in yet.\n")
-    assert book.mirror.forget("default", ["beta", "alpha"]) == 2
+    assert book.journal.forget("default", ["beta", "alpha"]) == 2
     assert "Call the bank." in book.page()
     assert "Not taken in yet." in book.page()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,12 +14,6 @@ from commonplace.journal.folder import MAX_PAGE_BYTES
 from commonplace.journal.report import SyncReport
 
 YESTERDAY = "2026-11-20.md"
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> Iterator[Book]:
-    with zone("UTC"):
-        yield Book(tmp_path)
 
 
 def no_utf8(path: Path) -> str:
@@ -99,10 +92,10 @@ def test_a_page_without_the_right_to_read_it_is_left_alone(book: Book, monkeypat
     book.sync()
     open_, page = os.open, book.folder.path(TODAY)
 
-    def refuse(path: Path, *rest: int) -> int:
+    def refuse(path: Path, *rest: int, **named: int | None) -> int:
         if path == page:
             raise PermissionError(13, "Permission denied")
-        return open_(path, *rest)
+        return open_(path, *rest, **named)
 
     monkeypatch.setattr("commonplace.journal.folder.os.open", refuse)
     report = book.sync()
@@ -134,7 +127,7 @@ def test_the_folder_of_pages_is_never_reached_through_a_link(book: Book, tmp_pat
     [notice] = book.sync().notices
     assert notice.endswith("is no directory, links are not followed; memories are kept in the store alone")
     assert list(elsewhere.iterdir()) == []
-    assert book.mirror.forget("default", ["x"]) == book.mirror.drop_all("default") == 0
+    assert book.journal.forget("default", ["x"]) == book.journal.drop_all("default") == 0
     (tmp_path / "memory").unlink()
     book.sync()
     assert list(book.files()) == [f"memory/{TODAY}"]

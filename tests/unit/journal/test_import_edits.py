@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from tests.unit.journal.book import LONG, NOON, TODAY, Book, zone
 
 from commonplace.formats.journal import parse_page
@@ -14,12 +12,6 @@ from commonplace.journal.report import SyncReport
 
 HOUR = 3600.0
 YESTERDAY = "2026-11-20.md"
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> Iterator[Book]:
-    with zone("UTC"):
-        yield Book(tmp_path)
 
 
 def ids_on(book: Book, name: str = TODAY) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,12 +12,6 @@ from commonplace.errors import StoreBusyError, StoreError
 from commonplace.formats.journal import parse_page
 from commonplace.journal.folder import directory_name
 from commonplace.types import Note
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> Iterator[Book]:
-    with zone("UTC"):
-        yield Book(tmp_path)
 
 
 def erase(book: Book, *ids: str) -> None:
@@ -41,7 +34,7 @@ def test_forgetting_removes_blocks_copies_of_them_and_the_conflict_copies(book: 
     book.write(TODAY, book.page() + f"\n{block}\n## 13:00 Note\n\nNot taken in yet.\n")
     book.write("notes.conflict-of-mine.md", "Words of mine.\n")
     erase(book, gone.id)
-    assert book.mirror.forget("default", [gone.id]) == 4
+    assert book.journal.forget("default", [gone.id]) == 4
     files = book.files()
     assert all("door" not in text and gone.id not in text for text in files.values())
     assert set(files) == {f"memory/{TODAY}", "memory/2026-11-20.md", "memory/notes.conflict-of-mine.md"}
@@ -58,7 +51,7 @@ def test_a_page_that_went_with_its_last_memory_is_no_lost_one_when_the_day_goes_
     memory = book.remember("The door is blue.")
     book.sync()
     erase(book, memory.id)
-    book.mirror.forget("default", [memory.id])
+    book.journal.forget("default", [memory.id])
     book.remember("The roof is grey.")
     assert book.sync().notices == ()
     assert "The roof is grey." in book.page()
@@ -70,7 +63,7 @@ def test_forgetting_the_last_memory_of_a_page_removes_the_page(book: Book) -> No
     long = book.remember("We deploy on Mondays.", tier="long")
     book.sync()
     erase(book, memory.id, long.id)
-    assert book.mirror.forget("default", [memory.id, long.id]) == 2
+    assert book.journal.forget("default", [memory.id, long.id]) == 2
     assert book.files() == {}
     assert book.sync().notices == ()
     assert book.is_settled()
@@ -80,9 +73,9 @@ def test_forgetting_removes_what_stands_on_no_page_without_harm(book: Book) -> N
     book.remember("The door is blue.")
     book.sync()
     before = book.files()
-    assert book.mirror.forget("default", ["nobody"]) == 0
-    assert book.mirror.forget("default", []) == 0
-    assert book.mirror.forget("elsewhere", ["nobody"]) == 0
+    assert book.journal.forget("default", ["nobody"]) == 0
+    assert book.journal.forget("default", []) == 0
+    assert book.journal.forget("elsewhere", ["nobody"]) == 0
     assert book.files() == before
 
 
@@ -92,7 +85,7 @@ def test_forgetting_removes_drafts_of_killed_processes(book: Book) -> None:
     draft = book.folder.path(TODAY + ".commonplace-draft")
     draft.write_text("The door is blue.", encoding="utf-8")
     erase(book, memory.id)
-    book.mirror.forget("default", [memory.id])
+    book.journal.forget("default", [memory.id])
     assert not draft.exists()
 
 
@@ -102,7 +95,7 @@ def test_a_page_brought_back_with_a_forgotten_memory_loses_it_with_a_notice(book
     book.sync()
     opened = book.page()
     erase(book, memory.id)
-    book.mirror.forget("default", [memory.id])
+    book.journal.forget("default", [memory.id])
     book.sync()
     book.write(TODAY, opened)
     report = book.sync()
@@ -122,7 +115,7 @@ def test_a_receipt_of_another_namespace_says_nothing_about_this_one(book: Book, 
 
 
 def test_what_was_erased_without_a_receipt_leaves_the_page_when_it_was_due(book: Book) -> None:
-    """Whoever erases tells the mirror; where it could not, the block comes back as a memory, and is told of."""
+    """Whoever erases tells the journal; where it could not, the block comes back as a memory, and is told of."""
     memory = book.remember("The door is blue.")
     book.sync()
     with book.store.change_memories("default") as change:
@@ -140,7 +133,7 @@ def test_forgetting_in_one_namespace_leaves_the_pages_of_others(tmp_path: Path) 
             book.remember("We deploy.", id="long", tier="long")
             book.sync()
         before = ours.files()
-        assert ours.mirror.forget("ada", ["same", "long"]) == 2
+        assert ours.journal.forget("ada", ["same", "long"]) == 2
         for name in (TODAY, LONG):
             assert ours.page(name) == before[ours.folder.shown(name)]
             assert not theirs.folder.path(name).exists() or "memory: " not in theirs.page(name)
@@ -159,11 +152,11 @@ def test_dropping_a_namespace_removes_its_pages_and_copies_alone(tmp_path: Path)
         folder = theirs.folder.path(TODAY).parent
         kept = {name: text for name, text in ours.files().items() if directory_name("Ada") not in name}
         assert len(kept) == 3
-        assert ours.mirror.drop_all("Ada") == 3
+        assert ours.journal.drop_all("Ada") == 3
         assert ours.files() == kept
         assert not folder.exists()
-        assert ours.mirror.drop_all("Ada") == 0
-        assert ours.mirror.drop_all("default") == 3
+        assert ours.journal.drop_all("Ada") == 0
+        assert ours.journal.drop_all("default") == 3
         assert ours.files() == {}
 
 
@@ -173,8 +166,8 @@ def test_dropping_leaves_what_people_put_beside_the_pages(tmp_path: Path) -> Non
     book.sync()
     for name in ("README.md", "notes.conflict-of-mine.md", "2026-11-20.conflict-0123abcd.txt"):
         book.write(name, "Mine.\n")
-    book.write("2026-11-20.conflict-0123abcd.md", "The mirror's.\n")
-    assert book.mirror.drop_all("ada") == 2
+    book.write("2026-11-20.conflict-0123abcd.md", "The journal's.\n")
+    assert book.journal.drop_all("ada") == 2
     assert sorted(path.name for path in book.folder.path(TODAY).parent.iterdir()) == [
         "2026-11-20.conflict-0123abcd.txt",
         "README.md",
@@ -190,7 +183,7 @@ def test_forgetting_gives_up_on_a_page_that_is_changed_all_the_time(
     book.sync()
     monkeypatch.setattr(type(book.folder), "replace", lambda *_: None)
     with pytest.raises(StoreBusyError, match="is being changed all the time"):
-        book.mirror.forget("default", [memory.id])
+        book.journal.forget("default", [memory.id])
 
 
 def test_forgetting_says_what_could_not_be_written(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,4 +196,4 @@ def test_forgetting_says_what_could_not_be_written(book: Book, monkeypatch: pyte
 
     monkeypatch.setattr(type(book.folder), "replace", no_space)
     with pytest.raises(StoreError, match="No space left on device"):
-        book.mirror.forget("default", [memory.id])
+        book.journal.forget("default", [memory.id])

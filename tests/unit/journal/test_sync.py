@@ -1,76 +1,69 @@
-"""When the mirror runs, and when it leaves pages for later."""
+"""When the journal runs, and when it leaves pages for later."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.unit.journal.book import LONG, TODAY, Book, zone
 
 from commonplace.errors import StoreBusyError
-from commonplace.formats.journal import PAGES_LOCK
 from commonplace.journal.report import SyncReport
 from commonplace.journal.sync import FLUSH_AFTER_S, LOOK_EVERY_S, MAX_PENDING, JournalSync
 from commonplace.locks import FileLock
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> Iterator[Book]:
-    with zone("UTC"):
-        yield Book(tmp_path)
+from commonplace.settings.paths import PAGES_LOCK
 
 
 def test_writes_reach_the_pages_after_a_while_and_not_each_by_itself(book: Book) -> None:
     for _ in range(3):
         book.remember("The door is blue.", force=True)
-        book.mirror.written()
+        book.journal.written()
         assert book.files() == {}
     book.clock.at += FLUSH_AFTER_S
     book.remember("The roof is grey.")
-    book.mirror.written()
+    book.journal.written()
     assert len(book.page().split("<!-- memory:")) == 1 + len(book.contents())
     assert not book.store.due("default")
 
 
 def test_many_writes_reach_the_pages_at_once(book: Book) -> None:
-    book.mirror.pick_up()
+    book.journal.pick_up()
     for number in range(MAX_PENDING):
         assert book.files() == {}
         book.remember(f"Number {number} of {number * 7919}.", force=True)
-        book.mirror.written()
+        book.journal.written()
     assert book.page().count("<!-- memory:") == MAX_PENDING
 
 
 def test_what_waits_is_written_by_the_next_call_or_at_the_end(book: Book) -> None:
     book.remember("The door is blue.")
-    book.mirror.written()
+    book.journal.written()
     book.clock.at += FLUSH_AFTER_S
-    book.mirror.pick_up()
+    book.journal.pick_up()
     assert "door" in book.page()
     book.remember("The roof is grey.")
-    book.mirror.written()
+    book.journal.written()
     assert "roof" not in book.page()
-    book.mirror.settle()
+    book.journal.settle()
     assert "roof" in book.page()
 
 
 def test_what_a_killed_process_left_due_is_written_by_the_next_one(book: Book) -> None:
     book.remember("The door is blue.")
-    book.fresh_mirror().pick_up()
+    book.fresh_journal().pick_up()
     assert "door" in book.page()
 
 
 def test_edits_are_picked_up_by_the_next_call_but_not_more_than_once_a_second(book: Book) -> None:
     book.remember("The door is blue.")
     book.sync()
-    book.mirror.pick_up()
+    book.journal.pick_up()
     book.edit("The door is blue.\n", "The door is red.\n")
-    book.mirror.pick_up()
+    book.journal.pick_up()
     assert "The door is blue." in book.contents()
     book.clock.at += LOOK_EVERY_S
-    book.mirror.pick_up()
+    book.journal.pick_up()
     assert book.contents() == ["The door is red."]
 
 
@@ -82,8 +75,8 @@ def test_a_look_without_news_reads_no_page(book: Book, monkeypatch: pytest.Monke
     monkeypatch.setattr(type(book.folder), "read", lambda _, name: pages.append(name))
     for _ in range(3):
         book.clock.at += 100
-        book.mirror.pick_up()
-        book.mirror.settle()
+        book.journal.pick_up()
+        book.journal.settle()
     assert pages == []
 
 
@@ -92,12 +85,12 @@ def test_a_page_saved_this_instant_is_left_for_the_next_look(book: Book) -> None
     book.write(TODAY, "## 09:00 Tea\n")
     saved = book.folder.path(TODAY).stat().st_mtime_ns
     wall = saved + 100_000_000
-    mirror = JournalSync(book.ground, stopwatch=book.clock, wall_ns=lambda: wall)
-    mirror.pick_up()
+    journal = JournalSync(book.ground, stopwatch=book.clock, wall_ns=lambda: wall)
+    journal.pick_up()
     assert book.all() == []
     wall = saved + 300_000_000
     book.clock.at += LOOK_EVERY_S
-    mirror.pick_up()
+    journal.pick_up()
     assert book.contents() == ["Tea"]
 
 
@@ -111,19 +104,19 @@ def test_a_long_run_is_followed_by_a_long_rest(book: Book, monkeypatch: pytest.M
 
     monkeypatch.setattr(type(book.folder), "_write", slowly)
     book.remember("The door is blue.")
-    book.mirror.settle()
-    book.mirror.written()
+    book.journal.settle()
+    book.journal.written()
     book.clock.at += FLUSH_AFTER_S
-    book.mirror.written()
+    book.journal.written()
     assert "door" in book.page()
     book.remember("The roof is grey.")
-    book.mirror.written()
+    book.journal.written()
     for _ in range(5):
         book.clock.at += 10
-        book.mirror.written()
+        book.journal.written()
         assert "roof" not in book.page()
     book.clock.at += 10
-    book.mirror.written()
+    book.journal.written()
     assert "roof" in book.page()
 
 
@@ -131,12 +124,12 @@ def test_while_another_process_is_at_it_calls_pass_by(book: Book) -> None:
     book.remember("The door is blue.")
     other = FileLock(book.directory / PAGES_LOCK)
     with other.hold(1):
-        mirror = book.fresh_mirror()
-        mirror.pick_up()
-        mirror.written()
+        journal = book.fresh_journal()
+        journal.pick_up()
+        journal.written()
         assert book.files() == {}
     book.clock.at += FLUSH_AFTER_S
-    mirror.pick_up()
+    journal.pick_up()
     assert "door" in book.page()
 
 
@@ -158,12 +151,12 @@ def test_faults_in_calls_are_logged_once_and_raise_nothing(
         patched.setattr(type(book.store), "blocks", busy)
         for _ in range(3):
             book.clock.at += 60
-            book.mirror.pick_up()
-            book.mirror.written()
+            book.journal.pick_up()
+            book.journal.written()
     assert [record.getMessage() for record in caplog.records] == [
         "pages and memories could not be brought together: the store is held"
     ]
-    book.mirror.settle()
+    book.journal.settle()
     assert "door" in book.page()
 
 
@@ -178,11 +171,11 @@ def test_a_store_that_may_only_be_read_is_left_alone(tmp_path: Path, monkeypatch
         writing.store.close()
         monkeypatch.setattr("commonplace.store.connection.can_be_written", lambda _: False)
         book = Book(tmp_path)
-        book.mirror.pick_up()
-        book.mirror.written()
+        book.journal.pick_up()
+        book.journal.written()
         book.clock.at += 60
-        book.mirror.pick_up()
-        book.mirror.settle()
+        book.journal.pick_up()
+        book.journal.settle()
         assert book.sync() == SyncReport(notices=("the store is read-only; pages and memories were left as they are",))
         assert book.files() == before
         assert book.contents() == ["The door is blue.", "The roof is grey."]
@@ -191,8 +184,8 @@ def test_a_store_that_may_only_be_read_is_left_alone(tmp_path: Path, monkeypatch
 def test_nothing_is_read_or_written_before_a_call(tmp_path: Path) -> None:
     book = Book(tmp_path)
     before = sorted(path.name for path in tmp_path.iterdir())
-    book.fresh_mirror()
+    book.fresh_journal()
     assert sorted(path.name for path in tmp_path.iterdir()) == before
-    book.fresh_mirror().pick_up()
-    book.fresh_mirror().settle()
+    book.fresh_journal().pick_up()
+    book.fresh_journal().settle()
     assert PAGES_LOCK not in {path.name for path in tmp_path.iterdir()}

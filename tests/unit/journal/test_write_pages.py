@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,12 +13,6 @@ from commonplace.journal.folder import directory_name
 from commonplace.journal.report import SyncReport
 
 DAY = 86_400.0
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> Iterator[Book]:
-    with zone("UTC"):
-        yield Book(tmp_path)
 
 
 def test_a_short_memory_stands_on_the_page_of_its_day(book: Book) -> None:

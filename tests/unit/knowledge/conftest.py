@@ -19,11 +19,6 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
     """An engine over an empty store, with the embedder that people have."""
     with commonplace.open(tmp_path / "store", clock=clock) as engine:

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference_store.store import MemoryStore
 
-from commonplace.errors import UsageError
 from commonplace.ledger import rate_limit
 
 
@@ -69,15 +68,6 @@ def test_a_clock_that_went_ahead_holds_nobody_up_for_long() -> None:
     assert take(store, 100.0) == 0.0
     take(store, 130.0, count=2)
     assert take(store, 110.0) == 50.0
-
-
-def test_what_is_below_zero_is_refused() -> None:
-    """Nothing is counted then."""
-    store = MemoryStore()
-    for count, limit in ((-1, 3), (1, -1)):
-        with pytest.raises(UsageError):
-            take(store, 0.0, count=count, limit=limit)
-    assert store.ledger("n").operations_since(0.0) == []
 
 
 @given(

@@ -97,6 +97,14 @@ def test_a_known_id_with_other_words_is_the_next_version(book: Engine, clock: Cl
     assert book.get("office", as_of=START).content == "The office is in Madrid"
 
 
+def test_a_known_id_without_a_source_keeps_its_own(book: Engine) -> None:
+    """Who only has news of it cannot mean that nobody said it."""
+    book.remember("The office is in Madrid", id="office", source="Ada")
+    assert book.remember("The office is in Lisbon", id="office").source == "Ada"
+    assert book.remember("The office is in Lisbon", id="office").outcome == "touched"
+    assert book.remember("The office is in Porto", id="office", source="Ben").source == "Ben"
+
+
 def test_text_of_an_indexed_document_is_recognised_by_its_name(book: Engine) -> None:
     book.index_documents([Document("runbook", f"# Deploys\n\n{DEPLOY}\n\nAsk Ada before you deploy on a Friday.")])
     with pytest.raises(AdmissionError, match="is text of runbook, which is stored already; say what is new"):

@@ -10,7 +10,7 @@ import json
 
 import pytest
 
-from commonplace.redaction import KINDS, Secret, find_secrets, redact
+from commonplace.redaction import KINDS, Secret, cleaned_json, find_secrets, redact
 from commonplace.redaction.patterns import VENDORS
 
 LOWER = "q7x2m9vbn4k8c1zpwd5hj3rt6yfgs0ae"
@@ -367,3 +367,14 @@ def test_a_secret_is_found_at_its_place_among_characters_of_any_script() -> None
 def test_a_million_characters_of_one_kind_hold_no_secret(text: str) -> None:
     """Such texts make careless patterns take hours: this test would never end."""
     assert find_secrets(text) == ()
+
+
+def test_keys_that_become_the_same_text_stay_apart_also_where_the_next_names_are_taken() -> None:
+    """It never ended where the number that came next was a key already."""
+    first, second = (
+        f"ghp_{letters}" for letters in ("Zk3Qw9Rt5Yb1Nc7Vx2Mp8Ls4Hd6Jf0GgTuEa", "aEuTgG0fJ6dH4sL8pM2xV7cN1bY5tR9wQ3kZ")
+    )
+    gone = "[redacted: github token]"
+    given = {first: 1, second: 2, gone: 3, f"{gone} 2": 4}
+    cleaned = cleaned_json(given, lambda text: redact(text).text)
+    assert cleaned == {f"{gone} 3": 1, f"{gone} 4": 2, gone: 3, f"{gone} 2": 4}

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from tests.contract.stores import BACKENDS
-from tests.unit.search.notebook import NAMESPACE, Notebook, model, notebook
+from tests.unit.search.notebook import NAMESPACE, Notebook, model
 
 from commonplace.errors import UsageError
 from commonplace.formats.fence import unfence
@@ -17,14 +13,6 @@ from commonplace.types import Document, Filter, MemoryRecord, MemoryWrite, Owner
 
 DAY = 86_400.0
 TOKEN = "ghp_" + "0f9A8b7C6d5E4f3G2h1I0j9K8l7M6n5O4p3Q"
-
-
-@pytest.fixture(params=sorted(BACKENDS))
-def book(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Notebook]:
-    """Give an empty notebook over every store in turn."""
-    made = notebook(request.param, tmp_path / "store")
-    yield made
-    made.close()
 
 
 def test_a_memory_tells_where_it_comes_from(book: Notebook) -> None:

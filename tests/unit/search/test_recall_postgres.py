@@ -33,9 +33,9 @@ def books(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Notebook, No
     monkeypatch.setattr(postings, "TAIL", 100)
     monkeypatch.setattr(postings, "MERGED", 3)
     monkeypatch.setattr(postings, "LARGE", 200)
-    for module in (dense, recall_postgres):
-        monkeypatch.setattr(module, "ALL_EXACT", 100)
-        monkeypatch.setattr(module, "CANDIDATES", 50)
+    monkeypatch.setattr(recall_postgres, "ALL_EXACT", 100)
+    monkeypatch.setattr(recall_postgres, "CANDIDATES", 50)
+    monkeypatch.setattr(dense, "CANDIDATES", 100)
     rng = random.Random(7)
     documents = [Document(f"d{n}", sentence(rng), tags=("even",) if n % 2 == 0 else ()) for n in range(1_000)]
     local, stored = (notebook(name, tmp_path / name) for name in ("sqlite", "postgres"))
@@ -74,9 +74,8 @@ def test_of_few_passages_in_scope_all_vectors_are_compared(
     books: tuple[Notebook, Notebook], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the index does: a filter leaves 80 of 1,000 passages, and ten would be candidates."""
-    for module in (dense, recall_postgres):
-        monkeypatch.setattr(module, "CANDIDATES", 10)
-        monkeypatch.setattr(module, "CANDIDATES_PER_HIT", 1)
+    monkeypatch.setattr(recall_postgres, "CANDIDATES", 10)
+    monkeypatch.setattr(recall_postgres, "CANDIDATES_PER_HIT", 1)
     local, stored = books
     for book in books:
         rng = random.Random(13)

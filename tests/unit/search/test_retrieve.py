@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from tests.contract.stores import BACKENDS
 from tests.unit.blas import two_threads
-from tests.unit.search.notebook import NAMESPACE, Notebook, model, notebook
+from tests.unit.search.notebook import NAMESPACE, Notebook, model
 
 from commonplace.errors import UsageError
 from commonplace.ingest.passages import Destination, PassageMaker
@@ -25,22 +21,20 @@ FACTS = (
 )
 
 
-@pytest.fixture(params=sorted(BACKENDS))
-def book(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Notebook]:
-    """Give a notebook with three facts and an entity, over every store in turn."""
-    made = notebook(request.param, tmp_path / "store")
-    maker = PassageMaker(Destination(made.store, model(), model().tokenize, NAMESPACE))
+@pytest.fixture
+def book(book: Notebook) -> Notebook:
+    """Give a notebook with three facts and an entity."""
+    maker = PassageMaker(Destination(book.store, model(), model().tokenize, NAMESPACE))
 
     def passages(what: Entity | Relation, text: str) -> tuple[NewPassage, ...]:
         return maker.complete([maker.prepare(text_owner(what), text, "markdown")])[0].passages
 
-    with made.store.change_memories(NAMESPACE) as change:
+    with book.store.change_memories(NAMESPACE) as change:
         for fact in FACTS:
             change.graph.put_relation(fact, passages(fact, fact.fact))
         berlin = Entity("berlin", "Berlin", "place", 10.0)
         change.graph.put_entity(berlin, passages(berlin, "Berlin, a city where Anna lives"))
-    yield made
-    made.close()
+    return book
 
 
 def search(book: Notebook, query: str, kind: Subject = "relation", **wanted: tuple[str, ...] | float) -> list[Hit]:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import numpy as np
 import pytest
-from tests.contract.stores import BACKENDS
-from tests.unit.search.notebook import Notebook, notebook
+from tests.unit.search.notebook import Notebook
 
 from commonplace.errors import MissingExtraError
 from commonplace.models.hashing import HashingEmbedder
@@ -40,14 +36,6 @@ UNANSWERED = (
     "which gene causes cystic fibrosis",
     "sourdough bread volcano chess violin",
 )
-
-
-@pytest.fixture(params=sorted(BACKENDS))
-def book(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Notebook]:
-    """Give an empty notebook over every store in turn."""
-    made = notebook(request.param, tmp_path / "store")
-    yield made
-    made.close()
 
 
 @pytest.mark.parametrize("is_indexed", [False, True])
@@ -174,6 +162,7 @@ def token_rows(vectors: list[list[int]], spaces: list[int]) -> TokenRows:
         token_ids=np.empty(0, np.uint16),
         vectors=np.array(vectors, np.int8),
         spaces=np.array(spaces, np.uint8),
+        kinds=np.zeros(count, np.uint8),
         times=none.astype(np.float64),
         sessions=np.full(count, "", np.object_),
     )

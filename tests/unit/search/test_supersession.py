@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from tests.faults.rememberers import marker, sentence
 from tests.unit.clock import Clock
 from tests.unit.search.notebook import model
 
@@ -17,8 +20,7 @@ from commonplace.search.supersession import (
     RANK,
     SHARED,
     Statements,
-    change_tokens,
-    count_changes,
+    Wordings,
     judge,
     scaled,
     shares,
@@ -28,6 +30,11 @@ from commonplace.search.supersession import (
 def unit(degrees: float) -> list[float]:
     """Return a vector of unit length in that direction."""
     return [math.cos(math.radians(degrees)), math.sin(math.radians(degrees))]
+
+
+def tokens_of(*texts: str) -> NDArray[np.int64]:
+    """Return the letters of texts as the terms that they are about."""
+    return np.array([place << 16 | ord(each) for place, text in enumerate(texts) for each in sorted(text.split())])
 
 
 def about_two_things(
@@ -44,8 +51,24 @@ def about_two_things(
         stored=np.array(stored or [1.0, 2.0, 3.0]),
         sessions=sessions or ["", "", ""],
         vectors=np.array([unit(0), unit(10), unit(90)], np.float32),
-        terms=[frozenset(map(ord, each.split())) for each in terms or ["a", "b", "c"]],
+        terms=tokens_of(*(terms or ["a", "b", "c"])),
         changes=np.array(changes or [0, 0, 0]),
+        owners=np.zeros(3, dtype=np.int64),
+        titles=np.zeros(3, dtype=np.int64),
+        is_open=np.zeros(3, dtype=np.bool_),
+    )
+
+
+def read(*texts: str) -> Statements:
+    """Return texts as they are judged, of which each is a day later, and all have one vector."""
+    token_ids = [model().tokenize(text) for text in texts]
+    return Wordings(model().tokenize).statements(
+        np.concatenate(token_ids),
+        np.array([len(ids) for ids in token_ids]),
+        times=np.arange(len(texts)) * 86_400.0,
+        stored=np.arange(len(texts)) * 1.0,
+        sessions=[""] * len(texts),
+        vectors=np.array([unit(0)] * len(texts), np.float32),
     )
 
 
@@ -66,8 +89,8 @@ def test_a_cosine_is_scaled_by_what_is_near_anyway() -> None:
 def test_a_share_counts_rare_words_more() -> None:
     """Of three texts `a` is in two, `b` in one: ln(1 + 3 / 2) and ln(1 + 3)."""
     rarity = math.log(2.5) / (math.log(2.5) + math.log(4.0))
-    assert shares([frozenset(b"ab"), frozenset(b"a"), frozenset()])[0].tolist() == pytest.approx([1.0, rarity, 0.0])
-    assert shares([frozenset(), frozenset(b"a")])[0].tolist() == [0.0, 0.0], "a text without words shares none"
+    assert shares(tokens_of("a b", "a", ""), 3)[0].tolist() == pytest.approx([1.0, rarity, 0.0])
+    assert shares(tokens_of("", "a"), 2)[0].tolist() == [0.0, 0.0], "a text without words shares none"
 
 
 def test_the_later_of_two_about_the_same_overtakes_the_earlier_one() -> None:
@@ -113,10 +136,35 @@ def test_what_has_others_nearer_is_less_likely_overtaken() -> None:
 
 
 def test_words_of_change_count_in_short_texts() -> None:
-    words = change_tokens(model().tokenize)
-    assert count_changes(model().tokenize("From tomorrow it is 75, no longer 50"), words) == 4
-    assert count_changes(model().tokenize("I take 50 every morning"), words) == 0
-    assert count_changes(model().tokenize("now " * (MAX_CHANGE_LENGTH + 1)), words) == 0
+    texts = ["From tomorrow it is 75, no longer 50", "I take 50 every morning", "now " * (MAX_CHANGE_LENGTH + 1)]
+    assert read(*texts).changes.tolist() == [4, 0, 0]
+
+
+def test_a_text_is_about_each_of_its_words_once_but_function_words() -> None:
+    [cat] = model().tokenize("cat").tolist()
+    assert read("the cat and the cat", "the", "cat").terms.tolist() == [cat, 2 << 16 | cat]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "expected"),
+    [
+        ("Our house is in Lucca.", "Our house is in Pisa now.", True),
+        ("Our house is in Lucca.", "Grandpa's house is in Siena.", False),
+        ("Tom's phone is a Pixel.", "Jane's phone is a Fairphone now.", False),
+        ("My manager is Ulrike.", "Ulrike's office is empty, Gregor is my manager now.", True),
+        ("My office is in Rome.", "My manager’s office is in Rome, too.", False),
+        ("Ola lives in Krakow.", "Ola is thinking about moving to Gdansk.", False),
+        ("We use Jenkins for CI.", "Maybe we should use GitHub Actions instead.", False),
+        ("I live in Krakow.", "I moved to Gdansk and I am thinking about a car.", True),
+        ("Daily notes for Monday: Ravi fixed it.", "Daily notes for Tuesday: Mei is blocked.", False),
+        ("Weekly report 2026-W02: 14 closed.", "Weekly report 2026-W03: 9 closed.", False),
+        ("Deployment day: Thursday", "Deployment day: Friday", True),
+        ("The standup is at 9:30.", "The standup is at 10:15.", True),
+    ],
+)
+def test_whose_it_is_and_what_it_is_called_tell_what_it_overtakes(older: str, newer: str, *, expected: bool) -> None:
+    """The entries of a log each stay, as do what others own, and what somebody only thinks of changes nothing."""
+    assert ((0, 1) in found(read(older, newer))) is expected
 
 
 def test_what_the_graph_knows_to_have_ended_stands_behind_what_ended_it(tmp_path: Path) -> None:
@@ -128,3 +176,36 @@ def test_what_the_graph_knows_to_have_ended_stands_behind_what_ended_it(tmp_path
         assert [(hit.owner_id, hit.superseded_by) for hit in hits] == [(newer, None), (older, newer)]
         book.forget([newer])
         assert [(hit.owner_id, hit.superseded_by) for hit in book.recall("where do we live").hits] == [(older, None)]
+
+
+@pytest.mark.parametrize(
+    ("said", "query"),
+    [
+        (("Ana lives in Porto.", "Ana moved to Braga.", "Ana moved to Faro."), "where does Ana live"),
+        (("I lived in Lyon.", "I live in Grenoble now.", "I live in Lyon again."), "where do I live"),
+        (("The gym is on Monday.", "The gym is on Tuesday now.", "The gym moved to Friday."), "when is the gym"),
+    ],
+)
+def test_of_a_chain_the_newest_is_first_whatever_each_has_overtaken(
+    tmp_path: Path, said: tuple[str, ...], query: str
+) -> None:
+    clock = Clock()
+    with commonplace.open(tmp_path / "store", clock=clock) as book:
+        for text in said:
+            book.remember(text)
+            clock.move(days=200)
+        assert [hit.text for hit in book.recall(query).hits] == [*reversed(said)]
+        assert book.recall(query, limit=1).hits[0].text == said[-1]
+        assert said[-1] in book.injection(query).text
+
+
+def test_notes_of_one_form_do_not_crowd_out_the_one_that_is_asked_for(tmp_path: Path) -> None:
+    """Each of them looks like the next state of another one, and such chains hold more than a search returns."""
+    clock = Clock()
+    with commonplace.open(tmp_path / "store", clock=clock) as book:
+        ids = {}
+        for number, name in product(range(15), "abcdefgh"):
+            ids[name, number] = book.remember(sentence(name, number)).id
+            clock.move(days=2 / 86_400)
+        found = book.recall(f"what stands by {marker('a', 0)}", min_score=0.0).hits
+        assert ids["a", 0] in [hit.owner_id for hit in found]

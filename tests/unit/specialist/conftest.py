@@ -15,11 +15,6 @@ Ask = Callable[..., Response]
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def book(tmp_path: Path, clock: Clock) -> Iterator[Engine]:
     """An engine over an empty store, with the embedder that people have."""
     with commonplace.open(tmp_path / "store", clock=clock) as engine:

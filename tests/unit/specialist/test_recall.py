@@ -110,6 +110,7 @@ def test_a_snippet_is_on_one_line_and_shows_controls_as_escapes(book: Engine) ->
 
 
 def test_what_exceeds_the_budget_is_dropped_from_the_lowest_rank_on(book: Engine, ask: Ask) -> None:
+    book.index_upgrade("static")  # many texts take the transformer seconds
     words = "the billing database is Postgres and its invoices are kept in cluster number"
     book.remember_many([{"content": f"{words} {n}: " + f"remark {n} on invoices. " * 12} for n in range(80)])
     some = ask("recall billing database", 'PARAMS {"max_results": 10, "min_relevance": 0}')

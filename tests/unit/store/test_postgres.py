@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +15,19 @@ import pytest
 from tests import postgres
 from tests.contract.stores import file, memory
 
-from commonplace.errors import StoreBusyError, StoreError, StoreMissingError, StoreVersionError, UsageError
+from commonplace.errors import (
+    StoreBusyError,
+    StoreError,
+    StoreMissingError,
+    StoreUnreachableError,
+    StoreVersionError,
+    UsageError,
+)
 from commonplace.ranking.bm25 import TermRows
 from commonplace.store import postgres as module
 from commonplace.store import postings, vector_index
 from commonplace.store.graph_rules import texts_of
-from commonplace.store.postgres import native
+from commonplace.store.postgres import Address, Session, native
 from commonplace.store.schema import TABLES, VERSION
 from commonplace.store.store import Store
 from commonplace.types import Embedding
@@ -36,6 +45,24 @@ def opened(dsn: str, timeout_s: float = 10.0) -> Store:
 
 
 @pytest.mark.parametrize(
+    ("values", "type_"),
+    [
+        ([0, -1, 2**63 - 1, -(2**63)], "bigint"),
+        (["", "Größe 🦓", "a\nb", "NULL", '"{},\\'], "text"),
+        ([b"", b"\0\xff", b"x" * 70_000], "bytea"),
+        ([1.5, None, -0.25], "double precision"),
+        (["one", None], "text"),
+    ],
+)
+@pytest.mark.parametrize("times", [1, 40])
+def test_a_list_is_stored_as_it_is_however_long(dsn: str, values: list[Any], type_: str, times: int) -> None:
+    """Long ones are written by a way of their own."""
+    with Address(dsn, "", 5.0).connect() as connection:
+        found = Session(connection).execute(f"SELECT :given::{type_}[]", {"given": values * times})
+        assert found.fetchall() == [(values * times,)]
+
+
+@pytest.mark.parametrize(
     ("sql", "words", "names"),
     [
         ("FROM t INDEXED BY i WHERE b = :b OR c = :c OR d = :b", "FROM t WHERE b = $1 OR c = $2 OR d = $1", ("b", "c")),
@@ -49,9 +76,31 @@ def test_statements_are_turned_into_its_words(sql: str, words: str, names: tuple
     assert native(sql, frozenset({"none"})) == (words, names)
 
 
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("postgresql://u:hunter2@h:5433/d", "postgresql://u@h:5433/d"),
+        ("host=/var/run/pg port=5433 dbname=d password=hunter2", "postgresql:///d?host=/var/run/pg&port=5433"),
+        ("postgresql://u@h1:1,h2:2/d?sslpassword=hunter2", "postgresql://u@/d?host=h1,h2&port=1,2"),
+        ("postgresql://u%40v@[::1]:1/a%2Fb", "postgresql://u%40v@/a%2Fb?host=%3A%3A1&port=1"),
+        (
+            "postgresql://h?options=-c%20a%3Db+c&sslmode=require",
+            "postgresql://h/?options=-c%20a%3Db%2Bc&sslmode=require",
+        ),
+    ],
+)
+def test_an_address_is_shown_as_one_that_leads_there(given: str, shown: str) -> None:
+    """What a message names is pasted into a command."""
+    address = module.Address(given, "hunter3", 1.0)
+    assert str(address) == shown
+    parts = psycopg.conninfo.conninfo_to_dict
+    assert parts(shown) == {name: value for name, value in parts(given).items() if "password" not in name}
+    assert shlex.split(f"init {address.option}") == ["init", "--store", shown]
+
+
 class TestRefusing:
     def test_an_address_that_leads_nowhere(self) -> None:
-        with pytest.raises(StoreError, match=r"cannot be reached.*see that the server is running"):
+        with pytest.raises(StoreUnreachableError, match=r"cannot be reached.*see that the server is running"):
             Store.open_postgres("postgresql://u@127.0.0.1:1/d", "hunter2", create=True, timeout_s=2)
 
     def test_an_address_that_is_none(self) -> None:
@@ -188,6 +237,21 @@ class TestConnections:
             cut(dsn)
         store.close()
 
+    def test_a_statement_that_fails_unseen_leaves_nothing(self, dsn: str, caplog: pytest.LogCaptureFixture) -> None:
+        """Nobody waits for the answer to one that writes, but for that to the commit."""
+        store = opened(dsn)
+        with pytest.raises(StoreError, match="duplicate key"), store._connections.writing("n") as db:
+            for key in ("new", "store_id", "newer"):
+                db.execute("INSERT INTO meta VALUES (:key, 'x')", {"key": key})
+        with pytest.raises(StoreError), store._connections.writing("n") as db:
+            db.execute("INSERT INTO meta VALUES ('new', 'x')")
+            with suppress(psycopg.Error):
+                db.execute("SELECT 1 / 0").fetchall()
+        assert not {"new", "newer"} & {key for (key,) in postgres.run(dsn, "SELECT key FROM meta")}
+        assert store.put_owners("n", [memory("a", "x")]) == 1
+        assert not caplog.records
+        store.close()
+
     def test_more_threads_than_connections_wait_in_turn(self, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "_CONNECTIONS", 2)
         store = opened(dsn, 60.0)
@@ -298,6 +362,13 @@ class TestFollowing:
         values = {"namespace": "other", "spaces": [space], "space": space, "last": last, "limit": 16}
         [(plan,)] = store._connections.rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {postings._FRESH}", values)
         assert rows_read(plan[0]["Plan"]) < 50
+        # Of term counts it reads those that no segment holds, and so does a search.
+        upto = f"(SELECT max(upto) FROM segments WHERE namespace = {space})"
+        held = f"SELECT count(*) FROM passage_terms WHERE namespace = {space} AND number > {upto}"
+        [(unpacked,)] = postgres.run(dsn, held)
+        for sql in (postings._TAILS, postings._ALL_SEGMENTS.rpartition("UNION ALL")[0]):
+            [(plan,)] = store._connections.rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", values)
+            assert rows_read(plan[0]["Plan"]) < 4 * unpacked + 100
         # A filter by few owners reads their passages alone.
         [(owner,)] = store._connections.rows("SELECT max(owner) FROM passage_signs WHERE namespace = :space", values)
         values = {"namespace": "other", "owners": [owner]}

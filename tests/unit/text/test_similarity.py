@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 import sys
 
 import pytest
 
-from commonplace.text import similarity
 from commonplace.text.similarity import BANDS, contained_share, digest, is_near_duplicate, normal_form, signature
 
 LONG = (
@@ -256,29 +254,3 @@ def test_contained_share_reads_unspaced_scripts_character_by_character() -> None
 
 
 # The interpreter's own digests are those of `hashlib`, without what that loads.
-
-
-@pytest.mark.parametrize("data", [b"", b"abc", bytes(range(256)) * 100])
-def test_digests_are_those_of_hashlib(data: bytes) -> None:
-    """They are stored, and another version of Python must come to the same."""
-    assert similarity.sha1(data, usedforsecurity=False).digest() == hashlib.sha1(data, usedforsecurity=False).digest()
-    assert similarity.sha256(data).hexdigest() == hashlib.sha256(data).hexdigest()
-    ours, theirs = (make(data, digest_size=8, person=b"p") for make in (similarity.blake2b, hashlib.blake2b))
-    assert ours.digest() == theirs.digest()
-
-
-def test_openssl_is_not_loaded() -> None:
-    """That is what the module is for."""
-    program = "import sys, commonplace.text.similarity; sys.exit('_hashlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
-
-
-def test_a_python_without_digests_of_its_own_takes_those_of_hashlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some are built with OpenSSL's alone."""
-    for name in ("_sha1", "_sha2", "_sha256", "_blake2"):
-        monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "commonplace.text.similarity")
-    import commonplace.text.similarity as anew
-
-    assert anew.sha256(b"abc").hexdigest() == hashlib.sha256(b"abc").hexdigest()
-    assert anew.sha256 is hashlib.sha256

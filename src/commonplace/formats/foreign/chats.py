@@ -28,6 +28,8 @@ _ORIGINS: Final = {role: origin for role, origin in ORIGIN_OF_ROLE.items() if or
 # Tuples, since a file may hold a list or an object where a word belongs, of which no set can say whether it has it.
 _ROLES: Final = tuple(_ORIGINS)
 _TEXT_MESSAGES: Final = ("text", "multimodal_text")
+CHATGPT, CLAUDE = "mapping", "chat_messages"
+"""Under which keys their conversations have the messages."""
 _IDS: Final = ("id", "uuid", "message_id")
 _SESSIONS: Final = ("session", "session_id", "sessionId", "conversation_id", "conversation", "thread_id", "chat_id")
 _TIMES: Final = ("timestamp", "created_at", "create_time", "time", "ts", "date")
@@ -115,14 +117,9 @@ class _Talk:
         return "\n\n".join(text for text in texts if text.strip())
 
 
-def is_chatgpt(value: object) -> bool:
-    """Return whether JSON is what ChatGPT exports: conversations with a mapping of messages."""
-    return _each_has(value, "mapping")
-
-
-def is_claude(value: object) -> bool:
-    """Return whether JSON is what Claude exports: conversations with chat messages."""
-    return _each_has(value, "chat_messages")
+def is_export(key: str, value: object) -> bool:
+    """Return whether JSON is an export of conversations, each of which has its messages under that key."""
+    return isinstance(value, list) and bool(value) and isinstance(value[0], Mapping) and key in value[0]
 
 
 def is_messages(value: object) -> bool:
@@ -137,7 +134,7 @@ def is_messages(value: object) -> bool:
 def read_chatgpt(path: Path) -> Foreign:
     """Read ChatGPT's export. Of a conversation that was tried again, the branch that was left open last is read."""
     talk = _Talk(path.name, "chatgpt")
-    for where, conversation, mapping in _conversations(path, "mapping", dict, talk.notes):
+    for where, conversation, mapping in _conversations(path, CHATGPT, dict, talk.notes):
         branch = _branch(mapping, conversation.get("current_node"))
         messages = sum(isinstance(node, Mapping) and isinstance(node.get("message"), dict) for node in mapping.values())
         if messages > len(branch):
@@ -150,7 +147,7 @@ def read_chatgpt(path: Path) -> Foreign:
 def read_claude(path: Path) -> Foreign:
     """Read Claude's export."""
     talk = _Talk(path.name, "claude")
-    for where, conversation, messages in _conversations(path, "chat_messages", list, talk.notes):
+    for where, conversation, messages in _conversations(path, CLAUDE, list, talk.notes):
         session = talk.notes.text(conversation.get("uuid") or where, where, "uuid")
         talk.add(_of_claude(messages, talk), session, where, {"conversation": conversation.get("name")})
     return talk.result(path)
@@ -177,10 +174,6 @@ def read_messages(path: Path) -> Foreign:
             session = talk.notes.text(session or path.name, where, "session")
             talk.add([_message(message, line, id_)], session, where, {})
     return talk.result(path)
-
-
-def _each_has(value: object, key: str) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], Mapping) and key in value[0]
 
 
 def _is_message(value: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -112,8 +113,8 @@ def _of_file(file: Path) -> str:
 
 _FORMS: Final[Mapping[str, Callable[[object], bool]]] = MappingProxyType(
     {
-        "chatgpt": chats.is_chatgpt,
-        "claude": chats.is_claude,
+        "chatgpt": partial(chats.is_export, chats.CHATGPT),
+        "claude": partial(chats.is_export, chats.CLAUDE),
         "mcp-memory": knowledge_graph.is_entry,
         "chat": chats.is_messages,
     }

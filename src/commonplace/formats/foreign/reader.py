@@ -343,7 +343,7 @@ def markdown_files(folder: Path, problems: list[FileProblem], *, below: str = ""
             if (here / name).is_symlink():
                 problems.append(_link(here / name, folder))
                 continue
-            if not _is_text(here / name):
+            if storable(name) != name:
                 problems.append(FileProblem(ascii(name), "has a name that is not UTF-8; rename it"))
                 continue
             count += 1
@@ -352,14 +352,6 @@ def markdown_files(folder: Path, problems: list[FileProblem], *, below: str = ""
                 problems.append(FileProblem(".", reason))
                 return
             yield (here / name).relative_to(folder).as_posix()
-
-
-def _is_text(path: Path) -> bool:
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _link(path: Path, folder: Path) -> FileProblem:

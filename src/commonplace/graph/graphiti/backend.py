@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import logging
 import shlex
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import ProviderError, UsageError
-from commonplace.graph.graphiti.client import MAX_EPISODES, Access, GraphitiTools, Session, ToolError, group_of, own_id
+from commonplace.graph.graphiti.client import MAX_EPISODES, Access, GraphitiTools, ToolError, group_of, own_id
 from commonplace.graph.graphiti.delivery import FINISH_S, MAX_REFUSALS, Courier, Delivery
 from commonplace.graph.graphiti.outbox import Errand, Outbox
-from commonplace.graph.graphiti.transport import Stdio, StreamableHttp, Transport, credentials
+from commonplace.graph.graphiti.transport import Stdio, StreamableHttp, credentials
 from commonplace.models.providers import address_of, proxy_for
 from commonplace.settings.schema import GraphSettings
 from commonplace.store.graph import GraphReading
@@ -107,51 +107,28 @@ class Rest:
         self._clock = clock
         self._until = 0.0
         self._why = ""
-        self._lock = threading.Lock()
 
-    def unless_down(self, *, is_asked: bool = False) -> _Watching:
+    @contextmanager
+    def unless_down(self, *, is_asked: bool = False) -> Iterator[None]:
         """Do something with the server in a `with` block, which takes note where it does not answer.
 
         Args:
             is_asked: do it also while the server rests.
-        """
-        return _Watching(self, is_asked)
-
-    def check(self) -> None:
-        """Refuse while it rests.
 
         Raises:
-            Resting: it does.
+            Resting: it rests.
         """
-        with self._lock:
-            if self._clock() < self._until:
-                raise Resting(self._why)
-
-    def begin(self, error: ProviderError) -> None:
-        """Let it rest."""
-        with self._lock:
-            self._until, self._why = self._clock() + REST_S, str(error.args[0])
-
-    def end(self) -> None:
-        """Take note that it answers."""
-        with self._lock:
-            self._until = 0.0
-
-
-class _Watching:
-    def __init__(self, rest: Rest, is_asked: bool) -> None:
-        self._rest = rest
-        self._is_asked = is_asked
-
-    def __enter__(self) -> None:
-        if not self._is_asked:
-            self._rest.check()
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, ProviderError) and not isinstance(error, ToolError | Resting):
-            self._rest.begin(error)
-        elif error is None or isinstance(error, ToolError):
-            self._rest.end()
+        if not is_asked and self._clock() < self._until:
+            raise Resting(self._why)
+        try:
+            yield
+        except (ToolError, Resting) as error:
+            self._until = self._until if isinstance(error, Resting) else 0.0
+            raise
+        except ProviderError as error:
+            self._why, self._until = str(error.args[0]), self._clock() + REST_S
+            raise
+        self._until = 0.0
 
 
 def told(error: ProviderError) -> str:
@@ -161,7 +138,7 @@ def told(error: ProviderError) -> str:
 
 def session_of(
     settings: GraphSettings, environ: Mapping[str, str], clock: Callable[[], float], namespace: str
-) -> Session:
+) -> GraphitiTools:
     """Return a session with the server that settings name; nothing is sent or started yet.
 
     Args:
@@ -179,9 +156,9 @@ def session_of(
             remedy="set graph.graph_uri to its address, or graph.server to the command that starts it",
         )
     if target.lower().startswith(("http://", "https://")):
-        return Session(_over_http(target, settings, environ), clock)
+        return GraphitiTools(_over_http(target, settings, environ), clock)
     group = group_of(namespace, "", settings.group)
-    return Session(_over_pipes(target, uri if is_database else "", settings, environ, group), clock)
+    return GraphitiTools(_over_pipes(target, uri if is_database else "", settings, environ, group), clock)
 
 
 def _over_http(target: str, settings: GraphSettings, environ: Mapping[str, str]) -> Access:
@@ -196,12 +173,8 @@ def _over_http(target: str, settings: GraphSettings, environ: Mapping[str, str])
         raise UsageError(
             f"the password of {address} would go out unencrypted", remedy="give an https:// address, or one inside"
         )
-    headers = credentials(settings.graph_user, password)
-
-    def open_it() -> Transport:
-        return StreamableHttp(address, headers, proxy_for(address, environ))
-
-    return Access(f"the MCP server {address}", open_it, settings.timeout_s)
+    headers, proxy = credentials(settings.graph_user, password), proxy_for(address, environ)
+    return Access(f"the MCP server {address}", lambda: StreamableHttp(address, headers, proxy), settings.timeout_s)
 
 
 def _over_pipes(target: str, database: str, settings: GraphSettings, environ: Mapping[str, str], group: str) -> Access:
@@ -223,7 +196,6 @@ ITS_OWN: Final = "main"
 """Where Graphiti keeps what comes without a group: everybody's."""
 _PROBES: Final = 5
 """So many facts of a group, and names, are searched for to see whether they are still there."""
-_NOT_ALONE: Final = "data sent to Graphiti in its group {}, which others share"
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,9 +254,15 @@ def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], 
                 notices.append(f"Graphiti has cleared its group {group}")
             else:
                 has_facts = bool(graph.list_relations(GraphFilter(groups=(groups[group],), with_past=True), limit=1))
-                deleted = _deleted(tools, ours if "delete_episode" in has else [])
+                deleted = ours if "delete_episode" in has else []
+                for id_ in deleted:
+                    tools.delete_episode(id_)
                 if ours or has_facts:
-                    outside.append(f"{_NOT_ALONE.format(group)}: {deleted}")
+                    many = "1 episode was" if len(deleted) == 1 else f"{len(deleted)} episodes were"
+                    outside.append(
+                        f"data sent to Graphiti in its group {group}, which others share: {many} deleted there; check"
+                        " for facts that were sent without one"
+                    )
             seen += len(ours)
             waiting.pop(0)
     except ProviderError as error:
@@ -310,14 +288,6 @@ def _still_found(tools: GraphitiTools, graph: GraphReading, group: str, label: s
             named = f"{some[0].entity.name!r:.80} and more"
             return f"{named}: its tools work on another graph, so delete the graph {group} yourself"
     return ""
-
-
-def _deleted(tools: GraphitiTools, ours: Sequence[str]) -> str:
-    """Delete episodes of a group that is not ours alone, and say so."""
-    for id_ in ours:
-        tools.delete_episode(id_)
-    many = "1 episode was" if len(ours) == 1 else f"{len(ours)} episodes were"
-    return f"{many} deleted there; check for facts that were sent without one"
 
 
 def _ours(graph: GraphReading, listed: Mapping[str, str]) -> list[str]:

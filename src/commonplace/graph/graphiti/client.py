@@ -19,11 +19,10 @@ import itertools
 import json
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.dates.time import iso
@@ -33,6 +32,8 @@ from commonplace.formats.jsonrpc import METHOD_NOT_FOUND, decode, notification
 from commonplace.graph.graphiti.transport import Deadline, SessionEndedError, Transport, UnansweredError
 from commonplace.redaction import redact
 from commonplace.types.graph import Episode
+
+T = TypeVar("T")
 
 VERSIONS: Final = ("2025-06-18", "2025-11-25", "2025-03-26", "2024-11-05")
 """Those that are understood, the one that is asked for first."""
@@ -59,31 +60,21 @@ class Access:
 
 
 class Session:
-    """Calls tools, one at a time."""
+    """Calls tools, one at a time.
 
-    def __init__(self, access: Access, clock: Callable[[], float] = time.monotonic) -> None:
+    Attributes:
+        is_started: the server is a process that we start, and ends with the session.
+    """
+
+    def __init__(self, access: Access, clock: Callable[[], float]) -> None:
         self._access = access
+        self.is_started = access.is_started
         self._clock = clock
         self._turn = threading.Lock()
         self._transport: Transport | None = None
         self._ids = itertools.count(1)
         self._tools: frozenset[str] = frozenset()
         self._own = threading.local()
-
-    @property
-    def is_started(self) -> bool:
-        """Whether the server is a process that we start, and ends with the session."""
-        return self._access.is_started
-
-    def tools(self) -> frozenset[str]:
-        """Return the names of the tools that the server has.
-
-        Raises:
-            ProviderError: it cannot be asked.
-        """
-        with self._taken():
-            self._opened()
-            return self._tools
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Call a tool and return what it answers.
@@ -204,7 +195,8 @@ class Session:
             )
         found: Any = result.get("structuredContent")
         if not isinstance(found, dict):
-            found = _json(texts[0]) if texts else None
+            with suppress(CommonplaceError, json.JSONDecodeError):
+                found = decode(str(texts[0]).encode("utf-8", "replace")) if texts else None
         if isinstance(found, dict) and found.keys() == {"result"} and isinstance(found["result"], dict):
             found = found["result"]
         if not isinstance(found, dict):
@@ -221,13 +213,6 @@ class Session:
 
 class ToolError(ProviderError):
     """Read what the server says: it was reached, and did not do what it was asked."""
-
-
-def _json(text: object) -> object:
-    try:
-        return decode(text.encode("utf-8", "replace")) if isinstance(text, str) else None
-    except (CommonplaceError, json.JSONDecodeError):
-        return None
 
 
 def _line(told: object) -> str:
@@ -256,20 +241,8 @@ class Triplet:
     target_id: str
 
 
-class GraphitiTools:
+class GraphitiTools(Session):
     """Calls the tools. Whatever it cannot read of an answer is a `ProviderError`. Safe for threads."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    @property
-    def is_started(self) -> bool:
-        """Whether the server ends with the session, and with it what it has queued."""
-        return self._session.is_started
-
-    def within_limit(self) -> AbstractContextManager[Deadline]:
-        """Let all calls of this thread in a `with` block take together as long as one may."""
-        return self._session.within_limit()
 
     def check(self) -> frozenset[str]:
         """Return the names of the server's tools.
@@ -277,17 +250,18 @@ class GraphitiTools:
         Raises:
             ProviderError: it cannot be reached, or is none of Graphiti's.
         """
-        found = self._session.tools()
-        if missing := sorted(NEEDED - found):
+        with self._taken():
+            self._opened()
+        if missing := sorted(NEEDED - self._tools):
             raise ProviderError(
                 f"the MCP server has no tool {' and no '.join(missing)}",
                 remedy="name one of Graphiti's in graph.graph_uri",
             )
-        return found
+        return self._tools
 
     def add_memory(self, episode: Episode, content: str, group: str) -> None:
         """Queue an episode of ours."""
-        self._session.call(
+        self.call(
             "add_memory",
             {
                 "name": marked(episode.name, episode.id),
@@ -301,7 +275,7 @@ class GraphitiTools:
 
     def add_triplet(self, triplet: Triplet, group: str) -> str:
         """Write a fact of ours and return its id there; "" where the server does not tell."""
-        answer = self._session.call(
+        answer = self.call(
             "add_triplet",
             {
                 "source_node_name": triplet.source,
@@ -319,17 +293,12 @@ class GraphitiTools:
 
     def delete_fact(self, id_: str) -> None:
         """Delete a fact by the server's own id."""
-        self._session.call("delete_entity_edge", {"uuid": id_})
+        self.call("delete_entity_edge", {"uuid": id_})
 
-    def search_nodes(
-        self, query: str, groups: Sequence[str], limit: int, *, types: Sequence[str] = (), now: float
-    ) -> list[EntityItem]:
+    def search_nodes(self, query: str, groups: Sequence[str], limit: int, *, now: float) -> list[EntityItem]:
         """Return the entities that the server finds, in its order."""
-        arguments: dict[str, Any] = {"query": query, "group_ids": list(groups), "max_nodes": limit}
-        if types:
-            arguments["entity_types"] = list(types)
-        answer = self._session.call("search_nodes", arguments)
-        return [_read(read_entity, each, path, now) for path, each in _items(answer, "nodes", limit)]
+        answer = self.call("search_nodes", {"query": query, "group_ids": list(groups), "max_nodes": limit})
+        return _read(answer, "nodes", limit, lambda each, path: read_entity(each, path, now))
 
     def search_facts(
         self, query: str, groups: Sequence[str], limit: int, *, centre: str = "", now: float
@@ -338,25 +307,21 @@ class GraphitiTools:
         arguments: dict[str, Any] = {"query": query, "group_ids": list(groups), "max_facts": limit}
         if centre:
             arguments["center_node_uuid"] = centre
-        answer = self._session.call("search_memory_facts", arguments)
-        return [_read(read_relation, each, path, now) for path, each in _items(answer, "facts", limit)]
+        answer = self.call("search_memory_facts", arguments)
+        return _read(answer, "facts", limit, lambda each, path: read_relation(each, path, now))
 
     def episodes(self, groups: Sequence[str], limit: int) -> list[Episode]:
         """Return episodes, in no order; the names of ours still bear their mark."""
-        answer = self._session.call("get_episodes", {"group_ids": list(groups), "max_episodes": limit})
-        return [_read(read_episode, each, path) for path, each in _items(answer, "episodes", limit)]
+        answer = self.call("get_episodes", {"group_ids": list(groups), "max_episodes": limit})
+        return _read(answer, "episodes", limit, read_episode)
 
     def delete_episode(self, id_: str) -> None:
         """Delete an episode by the server's own id."""
-        self._session.call("delete_episode", {"uuid": id_})
+        self.call("delete_episode", {"uuid": id_})
 
     def clear_group(self, group: str) -> None:
         """Delete all that the server has in one group."""
-        self._session.call("clear_graph", {"group_ids": [group]})
-
-    def close(self) -> None:
-        """End the session."""
-        self._session.close()
+        self.call("clear_graph", {"group_ids": [group]})
 
 
 def marked(name: str, id_: str) -> str:
@@ -392,15 +357,11 @@ def _part(name: str) -> str:
     return f"h_{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
-def _items(answer: Mapping[str, Any], name: str, limit: int) -> list[tuple[str, Any]]:
+def _read(answer: Mapping[str, Any], name: str, limit: int, read: Callable[[object, str], T]) -> list[T]:
     found = answer.get(name)
     if not isinstance(found, list):
         raise ProviderError(f"Graphiti answered without {name}", remedy="check its version")
-    return [(f"{name}[{place}]", each) for place, each in enumerate(found[:limit])]
-
-
-def _read(read: Any, value: object, path: str, *more: float) -> Any:
     try:
-        return read(value, path, *more)
+        return [read(each, f"{name}[{place}]") for place, each in enumerate(found[:limit])]
     except ConfigError as error:
         raise ProviderError(f"Graphiti answered something else: {error.args[0]}", remedy="check its version") from error

@@ -117,9 +117,11 @@ class Courier:
                 has_arrived = is_wanted and self._one(errand, has, is_asked=is_asked)
                 if has_arrived:
                     arrived(errand)
-                elif errand.what == "delete" and not self._is_refused(errand):
-                    # What takes its place must not come before it is gone: both bear the same mark.
-                    held.add(errand.id)
+                elif errand.what == "delete":
+                    left = (each for each in self._outbox.errands() if each.note.id == errand.note.id)
+                    if not any(each.refusals for each in left):
+                        # What takes its place must not come before it is gone: both bear the same mark.
+                        held.add(errand.id)
         finally:
             self._lock.release()
 
@@ -147,9 +149,6 @@ class Courier:
                 self._lock.release()
             if self._queued:
                 time.sleep(_LOOK_AGAIN_S)
-
-    def _is_refused(self, errand: Errand) -> bool:
-        return any(each.refusals for each in self._outbox.errands() if each.note.id == errand.note.id)
 
     def _done(self, errand: Errand) -> None:
         self._queued.discard(errand.note.id)

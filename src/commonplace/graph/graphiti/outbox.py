@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Final, Literal
 
-from commonplace.dataclasses import dataclass, replace
+from commonplace.dataclasses import asdict, dataclass, replace
 from commonplace.graph.episodes import Added
 from commonplace.store.memories import MemoryChange
 from commonplace.store.store import Store
@@ -49,15 +49,8 @@ class Errand:
     @property
     def note(self) -> Note:
         """The note that keeps it."""
-        body = {
-            "what": self.what,
-            "id": self.id,
-            "group": self.group,
-            "sent_at": self.sent_at,
-            "refusals": self.refusals,
-            "error": self.error,
-        }
-        return Note(WAITING, f"{self.what}:{self.id}", self.at, json.dumps(body))
+        body = asdict(self)
+        return Note(WAITING, f"{self.what}:{self.id}", body.pop("at"), json.dumps(body))
 
 
 class Outbox:
@@ -96,7 +89,8 @@ class Outbox:
 
     def errands(self) -> list[Errand]:
         """Return what is to be told, oldest first."""
-        return [_errand(note) for note in self._store.notes(self._namespace, WAITING)]
+        notes = self._store.notes(self._namespace, WAITING)
+        return [Errand(at=note.at, **json.loads(note.body)) for note in notes]
 
     def labels(self) -> list[str]:
         """Return the groups of which something was ever to be told, without the one of what has no label."""
@@ -126,8 +120,3 @@ class Outbox:
         with self._store.change_memories(self._namespace) as change:
             change.put_note(errand.note)
         return errand
-
-
-def _errand(note: Note) -> Errand:
-    body = json.loads(note.body)
-    return Errand(body["what"], body["id"], note.at, body["group"], body["sent_at"], body["refusals"], body["error"])

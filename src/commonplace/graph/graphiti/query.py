@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, TypeVar
 
+from commonplace.dataclasses import replace
 from commonplace.dates.time import moment_of
 from commonplace.errors import NotFoundError, ProviderError
 from commonplace.formats.graphiti import LABELS, EntityItem
@@ -34,6 +34,7 @@ from commonplace.graph.views import (
     Seeing,
     Subgraph,
     Times,
+    relation_view,
 )
 from commonplace.types.graph import Relation
 
@@ -93,7 +94,11 @@ class GraphitiReader(GraphReader):
 
         def ask(tools: GraphitiTools) -> FoundRelations:
             labels = self._backend.labels(wanted.groups)
-            centre = self._theirs(tools, wanted.centre, list(labels)) if wanted.centre else ""
+            centre = wanted.centre
+            if centre and (node := self._node(tools, centre, list(labels))) is not None:
+                centre = node.entity.id
+            elif centre in self._graph.entities([centre]):  # one that nobody knows is theirs, and they take it as it is
+                centre = ""
             found = self._facts(tools, query, labels, limit, wanted.times, centre)
             chosen = [each for each in found if not wanted.types or each.type in wanted.types]
             views = self._views(tools, chosen, labels, wanted.times)
@@ -166,8 +171,13 @@ class GraphitiReader(GraphReader):
                 nodes = self._nodes(tools, facts.values(), list(labels), rim)
                 known.update({id_: _entity(each, labels) for id_, each in nodes.items()})
             inside = [each for each in facts.values() if {each.source, each.target} <= distances.keys()]
-            entities = [replace(known.get(id_) or self._unnamed(id_), distance=far) for id_, far in distances.items()]
-            views = self._views(tools, inside, labels, times, {id_: each.name for id_, each in known.items()})
+            names = {id_: each.name for id_, each in known.items()}
+            local = self._graph.entities([id_ for id_ in distances if id_ not in known])
+            for id_ in distances.keys() - known.keys():
+                called = (local[id_].name, local[id_].type) if id_ in local else ("", "concept")
+                known[id_] = EntityView(id_, *called, "", moment_of(0.0))
+            entities = [replace(known[id_], distance=far) for id_, far in distances.items()]
+            views = self._views(tools, inside, labels, times, names)
             return Subgraph(centre.entity.id, tuple(entities), tuple(views), is_capped)
 
         return self._either(ask, lambda: super(GraphitiReader, self).neighbourhood(name, depth, limit, times))
@@ -259,7 +269,9 @@ class GraphitiReader(GraphReader):
         if any(end not in known for end in ends):
             nodes = self._nodes(tools, some, list(labels), [end for end in ends if end not in known])
             known.update({id_: each.entity.name for id_, each in nodes.items()})
-        return [_relation(each, known, labels, times) for each in some]
+        return [
+            replace(relation_view(each, times, known), group_id=labels.get(each.group, each.group)) for each in some
+        ]
 
     def _nodes(
         self, tools: GraphitiTools, facts: Iterable[Relation], groups: list[str], wanted: Sequence[str]
@@ -283,23 +295,12 @@ class GraphitiReader(GraphReader):
         by_id = next((each for each in found if each.entity.id == name), None)
         return by_id or next((each for each in found if normal(each.entity.name) == normal(meant)), None)
 
-    def _theirs(self, tools: GraphitiTools, centre: str, groups: list[str]) -> str:
-        """Return the id there of a centre; one that nobody knows is theirs, and they take it as it is."""
-        found = self._node(tools, centre, groups)
-        if found is not None:
-            return found.entity.id
-        return "" if centre in self._graph.entities([centre]) else centre
-
     def _search_nodes(self, tools: GraphitiTools, query: str, groups: list[str], limit: int) -> list[EntityItem]:
         found = tools.search_nodes(query, groups, limit, now=self._ground.now())
         self._answered.update({each.entity.id: each for each in found})
         for id_ in list(self._answered)[:-_REMEMBERED]:
             self._answered.pop(id_, None)
         return found
-
-    def _unnamed(self, id_: str) -> EntityView:
-        local = self._graph.entities([id_]).get(id_)
-        return EntityView(id_, local.name if local else "", local.type if local else "concept", "", moment_of(0.0))
 
     def _scored(self, query: str, views: Sequence[Any], texts: Sequence[str], *, keep: bool = False) -> list[Any]:
         """Return views with their scores, best first, ties in Graphiti's order; without those that say nothing of it.
@@ -335,26 +336,4 @@ def _entity(item: EntityItem, labels: Mapping[str, str]) -> EntityView:
         attributes=attributes,
         trust=entity.trust,
         group_id=labels.get(entity.group, entity.group),
-    )
-
-
-def _relation(each: Relation, names: Mapping[str, str], labels: Mapping[str, str], times: Times) -> RelationView:
-    start, end, is_retracted, expired = times.known(each)
-    return RelationView(
-        uuid=each.id,
-        source_node_uuid=each.source,
-        target_node_uuid=each.target,
-        relation_type=each.type,
-        fact=each.fact,
-        created_at=moment_of(each.created_at),
-        valid_from=None if start is None else moment_of(start),
-        valid_to=None if end is None else moment_of(end),
-        expired_at=None if expired is None else moment_of(expired),
-        source_name=names.get(each.source, ""),
-        target_name=names.get(each.target, ""),
-        retracted=is_retracted,
-        confidence=each.confidence,
-        trust=each.trust,
-        group_id=labels.get(each.group, each.group),
-        attributes=shown_attributes(each.attributes),
     )

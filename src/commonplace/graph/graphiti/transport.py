@@ -22,7 +22,8 @@ from base64 import b64encode
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import IO, Any, BinaryIO, Final, Protocol
+from itertools import chain
+from typing import IO, Any, BinaryIO, Final
 from urllib.parse import urlsplit
 
 from commonplace.dataclasses import dataclass
@@ -55,32 +56,6 @@ class Deadline:
     def left_s(self) -> float:
         """How many seconds are left, 0 or more."""
         return max(0.0, self.at - self.clock())
-
-
-class Transport(Protocol):
-    """One way to one server."""
-
-    def ask(self, message: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
-        """Send a request and return the answer with its id.
-
-        Raises:
-            ProviderError: it was not sent, or was refused.
-            SessionEndedError: the server knows this session no longer.
-            UnansweredError: no answer came, or none that can be read.
-        """
-        ...
-
-    def tell(self, message: Mapping[str, Any], deadline: Deadline) -> None:
-        """Send a notification, which nobody answers."""
-        ...
-
-    def agree(self, version: str) -> None:
-        """Take note of the protocol version that both sides speak from now on."""
-        ...
-
-    def close(self) -> None:
-        """Give everything back; calling twice is harmless."""
-        ...
 
 
 def encoded(message: Mapping[str, Any]) -> bytes:
@@ -118,7 +93,13 @@ class Stdio:
         return f"Stdio({self._command[0]})"
 
     def ask(self, message: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
-        """Send a request and return the answer; see `Transport`."""
+        """Send a request and return the answer with its id.
+
+        Raises:
+            ProviderError: it was not sent, or was refused.
+            SessionEndedError: the server knows this session no longer.
+            UnansweredError: no answer came, or none that can be read.
+        """
         self.tell(message, deadline)
         while True:
             try:
@@ -137,7 +118,7 @@ class Stdio:
                 return value
 
     def tell(self, message: Mapping[str, Any], deadline: Deadline) -> None:
-        """Send a message; see `Transport`."""
+        """Send a message, which nobody answers."""
         del deadline  # it is written by a thread of its own, as a pipe that nobody reads lets nobody go on
         if self._process is None:
             self._start()
@@ -155,9 +136,9 @@ class Stdio:
         if process is None or self._owner != os.getpid():
             return
         self._to_write.put(None)
-        ends: tuple[Callable[[], None], ...] = (_nothing, process.terminate, process.kill)
-        for end in ends:
-            end()
+        for end in (None, process.terminate, process.kill):
+            if end is not None:
+                end()
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_END_S)
                 break
@@ -198,19 +179,11 @@ class Stdio:
             pipe.close()
 
     def _read_answers(self, pipe: BinaryIO) -> None:
-        for line in read_lines(pipe):
-            if not self._put(line):
-                return
-        self._put(None)
-
-    def _put(self, line: bytes | TooLong | None) -> bool:
-        while not self._is_closed.is_set():
-            try:
-                self._lines.put(line, timeout=0.1)
-            except queue.Full:
-                continue
-            return True
-        return False
+        for line in chain(read_lines(pipe), [None]):
+            while not self._is_closed.is_set():
+                with suppress(queue.Full):
+                    self._lines.put(line, timeout=0.1)
+                    break
 
     def _read_words(self, pipe: BinaryIO) -> None:
         for line in read_lines(pipe):
@@ -227,10 +200,6 @@ class Stdio:
             return decode(line)
         except CommonplaceError:
             return None  # a server that prints what is no message is read past
-
-
-def _nothing() -> None:
-    """Give the process the time to end by itself, as its input has."""
 
 
 _CONNECT_S: Final = 5.0
@@ -254,7 +223,7 @@ class StreamableHttp:
         return f"StreamableHttp({self._address})"
 
     def ask(self, message: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
-        """Send a request and return the answer; see `Transport`."""
+        """Send a request and return the answer; see `Stdio`."""
         answer = self._send("POST", encoded(message), deadline)
         if message.get("method") == "initialize":
             self._session = answer.headers.get(_SESSION.lower(), "")
@@ -268,7 +237,7 @@ class StreamableHttp:
         raise UnansweredError(f"{self._address} answered another question", remedy="check the address")
 
     def tell(self, message: Mapping[str, Any], deadline: Deadline) -> None:
-        """Send a notification; see `Transport`."""
+        """Send a notification, which nobody answers."""
         self._send("POST", encoded(message), deadline)
 
     def agree(self, version: str) -> None:
@@ -344,6 +313,9 @@ class StreamableHttp:
             return decode(text)
         except CommonplaceError as error:
             raise UnansweredError(f"{self._address} answered what is not JSON", remedy="check the address") from error
+
+
+Transport = Stdio | StreamableHttp
 
 
 def events_of(body: bytes) -> list[bytes]:

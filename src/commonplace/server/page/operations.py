@@ -27,18 +27,29 @@ def lab(
     as_of: str | None = None,
     also: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Search; return the hits, the next ones that are not shown with the reason of each, and what was said of them."""
+    """Search; return the hits, the next ones that are not shown with the reason of each, and what was said of them.
+
+    `words` are those of the query that count.
+    """
     found = engine.search(query, limit, kinds, method, as_of=as_of, also=also)  # type: ignore[arg-type]
     most = max(len(found.hits), limit or 0) + BELOW
     every = engine.search(query, most, kinds, method, as_of=as_of, also=also, min_score=0.0)  # type: ignore[arg-type]
     shown = {hit.id for hit in found.hits}
     below = [hit.id for hit in every.hits if hit.id not in shown][:BELOW]
     rejected = {each.number: each.rejected for each in found.trace.candidates}
+    words = [engine.why(every, hit.id) for hit in every.hits[:1]]
     asked = " ".join(query.split())
     return {
         "found": found,
         "below": [each for each in every.to_dict()["hits"] if each["id"] in below],
-        "reasons": {id_: rejected.get(every.trace.numbers.get(id_, -1)) for id_ in below},
+        "reasons": {
+            id_: {
+                "rejected": rejected.get(every.trace.numbers.get(id_, -1)),
+                "missing": engine.why(every, id_).missing_terms,
+            }
+            for id_ in below
+        },
+        "words": [word for each in words for word in (*each.matched_terms, *each.missing_terms)],
         "floor": found.trace.min_score,
         "golden": next((each for each in engine.golden_queries() if each.query == asked), None),
     }

@@ -1,4 +1,4 @@
-import { address, attempt, bar, byId, el, fill, get, memoryLink, nothing, parameters, part, post, quiet, section, time } from "./page.js";
+import { address, attempt, bar, byId, el, fill, get, linkTo, memoriesOf, nothing, parameters, post, quiet, section, time } from "./page.js";
 
 const nameOf = (hit) => (hit.kind === "memory" ? el("a", { href: address("/memory", { id: hit.owner_id }), dir: "auto" }, hit.text.slice(0, 100)) : el("span", { dir: "auto" }, hit.path || hit.text.slice(0, 100)));
 
@@ -42,10 +42,9 @@ async function ask() {
 async function log() {
   const { injections } = await get("/injections");
   if (!injections.length) return nothing("No hook has added anything within a day.");
-  const ids = [...new Set(injections.flatMap((each) => each.ids))].slice(0, 100);
-  const known = new Map((await Promise.all(ids.map((id) => get(`/memories/${part(id)}`, { touch: "false" }).catch(() => null)))).filter(Boolean).map((each) => [each.id, each]));
+  const known = await memoriesOf([...new Set(injections.flatMap((each) => each.ids))].slice(0, 100));
   return el("ul", { class: "list" }, injections.map((each) => el("li", {}, time(each.at), " ", quiet(`to conversation ${each.conversation.slice(0, 6)}`),
-    el("ul", {}, each.ids.map((id) => el("li", {}, known.has(id) ? memoryLink(known.get(id)) : el("code", {}, id)))))));
+    el("ul", {}, each.ids.map((id) => el("li", {}, linkTo(id, known)))))));
 }
 
 byId("form").addEventListener("submit", (event) => { event.preventDefault(); attempt(ask); });
@@ -61,5 +60,6 @@ section("searches", async () => {
   ];
 });
 byId("task").value = parameters.get("task") ?? "";
-attempt(ask);
+if (parameters.has("task")) attempt(ask);
+else for (const id of ["context", "injection"]) fill(byId(id), nothing("Show says it; without a prompt, for the start of a session."));
 byId("task").focus();

@@ -13,6 +13,7 @@ let hiddenKinds = new Set(); // types of entities
 let kinds = new Map(); // the types of the entities that are shown, by their ids
 let span = [0, 1];
 let player = null;
+let turn = 0;
 
 // Which facts there are at a time, and how they are.
 
@@ -46,7 +47,7 @@ function neighbours() {
   return near;
 }
 
-/** Groups of entities that hang together more closely than with others: each takes the name that most about it have. */
+/** Groups of entities that are more closely related to each other than to others: each takes the name that most about it have. */
 function clusters(near) {
   const names = new Map([...near.keys()].filter((id) => id !== graph.centre).map((id) => [id, id]));
   for (let round = 0; round < ROUNDS; round++) {
@@ -135,7 +136,7 @@ function look() {
 function draw() {
   drawn?.destroy();
   drawn = cytoscape({ container: byId("canvas"), elements: elements(), style: look(), minZoom: 0.2, maxZoom: 3,
-    layout: { name: "concentric", concentric: (node) => -node.data("distance"), levelWidth: () => 1, minNodeSpacing: 45, animate: false } });
+    layout: { name: "concentric", concentric: (node) => -node.data("distance"), levelWidth: () => 1, minNodeSpacing: 90, startAngle: 0, animate: false } });
   if (drawn.nodes().length > 2) drawn.layout({ name: "cose", randomize: false, animate: false, nodeRepulsion: () => 90000, idealEdgeLength: () => 95, numIter: 400, padding: 25 }).run();
   if (drawn.zoom() > 1.4) { drawn.zoom(1.4); drawn.center(); }
   drawn.on("tap", "node", ({ target }) => {
@@ -143,7 +144,7 @@ function draw() {
     if (id.startsWith("more:")) unfold(id);
     else if (id !== graph.centre) attempt(() => walk(graph.entities.find((each) => each.uuid === id)));
   });
-  drawn.on("tap", "edge", ({ target }) => attempt(() => showFacts(graph.relations.filter((each) => target.data("facts").includes(each.uuid)))));
+  drawn.on("tap", "edge", ({ target }) => showFacts(graph.relations.filter((each) => target.data("facts").includes(each.uuid))));
 }
 
 const isHidden = (fact) => hidden.has(fact.relation_type) || [fact.source_node_uuid, fact.target_node_uuid].some((id) => id !== graph.centre && hiddenKinds.has(kinds.get(id)));
@@ -189,7 +190,7 @@ function lanes(entries) {
     }
     rows.push(...lines.map((line, number) => el("div", { class: "lane", role: "listitem" }, el("span", { class: "quiet" }, number ? "" : words(type)), el("span", { class: "bars" }, line.map((fact) => {
       const [from, to] = ends(fact), state = stateOf(fact, Infinity) || "open";
-      const bar = el("button", { type: "button", class: state, dir: "auto", title: fact.fact, "aria-label": `${other(fact)}, ${state}`, click: () => attempt(() => showFact(fact)) }, fact.source_node_uuid === graph.centre ? fact.target_name : fact.source_name);
+      const bar = el("button", { type: "button", class: state, dir: "auto", title: fact.fact, "aria-label": `${other(fact)}, ${state}`, click: () => showFact(fact) }, fact.source_node_uuid === graph.centre ? fact.target_name : fact.source_name);
       bar.style.insetInlineStart = `${from}%`;
       bar.style.inlineSize = `${Math.max(1, to - from)}%`;
       return bar;
@@ -203,12 +204,12 @@ const other = (fact) => `${words(fact.relation_type)} ${fact.source_node_uuid ==
 
 // Details.
 
-async function showEntity(entity) {
+const showEntity = (entity) => section("detail", async () => {
   const view = await get(`/graph/entities/${part(entity.uuid)}`);
-  fill(byId("detail"), el("h2", { dir: "auto" }, view.name), el("p", {}, quiet(view.entity_type), view.aliases.length ? [quiet(", also "), el("span", { dir: "auto" }, view.aliases.join(", "))] : null),
+  return [el("h2", { dir: "auto" }, view.name), el("p", {}, quiet(view.entity_type), view.aliases.length ? [quiet(", also "), el("span", { dir: "auto" }, view.aliases.join(", "))] : null),
     el("p", { dir: "auto" }, view.summary || "Nothing more is known of it."), graph.is_capped ? nothing("There is more than is shown here.") : null,
-    el("p", {}, doing("Merge with…", () => merge(view), { id: "merge" }), " ", doing("Split…", () => split(view), { id: "split" })));
-}
+    el("p", {}, doing("Merge with…", () => merge(view), { id: "merge" }), " ", doing("Split…", () => split(view), { id: "split" }))];
+});
 
 const why = () => el("input", { name: "reason", autocomplete: "off", maxlength: 1000 });
 
@@ -216,13 +217,13 @@ const why = () => el("input", { name: "reason", autocomplete: "off", maxlength: 
 async function merge(view) {
   const found = el("ul", { class: "list" }), query = el("input", { type: "search", autocomplete: "off", dir: "auto", autofocus: true }), reason = why();
   query.value = view.name;
-  let turn = 0;
+  let looked = 0;
   const look = async () => {
-    const mine = ++turn;
+    const mine = ++looked;
     const { entities } = query.value.trim() ? await post("/graph/entities/search", { query: query.value }) : { entities: [] };
-    if (mine !== turn) return;
-    const others = entities.filter((each) => each.uuid !== view.uuid);
-    fill(found, others.length ? others.map((each) => el("li", {}, el("label", { class: "check" }, el("input", { type: "radio", name: "other", value: each.uuid, required: true }), el("span", { dir: "auto" }, each.name), " ", quiet(each.entity_type, " ", el("span", { dir: "auto" }, (each.summary || "").slice(0, 120)))))) : el("li", {}, nothing("No other has that name.")));
+    if (mine !== looked) return;
+    const others = entities.filter((each) => each.uuid !== view.uuid), chosen = found.querySelector(":checked")?.value;
+    fill(found, others.length ? others.map((each) => el("li", {}, el("label", { class: "check" }, el("input", { type: "radio", name: "other", value: each.uuid, required: true, checked: each.uuid === chosen }), el("span", { dir: "auto" }, each.name), " ", quiet(each.entity_type, " ", el("span", { dir: "auto" }, (each.summary || "").slice(0, 120)))))) : el("li", {}, nothing("No other has that name.")));
   };
   query.addEventListener("input", () => attempt(look));
   await look();
@@ -254,25 +255,22 @@ async function split(view) {
 }
 
 /** Show what an edge stands for: a fact, or those of entities that are drawn as one. */
-async function showFacts(facts) {
-  if (facts.length === 1) await showFact(facts[0]);
-  else fill(byId("detail"), el("h2", {}, `${facts.length} facts`), el("ul", { class: "list" }, facts.map((fact) => el("li", {}, choice(fact)))));
-}
+const showFacts = (facts) => (facts.length === 1 ? showFact(facts[0]) : section("detail", () => [el("h2", {}, `${facts.length} facts`), el("ul", { class: "list" }, facts.map((fact) => el("li", {}, choice(fact))))]));
 
-const choice = (fact) => el("button", { type: "button", class: "plain", dir: "auto", click: () => attempt(() => showFact(fact)) }, fact.fact || `${fact.source_name} ${other(fact)}`);
+const choice = (fact) => el("button", { type: "button", class: "plain", dir: "auto", click: () => showFact(fact) }, fact.fact || `${fact.source_name} ${other(fact)}`);
 
-async function showFact(fact) {
+const showFact = (fact) => section("detail", async () => {
   const episodes = await Promise.all(fact.episodes.slice(0, 5).map((each) => get(`/graph/episodes/${part(each)}`).catch(() => null)));
-  fill(byId("detail"),
+  return [
     el("h2", { dir: "auto" }, fact.fact || `${fact.source_name} ${other(fact)}`),
-    el("p", {}, quiet(el("span", { dir: "auto" }, fact.source_name), ` ${fact.relation_type} `, el("span", { dir: "auto" }, fact.target_name))),
+    el("p", {}, quiet(el("span", { dir: "auto" }, fact.source_name), ` ${words(fact.relation_type)} `, el("span", { dir: "auto" }, fact.target_name))),
     el("dl", { class: "pairs" }, el("dt", {}, "True from"), el("dd", {}, day(fact.valid_from) || "unknown"), el("dt", {}, "until"), el("dd", {}, day(fact.valid_to) || "open"),
       el("dt", {}, "Known since"), el("dd", {}, day(fact.created_at)), el("dt", {}, "Confidence"), el("dd", {}, fact.confidence.toFixed(2))),
     fact.disputed ? el("p", { class: "error" }, "Disputed: other facts cannot be true beside it. ", doing("This one is right", () => settle(fact), { id: "settle" })) : null,
     el("h3", {}, "Said in"),
     episodes.some(Boolean) ? el("ul", { class: "list" }, episodes.filter(Boolean).map((each) => el("li", {}, el("span", { dir: "auto" }, each.content.slice(0, 600)), " ",
-      quiet(each.source, ", ", day(each.reference_time)), each.memory ? [" ", el("a", { href: address("/memory", { id: each.memory }) }, "memory")] : null))) : nothing("No source is kept."));
-}
+      quiet(each.source, ", ", day(each.reference_time)), each.memory ? [" ", el("a", { href: address("/memory", { id: each.memory }) }, "memory")] : null))) : nothing("No source is kept.")];
+});
 
 async function settle(fact) {
   const { ended, retracted } = await post(`/graph/facts/${part(fact.uuid)}/settle`, { reason: "settled on the page" });
@@ -300,9 +298,11 @@ function choices(id, types, away, mark = () => null) {
   }));
 }
 
+/** Show what lies about an entity; false where something else was asked for meanwhile. */
 async function show(id) {
-  const query = { depth: byId("depth").value, limit: LIMIT, include_past: "true" };
+  const query = { depth: byId("depth").value, limit: LIMIT, include_past: "true" }, mine = ++turn;
   const [answer, { entries }] = await Promise.all([get(`/graph/entities/${part(id)}/neighbourhood`, query), get(`/graph/entities/${part(id)}/timeline`)]);
+  if (mine !== turn) return false;
   graph = answer;
   span = spanOf(graph.relations);
   byId("view").hidden = false;
@@ -319,6 +319,7 @@ async function show(id) {
   draw();
   follow();
   await showEntity(graph.entities[0]);
+  return mine === turn;
 }
 
 async function walk(entity) {
@@ -326,7 +327,7 @@ async function walk(entity) {
   const before = unfolded;
   unfolded = new Set();
   try {
-    await show(entity.uuid);
+    if (!await show(entity.uuid)) return;
   } catch (error) {
     unfolded = before;
     throw error;
@@ -340,10 +341,10 @@ async function walk(entity) {
   fill(byId("trail"), trail.map((each, at) => el("li", {}, el("button", { type: "button", class: "plain", dir: "auto", "aria-current": at === trail.length - 1 ? "page" : null, click: () => attempt(() => walk(each)) }, each.name))));
 }
 
-async function search(query) {
+const search = (query) => section("found", async () => {
   const { entities } = await post("/graph/entities/search", { query });
-  fill(byId("found"), entities.length ? entities.slice(0, 12).map((each) => el("li", {}, el("button", { type: "button", dir: "auto", click: () => attempt(() => { trail = []; return walk(each); }) }, each.name), " ", quiet(each.entity_type))) : el("li", {}, nothing("Nothing has that name.")));
-}
+  return entities.length ? entities.slice(0, 12).map((each) => el("li", {}, el("button", { type: "button", dir: "auto", click: () => attempt(() => { trail = []; return walk(each); }) }, each.name), " ", quiet(each.entity_type))) : el("li", {}, nothing("Nothing has that name."));
+});
 
 function stop() {
   clearInterval(player);
@@ -370,11 +371,12 @@ byId("moment").addEventListener("input", follow);
 byId("depth").addEventListener("change", () => attempt(() => show(graph.centre)));
 byId("form").addEventListener("submit", (event) => {
   event.preventDefault();
-  attempt(() => search(byId("query").value));
+  search(byId("query").value);
 });
 new MutationObserver(() => drawn?.style(look())).observe(document.documentElement, { attributeFilter: ["data-theme"] });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawn?.style(look()));
 
+byId("query").focus();
 if (parameters.get("entity")) {
   attempt(() => walk({ uuid: parameters.get("entity"), name: parameters.get("entity") })).finally(() => byId("start").removeAttribute("aria-busy"));
 } else {

@@ -1,4 +1,4 @@
-import { address, asOfSlider, attempt, bar, byId, call, doing, el, forget, get, memoryLink, memoryList, meta, nothing, part, post, quiet, section, tell, time } from "./page.js";
+import { address, asOfSlider, attempt, bar, byId, call, doing, el, forget, get, listed, memoryLink, memoryList, meta, nothing, part, post, quiet, section, tell, time } from "./page.js";
 
 const TODAY = new Date();
 TODAY.setHours(0, 0, 0, 0);
@@ -8,8 +8,8 @@ const isToday = (text) => new Date(text) >= TODAY;
 /** What was new, corrected, archived and forgotten today, and what agents did; each can be undone but what was forgotten. */
 async function today() {
   const [{ memories: written }, { memories: archived }, { items: runs }, { items: receipts }] = await Promise.all([
-    get("/memories", { order: "changed", limit: ASKED }),
-    get("/memories", { order: "archived", statuses: "archived", limit: ASKED }),
+    listed({ order: "changed", limit: ASKED }),
+    listed({ order: "archived", statuses: "archived", limit: ASKED }),
     get("/consolidation/runs", { limit: 20 }),
     get("/receipts"),
   ]);
@@ -57,11 +57,11 @@ const lists = {
   newest: async () => {
     const tomorrow = new Date(TODAY);
     tomorrow.setDate(TODAY.getDate() + 1); // a memory may tell of what is to come, which is not new
-    return memoryList((await get("/memories", { until: tomorrow.toISOString(), limit: SHOWN })).memories, (memory) => time(memory.at));
+    return memoryList((await listed({ until: tomorrow.toISOString(), limit: SHOWN })).memories, (memory) => time(memory.at));
   },
-  used: async () => memoryList((await get("/memories", { order: "used", limit: SHOWN })).memories.filter((each) => each.use_count), (memory) => memory.use_count === 1 ? "once" : `${memory.use_count} times`),
+  used: async () => memoryList((await listed({ order: "used", limit: SHOWN })).memories.filter((each) => each.use_count), (memory) => memory.use_count === 1 ? "once" : `${memory.use_count} times`),
   fading: async () => {
-    const { memories } = await get("/memories", { order: "idle", tiers: ["short", "medium"], limit: SHOWN });
+    const { memories } = await listed({ order: "idle", tiers: ["short", "medium"], limit: SHOWN });
     return memoryList(memories.sort((a, b) => a.retention - b.retention), (memory) => bar(memory.retention, "Retention"));
   },
   sources: async () => {
@@ -72,9 +72,9 @@ const lists = {
   },
 };
 
-section("today", today);
-section("waiting", waiting);
-for (const [id, work] of Object.entries(lists)) section(id, work);
-attempt(() => asOfSlider(byId("as-of")));
+const { sources, ...quick } = lists;
+const filled = [section("today", today), attempt(() => asOfSlider(byId("as-of"))), ...Object.entries(quick).map(([id, work]) => section(id, work))];
+// What takes long where there are many memories begins when the rest is there.
+Promise.all(filled).then(() => section("waiting", waiting)).then(() => section("sources", sources));
 if (meta("namespace")) byId("question").append(el("input", { type: "hidden", name: "namespace", value: meta("namespace") }));
 byId("query").focus();

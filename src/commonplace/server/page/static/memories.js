@@ -1,11 +1,11 @@
-import { attempt, bar, byId, day, el, fill, get, memoryLink, parameters, quiet, tag } from "./page.js";
+import { attempt, bar, byId, day, el, fill, get, listed, memoryLink, parameters, quiet, tag } from "./page.js";
 
 const FACETS = [["tier", "tiers", "Tier"], ["status", "statuses", "Status"], ["category", "categories", "Category"], ["tag", "tags", "Tag"], ["source", "sources", "Source"], ["session", "sessions", "Session"]];
 const DATES = [["since", "From"], ["until", "To"]];
 const SHOWN = 12;
 const EVERY = ["active", "promoted", "archived"];
 // Of a long list only the rows in sight, and some beside them, are there; they are asked for in blocks.
-const BLOCK = 100, BESIDE = 40, AT_ONCE = 2, MOST = 500_000;
+const BLOCK = 100, BESIDE = 15, AT_ONCE = 2, MOST = 500_000;
 const body = byId("table").tBodies[0];
 const spacers = [0, 1].map(() => el("tr", { class: "spacer", "aria-hidden": "true" }, el("td", { colspan: 6 })));
 const rows = new Map();
@@ -120,7 +120,7 @@ function ask(blocks) {
     mine.asked.add(block);
     attempt(async () => {
       try {
-        const { memories } = await get("/memories", { ...wanted(), order: byId("order").value, limit: BLOCK, offset: block * BLOCK });
+        const { memories } = await listed({ ...wanted(), order: byId("order").value, limit: BLOCK, offset: block * BLOCK });
         if (mine !== list) return;
         mine.blocks.set(block, memories);
         if (!block) opened(memories);

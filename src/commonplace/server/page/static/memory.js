@@ -4,6 +4,8 @@ const id = parameters.get("id") ?? "";
 const path = `/memories/${part(id)}`;
 let asOf = parameters.get("as_of") ?? "";
 
+const known = () => get(path, { touch: "false" });
+
 const load = () => section("memory", async () => {
   const memory = await get(path, { touch: "false", as_of: asOf || null });
   const is = (status) => memory.status === status;
@@ -13,9 +15,10 @@ const load = () => section("memory", async () => {
     el("p", {}, memory.tags.map(tag)),
     asOf ? el("p", {}, quiet(`Version ${memory.version}, as it was known then.`)) : el("div", { class: "row" },
       is("archived") ? null : doing("Edit…", () => edit(memory), { id: "change" }),
-      is("archived") ? null : doing("This is right", async () => { await post(`${path}/review`); await load(); tell("Noted: a review counts as a use."); }),
-      is("archived") ? doing("Restore", async () => { await post(`${path}/restore`); await all(); }) : doing("Archive", async () => { await post(`${path}/archive`); await all(); }),
-      doing("Forget…", async () => { if (await forget([id])) location.assign(address("/memories")); }, { id: "forget", class: "changes danger" })),
+      is("archived") ? null : doing("This is right", async () => { await post(`${path}/review`); await all(); tell("Noted: a review counts as a use."); }, { id: "right" }),
+      is("archived") ? doing("Restore", async () => { await post(`${path}/restore`); await all(); }, { id: "kept" }) : doing("Archive", async () => { await post(`${path}/archive`); await all(); }, { id: "kept" }),
+      doing("Forget…", async () => { if (await forget([id])) location.assign(address("/memories")); }, { id: "forget", class: "changes danger" }),
+      el("span", { class: "quiet hint" }, "Switch on Edit to correct, archive or forget it.")),
     facts(memory)];
 });
 
@@ -54,7 +57,7 @@ async function edit(memory) {
       return await call("PATCH", path, { body: changed, headers: { "If-Match": `"${version}"` } });
     } catch (error) {
       if (error.problem?.status !== 412) throw error;
-      const now = await get(path, { touch: "false" });
+      const now = await known();
       version = now.version;
       throw new Refused({ detail: `It was changed meanwhile, and now says: ${now.content}`, remedy: "save again to put this in its place" });
     }
@@ -68,7 +71,8 @@ async function versions() {
   const { versions: found } = await get(`${path}/versions`);
   return el("ol", { class: "versions", reversed: true }, found.toReversed().map((each, place) => {
     const before = found[found.length - place - 2];
-    return el("li", {}, el("p", {}, el("b", {}, `Version ${each.version} `), quiet("from ", time(each.updated_at), each.expired_at ? [" to ", time(each.expired_at)] : "")),
+    return el("li", {}, el("p", {}, el("b", {}, `Version ${each.version} `), quiet("from ", time(each.updated_at), each.expired_at ? [" to ", time(each.expired_at)] : ""), " ",
+      each.expired_at ? el("button", { type: "button", class: "plain", click: () => slide(each.updated_at) }, "As it was then") : null),
       el("p", { dir: "auto" }, before ? difference(before.content, each.content) : each.content));
   }));
 }
@@ -100,21 +104,35 @@ async function links() {
   }));
 }
 
+const entity = (uuid, name) => el("a", { href: address("/graph", { entity: uuid }), dir: "auto" }, name);
+
 async function said_() {
   const { items } = await get(`${path}/facts`);
   if (!items.length) return nothing("No fact was found in it.");
   return el("ul", { class: "list" }, items.map((each) => el("li", { class: each.valid_to ? "ended" : each.disputed ? "disputed" : null },
-    el("span", { dir: "auto" }, each.source_name), " ", quiet(each.relation_type), " ", el("span", { dir: "auto" }, each.target_name), " ",
+    entity(each.source_node_uuid, each.source_name), " ", quiet(each.relation_type.replaceAll("_", " ").toLowerCase()), " ", entity(each.target_node_uuid, each.target_name), " ",
     quiet(each.disputed ? "disputed" : each.valid_to ? ["until ", day(each.valid_to)] : ""))));
 }
 
 async function all() {
-  await Promise.all([load(), section("versions", versions), section("fading", () => fading(id)), section("uses", uses), section("place", place), section("links", links), section("facts", said_)]);
+  await Promise.all([load(), section("versions", versions), section("fading", async () => fading(await known())), section("uses", uses), section("place", place), section("links", links), section("facts", said_)]);
 }
 
-attempt(() => asOfSlider(byId("as-of"), asOf, (chosen) => {
+/** Show the memory as it was at a time, "" for now. */
+function turn(chosen) {
   asOf = chosen;
   history.replaceState(null, "", address("/memory", { id, as_of: asOf || null }));
-  attempt(load);
-}));
-attempt(all);
+  load();
+}
+
+/** Set the slider to a moment, which a version begins with. */
+async function slide(moment) {
+  turn(new Date(Date.parse(moment) + 1).toISOString());
+  await drawSlider();
+  byId("main").scrollIntoView();
+  byId("as-of-slider").focus();
+}
+
+const drawSlider = async () => asOfSlider(byId("as-of"), asOf, turn, await known());
+drawSlider().catch(() => {}); // what is wrong stands in the place of the memory
+all();

@@ -78,7 +78,14 @@ export async function call(verb, path, { query = {}, body, headers = {} } = {}) 
 }
 
 export const get = (path, query) => call("GET", path, { query });
+/** A page of memories, whose counts nobody needs. */
+export const listed = (query) => get("/memories", { counted: false, ...query });
 export const post = (path, body) => call("POST", path, { body });
+/** The memories of some ids by their ids, as far as they are there. */
+export async function memoriesOf(ids) {
+  const found = await Promise.all([...new Set(ids)].map((id) => get(`/memories/${part(id)}`, { touch: "false" }).catch(() => null)));
+  return new Map(found.filter(Boolean).map((each) => [each.id, each]));
+}
 /** A part of an address that may hold anything. */
 export const part = (text) => encodeURIComponent(text);
 
@@ -115,25 +122,49 @@ export async function attempt(work) {
   }
 }
 
-/** Fill a part of the page by what an answer says; a failure stands in its place. */
+/** What does something, but not while it is being done: a double click is one. */
+export function once(work) {
+  let isBusy = false;
+  return async () => {
+    if (isBusy) return;
+    isBusy = true;
+    byId("message").hidden = true; // it tells of what was done before
+    await attempt(work);
+    isBusy = false;
+  };
+}
+
+const turns = new Map();
+
+/** Fill a part of the page by what an answer says; a failure stands in its place. An answer that comes after a later one's
+ * request is dropped, and the focus stays where it was. */
 export async function section(id, work) {
-  const place = byId(id);
-  try {
-    fill(place, await work());
-  } catch (error) {
+  const place = byId(id), mine = (turns.get(id) ?? 0) + 1;
+  turns.set(id, mine);
+  const made = await Promise.resolve().then(work).catch((error) => {
     if (!(error instanceof Refused)) console.error(error);
-    fill(place, el("p", { class: "error" }, error.message));
-  }
+    return el("p", { class: "error" }, error.message);
+  });
+  if (turns.get(id) !== mine) return;
+  const held = place.contains(document.activeElement) ? document.activeElement.id : null;
+  fill(place, made);
+  if (held === null) return;
+  place.tabIndex = -1;
+  (byId(held) ?? place).focus({ preventScroll: true });
 }
 
 const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+/** What a date without a time is stored as, midnight in UTC, is the same date everywhere. */
+const WHOLE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
 
 /** A time, of an ISO text or of seconds. */
 export function time(value, format = MOMENT) {
   if (value === null || value === undefined || value === "") return "";
   const at = new Date(typeof value === "number" ? value * 1000 : value);
   if (Number.isNaN(at.getTime())) return String(value);
+  if (at % 86400e3 === 0) return el("time", { datetime: at.toISOString() }, WHOLE.format(at));
   return el("time", { datetime: at.toISOString(), title: MOMENT.format(at) }, format.format(at));
 }
 export const day = (value) => time(value, DATE);
@@ -151,7 +182,7 @@ export const tag = (text) => el("span", { class: "tag", dir: "auto" }, text);
 
 /** A button for what changes something: it is there only while Edit is on. */
 export function doing(text, work, attributes = {}) {
-  return el("button", { type: "button", class: "changes", ...attributes, click: () => attempt(work) }, text);
+  return el("button", { type: "button", class: "changes", ...attributes, click: once(work) }, text);
 }
 
 /** The list of some memories, with what is to be seen at the end of each line. */
@@ -159,6 +190,9 @@ export function memoryList(memories, beside = (memory) => day(memory.at)) {
   if (!memories.length) return nothing("None.");
   return el("ul", { class: "list" }, memories.map((memory) => el("li", {}, memoryLink(memory), " ", quiet(beside(memory)))));
 }
+
+/** A link to a memory by its id, with its text where that is known. */
+export const linkTo = (id, known) => (known.has(id) ? memoryLink(known.get(id)) : el("a", { href: address("/memory", { id }) }, id));
 
 export function memoryLink(memory, length = 140) {
   const text = memory.content.length > length ? `${memory.content.slice(0, length)}…` : memory.content;
@@ -216,7 +250,7 @@ export async function forget(ids) {
 
 export function counts(some) {
   const rows = Object.entries(some).filter(([, count]) => count);
-  return el("dl", { class: "pairs" }, rows.map(([name, count]) => [el("dt", {}, name.replaceAll("_", " ")), el("dd", {}, String(count))]));
+  return el("dl", { class: "pairs counts" }, rows.map(([name, count]) => [el("dt", {}, name.replaceAll("_", " ")), el("dd", {}, String(count))]));
 }
 
 export function receiptOf(receipt) {
@@ -229,11 +263,13 @@ export function receiptOf(receipt) {
     receipt.waiting.length ? nothing(`Waiting: ${receipt.waiting.join(", ")}.`) : null);
 }
 
-/** A slider from the first memory to now; its value is in `field` as an ISO text, "" for now. */
-export async function asOfSlider(place, chosen = "", changed = () => {}) {
-  const oldest = await get("/memories", { order: "stored", limit: 1, statuses: ["active", "promoted", "archived"] });
-  const now = Date.now();
-  const first = oldest.memories.length ? Math.min(new Date(oldest.memories[0].created_at).getTime() + 1, now - 1000) : now - 86400e3;
+const DAY_MS = 86400e3;
+
+/** A slider from when `memory` was stored, or the first of all, to now; its value is in `field` as an ISO text, "" for now. */
+export async function asOfSlider(place, chosen = "", changed = () => {}, memory = null) {
+  const oldest = memory ?? (await listed({ order: "stored", limit: 1, statuses: ["active", "promoted", "archived"] })).memories[0];
+  const first = oldest ? Date.parse(oldest.created_at) + 1 : Date.now() - DAY_MS;
+  const now = Math.max(Date.now(), first + 1); // the server's clock may be ahead of the browser's
   const field = el("input", { type: "hidden", name: "as_of", value: chosen });
   const shown = el("output", { for: "as-of-slider" });
   const slider = el("input", { type: "range", id: "as-of-slider", min: 0, max: 1000, value: 1000, "aria-label": "As of" });
@@ -253,10 +289,12 @@ export async function asOfSlider(place, chosen = "", changed = () => {}) {
   return field;
 }
 
-/** The retention of a memory from the first use that is known, with its uses as dots and now as a line. */
-export async function fading(id) {
-  const path = `/memories/${part(id)}`;
-  const [{ items: points }, { items: uses }] = await Promise.all([get(`${path}/fading`, { days: 60, past: "true" }), get(`${path}/uses`)]);
+const AHEAD_DAYS = 60;
+
+/** The retention of a memory from when it was stored until some weeks from now, with its uses as dots and now as a line. */
+export async function fading({ id, last_used: last }) {
+  const path = `/memories/${part(id)}`, days = Math.min(3650, AHEAD_DAYS + Math.max(0, Math.ceil((Date.now() - Date.parse(last)) / DAY_MS)));
+  const [{ items: points }, { items: uses }] = await Promise.all([get(`${path}/fading`, { days, past: "true" }), get(`${path}/uses`)]);
   const wide = 320, high = 96;
   const times = points.map((each) => Date.parse(each.at));
   const x = (time) => (((time - times[0]) / (times.at(-1) - times[0])) * wide).toFixed(1);
@@ -299,11 +337,18 @@ export function difference(before, after) {
   return found;
 }
 
-byId("edit").addEventListener("click", () => attempt(async () => {
+byId("edit").addEventListener("click", once(async () => {
   const { editing } = await call("POST", "/page/edit", { body: { editing: !isEditing() } });
   document.body.dataset.editing = editing ? "on" : "off";
   byId("edit").setAttribute("aria-checked", String(editing));
 }));
+
+document.addEventListener("keydown", ({ key }) => {
+  if (key === "Escape" && !byId("dialog").open) byId("message").hidden = true;
+});
+document.addEventListener("pointerdown", ({ target }) => {
+  if (!byId("message").contains(target) && !byId("message").matches(".error")) byId("message").hidden = true;
+});
 
 byId("theme").addEventListener("click", () => {
   const root = document.documentElement;

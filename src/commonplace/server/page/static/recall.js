@@ -23,9 +23,9 @@ const words = (text) => bare(text).match(/[\p{L}\p{N}]+/gu) ?? [];
 /** Whether two words are the same, or share their beginning, as stems do. */
 const isSame = (one, other) => one === other || (one.length > 4 && other.length > 4 && one.slice(0, 5) === other.slice(0, 5));
 
-/** A text with the words of the query marked. */
-function marked(text, query) {
-  const asked = words(query), isMeant = (word) => asked.some((each) => isSame(each, word));
+/** A text with the words that were asked for marked. */
+function marked(text, asked) {
+  const isMeant = (word) => asked.some((each) => isSame(each, word));
   return text.slice(0, 4000).split(/([\p{L}\p{N}\p{M}]+)/u).map((piece, place) => (place % 2 && isMeant(bare(piece)) ? el("mark", {}, piece) : piece));
 }
 
@@ -42,13 +42,12 @@ function explained(receipt, below, floor) {
     el("p", {}, "Words that matched: ", el("b", { dir: "auto" }, list(receipt.matched_terms)), "; missing: ", el("b", { dir: "auto" }, list(receipt.missing_terms)), "."),
     el("table", {}, el("thead", {}, el("tr", {}, ["Signal", "Value", "Weight", "Evidence"].map((each, place) => el("th", { scope: "col", class: place ? "number" : null }, each)))),
       el("tbody", {}, weighty.map((each) => el("tr", {}, el("td", {}, each.name.replaceAll("_", " ")), [each.value, each.weight, each.evidence].map((value) => el("td", { class: "number" }, value.toFixed(2))))))),
-    receipt.superseded_by ? el("p", {}, "A newer memory about the same: ", el("a", { href: address("/memory", { id: receipt.superseded_by }) }, receipt.superseded_by)) : null,
+    receipt.stands_before ? el("p", {}, "It stands before an older one, whose place it may have taken: ", el("a", { href: address("/memory", { id: receipt.stands_before }) }, receipt.stands_before)) : null,
   ];
 }
 
 /** Why a hit is not shown, in a line. */
-function reason(hit, query, rejected, floor) {
-  const own = words(hit.text), missing = [...new Set(words(query.query))].filter((each) => each.length > 2 && !own.some((word) => isSame(each, word)));
+function reason(hit, { rejected, missing }, floor) {
   const isHeldBack = rejected === "below the floor" && hit.score >= floor;
   const where = isHeldBack ? "Held back, since the best hit is too weak" : hit.score < floor ? `${(floor - hit.score).toFixed(2)} below the floor` : rejected ? `${rejected[0].toUpperCase()}${rejected.slice(1)}` : "Beyond the limit";
   return el("p", { class: "quiet why" }, where, missing.length ? ["; it does not say ", missing.map((each, place) => [place ? ", " : "", el("b", { dir: "auto" }, each)])] : "; it has the words", ".");
@@ -76,7 +75,7 @@ function keep(golden) {
 }
 
 /** A hit; `below` says why it is not shown, where it is not. */
-function hitItem(hit, query, greatest, below, floor) {
+function hitItem(hit, query, asked, greatest, below, floor) {
   const body = el("div", {});
   const why = el("details", { toggle: () => {
     if (!why.open || body.childNodes.length) return;
@@ -88,7 +87,8 @@ function hitItem(hit, query, greatest, below, floor) {
   const name = hit.kind === "memory" ? el("a", { href: address("/memory", { id: hit.owner_id }) }, hit.title || "Open") : el("code", {}, hit.path || hit.owner_id);
   return el("li", { class: below && "below" },
     el("div", { class: "row" }, el("b", {}, hit.probability === null ? hit.score.toFixed(2) : `${Math.round(hit.probability * 100)} %`), bar(hit.score, "Score"), tag(hit.confidence), quiet(hit.kind), name, quiet(time(hit.at)), hit.tags.map(tag), verdict(hit, query)),
-    el("p", { dir: "auto", class: "text" }, marked(hit.text, query.query)),
+    el("p", { dir: "auto", class: "text" }, marked(hit.text, asked)),
+    hit.superseded_by ? el("p", { class: "quiet" }, "Older: ", el("a", { href: address("/memory", { id: hit.superseded_by }) }, "a newer one"), " may hold in its place.") : null,
     below, signals(hit, greatest), why);
 }
 
@@ -97,15 +97,15 @@ async function ask() {
   if (!query.query.trim()) return fill(byId("hits"));
   const mine = ++turn;
   history.replaceState(null, "", address("/recall", { query: query.query, limit: query.limit, method: query.method, as_of: query.as_of, also: query.also, kinds: form.elements.kinds.value }));
-  const { found, below, reasons, floor, golden } = await post("/page/recall", query);
+  const { found, below, reasons, words: meant, floor, golden } = await post("/page/recall", query);
   if (mine !== turn) return;
-  const all = [...found.hits, ...below];
+  const all = [...found.hits, ...below], meantWords = meant.flatMap(words);
   const greatest = {};
   for (const name of SIGNALS) greatest[name] = Math.max(...all.map((each) => each.signals[name] ?? 0), 0);
   keep(golden ?? { relevant: [], irrelevant: [] });
   const line = el("li", { class: "floor", id: "floor" }, `The floor, ${floor.toFixed(2)}`,
     found.held_back ? ` · ${found.held_back} below it, the best at ${found.best_held_back.toFixed(2)}` : " · nothing is below it", below.length ? ` · the next ${below.length}, below it or beyond the limit:` : "");
-  fill(byId("hits"), found.hits.map((each) => hitItem(each, query, greatest, null, floor)), all.length ? line : null, below.map((each) => hitItem(each, query, greatest, reason(each, query, reasons[each.id], floor), floor)));
+  fill(byId("hits"), found.hits.map((each) => hitItem(each, query, meantWords, greatest, null, floor)), all.length ? line : null, below.map((each) => hitItem(each, query, meantWords, greatest, reason(each, reasons[each.id], floor), floor)));
   fill(byId("summary"), found.hits.length ? `${found.hits.length} found in ${found.latency_ms} ms (${found.method})` : nothing("No result above the floor."),
     found.corrected_query ? [" · read as ", el("b", { dir: "auto" }, found.corrected_query)] : null, found.notices.map((each) => ` · ${each}`));
   byId("copy").disabled = false;
@@ -139,7 +139,8 @@ form.addEventListener("submit", (event) => {
   attempt(ask);
 });
 byId("limit").addEventListener("input", () => fill(byId("limit-shown"), byId("limit").value));
-form.addEventListener("change", (event) => event.target.id !== "as-of-slider" && attempt(ask));
+// A text is asked for when it is sent; where it merely loses the focus, what is clicked would go from under the mouse.
+form.addEventListener("change", ({ target }) => target.matches("select, #limit") && attempt(ask));
 
 /** A field for one phrasing more, while there are fewer than five. */
 function offerPhrasing(value = "") {

@@ -1,4 +1,4 @@
-import { address, attempt, byId, difference, doing, el, fill, get, memoryLink, nothing, part, post, quiet, said, section, tell, time, visible } from "./page.js";
+import { attempt, byId, difference, doing, el, fill, get, linkTo, memoriesOf, memoryLink, nothing, once, part, post, quiet, said, section, tell, time, visible } from "./page.js";
 
 const SHOWN = 50;
 const COUNTERS = ["short", "medium", "long", "archived", "links"];
@@ -26,8 +26,7 @@ function counters({ before, after }) {
 
 async function changes(each) {
   const { items } = await get(`/consolidation/runs/${part(each.run)}`);
-  const ids = new Set(items.slice(0, SHOWN).flatMap((change) => change.acts.flatMap(({ id, target }) => [id, target])).filter(Boolean));
-  const known = await texts([...ids]);
+  const known = await memoriesOf(items.slice(0, SHOWN).flatMap((change) => change.acts.flatMap(({ id, target }) => [id, target])).filter(Boolean));
   return [counters(each),
     el("ol", { class: "list" }, items.slice(0, SHOWN).map((change) => el("li", { class: change.undone_at ? "ended" : null },
       el("p", {}, el("b", { dir: "auto" }, change.title || change.issue), " ", quiet(change.agent, change.why ? `: ${change.why}` : "", change.undone_at ? [", undone ", time(change.undone_at)] : "")),
@@ -36,15 +35,9 @@ async function changes(each) {
     items.length > SHOWN ? nothing(`and ${items.length - SHOWN} more`) : null];
 }
 
-/** The memories of some ids, as far as they are there. */
-async function texts(ids) {
-  const found = await Promise.all(ids.map((id) => get(`/memories/${part(id)}`, { touch: "false" }).catch(() => null)));
-  return new Map(found.filter(Boolean).map((each) => [each.id, each]));
-}
-
 /** What a change did, as a difference: what was archived is struck out, what was made from it is marked where it is new. */
 function acts(change, known) {
-  const link = (id) => (known.has(id) ? memoryLink(known.get(id)) : el("a", { href: address("/memory", { id }) }, id));
+  const link = (id) => linkTo(id, known);
   const old = change.acts.filter(({ what }) => what === "archived").map(({ id }) => known.get(id)?.content).filter(Boolean).join("\n");
   const shown = {
     made: ({ id }) => [quiet("made "), link(id), el("div", { class: "diff", dir: "auto" }, difference(old, known.get(id)?.content ?? ""))],
@@ -72,9 +65,10 @@ async function consolidate(isRehearsal) {
   fill(byId("report"), quiet("At work…"));
   const report = await post("/consolidation/runs", { dry_run: isRehearsal }).catch((error) => { fill(byId("report")); throw error; });
   const rows = Object.entries(report.results).filter(([, results]) => results.length);
-  const known = await texts(rows.flatMap(([, results]) => results.slice(0, 20).flatMap((each) => [each.memory_id, each.from_memory_id, each.to_memory_id])).filter(Boolean));
+  const known = await memoriesOf(rows.flatMap(([, results]) => results.slice(0, 20).flatMap((each) => [each.memory_id, each.from_memory_id, each.to_memory_id])).filter(Boolean));
   const link = (id) => (known.has(id) ? [memoryLink(known.get(id)), " "] : null);
   fill(byId("report"), el("section", { class: "panel" }, el("h2", {}, isRehearsal ? "Dry run: this would be done" : "This was done or proposed"),
+    (report.lost ?? []).map((each) => el("p", { class: "error" }, "Rolled back: a golden query no longer finds its expected result: ", said(each))),
     rows.length ? rows.map(([agent, results]) => [el("h3", {}, `${agent} (${results.length})`), results.slice(0, 20).map((each) => (each.content_diff ? diff(each.content_diff) : el("p", {}, link(each.memory_id), link(each.from_memory_id), link(each.to_memory_id), quiet(summary(each))))), results.length > 20 ? nothing(`and ${results.length - 20} more`) : null]) : nothing("Nothing to do.")));
   if (!isRehearsal) await section("runs", runs);
 }
@@ -84,6 +78,6 @@ const diff = (text) => el("pre", { dir: "auto" }, text.slice(0, 3000).split("\n"
 
 const summary = (each) => Object.entries(each).filter(([name, value]) => value !== null && typeof value !== "object" && !name.endsWith("_id")).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? Number(value.toFixed(3)) : value}`).join(", ").slice(0, 400);
 
-byId("rehearse").addEventListener("click", () => attempt(() => consolidate(true)));
-byId("run").addEventListener("click", () => attempt(() => consolidate(false)));
+byId("rehearse").addEventListener("click", once(() => consolidate(true)));
+byId("run").addEventListener("click", once(() => consolidate(false)));
 section("runs", runs);

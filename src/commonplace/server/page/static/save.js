@@ -21,7 +21,7 @@ export async function save() {
       each.toggleAttribute("checked", from.checked);
     }
   });
-  copy.querySelectorAll("script, link, dialog, meta[name=csrf], .tools, .skip, .spacer, .changes").forEach((each) => each.remove());
+  copy.querySelectorAll("script, link, dialog, meta[name=csrf], #message, .tools, .skip, .spacer, .changes, .hint").forEach((each) => each.remove());
   copy.querySelectorAll("a[href], form").forEach((each) => ["href", "action"].forEach((name) => each.removeAttribute(name)));
   copy.querySelectorAll("input, textarea, select").forEach((each) => each.setAttribute("disabled", ""));
   const policy = document.createElement("meta");

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from commonplace.ranking.calibration import literal_share
-from commonplace.ranking.fusion import bounded, fuse, lend, ramp, standardise
+from commonplace.search.rank import bounded, fuse, lend, ramp, standardise
 
 
 def test_standardised_values_have_mean_0_and_deviation_1() -> None:

@@ -1,7 +1,6 @@
 """Measure the figures to reach, each benchmark in a process of its own, and lay them beside what is asked for.
 
-`contract` is what the contracts ask for, `aim` what we aim at. Storing, recalling and the graph are measured by the
-directory `benchmarks` of the repository, so only in a clone.
+`contract` is what the contracts ask for, `aim` what we aim at.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-import commonplace
 from commonplace.benchmarks.harness import describe, last_line
 from commonplace.benchmarks.measures import mean
+from commonplace.benchmarks.report import COLUMNS, cells_of
 from commonplace.dataclasses import asdict, dataclass
 from commonplace.errors import UsageError
 from commonplace.types import Progress
@@ -106,13 +105,11 @@ _CONVERSATION_AIMS: Final = (
 _NEAR: Final = ", 50"
 """Ends the names of the neighbourhoods of as many entities as are asked for by default."""
 TIMEOUT_S: Final = 3_600
-COLUMNS: Final = ("what", "the contracts ask", "we aim at", "measured", "reached: contract", "aim")
 MAX_CALLS: Final = 20
 """Tools other than search are called so often at most: no figure is about them."""
 _NAME_DATA: Final = "name the directory of the labelled sets with --data or COMMONPLACE_DATA"
 _ONLY_FULL: Final = "only with --size full"
-_ONLY_HERE: Final = "only in a clone of the repository"
-_CLONE: Final = Path(commonplace.__file__).parents[2]
+_CLONE: Final = Path(__file__).parents[1]
 _NOT_QUICK: Final = "not with --size quick"
 _EVERYDAY: Final = ("everyday/memories.jsonl", "everyday/questions.jsonl", "locomo10.json")
 _CONVERSATIONS: Final = {"longmemeval": "longmemeval_dev.json", "locomo": "locomo10.json"}
@@ -217,8 +214,6 @@ def parts(options: FigureOptions, sets: Mapping[str, Path]) -> list[Part]:
 
 def _of_clone(name: str, arguments: tuple[str, ...], module: str = "") -> Part:
     """Return a benchmark of the directory `benchmarks`, which is not installed."""
-    if not (_CLONE / "benchmarks").is_dir():
-        return Part(name, why_not=_ONLY_HERE)
     return Part(name, ("-m", f"benchmarks.{module or name}", *arguments))
 
 
@@ -228,9 +223,8 @@ def _latency(passages: int, sizes: Sizes, seed: tuple[str, ...]) -> Part:
         return Part(name, why_not=_ONLY_FULL)
     arguments = ("--passages", str(passages), "--queries", str(sizes.queries), *seed)
     # Beside the smallest the build of Tantivy alone is asked for; all others have searches alone in the table.
-    beside = _of_clone(name, (*arguments, "--json"), "baselines")
-    if passages == sizes.passages[0] and not beside.why_not:
-        return beside
+    if passages == sizes.passages[0]:
+        return _of_clone(name, (*arguments, "--json"), "baselines")
     return Part(name, ("latency", *arguments))
 
 
@@ -339,12 +333,6 @@ def markdown(result: Mapping[str, Any]) -> str:
     when = f"Measured on {result['date']} in {result['minutes']:g} minutes"
     rows = (f"| {' | '.join(cells)} |" for cells in (COLUMNS, ("---",) * len(COLUMNS), *cells_of(result)))
     return "\n".join([f"{when}: {machine}; size {result['size']}, seed {result['seed']}.", "", *rows]) + "\n"
-
-
-def cells_of(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """Return the rows of the table as they are shown."""
-    names = ("what", "contract", "aim", "measured", "contract_reached", "aim_reached")
-    return [tuple(each[name] for name in names) for each in result["rows"]]
 
 
 def figures(sizes: Sizes, sets: Sequence[str]) -> Iterator[Figure]:

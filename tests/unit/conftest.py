@@ -1,3 +1,5 @@
+"""What the unit tests share: a clock that stands still, and an engine that goes by it."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

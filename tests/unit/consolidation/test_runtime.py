@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from commonplace.models.calibration import BY_EMBEDDER, KNOTS, scale_of
+from commonplace.consolidation.runtime import BY_EMBEDDER, KNOTS, scale_of
 
 
 def _similarities(name: str, *cosines: float) -> list[float]:
