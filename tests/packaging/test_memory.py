@@ -128,8 +128,28 @@ def test_no_call_leaves_anything_to_the_garbage_collector(tmp_path: Path) -> Non
 
 
 MIB = 1 << 20
-MAX_OWN, MAX_RESIDENT = 35 * MIB, 49 * MIB
-"""Of a server with few memories that used each tool: 31 and 45 MiB with Python 3.11."""
+MAX_OWN = 35 * MIB
+"""Of a server with few memories that used each tool: 31 MiB with Python 3.11."""
+
+
+def files_mapped(held: dict[str, int]) -> int:
+    """Return how many bytes of files, libraries above all, a process has in memory."""
+    return held["resident_bytes"] - held["anonymous_bytes"]
+
+
+def files_of_libraries() -> int:
+    """Return `files_mapped` of a process that has loaded the compiled libraries and done nothing.
+
+    How much of a file is mapped at once differs by a third on one machine: files that were just installed lie in
+    larger pieces in the system's cache than those that were read from the disk.
+    """
+    code = (
+        "import os, sqlite3, unicodedata, Stemmer, numpy\n"
+        "from commonplace.benchmarks.harness import memory_of\n"
+        "held = memory_of(os.getpid())\n"
+        "print(held['resident_bytes'] - held['anonymous_bytes'])\n"
+    )
+    return int(subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True).stdout)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a process has in memory")
@@ -149,7 +169,7 @@ def test_a_server_that_used_every_tool_stays_small(tmp_path: Path) -> None:
         server.call("memory_forget", {"ids": [ids[1]], "confirm": True})
         held = memory_of(server.pid)
     assert held["anonymous_bytes"] < MAX_OWN
-    assert held["resident_bytes"] < MAX_RESIDENT
+    assert files_mapped(held) < files_of_libraries()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a process has in memory")
