@@ -20,6 +20,7 @@ from commonplace.types import HOLDS_BESIDE, SUPERSEDES
 
 if TYPE_CHECKING:
     from commonplace.engine.engine import Engine
+    from commonplace.memory.view import Memory
 
 ANSWERS: Final[Mapping[str, tuple[str, ...]]] = {
     "contradiction": ("left", "right", "both", "edit"),
@@ -127,12 +128,11 @@ def _overtaken(engine: Engine) -> Iterator[Question]:
     for older, newer, disputes in overtaken(runtime.store, engine.namespace, runtime.tokens):
         if disputes:
             continue  # which are questions themselves
+        sides = tuple(_memory_side(runtime.seen(each)) for each in (older, newer))
         ids = (older.owner.id, newer.owner.id)
-        sides = tuple(side for id_ in ids if (side := _memory(engine, id_)) is not None)
-        if len(sides) == 2:
-            question = "Does the newer one take the place of the older one?"
-            command = f"commonplace memory link {ids[1]} {ids[0]} --type {SUPERSEDES}"
-            yield Question(":".join(ids), "overtaken", question, sides, ANSWERS["overtaken"], command, sides[1].at)
+        question = "Does the newer one take the place of the older one?"
+        command = f"commonplace memory link {ids[1]} {ids[0]} --type {SUPERSEDES}"
+        yield Question(":".join(ids), "overtaken", question, sides, ANSWERS["overtaken"], command, sides[1].at)
 
 
 def _proposals(engine: Engine) -> Iterator[Question]:
@@ -158,11 +158,14 @@ def _proposals(engine: Engine) -> Iterator[Question]:
 
 def _memory(engine: Engine, id_: str) -> Side | None:
     try:
-        found = engine.get(id_, touch=False)
+        return _memory_side(engine.get(id_, touch=False))
     except NotFoundError:
         return None
-    source = ", ".join(filter(None, (found.origin, found.source)))
-    return Side(found.id, found.content, source, found.at or found.created_at, found.trust)
+
+
+def _memory_side(memory: Memory) -> Side:
+    source = ", ".join(filter(None, (memory.origin, memory.source)))
+    return Side(memory.id, memory.content, source, memory.at or memory.created_at, memory.trust)
 
 
 def answer(engine: Engine, id_: str, given: str, *, reason: str, text: str, by_agent: bool) -> dict[str, Any]:

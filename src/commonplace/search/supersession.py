@@ -149,6 +149,8 @@ class Wordings:
 
     def _title(self, head: list[int]) -> int:
         """Return a number for how the entries of a log begin: the words before its date or colon."""
+        if self._colon not in head:
+            return 0
         is_dated, is_number = self._is_date[head] | self._is_number[head], self._is_number[head]
         colons = (
             place
@@ -172,7 +174,9 @@ def judge(said: Statements) -> NDArray[np.float32]:
     count = len(said.times)
     cosines = said.vectors @ said.vectors.T
     np.fill_diagonal(cosines, -1.0)
-    ranks = np.log1p(np.argsort(np.argsort(-cosines, axis=1, kind="stable"), axis=1).astype(np.float32))
+    ranks = np.empty_like(cosines)
+    order = np.argsort(-cosines, axis=1, kind="stable")
+    np.put_along_axis(ranks, order, np.log1p(np.arange(count, dtype=np.float32))[np.newaxis], axis=1)
     is_turn = np.array([bool(name) for name in said.sessions])
     same = shares(said.terms, count)
     shared = np.where(is_turn & is_turn[:, np.newaxis], np.float32(0), same)
@@ -199,11 +203,17 @@ def scaled(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def shares(terms: NDArray[np.int64], count: int) -> NDArray[np.float32]:
     """Return the share of a row's terms, by their rarity among all, that a column has; float32, shape (n, n)."""
-    known, places = np.unique(terms & (1 << _TOKEN_BITS) - 1, return_inverse=True)
-    holds = np.zeros((count, len(known)), dtype=np.float32)
-    holds[terms >> _TOKEN_BITS, places] = 1.0
-    weighed = holds * np.log1p(count / holds.sum(axis=0, dtype=np.float32))
-    return np.asarray(weighed @ holds.T / np.maximum(weighed.sum(axis=1), 1e-9)[:, np.newaxis], dtype=np.float32)
+    _, places = np.unique(terms & (1 << _TOKEN_BITS) - 1, return_inverse=True)
+    rows, holders = terms >> _TOKEN_BITS, np.bincount(places)
+    weights = np.log1p(count / holders).astype(np.float32)
+    all_of = np.bincount(rows, weights=weights[places], minlength=count)
+    is_shared = holders[places] > 1  # most are one text's own
+    columns = np.cumsum(holders > 1) - 1
+    holds = np.zeros((count, np.count_nonzero(holders > 1)), dtype=np.float32)
+    holds[rows[is_shared], columns[places[is_shared]]] = 1.0
+    found = holds * weights[holders > 1] @ holds.T / np.maximum(all_of, 1e-9)[:, np.newaxis]
+    np.fill_diagonal(found, all_of > 0)
+    return np.asarray(found, dtype=np.float32)
 
 
 def _is_apart(said: Statements) -> NDArray[np.bool_]:
