@@ -317,9 +317,10 @@ def test_a_run_is_rehearsed_done_and_undone(page: Page, server: httpx.Client) ->
     switch_on_edit(page)
     page.get_by_role("button", name="Dry run").click()
     expect(page.locator("#report h2")).to_have_text("Dry run: this would be done")
+    expect(page.locator("#report li")).to_have_text("The harbour of Aegina froze over retention 0 %: archived")
     assert status() == "active"
     page.get_by_role("button", name="Run now").click()
-    expect(page.locator("#runs > ol > li")).to_contain_text(["1 changes"])
+    expect(page.locator("#runs > ol > li")).to_contain_text(["1 change"])
     assert status() == "archived"
     page.get_by_text("Changes", exact=True).click()
     expect(page.locator("#runs .counters tbody tr")).to_have_count(2)

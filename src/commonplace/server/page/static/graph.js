@@ -1,5 +1,5 @@
 import cytoscape from "./vendor/cytoscape.esm.min.js";
-import { Refused, address, attempt, byId, day, dialog, doing, el, fill, get, nothing, parameters, part, post, quiet, section, sending, tell } from "./page.js";
+import { address, attempt, byId, day, dialog, doing, el, fill, get, nothing, parameters, part, plural, post, quiet, Refused, section, sending, tell } from "./page.js";
 
 const FOLD_ABOVE = 40, FOLD_FROM = 4, ROUNDS = 8, STEPS = 60, STEP_MS = 120, LIMIT = 200, LANES = 40;
 const TINTS = ["#3b7dd8", "#c2571a", "#2f8f5b", "#9a4fb5", "#b8860b", "#c23b6b", "#3a8f9a", "#6b6bd6"];
@@ -236,7 +236,7 @@ async function merge(view) {
   };
   if (!await dialog(`Who or what is the same as ${view.name}?`, sending([el("label", {}, "Search", query), found, el("label", {}, "Reason", reason), nothing("Names and facts of the other become those of this one. Split undoes it.")], send, "Merge"))) return;
   await show(view.uuid);
-  tell(`${merged.merged.name} is ${merged.entity.name} now; ${merged.relations.length} facts moved.`);
+  tell(`${merged.merged.name} is ${merged.entity.name} now; ${plural(merged.relations.length, "fact")} moved.`);
 }
 
 /** Choose the names that are somebody else's, and make them entities of their own. */

@@ -1,4 +1,4 @@
-import { address, asOfSlider, attempt, bar, byId, call, doing, el, forget, get, listed, memoryLink, memoryList, meta, nothing, part, post, quiet, section, tell, time } from "./page.js";
+import { address, asOfSlider, attempt, bar, byId, call, doing, el, forget, get, listed, memoryLink, memoryList, meta, nothing, part, plural, post, quiet, section, tell, time } from "./page.js";
 
 const TODAY = new Date();
 TODAY.setHours(0, 0, 0, 0);
@@ -29,7 +29,7 @@ async function today() {
   const gone = receipts.filter((each) => isToday(each.at));
   return [
     parts,
-    ran.length ? [el("h3", {}, "By agents"), el("ul", { class: "list" }, ran.map((run) => el("li", {}, el("a", { href: address("/runs") }, `${run.agents.join(", ")}: ${run.applied} changes`), run.undone ? `, ${run.undone} undone ` : " ", quiet(time(run.at)), " ",
+    ran.length ? [el("h3", {}, "By agents"), el("ul", { class: "list" }, ran.map((run) => el("li", {}, el("a", { href: address("/runs") }, `${run.agents.join(", ")}: ${plural(run.applied, "change")}`), run.undone ? `, ${run.undone} undone ` : " ", quiet(time(run.at)), " ",
       run.standing ? doing("Undo", done(() => post(`/consolidation/undo/${part(run.run)}`))) : null)))] : null,
     gone.length ? [el("h3", {}, "Forgotten"), el("p", {}, el("a", { href: address("/store") }, gone.length === 1 ? "1 receipt" : `${gone.length} receipts`))] : null,
     parts.length || ran.length || gone.length ? null : nothing("Nothing has changed today."),

@@ -178,6 +178,7 @@ export function bar(value, label, kind = "") {
   return el("span", { class: `bar ${kind}`, role: "meter", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": 1, "aria-valuenow": text, title: `${label} ${text}` }, inner);
 }
 
+export const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 export const tag = (text) => el("span", { class: "tag", dir: "auto" }, text);
 
 /** A button for what changes something: it is there only while Edit is on. */
@@ -258,7 +259,7 @@ export function receiptOf(receipt) {
     el("p", { class: receipt.verified ? "good" : "error" }, receipt.verified ? "Verified: nothing of it is left in the store." : "Not verified."),
     el("p", {}, quiet("Receipt ", el("code", {}, receipt.id), " of ", time(receipt.at))),
     counts(receipt.counts),
-    receipt.checked.length ? el("details", {}, el("summary", {}, `${receipt.checked.length} files searched`), el("ul", {}, receipt.checked.map(([file, bytes]) => el("li", {}, el("code", {}, file), " ", quiet(`${bytes} bytes`))))) : null,
+    receipt.checked.length ? el("details", {}, el("summary", {}, `${plural(receipt.checked.length, "file")} searched`), el("ul", {}, receipt.checked.map(([file, bytes]) => el("li", {}, el("code", {}, file), " ", quiet(`${bytes} bytes`))))) : null,
     receipt.found.length ? el("p", { class: "error" }, `Still found in ${receipt.found.join(", ")}.`) : null,
     receipt.waiting.length ? nothing(`Waiting: ${receipt.waiting.join(", ")}.`) : null);
 }

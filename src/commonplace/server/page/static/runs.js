@@ -1,6 +1,6 @@
-import { attempt, byId, difference, doing, el, fill, get, linkTo, memoriesOf, memoryLink, nothing, once, part, post, quiet, said, section, tell, time, visible } from "./page.js";
+import { attempt, byId, difference, doing, el, fill, get, linkTo, memoriesOf, nothing, once, part, plural, post, quiet, said, section, tell, time, visible } from "./page.js";
 
-const SHOWN = 50;
+const SHOWN = 50, REPORTED = 20;
 const COUNTERS = ["short", "medium", "long", "archived", "links"];
 
 async function runs() {
@@ -12,7 +12,7 @@ async function runs() {
 function run(each) {
   const body = el("div", {});
   const detail = el("details", { toggle: () => detail.open && !body.childNodes.length && attempt(async () => fill(body, await changes(each))) }, el("summary", {}, "Changes"), body);
-  const said = [`${each.applied} changes`, each.undone ? `${each.undone} undone` : null, each.proposed ? `${each.proposed} proposed` : null, each.errors ? `${each.errors} errors` : null];
+  const said = [plural(each.applied, "change"), each.undone ? `${each.undone} undone` : null, each.proposed ? `${each.proposed} proposed` : null, each.errors ? plural(each.errors, "error") : null];
   return el("li", {}, el("div", { class: "row" }, el("b", {}, time(each.at)), said.filter(Boolean).join(", "), quiet(each.agents.join(", ")), each.standing ? doing("Undo the run", () => undo(each.run)) : null), each.applied ? detail : null);
 }
 
@@ -58,25 +58,38 @@ function value(name, given) {
 async function undo(id) {
   const undone = await post(`/consolidation/undo/${part(id)}`);
   await section("runs", runs);
-  tell([`Undone: ${undone.issues.length} changes.`, ...undone.notices].join(" "));
+  tell([`Undone: ${plural(undone.issues.length, "change")}.`, ...undone.notices].join(" "));
 }
 
 async function consolidate(isRehearsal) {
   fill(byId("report"), quiet("At work…"));
   const report = await post("/consolidation/runs", { dry_run: isRehearsal }).catch((error) => { fill(byId("report")); throw error; });
   const rows = Object.entries(report.results).filter(([, results]) => results.length);
-  const known = await memoriesOf(rows.flatMap(([, results]) => results.slice(0, 20).flatMap((each) => [each.memory_id, each.from_memory_id, each.to_memory_id])).filter(Boolean));
-  const link = (id) => (known.has(id) ? [memoryLink(known.get(id)), " "] : null);
+  const shown = rows.map(([agent, results]) => [agent, results.slice(0, REPORTED), results.length]);
+  const known = await memoriesOf(shown.flatMap(([, results]) => results.flatMap((each) => [each.memory_id, ...(each.memory_ids ?? []), each.from_memory_id, each.to_memory_id])).filter(Boolean));
+  const link = (id) => linkTo(id, known);
   fill(byId("report"), el("section", { class: "panel" }, el("h2", {}, isRehearsal ? "Dry run: this would be done" : "This was done or proposed"),
     (report.lost ?? []).map((each) => el("p", { class: "error" }, "Rolled back: a golden query no longer finds its expected result: ", said(each))),
-    rows.length ? rows.map(([agent, results]) => [el("h3", {}, `${agent} (${results.length})`), results.slice(0, 20).map((each) => (each.content_diff ? diff(each.content_diff) : el("p", {}, link(each.memory_id), link(each.from_memory_id), link(each.to_memory_id), quiet(summary(each))))), results.length > 20 ? nothing(`and ${results.length - 20} more`) : null]) : nothing("Nothing to do.")));
+    shown.length ? shown.map(([agent, results, count]) => [el("h3", {}, `${agent} (${count})`), el("ul", {}, results.map((each) => el("li", {}, OUTCOMES[agent](each, link)))), count > REPORTED ? nothing(`and ${count - REPORTED} more`) : null]) : nothing("Nothing to do.")));
   if (!isRehearsal) await section("runs", runs);
 }
 
 /** A unified diff, its lines marked. */
 const diff = (text) => el("pre", { dir: "auto" }, text.slice(0, 3000).split("\n").map((line) => [line.startsWith("+") ? el("ins", {}, line) : line.startsWith("-") ? el("del", {}, line) : visible(line), "\n"]));
 
-const summary = (each) => Object.entries(each).filter(([name, value]) => value !== null && typeof value !== "object" && !name.endsWith("_id")).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? Number(value.toFixed(3)) : value}`).join(", ").slice(0, 400);
+const DECAYED = { reinforce: "used again", consolidate: "to be merged", promote: "to be kept for good", gc: "archived" };
+const CLUSTERED = { merge: "to be merged", link: "to be linked", ignore: "left as they are" };
+const CRITERIA = { score_threshold: "retention", use_count_threshold: "recent uses", review_count_threshold: "reviews", strength_threshold: "strength" };
+const share = (value) => `${Math.round(value * 100)} %`;
+
+/** What an agent came to, in words. */
+const OUTCOMES = {
+  decay: (each, link) => [link(each.memory_id), quiet(` retention ${share(each.score)}: ${DECAYED[each.action]}`)],
+  cluster: (each, link) => [quiet(`${each.memory_ids.length} similar memories (${share(each.cohesion)}), ${CLUSTERED[each.action]}:`), el("ul", {}, each.memory_ids.map((id) => el("li", {}, link(id))))],
+  merge: (each) => (each.content_diff ? diff(each.content_diff) : quiet("not merged")),
+  promote: (each, link) => [link(each.memory_id), quiet(` kept for good, by its ${each.criteria_met.map((name) => CRITERIA[name]).join(", ")}`)],
+  relations: (each, link) => [link(each.from_memory_id), quiet(" and "), link(each.to_memory_id), el("div", {}, quiet(each.reasoning))],
+};
 
 byId("rehearse").addEventListener("click", once(() => consolidate(true)));
 byId("run").addEventListener("click", once(() => consolidate(false)));
