@@ -14,7 +14,21 @@ from commonplace.redaction import find_secrets
 from commonplace.redaction.patterns import VENDORS
 
 SIZE = 1_000_000
-NAMES = ("password", "passw", "pass", "pwd", "secret", "token", "key", "api_key", "authorization", "bearer", "auth")
+NAMES = (
+    "password",
+    "passw",
+    "pass",
+    "pwd",
+    "pw",
+    "pin",
+    "secret",
+    "token",
+    "key",
+    "api_key",
+    "authorization",
+    "bearer",
+    "auth",
+)
 COMMANDS = (
     "curl -u ",
     "curl -u a:",
@@ -25,7 +39,26 @@ COMMANDS = (
     "machine a login b ",
     " login -p ",
 )
-MARKS = ("=", "= ", ":", ": ", "=a1", "=a1b2c3 ", '="', "='", '="a1', "=\\", " is ", "**: ", "\n value:", " ", ">", "|")
+MARKS = (
+    "=",
+    "= ",
+    ":",
+    ": ",
+    "=a1",
+    "=a1b2c3 ",
+    '="',
+    "='",
+    '="a1',
+    "=\\",
+    " is ",
+    " for a b ",
+    " to ",
+    "**: ",
+    "\n value:",
+    " ",
+    ">",
+    "|",
+)
 PIECES = (
     *"a7-_.~/+=:\"'`\\& \n",
     *(

@@ -65,11 +65,20 @@ _VALUE: Final = (
 
 Another name with a separator ends a bare value: so no character is read for two names.
 """
-_PASSWORD: Final = late_pattern(
-    r"""(?:pass(?:wor[dt]|wd|phrase|(?<=[_"'`-]pass)|(?=:[ ]?["'`]))|pwd)(?![a-z0-9])""" + _SEPARATOR + _VALUE
+_OF: Final = r"[ ](?:for|of|on|at|in|to)(?:[ ][\w'./@-]{1,30}+){1,6}?"
+_SAID: Final = (
+    rf"(?:{_OF}:|(?:{_OF})?(?:(?:[ ](?:is|was|has[ ]been|got))?[ ](?:changed|set|updated|reset|rotated)[ ]to|"
+    r"[ ](?:is|was)(?:[ ]now)?|(?P<to>[ ]to)))[ ]"
 )
+"""The same in words: `the password for the guest network is now …`, `it was changed to …`, `set the password to …`."""
+_PASSWORD: Final = late_pattern(
+    r"""(?:pass(?:wor[dt]|wd|phrase|(?<=[_"'`-]pass)|(?=:[ ]?["'`]))|pwd|(?<![a-z0-9])pw)(?![a-z0-9])"""
+    rf"(?:{_SAID}|{_SEPARATOR}){_VALUE}"
+)
+_SETS: Final = late_pattern(r"\b(?:set|chang|updat|reset|rotat)[a-z]{0,3}[ ][\w' ]{0,30}\Z")
+_PIN: Final = late_pattern(rf"(?<![\w-])pin(?:{_SAID}|:[ ])(?P<given>[0-9]{{4}}|[0-9]{{6}})(?![\w-])")
 _TOKEN: Final = late_pattern("(?:secret|token|key)(?![a-z0-9])" + _SEPARATOR + _VALUE)
-_PASSWORDS, _TOKENS = ("pass", "pwd"), ("secret", "token", "key")
+_PASSWORDS, _TOKENS = ("pass", "pw"), ("secret", "token", "key")
 """What is looked for, as the names of passwords and of tokens hold it."""
 _KIND_OF_KEY: Final = late_pattern(
     r"(?:api|access|secret|private|account|storage|master|encryption|signing|auth)[ _-]?\Z"
@@ -129,6 +138,9 @@ def find_in_context(view: View) -> Iterator[Secret]:
     yield from _commands(view)
     for anchor in (*_PASSWORDS, *_TOKENS):
         yield from _assigned(view, anchor)
+    for at in places(view.lowered, "pin"):
+        if match := _PIN.match(view.lowered, at):
+            yield Secret("password", *match.span("given"))
 
 
 def _commands(view: View) -> Iterator[Secret]:
@@ -196,7 +208,7 @@ def _is_named(text: str, at: int, anchor: str, match: re.Match[str]) -> bool:
     if match["space"] is not None and not _FLAG.search(text, start, at):
         return False
     if anchor in _PASSWORDS:
-        return True
+        return match["to"] is None or bool(_SETS.search(text, start, at))
     is_key = anchor != "key" or _KIND_OF_KEY.search(text, start, at)
     return bool(is_key) and not _NO_SECRET.search(text, start, at + len("key"))
 

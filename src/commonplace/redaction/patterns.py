@@ -166,6 +166,8 @@ def _is_name(value: str) -> bool:
     if _TECHNICAL.fullmatch(value) or _UNITS.fullmatch(value) or value[0] in "/.-" or value[1:3] == ":\\":
         return True
     parts = _PARTS.split(value)
+    if len({part.islower() for part in value.split("-") if _LETTER.search(part)}) > 1:
+        return False  # no name is small and capital by turns, as `gorilla-Tango-77` is
     return len(parts) > 1 and all(_WORDY_PART.fullmatch(part) for part in parts)
 
 

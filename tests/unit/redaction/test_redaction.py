@@ -163,7 +163,40 @@ QUOTED = [
 ]
 """What stands in quotes together with its name, and what is long."""
 
+SAID = [
+    (f"{before} ", value, after)
+    for value in ("hunter" + "2-Xy77", "tr0ub4" + "dor", "gorilla-" + "Tango-77", "S3cret" + "Pw!")
+    for before, after in (
+        ("password is", ""),
+        ("The password is now", "."),
+        ("password changed to", ", tell Bo"),
+        ("The admin password was reset to", "."),
+        ("We set the password of the staging database to", " today"),
+        ("The wifi password for the guest network is", "."),
+        ("My password at the bank is", " now"),
+        ("password for db.example.com:", ""),
+        ("pw:", ""),
+        ("wifi pw is", "."),
+        ("passphrase:", ""),
+    )
+] + [
+    ('The admin password is "', "hunter" + "2-Xy77", '"'),
+    ("Set DB_PASSWORD to '", "tr0ub4" + "dor", "'"),
+    ("my PIN is ", "49" + "21", ""),
+    ("The PIN for the Visa card is ", "49" + "21", "."),
+    ("PIN: ", "4921" + "07", " (door)"),
+]
+"""Passwords as people tell them: text before, secret, text after."""
+
 INNOCENT = [
+    "The password is stored in vault-01, and the password for staging is in db-passwords-2.",
+    "The password policy changed to 12 characters in 2024; it was reset to the defaults of v2.",
+    "We moved password hashing to argon2id, and the password was changed to bcrypt by migration-0042.",
+    "Send the password to admin01 and the passphrase to Server2.",
+    "password for the guest wifi is written on the router of floor2",
+    "The password is Correct, the password for Bo is the same as on Monday-12.",
+    "pin 13 is the LED; pin is 49210 µm long; the PIN is 3 digits; PIN code: 560001; spinning: 4921",
+    "The pwd command, the cwd: build2 and the npw: 12345abc",
     "",
     "The password is base64-encoded and sent over TLS.",
     "She kept the secret for years; a token of her affection.",
@@ -280,7 +313,9 @@ INNOCENT = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "before", "secret", "after"), [*SECRETS, *QUOTED])
+@pytest.mark.parametrize(
+    ("kind", "before", "secret", "after"), [*SECRETS, *QUOTED, *(("password", *each) for each in SAID)]
+)
 def test_a_secret_is_found_exactly_and_named(kind: str, before: str, secret: str, after: str) -> None:
     """A placeholder must leave nothing of the secret behind and take nothing of its surroundings along."""
     text = before + secret + after
