@@ -20,12 +20,13 @@ import click
 import commonplace
 from benchmarks.output import FILE, embedder_option, json_option, show
 from commonplace.benchmarks.conversations import Outcome, ask_all, figures
-from commonplace.benchmarks.data import DAY_S, FORMATS, Dialogue, read_dialogues
+from commonplace.benchmarks.data import FORMATS, Dialogue, read_dialogues
 from commonplace.benchmarks.harness import as_memory, check_methods, describe, open_engine, workspace
 from commonplace.consolidation.cluster import RELATED
 from commonplace.consolidation.results import MergeResult, PromotionResult
 from commonplace.engine import Engine
 from commonplace.errors import UsageError
+from commonplace.retention import DAY_S
 from commonplace.types import METHODS, Method
 from commonplace.types.ledger import AGENTS, Agent
 

@@ -17,10 +17,11 @@ import click
 
 import commonplace
 from benchmarks.output import FILE, embedder_option, json_option, keep_option, seed_option, show
-from commonplace.benchmarks.data import DAY_S, texts
+from benchmarks.stores import texts
 from commonplace.benchmarks.harness import describe, open_engine, workspace
 from commonplace.consolidation.runner import RunOptions, agent_of
 from commonplace.errors import NoRelation, NotFoundError, UsageError
+from commonplace.retention import DAY_S
 from commonplace.types import Progress
 from commonplace.types.ledger import AGENTS
 

@@ -16,7 +16,8 @@ import click
 
 from benchmarks.made_graph import DEPTH, LIMIT, MadeGraph, write_graph
 from benchmarks.output import embedder_option, json_option, keep_option, probed, seed_option, show
-from commonplace.benchmarks.harness import bare_commits, describe, latency, open_engine, size_bytes, workspace
+from benchmarks.stores import bare_commits
+from commonplace.benchmarks.harness import describe, latency, open_engine, size_bytes, workspace
 from commonplace.benchmarks.measures import median
 from commonplace.errors import UsageError
 from commonplace.extract.words import CITIES, FIRST_NAMES, SURNAMES

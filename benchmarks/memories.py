@@ -10,16 +10,9 @@ from typing import Any
 import click
 
 from benchmarks.output import embedder_option, json_option, keep_option, probed, seed_option, show
-from commonplace.benchmarks.data import questions_about, texts
-from commonplace.benchmarks.harness import (
-    bare_commits,
-    check_counts,
-    describe,
-    fill,
-    latency,
-    open_engine,
-    workspace,
-)
+from benchmarks.stores import bare_commits, fill, texts
+from commonplace.benchmarks.data import questions_about
+from commonplace.benchmarks.harness import check_counts, describe, latency, open_engine, workspace
 from commonplace.types import Progress
 
 

@@ -20,8 +20,9 @@ import click
 import psycopg
 
 from benchmarks.output import embedder_option, json_option, seed_option, show
-from commonplace.benchmarks.data import MEMORY_WORDS, SAMPLED, make_documents, questions_about
-from commonplace.benchmarks.harness import FILLED_AT_ONCE, check_counts, describe, latency, open_engine
+from benchmarks.stores import FILLED_AT_ONCE, MEMORY_WORDS
+from commonplace.benchmarks.data import SAMPLED, make_documents, questions_about
+from commonplace.benchmarks.harness import check_counts, describe, latency, open_engine
 from commonplace.engine import Engine
 from commonplace.errors import UsageError
 from commonplace.server.engine_pool import EnginePool

@@ -21,8 +21,9 @@ from urllib.parse import urlsplit
 import click
 
 from benchmarks.output import embedder_option, json_option, keep_option, seed_option, show
-from commonplace.benchmarks.data import questions_about, texts
-from commonplace.benchmarks.harness import check_counts, describe, fill, latency, memory_of, open_engine, workspace
+from benchmarks.stores import fill, texts
+from commonplace.benchmarks.data import questions_about
+from commonplace.benchmarks.harness import check_counts, describe, latency, memory_of, open_engine, workspace
 from commonplace.errors import CommonplaceError
 from commonplace.types import Progress
 

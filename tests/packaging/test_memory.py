@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchmarks.mcp import Server
 
 import commonplace
 from commonplace.benchmarks.harness import memory_of
-from commonplace.benchmarks.mcp import Server
 
 NEEDLESS = {
     "a command line's": "click rich yaml jsonschema pathspec regex",

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks import mcp
 from click.testing import CliRunner, Result
 
-from commonplace.benchmarks import latency, mcp
+from commonplace.benchmarks import latency
 from commonplace.cli.app import cli
 
 FILES = {

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from benchmarks.mcp import Server, ServerOptions, run
 
 import commonplace
-from commonplace.benchmarks.mcp import Server, ServerOptions, run
 from commonplace.benchmarks.report import sheets
 from commonplace.errors import CommonplaceError, UsageError
 

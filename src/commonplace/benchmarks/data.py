@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
 from commonplace.models.static import ModelData
+from commonplace.retention import DAY_S
 from commonplace.text.languages import STOP_WORDS
 from commonplace.types import Document
 
@@ -38,8 +39,6 @@ LOCOMO_CATEGORIES: Mapping[int, str] = {
     4: "single-hop",
     5: "adversarial",
 }
-
-DAY_S = 86_400.0
 
 _SESSION = re.compile(r"session_(\d+)")
 # Evidence comes as "D1:3", and sometimes as "D8:6; D9:17", "D:11:26" or "D30:05".
@@ -407,8 +406,6 @@ LENGTHS = (120, 281)
 BATCH = 500
 SAMPLED = 500
 """Documents that questions are made about."""
-MEMORY_WORDS = 40
-"""Words of a made memory: a long sentence or two."""
 
 _OPENINGS = ("what is", "how does the", "where did we", "why was the", "which of the", "when did", "who has")
 
@@ -504,9 +501,3 @@ def _question(draw: random.Random, words: Sequence[str], is_language: bool) -> s
         return " ".join([opening, *words[start : start + length]])
     content = list(dict.fromkeys(word for word in words if word not in STOP_WORDS)) or list(words)
     return " ".join(draw.sample(content, min(draw.randint(3, 6), len(content))))
-
-
-def texts(count: int, seed: int) -> Iterator[Document]:
-    """Yield texts of a sentence or two, those of a made corpus cut short."""
-    for document in make_documents(count, seed):
-        yield Document(document.id, " ".join(document.text.split()[:MEMORY_WORDS]))

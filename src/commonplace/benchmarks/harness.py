@@ -28,7 +28,6 @@ from commonplace.models import registry
 from commonplace.models.contract import Embedder, TokenizedText
 from commonplace.types import METHODS, Document, Embedding, Hit, Method, Progress, Stage
 
-FILLED_AT_ONCE = 1_000
 DEPTH = 100
 """How many hits a question about quality asks for, and the deepest that any measure looks."""
 WARM_UP = "open the files and fill the caches before the clock starts"
@@ -170,20 +169,6 @@ def open_engine(
     return commonplace.open(store, namespace=namespace, embedder=embedder, progress=progress, clock=clock)
 
 
-def fill(
-    store: Path | str, known: Sequence[Document], embedder: str | None, progress: Progress | None
-) -> dict[str, float]:
-    """Remember all the texts in a new store, and return the JSON form of how many and how long it took."""
-    with open_engine(store, embedder=embedder) as engine:
-        begun = time.perf_counter()
-        for begin in range(0, len(known), FILLED_AT_ONCE):
-            part = known[begin : begin + FILLED_AT_ONCE]
-            engine.remember_many([{"content": document.text, "tier": "medium"} for document in part])
-            if progress is not None:
-                progress("remembering", begin + len(part), len(known))
-        return {"stored": len(known), "fill_s": round(time.perf_counter() - begun, 3)}
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What one question found.
@@ -323,24 +308,6 @@ def size_bytes(*paths: Path) -> int:
     """Return the sizes of files and of all files in directories, added; what is missing counts nothing."""
     files = (file for path in paths for file in (path, *path.rglob("*")) if file.is_file())
     return sum(file.stat().st_size for file in files)
-
-
-def bare_commits(path: Path, count: int) -> list[float]:
-    """Return the milliseconds of `count` commits of one row each, as durable as those of a store."""
-    times = []
-    try:
-        with closing(sqlite3.connect(path, isolation_level=None)) as db:
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = FULL")
-            db.execute("CREATE TABLE t (x TEXT)")
-            for number in range(count):
-                begun = time.perf_counter()
-                db.execute("INSERT INTO t VALUES (?)", (str(number),))
-                times.append((time.perf_counter() - begun) * 1000)
-    finally:
-        for suffix in ("", "-wal", "-shm"):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
-    return times
 
 
 CACHED: Final = "minilm"

@@ -141,11 +141,7 @@ def figures(invocation: Invocation, /, is_markdown: bool, **options: Any) -> Non
 
     Example: commonplace benchmark figures --quick
     """
-    clone = Path(commonplace.__file__).parents[2]
-    if not (clone / "benchmarks" / "figures.py").is_file():
-        raise UsageError("this benchmark comes with the sources", remedy="run it in a clone of the repository")
-    sys.path.append(str(clone))
-    ours = import_module("benchmarks.figures")
+    ours = _of_clone("figures")
 
     def measured(progress: Progress | None) -> dict[str, Any]:
         found: dict[str, Any] = ours.run(ours.FigureOptions(**options), progress)
@@ -202,9 +198,17 @@ def mcp(invocation: Invocation, /, **options: Any) -> None:
 
     Example: commonplace benchmark mcp --memories 1000
     """
-    from commonplace.benchmarks.mcp import ServerOptions, run
+    ours = _of_clone("mcp")
+    _measure(invocation, lambda progress: ours.run(ours.ServerOptions(**options), progress), None)
 
-    _measure(invocation, lambda progress: run(ServerOptions(**options), progress), None)
+
+def _of_clone(name: str) -> Any:
+    """Return a module of the directory `benchmarks`, which is not installed."""
+    clone = Path(commonplace.__file__).parents[2]
+    if not (clone / "benchmarks" / f"{name}.py").is_file():
+        raise UsageError("this benchmark comes with the sources", remedy="run it in a clone of the repository")
+    sys.path.append(str(clone))
+    return import_module(f"benchmarks.{name}")
 
 
 def _measure(invocation: Invocation, run: Run, target: Path | None, cache: Path | None = None) -> None:

@@ -16,18 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from commonplace.benchmarks.data import questions_about, texts
-from commonplace.benchmarks.harness import (
-    bare_commits,
-    check_counts,
-    describe,
-    fill,
-    last_line,
-    latency,
-    memory_of,
-    open_engine,
-    workspace,
-)
+from benchmarks.stores import bare_commits, fill, texts
+from commonplace.benchmarks.data import questions_about
+from commonplace.benchmarks.harness import check_counts, describe, last_line, latency, memory_of, open_engine, workspace
 from commonplace.benchmarks.measures import median
 from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError
