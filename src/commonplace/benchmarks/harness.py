@@ -26,7 +26,7 @@ from commonplace.engine import Engine
 from commonplace.errors import UsageError
 from commonplace.models import registry
 from commonplace.models.contract import Embedder, TokenizedText
-from commonplace.types import METHODS, Document, Embedding, Hit, Method, Progress, Stage
+from commonplace.types import METHODS, Document, Hit, Method, Progress, Stage
 
 DEPTH = 100
 """How many hits a question about quality asks for, and the deepest that any measure looks."""
@@ -330,30 +330,23 @@ class CachedEmbedder:
             UsageError: it cannot be opened, or is no such file.
         """
         self._embedder = embedder
+        self.stamp = embedder.stamp
         self._lock = threading.Lock()
         path = directory / "vectors.db"
         try:
             directory.mkdir(parents=True, exist_ok=True)
             self._file = sqlite3.connect(path, timeout=_WAIT_S, check_same_thread=False, isolation_level=None)
+            self.close = self._file.close
             self._file.execute("PRAGMA synchronous = OFF")
             self._file.execute(_TABLE)
         except (OSError, sqlite3.Error) as error:
             remedy = "name another directory"
             raise UsageError(f"the vectors cache {path} cannot be used: {error}", remedy=remedy) from error
 
-    @property
-    def stamp(self) -> Embedding:
-        """That of the embedder behind it."""
-        return self._embedder.stamp
-
     def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
         """Return what the embedder returns, computing only the vectors that the file does not hold."""
         parts = [self._part(texts[start : start + TEXTS_AT_ONCE]) for start in range(0, len(texts), TEXTS_AT_ONCE)]
         return np.concatenate([np.zeros((0, self.stamp.dimensions), np.float32), *parts])
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
     def _part(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
         name, keys = str(self.stamp), [_key(text) for text in texts]

@@ -79,18 +79,13 @@ class Usage:
 
 
 class Budget:
-    """Counts what a run spends, and refuses what goes beyond. Safe for threads; 0 is no limit."""
+    """Counts what a run spends, `usage`, and refuses what goes beyond. Safe for threads; 0 is no limit."""
 
     def __init__(self, max_calls: int = 0, max_tokens: int = 0) -> None:
         self._max_calls = max_calls
         self._max_tokens = max_tokens
         self._lock = threading.Lock()
-        self._usage = Usage()
-
-    @property
-    def usage(self) -> Usage:
-        """What was spent so far."""
-        return self._usage
+        self.usage = Usage()
 
     def take_call(self) -> None:
         """Count a request that is about to be sent.
@@ -99,7 +94,7 @@ class Budget:
             ProviderError: the run has spent its calls or its tokens; nothing was sent.
         """
         with self._lock:
-            usage = self._usage
+            usage = self.usage
             spent = (("calls", usage.calls, self._max_calls), ("tokens", usage.tokens, self._max_tokens))
             for unit, count, limit in spent:
                 if limit and count >= limit:
@@ -107,13 +102,13 @@ class Budget:
                         f"this run has spent {count} {unit} on models, the limit is {limit}",
                         remedy=f"raise models.max_{unit} (0 is no limit), or ask for less",
                     )
-            self._usage = replace(usage, calls=usage.calls + 1)
+            self.usage = replace(usage, calls=usage.calls + 1)
 
     def count_tokens(self, input_tokens: int, output_tokens: int) -> None:
         """Count what an answer cost."""
         with self._lock:
-            usage = self._usage
-            self._usage = Usage(usage.calls, usage.input_tokens + input_tokens, usage.output_tokens + output_tokens)
+            usage = self.usage
+            self.usage = Usage(usage.calls, usage.input_tokens + input_tokens, usage.output_tokens + output_tokens)
 
 
 def wait_before(attempt: int, share: float) -> float:

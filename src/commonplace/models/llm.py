@@ -80,7 +80,6 @@ class Anthropic:
     def request(
         self, model: str, messages: Sequence[Message], schema: Schema | None, form: str, options: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return the document that asks for an answer."""
         system = [each.content for each in messages if each.role == "system" and each.content]
         document: dict[str, Any] = {"model": model, "max_tokens": _MAX_TOKENS}
         if schema is not None and form == "output_config":
@@ -96,7 +95,6 @@ class Anthropic:
         return {**document, **_renamed(options)}
 
     def read(self, document: Mapping[str, Any]) -> Read:
-        """Return what an answer says."""
         content = document.get("content")
         blocks = [_mapping(block) for block in content] if isinstance(content, list) else []
         reason = document.get("stop_reason")
@@ -106,7 +104,6 @@ class Anthropic:
         return Read(text, reason, is_cut, "for its own reasons" if reason == "refusal" else "")
 
     def spent(self, document: Mapping[str, Any]) -> tuple[int, int]:
-        """Return the tokens that an answer cost, sent and received."""
         usage = _mapping(document.get("usage"))
         return _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
 
@@ -254,17 +251,13 @@ class RemoteGenerator:
 
     def __init__(self, name: Named, client: JsonClient, dialect: OpenAI | Anthropic) -> None:
         self._named = name
+        self.name = str(name)
         self._client = client
         self._dialect = dialect
         self._learned = _Learned()
 
     def __repr__(self) -> str:
         return f"RemoteGenerator({self.name!r}, {self._client.access.address})"
-
-    @property
-    def name(self) -> str:
-        """Provider and model, as `openai:gpt-4o-mini`."""
-        return str(self._named)
 
     @property
     def usage(self) -> Usage:
@@ -362,7 +355,7 @@ def json_of(text: str) -> Any:
     Raises:
         ProviderError: there is none.
     """
-    for candidate in (text, *_fenced(text)):
+    for candidate in (text, *_FENCE.findall(text)):
         try:
             return DECODER.decode(candidate.strip().removeprefix("\ufeff"))
         except (ValueError, RecursionError):
@@ -387,10 +380,6 @@ def json_of(text: str) -> Any:
     raise ProviderError(f"the model's answer holds no JSON: {shown!r}", remedy="try again, or choose another model")
 
 
-def _fenced(text: str) -> list[str]:
-    return [match.group(1) for match in _FENCE.finditer(text)]
-
-
 @dataclass(frozen=True, slots=True)
 class Call:
     """What a scripted model was asked."""
@@ -408,24 +397,18 @@ Rule = Callable[[Call], Reply]
 class ScriptedGenerator:
     """Answers with given replies, one after the other, or by a rule. Safe for threads.
 
-    A reply that is an exception is raised.
+    A reply that is an exception is raised; when all are used up, the next call is a `ProviderError`.
 
     Attributes:
         calls: what was asked so far, in order.
     """
 
     def __init__(self, replies: Iterable[Reply] | Rule, name: str = "scripted:replies") -> None:
-        """Take the replies or the rule; when the replies are used up, the next call is a ProviderError."""
         self._rule = replies if callable(replies) else None
         self._replies = iter(() if callable(replies) else tuple(replies))
-        self._name = name
+        self.name = name
         self._lock = threading.Lock()
         self.calls: list[Call] = []
-
-    @property
-    def name(self) -> str:
-        """The name that it was given."""
-        return self._name
 
     def generate(
         self,
@@ -447,4 +430,4 @@ class ScriptedGenerator:
         if isinstance(reply, Exception):
             raise reply
         asked = sum(len(message.content.split()) for message in messages)
-        return Generated(reply, self._name, asked, len(reply.split()))
+        return Generated(reply, self.name, asked, len(reply.split()))

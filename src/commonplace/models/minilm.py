@@ -100,39 +100,26 @@ class Network:
 class MinilmEmbedder:
     """The transformer over its weights' file. Safe to share between threads: each call has its own scratch."""
 
-    def __init__(self, directory: Path = SHIPPED) -> None:
+    def __init__(self, directory: Path) -> None:
         """Open the weights; nothing of them is read before the first text.
 
         Raises:
             ModelError: a file is missing, or not what the manifest says.
         """
+        self.directory = directory
         self._files = _model_files(directory)
         self._files.open()
-        self._stamp, self._network = self._files.manifest
+        self.stamp, self._network = self._files.manifest
         self._vectors: Floats | None = None
         self._loading = threading.Lock()
 
     @classmethod
     def load(cls) -> MinilmEmbedder:
-        """Return the embedder over the weights that ship with Commonplace, which all of this process share.
-
-        Raises:
-            ModelError: they are missing or damaged.
-        """
+        """Return the embedder over the weights that ship with Commonplace, which all of this process share."""
         return shared(cls, SHIPPED)
 
     is_slow = True
     """Texts take milliseconds: many are stored before they are embedded."""
-
-    @property
-    def directory(self) -> Path:
-        """Where the weights lie."""
-        return self._files.directory
-
-    @property
-    def stamp(self) -> Embedding:
-        """Name, version and dimensions of the model."""
-        return self._stamp
 
     def embed(self, texts: Sequence[TokenizedText]) -> Floats:
         """Return float32, shape (len(texts), dimensions), rows of unit length; a text without words gives zeros.

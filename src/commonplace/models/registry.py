@@ -71,32 +71,33 @@ def open_embedder(
         ProviderError: a remote one needs a key and there is none, or was asked for its dimensions in vain.
     """
     if name in EMBEDDERS:
-        return _ours(name, stored)
+        try:
+            return EMBEDDERS[name]()
+        except ModelError as error:
+            if stored is None or stored.name != name:
+                raise
+            return AbsentEmbedder(stored, error)
     found = _remote(name)
     if found is None:
         known = [*EMBEDDERS, *(f"{provider}:<model>" for provider in REMOTE)]
         raise UsageError(f"unknown embedder {name!r}", remedy=f"use one of: {', '.join(known)}")
     from commonplace.models.remote import CACHED_QUERIES, RemoteEmbedder
 
-    def connect() -> JsonClient:
-        return _client(found, settings or ModelSettings(), environ, budget)
-
     chosen = settings or ModelSettings()
+
+    def connect() -> JsonClient:
+        from commonplace.models.providers import Place, access
+        from commonplace.models.remote import MAX_BYTES
+
+        where = access(found.provider, Place(settings=chosen, environ=environ))
+        limits = replace(limits_of(chosen), max_bytes=MAX_BYTES)
+        return JsonClient(where, limits, budget or Budget(chosen.max_calls, chosen.max_tokens))
+
     cache = replace(CACHED_QUERIES, max_entries=chosen.embedding_cache, ttl_s=chosen.embedding_cache_minutes * 60)
     if stored is not None and stored.name == str(found):
         return RemoteEmbedder(found, connect, stored.dimensions, cache, chosen.batch_size)
     client = connect()
     return RemoteEmbedder(found, lambda: client, 0, cache, chosen.batch_size)
-
-
-def _ours(name: str, stored: Embedding | None) -> Embedder:
-    try:
-        return EMBEDDERS[name]()
-    except ModelError as error:
-        if stored is None or stored.name != name:
-            raise
-
-        return AbsentEmbedder(stored, error)
 
 
 def _remote(name: str) -> Named | None:
@@ -109,29 +110,16 @@ def _remote(name: str) -> Named | None:
     return replace(found, provider="ollama") if found.provider == "local" else found
 
 
-def _client(
-    name: Named, settings: ModelSettings, environ: Mapping[str, str] | None, budget: Budget | None
-) -> JsonClient:
-    from commonplace.models.providers import Place, access
-    from commonplace.models.remote import MAX_BYTES
-
-    where = access(name.provider, Place(settings=settings, environ=environ))
-    limits = replace(limits_of(settings), max_bytes=MAX_BYTES)
-    return JsonClient(where, limits, budget or Budget(settings.max_calls, settings.max_tokens))
-
-
 class MixedEmbedder:
-    """Several embedders under one stamp, chosen by the kind of what is embedded. Safe for threads where they are."""
+    """Several embedders, chosen by the kind of what is embedded; several kinds may share one. Safe for threads.
+
+    Attributes:
+        stamp: that of the memories' embedder, with those of the kinds that have another.
+    """
 
     def __init__(self, by_kind: Mapping[EmbeddedKind, Embedder]) -> None:
-        """Take an embedder for each kind; several kinds may share one."""
         self._by_kind = dict(by_kind)
-        self._stamp = Embedding.by_kind({kind: each.stamp for kind, each in by_kind.items()})
-
-    @property
-    def stamp(self) -> Embedding:
-        """That of the memories' embedder, with those of the kinds that have another."""
-        return self._stamp
+        self.stamp = Embedding.by_kind({kind: each.stamp for kind, each in by_kind.items()})
 
     def of(self, kind: str) -> Embedder:
         """Return the embedder of a kind of owner."""
@@ -165,25 +153,19 @@ def by_space(embedder: Embedder) -> list[Embedder]:
 
 
 class AbsentEmbedder:
-    """Lets a store be read, searched by words and mended where the embedder that made its vectors is missing."""
+    """Lets a store be read, searched by words and mended where the embedder that made its vectors is missing.
+
+    Attributes:
+        stamp: of the store's vectors.
+        error: why nothing can make more of them, and what to do about it.
+    """
 
     def __init__(self, stamp: Embedding, error: CommonplaceError) -> None:
-        """Take the stamp of the store's vectors, and why nothing can make more of them."""
-        self._stamp = stamp
-        self._error = error
-
-    @property
-    def error(self) -> CommonplaceError:
-        """Why the embedder is absent, and what to do about it."""
-        return self._error
-
-    @property
-    def stamp(self) -> Embedding:
-        """That of the store's vectors."""
-        return self._stamp
+        self.stamp = stamp
+        self.error = error
 
     def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
         """Return no rows of no texts; raise what opening the embedder raised where there are texts."""
         if texts:
-            raise type(self._error)(self._error.args[0], remedy=self._error.remedy) from self._error
-        return np.zeros((0, self._stamp.dimensions), np.float32)
+            raise type(self.error)(self.error.args[0], remedy=self.error.remedy) from self.error
+        return np.zeros((0, self.stamp.dimensions), np.float32)

@@ -67,15 +67,10 @@ class RemoteEmbedder:
         self._connecting = threading.Lock()
         self._cache: AgingCache[NDArray[np.float32]] = AgingCache(cache)
         length = dimensions or KNOWN_DIMENSIONS.get(name.model, 0) or len(self._ask(["dimensions"])[0])
-        self._stamp = Embedding(str(name), VERSION, length)
+        self.stamp = Embedding(str(name), VERSION, length)
 
     def __repr__(self) -> str:
-        return f"RemoteEmbedder({self._stamp})"
-
-    @property
-    def stamp(self) -> Embedding:
-        """Name, version and dimensions."""
-        return self._stamp
+        return f"RemoteEmbedder({self.stamp})"
 
     def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
         """Return float32, shape (len(texts), dimensions), rows of unit length; a text without words gives zeros.
@@ -83,7 +78,7 @@ class RemoteEmbedder:
         Raises:
             ProviderError: the model did not answer, or with vectors of another length.
         """
-        vectors = np.zeros((len(texts), self._stamp.dimensions), np.float32)
+        vectors = np.zeros((len(texts), self.stamp.dimensions), np.float32)
         places = [place for place, text in enumerate(texts) if len(text.token_ids) and text.text.strip()]
         wanted = [_shortened(texts[place]) for place in places]
         if len(wanted) == 1:
@@ -135,7 +130,7 @@ class RemoteEmbedder:
 
     def _units(self, found: list[list[float]]) -> NDArray[np.float32]:
         """Return the vectors at unit length, float32, shape (n, d)."""
-        expected = self._stamp.dimensions
+        expected = self.stamp.dimensions
         for vector in found:
             if len(vector) != expected:
                 raise ProviderError(

@@ -105,10 +105,17 @@ TEXTS_WORTH_THE_TABLE = 256
 
 
 class StaticEmbedder:
-    """The default embedder, with its tokenizer and its token similarities. Safe to share between threads."""
+    """The default embedder, with its tokenizer and its token similarities. Safe to share between threads.
+
+    Attributes:
+        cutoff: cosines under this count as 0 in `similarities`.
+    """
 
     def __init__(self, directory: Path = SHIPPED) -> None:
         self._data = data = ModelData(directory)
+        self.stamp = data.manifest.stamp
+        self.vocabulary_size = data.manifest.vocabulary_size
+        self.cutoff = data.manifest.cutoff
         self._scales = data.scales()
         self._tokenizer = WordPiece(data.vocabulary())
         self._table: NDArray[np.int8] | None = None
@@ -116,32 +123,8 @@ class StaticEmbedder:
 
     @classmethod
     def load(cls, directory: Path = SHIPPED) -> StaticEmbedder:
-        """Return the embedder over a directory's data that all of this process share.
-
-        Raises:
-            ModelError: a file is missing or has the wrong size.
-        """
+        """Return the embedder over a directory's data that all of this process share."""
         return shared(cls, directory)
-
-    @property
-    def stamp(self) -> Embedding:
-        """Name, version and dimensions of the shipped table."""
-        return self._data.manifest.stamp
-
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector."""
-        return self.stamp.dimensions
-
-    @property
-    def vocabulary_size(self) -> int:
-        """Number of tokens; ids are smaller."""
-        return self._data.manifest.vocabulary_size
-
-    @property
-    def cutoff(self) -> float:
-        """Cosines under this count as 0 in `similarities`."""
-        return self._data.manifest.cutoff
 
     def tokenize(self, text: str) -> NDArray[np.uint16]:
         """Return the WordPiece ids of any text, uint16, shape (n,)."""
@@ -160,7 +143,7 @@ class StaticEmbedder:
 
         The vector of a text does not depend on what else is in the batch.
         """
-        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        vectors = np.zeros((len(texts), self.stamp.dimensions), np.float32)
         ids = [text.token_ids for text in texts]
         if len(texts) >= TEXTS_WORTH_THE_TABLE:
             self._tokenizer.expect_many()

@@ -116,7 +116,7 @@ def test_the_shipped_files_are_the_ones_of_the_manifest_and_a_damaged_one_is_not
 
 def test_the_shipped_table_has_the_stated_shape(shipped: StaticEmbedder) -> None:
     """The store stamps its vectors with these."""
-    assert (shipped.stamp.name, shipped.dimensions, shipped.vocabulary_size) == ("static", 256, 30522)
+    assert (shipped.stamp.name, shipped.stamp.dimensions, shipped.vocabulary_size) == ("static", 256, 30522)
     data = ModelData()
     assert data.table().shape == (30522, 256)
     assert len(data.vocabulary()) == 30522
