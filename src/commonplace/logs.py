@@ -55,7 +55,8 @@ class LineFile:
             OSError: the directory or file cannot be written, or is a link.
         """
         line = json.dumps(record, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
-        _refuse_link(self._path.parent)
+        if self._path.parent.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(self._path.parent))
         self._path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
@@ -101,7 +102,7 @@ class JsonLinesHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record; a disk that is full must not stop the work that is logged."""
         line: dict[str, object] = {
-            "at": _timestamp(record.created),
+            "at": iso(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
             "process": record.process,
@@ -185,7 +186,7 @@ class RetrievalLog:
 
     def _write(self, fields: Mapping[str, object], now: float | None) -> None:
         with suppress(OSError):
-            self._file.write({"at": _timestamp(time.time() if now is None else now), **fields})
+            self._file.write({"at": iso(time.time() if now is None else now), **fields})
 
 
 def blank_lines(directory: Path, places: Callable[[bytes], Iterable[int]], *, dry_run: bool = False) -> int:
@@ -228,11 +229,6 @@ def _blank(path: Path, places: Callable[[bytes], Iterable[int]], dry_run: bool) 
     return len(lines)
 
 
-def _refuse_link(directory: Path) -> None:
-    if directory.is_symlink():
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(directory))
-
-
 @contextmanager
 def _guarded(directory: Path) -> Iterator[None]:
     """Keep every other process from renaming logs in a directory."""
@@ -249,7 +245,3 @@ def query_hash(query: str) -> str:
     from commonplace.text.hashes import blake2b  # not hashlib's, which loads OpenSSL
 
     return blake2b(query.encode("utf-8", "replace"), digest_size=HASH_CHARACTERS // 2).hexdigest()
-
-
-def _timestamp(seconds: float) -> str:
-    return iso(seconds)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 from itertools import combinations, compress
 from typing import Final
 
@@ -184,7 +185,7 @@ class Names:
     """The names in the memories of a namespace, as they were when it was made."""
 
     def __init__(self, store: Store, namespace: str) -> None:
-        self._extracted: dict[str, tuple[str, ...]] = {}
+        self._read = cache(names_in)
         self._in_graph: dict[tuple[str, int], tuple[str, ...]] = {}
         self._followed = (float("inf"), float("-inf"))
         graph = store.graph(namespace)
@@ -211,12 +212,6 @@ class Names:
             begin, end = self._followed
             found = () if begin <= memory.created_at <= end else self._read(record.content)
         return named((*record.entities, *found))
-
-    def _read(self, content: str) -> tuple[str, ...]:
-        known = self._extracted.get(content)
-        if known is None:
-            known = self._extracted[content] = names_in(content)
-        return known
 
 
 def names_in(content: str) -> tuple[str, ...]:

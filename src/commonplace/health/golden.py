@@ -144,7 +144,7 @@ def mark(change: MemoryChange, query: str, id_: str, verdict: Verdict, doer: Doe
     if issue is None and not is_named:
         return before
     if issue is None:
-        issue = Issue(_new_id(ledger), "", issue_type=GOLDEN, priority=3, created_at=doer.now)
+        issue = Issue(rules.new_id(ledger), "", issue_type=GOLDEN, priority=3, created_at=doer.now)
         rules.tell(ledger, issue.id, doer, "created")
     if is_named:
         # The query may quote what is not marked any more: to forget that erases it as well.
@@ -166,9 +166,3 @@ def _query_of(issue: Issue) -> GoldenQuery | None:
         return None
     relevant, irrelevant = (tuple(map(str, ids or ())) for ids in sides)
     return GoldenQuery(query, relevant, irrelevant, issue.id)
-
-
-def _new_id(ledger: LedgerReading) -> str:
-    while ledger.issue(id_ := rules.new_id()) is not None:
-        pass
-    return id_

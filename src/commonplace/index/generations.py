@@ -92,7 +92,7 @@ class Index:
         self._lock = FileLock(directory / "lock")
         self._opening = threading.Lock()
         self._generation: Generation | None = None
-        self._seen: tuple[int, ...] = ()
+        self._seen: tuple[tuple[int, int, int], ...] = ()
         self._is_closed = False
         self._reading: dict[int, Generation] = {}
         self._process = os.getpid()
@@ -121,7 +121,7 @@ class Index:
             if self._is_closed:
                 raise StoreError(f"the index {self._directory} is closed", remedy="open the store again")
             for _ in range(_ATTEMPTS):
-                seen = self._signature()
+                seen = _state_of(self._directory, [CURRENT])
                 if self._generation is not None and seen == self._seen:
                     break
                 # Opening may fail only because a newer generation replaced this one meanwhile: look again.
@@ -298,13 +298,6 @@ class Index:
             return read_manifest(self._directory, store_id=self._empty.store_id, embedding=self._empty.embedding)
         except OSError as error:
             raise unreadable(error.errno, f"{CURRENT} cannot be read ({error.strerror})") from error
-
-    def _signature(self) -> tuple[int, ...]:
-        try:
-            stat = (self._directory / CURRENT).stat()
-        except OSError:
-            return ()
-        return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
 
 _open_generations: weakref.WeakValueDictionary[tuple[object, ...], Generation] = weakref.WeakValueDictionary()

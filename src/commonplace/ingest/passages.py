@@ -145,7 +145,7 @@ class PassageMaker:
             language=language,
             max_tokens=limits.chunk_tokens,
             overlap=limits.chunk_overlap,
-            count_tokens=self._count_tokens,
+            count_tokens=lambda piece: len(self._tokenized(piece)),
         )
         return self.keep(owner, chunks)
 
@@ -197,9 +197,6 @@ class PassageMaker:
         parts = [self._tokenized(line) for line in lines]
         token_ids = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return TokenizedText("\n".join(lines), token_ids)
-
-    def _count_tokens(self, text: str) -> int:
-        return len(self._tokenized(text))
 
     def _tokenized(self, text: str) -> NDArray[np.uint16]:
         """Tokenize, but a text that was already counted while cutting only once."""

@@ -128,16 +128,14 @@ def file(ledger: LedgerChange, draft: Draft, doer: Doer) -> str:
     same = ledger.unfinished(issue.agent, issue.memory_ids)
     if same is not None:
         return same.id
-    id_ = issue.id
-    while ledger.issue(id_) is not None:
-        id_ = new_id()
+    id_ = new_id(ledger)
     ledger.put_issue(replace(issue, id=id_))
     tell(ledger, id_, doer, "created", draft.why)
     return id_
 
 
 def issue_of(draft: Draft, now: float) -> Issue:
-    """Return a new issue, under a new id."""
+    """Return a new issue, whose id is still to be chosen."""
     agent, urgency = one_of("agent", draft.agent, AGENTS), one_of("urgency", draft.urgency, URGENCIES)
     if isinstance(draft.memory_ids, str) or not all(isinstance(id_, str) and id_ for id_ in draft.memory_ids):
         raise UsageError(
@@ -150,7 +148,7 @@ def issue_of(draft: Draft, now: float) -> Issue:
         raise UsageError(f"the action is {draft.action!r:.80}", remedy="give one word", parameters=("action",))
     action = line_of(draft.action)
     return Issue(
-        id=new_id(),
+        id="",
         title=title_of(action, len(memory_ids)),
         agent=agent,
         memory_ids=memory_ids,
@@ -162,9 +160,11 @@ def issue_of(draft: Draft, now: float) -> Issue:
     )
 
 
-def new_id() -> str:
-    """Return an id that nobody has."""
-    return f"commonplace-{os.urandom(4).hex()}"
+def new_id(ledger: LedgerReading) -> str:
+    """Return an id that no issue here has."""
+    while ledger.issue(id_ := f"commonplace-{os.urandom(4).hex()}") is not None:
+        pass
+    return id_
 
 
 def title_of(action: str, count: int) -> str:

@@ -105,30 +105,22 @@ class Engines:
         if step.task.timeout_s is not None:
             limits = replace(limits, total_s=float(min(limits.total_s, step.task.timeout_s)))
         provider = PROVIDERS[asked.engine]
-        endpoint = None if self._is_own(provider, asked.endpoint) else asked.endpoint
+        place = Place(sends_key=False, settings=self._settings, environ=self._environ)
+        usual = named = access(provider, place).address
+        if asked.endpoint:
+            named = access(provider, replace(place, base_url=asked.endpoint)).address
+        # Where a spec names the provider's own address, the user's word about it holds.
+        is_own = named == access(provider, Place(sends_key=False, environ={})).address
+        endpoint = None if is_own else asked.endpoint
         return open_generator(
             f"{provider}:{asked.model}",
             base_url=endpoint,
-            sends_key=endpoint is None or self._is_trusted(provider, endpoint),
+            sends_key=endpoint is None or named == usual,
             settings=self._settings,
             environ=self._environ,
             budget=self._budget,
             limits=limits,
         )
-
-    def _is_own(self, provider: str, endpoint: str | None) -> bool:
-        """Return whether an address is the provider's own, so that the user's word about it holds."""
-        return endpoint is not None and self._address(provider, endpoint) == _default(provider)
-
-    def _is_trusted(self, provider: str, endpoint: str) -> bool:
-        return self._address(provider, endpoint) == self._address(provider, "")
-
-    def _address(self, provider: str, endpoint: str) -> object:
-        return access(provider, Place(endpoint, False, self._settings, self._environ)).address
-
-
-def _default(provider: str) -> object:
-    return access(provider, Place(sends_key=False, environ={})).address
 
 
 def options(asked: Intelligence) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from commonplace.dates.time import parse
 from commonplace.models.contract import Reranker
-from commonplace.specs.check import Fault, faults_of
 from commonplace.specs.document import SpecError, Task
 
 DEFAULT_TOP_K: Final = 5
@@ -30,7 +29,7 @@ _STRAIGHT: Final = str.maketrans(
 _ENDS: Final = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _MIN_WORDS, _MAX_SENTENCES, _MAX_LENGTH = 3, 8, 10_000
 
-_INPUT: Final = {
+INPUT: Final = {
     "required": ["query", "candidates"],
     "properties": {
         "query": {"type": "string"},
@@ -51,11 +50,6 @@ def is_retriever(task: Task) -> bool:
     """Return whether a task re-ranks candidate turns."""
     taken, given = task.input.get("properties", {}), task.output.get("properties", {})
     return not task.is_text and {"query", "candidates"} <= taken.keys() and {"history", "memory_count"} <= given.keys()
-
-
-def input_faults(values: Mapping[str, Any]) -> list[Fault]:
-    """Return what keeps these inputs from being re-ranked, whatever the task's own schema lets pass."""
-    return faults_of(values, _INPUT)
 
 
 def needs_no_call(values: Mapping[str, Any]) -> bool:

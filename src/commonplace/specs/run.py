@@ -74,7 +74,7 @@ def check_input(step: Step, values: Mapping[str, Any]) -> None:
         found = faults_of(values[HISTORY], _TURNS)
         faults += [Fault(joined(HISTORY, fault.path), fault.message) for fault in found]
     if not faults and retriever.is_retriever(step.task):
-        faults = retriever.input_faults(values)
+        faults = faults_of(values, retriever.INPUT)
     if faults:
         raise _unfit(f"{_wrong(faults)}{_hint(step.task, faults)}", step.name)
 
@@ -91,11 +91,6 @@ def check_early(step: Step, given: Mapping[str, Any]) -> None:
     faults = faults_of(values, {**step.task.input, "required": required})
     if faults:
         raise _unfit(_wrong(faults), step.name)
-
-
-def turns_of(values: Mapping[str, Any]) -> Sequence[Message]:
-    """Return the history that an input brings along, as it came."""
-    return [Message(turn["role"], turn["content"]) for turn in values.get(HISTORY) or ()]
 
 
 def _wrong(faults: Sequence[Fault]) -> str:
@@ -324,7 +319,8 @@ def _answer(engine: Engine, step: Step, prompts: Prompts, values: Mapping[str, A
     """Ask a model: the system prompt, the history as it came, the user's prompt."""
     assert engine.generator is not None
     messages = [Message("system", prompts.system)] if prompts.system else []
-    messages += [*turns_of(values), Message("user", prompts.user or "")]
+    messages += [Message(turn["role"], turn["content"]) for turn in values.get(HISTORY) or ()]
+    messages.append(Message("user", prompts.user or ""))
     schema = None if step.task.is_text or not step.task.output else {"type": "object", **step.task.output}
     try:
         answer = engine.generator.generate(messages, schema=schema, options=options(step.intelligence))

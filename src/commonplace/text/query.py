@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 from commonplace.dataclasses import dataclass
 from commonplace.patterns import late_pattern
 from commonplace.text.languages import ENGLISH, STOP_WORDS, TASK_WORDS, natural_language
-from commonplace.text.tokens import UNSPACED_RUN, analyse, without_unspaced, words_in, written_words
+from commonplace.text.tokens import UNSPACED_RUN, analyse, bigrams, without_unspaced, words_in, written_words
 from commonplace.text.words import patterns
 
 _Repeated = TypeVar("_Repeated", bound=Hashable)
@@ -142,7 +142,7 @@ def _unspaced(text: str) -> QueryWords:
     for run in runs:
         if _HANGUL.fullmatch(run):
             parts = [] if _ASKING["asked in Korean"].fullmatch(run) else [run]
-            words += [pair for part in parts for pair in _pairs(_ASKING["ends in Korean"].sub("", part))]
+            words += [pair for part in parts for pair in bigrams(_ASKING["ends in Korean"].sub("", part))]
         elif is_japanese:
             parts = list(filter(None, _ASKING["asked in Japanese"].split(run)))
             words += [word for part in parts for word in _japanese(part, is_whole=part == run)]
@@ -151,19 +151,15 @@ def _unspaced(text: str) -> QueryWords:
             words += [
                 word
                 for part in parts
-                for word in (_han(part, _JOINS_IN_CHINESE) if _HAN.fullmatch(part) else _pairs(part))
+                for word in (_han(part, _JOINS_IN_CHINESE) if _HAN.fullmatch(part) else bigrams(part))
             ]
         pairs += [pair for part in parts for pair in map("".join, pairwise(part)) if not _HIRAGANA.fullmatch(pair)]
     if not words:
-        words = [term for run in runs for term in _pairs(run)]
+        words = [term for run in runs for term in bigrams(run)]
     known = dict.fromkeys(words)
     return QueryWords(
         tuple((term,) for term in known), tuple(pair for pair in dict.fromkeys(pairs) if pair not in known)
     )
-
-
-def _pairs(run: str) -> list[str]:
-    return list(map("".join, pairwise(run))) or [run]
 
 
 def _han(run: str, joining: frozenset[str] = frozenset()) -> list[str]:
@@ -187,7 +183,7 @@ def _japanese(part: str, *, is_whole: bool) -> list[str]:
         if front is None and kana.start():
             continue  # the ending of the word before it
         left = left if front is None else left[front.end() :]
-        words += _pairs(left) if len(left) > 1 else []
+        words += bigrams(left) if len(left) > 1 else []
     return words + _by_script(part[end:])
 
 
@@ -196,10 +192,10 @@ def _by_script(run: str) -> list[str]:
     words: list[str] = []
     end = 0
     for han in _HAN.finditer(run):
-        words += _pairs(run[end : han.start()]) if end < han.start() else []
+        words += bigrams(run[end : han.start()]) if end < han.start() else []
         words += _han(han[0])
         end = han.end()
-    return words + (_pairs(run[end:]) if end < len(run) else [])
+    return words + (bigrams(run[end:]) if end < len(run) else [])
 
 
 MIN_LENGTH: Final = 5

@@ -90,7 +90,7 @@ class _Words(dict[str, tuple[str, ...]]):
                     terms += self._terms(word)
             else:
                 for word in _WORDS.findall(written):
-                    terms += _bigrams(word) if UNSPACED_RUN.match(word) else self._terms(word)
+                    terms += bigrams(word) if UNSPACED_RUN.match(word) else self._terms(word)
         if len(written) <= MAX_TERM_LENGTH:
             if len(self) >= self.most:
                 self.clear()
@@ -246,10 +246,9 @@ def _indexed(text: str, language: str) -> list[str]:
     return terms
 
 
-def _bigrams(run: str) -> tuple[str, ...]:
-    if len(run) == 1:
-        return (run,)
-    return tuple(map("".join, pairwise(run)))
+def bigrams(run: str) -> list[str]:
+    """Return the overlapping pairs of characters; of a lone one, itself."""
+    return list(map("".join, pairwise(run))) or [run]
 
 
 def _fold(word: str) -> str:
@@ -423,16 +422,13 @@ class _Characters(dict[int, str]):
     """What becomes of each character, filled as they are met, for `str.translate`; at most one entry a code point."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = replacement = _replacement(code)
-        return replacement
-
-
-def _replacement(code: int) -> str:
-    character = chr(code)
-    if character == "\ufffd" or unicodedata.category(character) in _DROPPED:
-        return ""
-    plain = "".join(c for c in unicodedata.normalize("NFD", character) if unicodedata.category(c) != "Mn").lower()
-    return f" {plain} " if _stands_alone(character) else plain
+        character, plain = chr(code), ""
+        if character != "\ufffd" and unicodedata.category(character) not in _DROPPED:
+            parts = unicodedata.normalize("NFD", character)
+            plain = "".join(part for part in parts if unicodedata.category(part) != "Mn").lower()
+            plain = f" {plain} " if _stands_alone(character) else plain
+        self[code] = plain
+        return plain
 
 
 def _stands_alone(character: str) -> bool:

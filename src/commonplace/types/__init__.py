@@ -24,7 +24,6 @@ EMBEDDED_KIND_OF: dict[str, EmbeddedKind] = {
     "artifact": "artifacts",
 }
 """Under which name each kind of owner has an embedder."""
-"""What stands for a part of a graph, so that it is found by its texts: in no namespace that a user can name."""
 
 ArtifactType = Literal["requirement", "architecture", "test", "code", "documentation", "research"]
 ARTIFACT_TYPES: tuple[ArtifactType, ...] = ("requirement", "architecture", "test", "code", "documentation", "research")

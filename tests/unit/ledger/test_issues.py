@@ -79,9 +79,9 @@ class TestFiling:
         """Whoever forgets a memory finds it nowhere."""
         assert rules.title_of(action, count) == title
 
-    def test_an_id_is_eight_hexadecimal_digits_after_the_name(self) -> None:
+    def test_an_id_is_eight_hexadecimal_digits_after_the_name(self, store: MemoryStore) -> None:
         """Beads takes any id; ours are known at sight."""
-        prefix, _, digits = rules.new_id().partition("-")
+        prefix, _, digits = filed(store, "a").partition("-")
         assert (prefix, len(digits), set(digits) <= set("0123456789abcdef")) == ("commonplace", 8, True)
 
     def test_the_same_memories_are_filed_once(self, store: MemoryStore) -> None:
