@@ -105,7 +105,6 @@ class Build:
     index_bytes: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, with the size against the text."""
         total = self.store_bytes + self.index_bytes
         return {
             "documents": self.documents,

@@ -269,7 +269,6 @@ class PlannedAgent(ConsolidationAgent[R]):
         return Selection(ids=tuple(ids), statuses=("active",), order="id")
 
     def _unfinished(self, *agents: Agent) -> Iterator[dict[str, Any]]:
-        """Yield the unfinished issues of some agents."""
         for agent in agents:
             for status in UNFINISHED:
                 yield from self._runtime.issues.query(agent, status)

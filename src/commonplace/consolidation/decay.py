@@ -137,7 +137,6 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
         return [each["id"] for each in about if each["status"] == "open" and len(each["memory_ids"]) == 1]
 
     def _is_due(self, memory: StoredMemory) -> bool:
-        """Tell whether a memory would be archived by now."""
         record, now = memory.record, self._runtime.now()
         is_due = not memory.owner.session and may_archive(record.tier, age(record.last_used, now))
         return is_due and self._action(memory, self._score(record, now)) == "gc"

@@ -63,7 +63,6 @@ class ChangeRecorder:
         return tuple(sorted(self._inactive))
 
     def add(self, write: MemoryWrite) -> None:
-        """Write a memory that is new."""
         self.change.add(write, created_at=self.now)
         self._did(write.owner.id, do=ERASE, version=write.record.version)
 
@@ -375,7 +374,6 @@ class PlanExecutor:
 
     @property
     def pace(self) -> RateLimiter:
-        """What writes within the rate limit."""
         return self.runtime.pace(self.rate_limit)
 
     @property

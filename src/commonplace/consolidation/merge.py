@@ -109,7 +109,6 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         )
 
     def item_of(self, issue: Issue) -> str:
-        """Return the id of the issue."""
         return issue.id
 
     def _free_id(self, source_ids: Sequence[str]) -> str:

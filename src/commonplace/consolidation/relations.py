@@ -143,7 +143,6 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         )
 
     def item_of(self, issue: Issue) -> str:
-        """Return the pair that an issue is about."""
         return item_of_pair(*self._named(issue, 2))
 
     def _look(self, memories: list[StoredMemory]) -> _Seen:

@@ -78,7 +78,6 @@ class Vault:
 
     @property
     def folder(self) -> Path:
-        """Where the notes lie."""
         return self._directory.joinpath(*self._parts)
 
     def path_of(self, note: Note, known: str = "") -> str:
@@ -245,18 +244,15 @@ class DryVault(Vault):
 
 
 class NoVault(Vault):
-    """The vault of a store that has no directory: what is promoted has no note."""
+    """The vault of a store that has no directory: what is promoted has no note, and nothing is written."""
 
     def path_of(self, note: Note, known: str = "") -> str:  # noqa: ARG002
-        """Return "": a note lies nowhere."""
         return ""
 
     def read(self, memory_id: str, known: str = "") -> Note | None:  # noqa: ARG002
-        """Return None."""
         return None
 
     def write(self, note: Note, before: Sequence[Note] = (), known: str = "") -> Page:  # noqa: ARG002
-        """Write nothing."""
         return Page("", "")
 
 

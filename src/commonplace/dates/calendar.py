@@ -174,7 +174,6 @@ def floor(moment: datetime, unit: str) -> datetime:
 
 
 def of_unit(moment: datetime, unit: str) -> Period:
-    """Return the calendar unit that holds a moment."""
     since = floor(moment, unit)
     return Period(since, stretch(since, unit), UNIT_NAMES.get(unit, "span"))
 

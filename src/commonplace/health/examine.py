@@ -53,7 +53,6 @@ class Finding:
 
     @property
     def command(self) -> str:
-        """What settles it."""
         return _COMMANDS.get(self.kind, "").format(self.ids[-1])
 
 
@@ -88,7 +87,6 @@ class Health:
         return tuple(answer for answer in self.golden if not answer.is_whole)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
         names = ("namespace", "memories", "tiers", "statuses", "retention", "pending", "counts")
         return {
             **{name: plain(getattr(self, name)) for name in names},

@@ -58,7 +58,6 @@ class GoldenAnswer:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all is as it must be."""
         return len(self.found) == len(self.golden.relevant) and not self.shown
 
 

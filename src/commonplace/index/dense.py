@@ -417,7 +417,6 @@ class ChunkedDenseIndex:
     def search(
         self, vector: NDArray[np.float32], scope: Scope, limit: int, vectors: Vectors, space: str = ""
     ) -> Scored:
-        """Return the passages with the highest cosine; see `DenseIndex.search`."""
         found = [np.empty(0, np.int64)]
         code = self._codes.get(scope.namespace)
         places = [
@@ -437,7 +436,6 @@ class ChunkedDenseIndex:
         return best(np.array(list(held), np.int64), cosines, limit)
 
     def owners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the owner of each passage; see `DenseIndex.owners`."""
         found = np.full(len(numbers), -1, dtype=np.int64)
         for chunk in self.chunks:
             rows = chunk.find(numbers)

@@ -36,7 +36,6 @@ class PackedLexicalIndex:
         self._last_dead: tuple[NDArray[np.int64], int, TermRows] | None = None
 
     def search(self, terms: Sequence[str], scope: Scope, limit: int, statistics: Statistics | None = None) -> Scored:
-        """Return the best passages that hold any of the terms; see `LexicalIndex.search`."""
         code, numbers, scores = self._codes.get(scope.namespace), [_NUMBERS], [_SCORES]
         if code is None or limit <= 0:
             return Scored(_NUMBERS, _SCORES)
@@ -50,18 +49,15 @@ class PackedLexicalIndex:
         return best(np.concatenate(numbers), np.concatenate(scores), limit)
 
     def score(self, terms: Sequence[str], numbers: Collection[int], scope: Scope) -> dict[int, float]:
-        """Return the scores of the given passages that match; see `LexicalIndex.score`."""
         asked = set(map(int, numbers))
         found = self.search(terms, scope, sum(chunk.rows for chunk in self._dense.chunks))
         scores = zip(found.numbers.tolist(), found.scores.tolist(), strict=True)
         return {number: score for number, score in scores if number in asked}
 
     def rows(self, numbers: NDArray[np.int64]) -> Sequence[bytes]:
-        """Return the term counts of passages; see `LexicalIndex.rows`."""
         return self._dense.terms(numbers, None)
 
     def statistics(self, terms: Sequence[str], scope: Scope) -> Statistics:
-        """Return the statistics of the scope's namespace; see `LexicalIndex.statistics`."""
         code, asked = self._codes.get(scope.namespace, -1), list(dict.fromkeys(terms))
         totals = self._totals[code] if code >= 0 else np.zeros(1 + len(NAMES), np.int64)
         found = Statistics(int(totals[0]), totals[1:], self._frequencies(code, asked))
@@ -70,7 +66,6 @@ class PackedLexicalIndex:
         return found - self._dead_rows(scope.dead, code).find(asked).statistics
 
     def listed(self, terms: Sequence[str], namespaces: Iterable[str]) -> dict[str, int]:  # noqa: ARG002 - one for all
-        """Return how many entries the chunks have of each term; see `LexicalIndex.listed`."""
         found = dict.fromkeys(terms, 0)
         for chunk in self._dense.chunks:
             for term, count in chunk.listed(found).items():
@@ -78,7 +73,6 @@ class PackedLexicalIndex:
         return found
 
     def similar(self, term: str, distance: int, scope: Scope, limit: int) -> Sequence[int]:
-        """Return passages with a term that is spelled almost like the given one; see `LexicalIndex.similar`."""
         code, found = self._codes.get(scope.namespace, -1), list[int]()
         for chunk, dead in zip(self._dense.chunks, self._dense.dead, strict=True):
             alike = [each for each in chunk.alike(code, term, distance) if edits(term, each, distance) <= distance]
@@ -89,7 +83,6 @@ class PackedLexicalIndex:
         return found[: max(0, limit)]
 
     def languages(self, namespace: str) -> frozenset[str]:
-        """Return the languages but English of a namespace's passages; see `LexicalIndex.languages`."""
         terms = {label(language): language for language in NATURAL_LANGUAGES if language != ENGLISH}
         held = self._frequencies(self._codes.get(namespace, -1), list(terms))
         return frozenset(terms[term] for term, counts in held.items() if any(counts))

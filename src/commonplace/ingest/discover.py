@@ -318,7 +318,6 @@ class Look:
 
 
 def look(selection: Selection, clock: Callable[[], float] = time.perf_counter) -> Look:
-    """Look at the files of a selection."""
     begun = clock()
     found = discover(selection)
     digest, directories = 0, set()

@@ -218,7 +218,6 @@ class PassageWriter:
 
     @property
     def pending(self) -> int:
-        """How many owners were taken and are not written yet."""
         return len(self._pending)
 
     def prepare(self, owner: Owner, text: str, language: Language) -> PreparedOwner:

@@ -247,12 +247,10 @@ class Alarm:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether nobody is to wait any more."""
         return self._stopped.is_set()
 
     @property
     def is_told(self) -> bool:
-        """Whether the system tells of changes now."""
         return self._listening is not None and self._listening.is_alive()
 
     def arm(self) -> None:

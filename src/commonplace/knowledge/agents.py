@@ -94,7 +94,6 @@ class Agent:
 
     @property
     def name(self) -> str:
-        """Its name."""
         return self.definition.name
 
     @property

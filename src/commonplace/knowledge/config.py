@@ -235,16 +235,10 @@ class NoVectors:
     """Stands in a store's embedder's place where nothing is to be embedded: every text has the vector zero."""
 
     def __init__(self, stamp: Embedding) -> None:
-        self._stamp = stamp
-
-    @property
-    def stamp(self) -> Embedding:
-        """That of the store's vectors."""
-        return self._stamp
+        self.stamp = stamp
 
     def embed(self, texts: Sequence[contract.TokenizedText]) -> NDArray[np.float32]:
-        """Return zeros, float32, shape (len(texts), dimensions)."""
-        return np.zeros((len(texts), self._stamp.of("knowledge").dimensions), np.float32)
+        return np.zeros((len(texts), self.stamp.of("knowledge").dimensions), np.float32)
 
 
 def vectors_of(embedder: object, tokenize: Callable[[str], NDArray[np.uint16]]) -> Vectors:
@@ -281,7 +275,6 @@ class Reranker(Protocol):
 
 
 def checked_reranker(given: object) -> Reranker:
-    """Return a re-ranker, or raise a `UsageError`."""
     if not callable(getattr(given, "rerank", None)):
         raise UsageError(f"the re-ranker is {given!r:.80}", remedy="give an object with `rerank(query, texts, top_k)`")
     return given  # type: ignore[return-value] # it has what the protocol asks for

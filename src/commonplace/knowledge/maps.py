@@ -79,7 +79,6 @@ class CheckedMaps:
 
 
 def checked_name(name: object) -> str:
-    """Return the name of an agent."""
     fits = isinstance(name, str) and name.strip() and len(name) <= MAX_NAME_CHARACTERS and name.isprintable()
     if not fits:
         raise UsageError(
@@ -213,5 +212,4 @@ def record_of(context: AgentContext, now: float) -> ContextRecord:
 
 
 def context_of(record: ContextRecord) -> AgentContext:
-    """Return a stored context."""
     return AgentContext(record.name, record.last_cursor, json.loads(record.metadata))

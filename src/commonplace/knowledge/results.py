@@ -44,7 +44,6 @@ class KnowledgeReport:
         return self.added + self.unchanged + self.embedded
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
         return {**asdict(self), "items": self.items, "notices": list(self.notices), "seconds": round(self.seconds, 3)}
 
 
@@ -69,7 +68,6 @@ class KnowledgeHit:
     confidence: Confidence | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
         similarity = None if self.similarity is None else round(self.similarity, 4)
         rounded = {"score": round(self.score, 4), "similarity": similarity}
         return {**asdict(self), **rounded, "metadata": dict(self.metadata)}
@@ -100,7 +98,6 @@ class Retrieval:
         return RelevantKnowledge(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
         return {
             "agent": self.agent,
             "query": self.query,

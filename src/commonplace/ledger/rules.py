@@ -184,7 +184,6 @@ def claim(ledger: LedgerChange, id_: str, doer: Doer) -> bool:
 
 
 def close(ledger: LedgerChange, id_: str, reason: str, doer: Doer) -> None:
-    """Close an issue."""
     issue, why = known(ledger, id_), said("reason", reason)
     if issue.status == "closed":
         raise UsageError(
@@ -227,7 +226,6 @@ def reopen(ledger: LedgerChange, id_: str, doer: Doer, why: str = "") -> None:
 
 
 def known(ledger: LedgerReading, id_: str) -> Issue:
-    """Return an issue."""
     issue = ledger.issue(id_)
     if issue is None:
         raise NotFoundError(
@@ -258,7 +256,6 @@ def not_open(issue: Issue) -> NotFoundError:
 
 
 def tell(ledger: LedgerChange, id_: str, doer: Doer, act: str, why: str = "") -> None:
-    """Write down what was done on an issue."""
     ledger.add_event(IssueEvent(id_, doer.now, doer.actor, act, why))
 
 

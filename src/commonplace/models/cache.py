@@ -65,7 +65,6 @@ class AgingCache(Generic[Value]):
                 self._drop(next(iter(self._entries)))
 
     def clear(self) -> None:
-        """Forget everything."""
         with self._lock:
             self._entries.clear()
             self.size_bytes = 0

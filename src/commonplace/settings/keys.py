@@ -79,18 +79,17 @@ class Key:
 
 
 def _setting(default: T, description: str, kind: Kind, **rule: Any) -> T:
+    """Declare a field that holds a value of one kind, as do the functions below; bounds are included."""
     declared: Any = field(default=default, metadata={"rule": Rule(description, kind, **rule)})
     value: T = declared
     return value
 
 
 def whole(default: int, minimum: int, maximum: int, description: str, **rule: Any) -> int:
-    """Declare a field that holds a whole number, both bounds included."""
     return _setting(default, description, "integer", minimum=minimum, maximum=maximum, **rule)
 
 
 def number(default: float, minimum: float, maximum: float, description: str, **rule: Any) -> float:
-    """Declare a field that holds a number, both bounds included."""
     return _setting(default, description, "number", minimum=minimum, maximum=maximum, **rule)
 
 
@@ -100,32 +99,26 @@ def score(default: float | None, description: str) -> float | None:
 
 
 def choice(default: str, choices: tuple[str, ...], description: str, **rule: Any) -> str:
-    """Declare a field that holds one of some words."""
     return _setting(default, description, "choice", choices=choices, **rule)
 
 
 def switch(default: Literal["on", "off"], description: str, **rule: Any) -> str:
-    """Declare a field that is on or off."""
     return choice(default, ("on", "off"), description, **rule)
 
 
 def text(default: str, description: str, **rule: Any) -> str:
-    """Declare a field that holds any text."""
     return _setting(default, description, "text", **rule)
 
 
 def path(default: str, description: str, **rule: Any) -> str:
-    """Declare a field that holds a path."""
     return _setting(default, description, "path", **rule)
 
 
 def names(default: tuple[str, ...], description: str, **rule: Any) -> tuple[str, ...]:
-    """Declare a field that holds a list of names."""
     return _setting(default, description, "names", **rule)
 
 
 def globs(default: tuple[str, ...], description: str) -> tuple[str, ...]:
-    """Declare a field that holds a list of globs."""
     return _setting(default, description, "globs")
 
 

@@ -63,11 +63,9 @@ class Parts:
         return self._lines.pop(key)
 
     def text_or_none(self, key: str) -> str | None:
-        """Take a line."""
         return self._lines.pop(key, None)
 
     def tags(self) -> tuple[str, ...]:
-        """Take TAGS."""
         tags, self._tags = self._tags, None
         return tags if isinstance(tags, tuple) else ()
 

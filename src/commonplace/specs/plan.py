@@ -108,7 +108,6 @@ def library_of(registry: str, *, network: bool) -> Library:
 
 
 def source_of(file: Path) -> Source:
-    """Return the source that a file is."""
     resolved = file.resolve()
     return Source(str(resolved), resolved.parent)
 
@@ -289,7 +288,6 @@ class Verdict:
 
     @property
     def is_valid(self) -> bool:
-        """Whether nothing is wrong."""
         return not self.faults
 
 

@@ -154,7 +154,6 @@ class Unit:
 
     @property
     def is_heading(self) -> bool:
-        """Tell whether it is a heading."""
         return self.is_prose and _HEADING.match(self.text) is not None
 
 

@@ -332,7 +332,6 @@ class WordPiece:
         self._runs.most = CACHED_IN_BULK
 
     def forget(self) -> None:
-        """Empty the cache."""
         self._runs.most = CACHED_RUNS
         self._runs.clear()
 
