@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import os
 import re
-import stat
 from typing import Final
 
 from commonplace.dataclasses import dataclass
+from commonplace.files import open_file
 from commonplace.text.characters import storable
 from commonplace.types import FileStamp
 
@@ -38,31 +39,16 @@ class Refusal:
 
 def read_bytes(location: str, limit: int) -> tuple[bytes, FileStamp] | Refusal:
     """Read a file and stamp it; the stamp's size and time are from before the reading, its hash is of what was read."""
-    # A file may have become a pipe since it was found; O_NONBLOCK keeps the open from waiting for its writer.
-    descriptor = os.open(location, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
+        with open_file(location) as file:
+            status, data = os.fstat(file.fileno()), file.read(limit + 1)
+    except OSError as error:
+        if error.errno in (errno.EISDIR, errno.EINVAL):  # since it was found
             return Refusal("not a regular file")
-        data = _read_up_to(descriptor, status.st_size, limit + 1)
-    finally:
-        os.close(descriptor)
+        raise
     if len(data) > limit:
         return Refusal("too large")
     return data, FileStamp(sha256(data), status.st_size, status.st_mtime_ns)
-
-
-def _read_up_to(descriptor: int, expected: int, most: int) -> bytes:
-    data = os.read(descriptor, min(expected + 1, most))
-    if len(data) == expected:
-        return data
-    parts = [data]  # the file is being written, or comes in pieces
-    total = len(data)
-    while data and total < most:
-        data = os.read(descriptor, min(most - total, 1 << 16))
-        parts.append(data)
-        total += len(data)
-    return b"".join(parts)
 
 
 def sha256(data: bytes) -> str:

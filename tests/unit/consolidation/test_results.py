@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -108,6 +108,7 @@ plain = (
 values = plain | st.lists(plain, max_size=3)
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # of a busy machine
 @given(st.sampled_from(MODELS), st.dictionaries(st.integers(0, 8), values))
 def test_any_instance_is_accepted_where_the_contract_accepts_it(model: type[Result], odd: dict[int, object]) -> None:
     names = list(contract()[model.__name__]["properties"])
