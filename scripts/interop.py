@@ -42,7 +42,8 @@ NOT_OFFERED = {
     "completion": "completion-complete",
     "sampling and elicitation": "tools-call-sampling tools-call-elicitation elicitation-sep1034-defaults "
     "elicitation-sep1330-enums",
-    "contents other than text": "tools-call-image tools-call-audio tools-call-embedded-resource "
+    "templates of resources": "resources-templates-read",
+    "contents other than text": "resources-read-binary tools-call-image tools-call-audio tools-call-embedded-resource "
     "tools-call-mixed-content prompts-get-embedded-resource prompts-get-with-image",
     "schemas with references": "json-schema-2020-12",
     "subscriptions": "resources-subscribe resources-unsubscribe",

@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from commonplace.errors import UsageError
-from commonplace.mcp import (
-    Contents,
-    Context,
-    Prompt,
-    PromptArgument,
-    PromptMessage,
-    Registry,
-    Resource,
-    ResourceTemplate,
-    ServerInfo,
-    Tool,
-    ToolResult,
-    serve,
-)
+from commonplace.mcp.registry import Context, Prompt, PromptArgument, Registry, Resource, ServerInfo, Tool, ToolResult
+from commonplace.mcp.server import serve
 
 NOTHING = {"type": "object", "properties": {}}
 
@@ -39,25 +27,16 @@ def progressing(arguments: Mapping[str, Any], context: Context) -> ToolResult:
     return ToolResult(text="done")
 
 
-def text(uri: str, variables: Mapping[str, str], context: Context) -> Contents:
-    return Contents("This is the content of the static text resource.", "text/plain")
+def text(uri: str, context: Context) -> str:
+    return "This is the content of the static text resource."
 
 
-def binary(uri: str, variables: Mapping[str, str], context: Context) -> Contents:
-    return Contents(b"\x89PNG\r\n\x1a\n", "image/png")
+def plain(arguments: Mapping[str, str], context: Context) -> str:
+    return "This is a simple prompt for testing."
 
 
-def templated(uri: str, variables: Mapping[str, str], context: Context) -> Contents:
-    return Contents(f'{{"id": "{variables["id"]}", "templateTest": true}}', "application/json")
-
-
-def plain(arguments: Mapping[str, str], context: Context) -> Sequence[PromptMessage]:
-    return [PromptMessage("This is a simple prompt for testing.")]
-
-
-def filled(arguments: Mapping[str, str], context: Context) -> Sequence[PromptMessage]:
-    told = f"Prompt with arguments: arg1='{arguments['arg1']}', arg2='{arguments['arg2']}'"
-    return [PromptMessage(told)]
+def filled(arguments: Mapping[str, str], context: Context) -> str:
+    return f"Prompt with arguments: arg1='{arguments['arg1']}', arg2='{arguments['arg2']}'"
 
 
 REGISTRY = Registry(
@@ -67,11 +46,7 @@ REGISTRY = Registry(
         Tool("test_error_handling", "Error", "Fail", NOTHING, failing),
         Tool("test_tool_with_progress", "Progress", "Tell of progress", NOTHING, progressing),
     ),
-    lambda: (
-        Resource("test://static-text", "text", "Text", "A text", text, "text/plain"),
-        Resource("test://static-binary", "binary", "Binary", "An image", binary, "image/png"),
-    ),
-    (ResourceTemplate("test://template/{id}/data", "template", "Template", "Data", templated, "application/json"),),
+    lambda: (Resource("test://static-text", "text", "Text", "A text", text, "text/plain"),),
     (
         Prompt("test_simple_prompt", "Plain", "A plain prompt", plain),
         Prompt(

@@ -10,21 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from commonplace.errors import NotFoundError
-from commonplace.mcp import (
-    Contents,
-    Context,
-    Prompt,
-    PromptArgument,
-    PromptMessage,
-    Registry,
-    Resource,
-    ResourceTemplate,
-    ServerInfo,
-    Tool,
-    ToolAnnotations,
-    ToolResult,
-    serve,
-)
+from commonplace.mcp.registry import Context, Prompt, PromptArgument, Registry, Resource, ServerInfo, Tool, ToolResult
+from commonplace.mcp.server import serve
+from commonplace.mcp.tools import READS
 
 LIMIT_S = 20
 NOTHING = {"type": "object", "additionalProperties": False}
@@ -73,15 +61,11 @@ def crash(arguments: Mapping[str, Any], context: Context) -> ToolResult:
 
 
 def toys() -> list[Resource]:
-    return [Resource("toy://bear", "bear", "Bear", "A bear", lambda *_: Contents("brown", "text/plain"), "text/plain")]
+    return [Resource("toy://bear", "bear", "Bear", "A bear", lambda *_: "brown", "text/plain")]
 
 
-def shelf(uri: str, variables: Mapping[str, str], context: Context) -> Contents:
-    return Contents(f"on {variables['place']}", "text/plain")
-
-
-def play(arguments: Mapping[str, str], context: Context) -> list[PromptMessage]:
-    return [PromptMessage(f"Play with {arguments['toy']}")]
+def play(arguments: Mapping[str, str], context: Context) -> str:
+    return f"Play with {arguments['toy']}"
 
 
 COUNTING = {
@@ -93,7 +77,7 @@ COUNTING = {
 REGISTRY = Registry(
     ServerInfo("toys", "0.1", "Toys", "Play gently."),
     (
-        Tool("echo", "Echo", "Say it again", TEXT, echo, TEXT, ToolAnnotations(read_only=True)),
+        Tool("echo", "Echo", "Say it again", TEXT, echo, TEXT, READS),
         Tool("count", "Count", "Count up", COUNTING, count),
         Tool("wait", "Wait", "Wait until it is cancelled", NOTHING, wait),
         Tool("was_cancelled", "Was cancelled", "Tell whether waiting was cancelled", NOTHING, was_cancelled),
@@ -102,7 +86,6 @@ REGISTRY = Registry(
         Tool("crash", "Crash", "Fail as not foreseen", NOTHING, crash),
     ),
     toys,
-    (ResourceTemplate("toy://shelf/{place}", "shelf", "Shelf", "A place", shelf, "text/plain"),),
     (Prompt("play", "Play", "Start a game", play, (PromptArgument("toy", "Which toy", is_required=True),)),),
 )
 

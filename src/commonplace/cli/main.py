@@ -21,8 +21,8 @@ def serve(invocation: Invocation) -> int:
 
     Where that is asked for, the project is watched from the call on that opens the store.
     """
-    from commonplace.mcp import serve as serve_registry
     from commonplace.mcp.resources import Host, registry_of
+    from commonplace.mcp.server import serve as serve_registry
 
     if sys.stdin.isatty():
         from commonplace.cli.output import console

@@ -19,15 +19,12 @@ from commonplace.mcp.registry import (
     SERVER_KEY,
     SESSION_RESOURCE_NOT_FOUND,
     STATELESS_VERSIONS,
-    Contents,
     Context,
     Prompt,
     Registry,
     Resource,
-    ResourceTemplate,
     Terms,
     Tool,
-    ToolAnnotations,
     ToolResult,
 )
 from commonplace.mcp.schema import integers, problems
@@ -41,7 +38,7 @@ def capabilities_form(registry: Registry) -> dict[str, Any]:
 def offers(registry: Registry, kind: str) -> bool:
     """Tell whether a server offers things of a kind: tools, resources or prompts."""
     if kind == "resources":
-        return registry.resources is not None or bool(registry.templates)
+        return registry.resources is not None
     return bool(registry.tools if kind == "tools" else registry.prompts)
 
 
@@ -50,18 +47,13 @@ def tool_form(tool: Tool) -> dict[str, Any]:
     form = {**_described(tool), "inputSchema": tool.input_schema}
     if tool.output_schema is not None:
         form["outputSchema"] = tool.output_schema
-    if tool.annotations is not None:
-        form["annotations"] = _hints(tool.annotations)
+    if tool.hints:
+        form["annotations"] = tool.hints
     return form
 
 
 def _resource_form(resource: Resource) -> dict[str, Any]:
-    size = {} if resource.size is None else {"size": resource.size}
-    return {"uri": resource.uri, **_described(resource), "mimeType": resource.mime_type, **size}
-
-
-def _template_form(template: ResourceTemplate) -> dict[str, Any]:
-    return {"uriTemplate": template.uri_template, **_described(template), "mimeType": template.mime_type}
+    return {"uri": resource.uri, **_described(resource), "mimeType": resource.mime_type}
 
 
 def _prompt_form(prompt: Prompt) -> dict[str, Any]:
@@ -71,20 +63,8 @@ def _prompt_form(prompt: Prompt) -> dict[str, Any]:
     return {**_described(prompt), "arguments": arguments}
 
 
-def _described(thing: Tool | Resource | ResourceTemplate | Prompt) -> dict[str, Any]:
+def _described(thing: Tool | Resource | Prompt) -> dict[str, Any]:
     return {"name": thing.name, "title": thing.title, "description": thing.description}
-
-
-def _hints(annotations: ToolAnnotations) -> dict[str, bool]:
-    """Return the hints that differ from the protocol's defaults and mean something: a model reads them all."""
-    if annotations.read_only:
-        return {"readOnlyHint": True} | ({} if annotations.open_world else {"openWorldHint": False})
-    hints = {
-        "destructiveHint": (annotations.destructive, True),
-        "idempotentHint": (annotations.idempotent, False),
-        "openWorldHint": (annotations.open_world, True),
-    }
-    return {name: value for name, (value, default) in hints.items() if value is not default}
 
 
 MAX_PROBLEMS = 5
@@ -235,34 +215,24 @@ def _read(registry: Registry, params: Params, context: Context) -> dict[str, Any
     if not isinstance(uri, str):
         raise ProtocolError(INVALID_PARAMS, "resources/read names a uri, a string")
     try:
-        contents = _contents(uri, registry, context)
+        resource = _resource(uri, registry)
+        text = resource.handler(uri, context)
     except NotFoundError as error:
         # The old code is never to be sent to a stateless client, and old clients look for it.
         stateless = context.protocol_version in STATELESS_VERSIONS
         code = INVALID_PARAMS if stateless else SESSION_RESOURCE_NOT_FOUND
         raise ProtocolError(code, f"Resource not found: {error}", data={"uri": uri}) from error
-    form: dict[str, Any] = {"uri": uri, "mimeType": contents.mime_type}
-    if isinstance(contents.data, str):
-        form["text"] = contents.data
-    else:
-        from base64 import b64encode
-
-        form["blob"] = b64encode(contents.data).decode("ascii")
-    return {"contents": [form]}
+    return {"contents": [{"uri": uri, "mimeType": resource.mime_type, "text": text}]}
 
 
 def _resources(registry: Registry) -> Sequence[Resource]:
     return registry.resources() if registry.resources is not None else ()
 
 
-def _contents(uri: str, registry: Registry, context: Context) -> Contents:
+def _resource(uri: str, registry: Registry) -> Resource:
     for resource in _resources(registry):
         if resource.uri == uri:
-            return resource.handler(uri, {}, context)
-    for template in registry.templates:
-        variables = template.variables_of(uri)
-        if variables is not None:
-            return template.handler(uri, variables, context)
+            return resource
     raise NotFoundError(f"there is no {uri}")
 
 
@@ -276,15 +246,15 @@ def _get_prompt(registry: Registry, params: Params, context: Context) -> dict[st
         raise ProtocolError(INVALID_PARAMS, "the arguments of a prompt are an object of strings")
     if missing := [one.name for one in prompt.arguments if one.is_required and one.name not in arguments]:
         raise ProtocolError(INVALID_PARAMS, f"the prompt {name} needs {', '.join(missing)}")
-    messages = prompt.handler(arguments, context)
-    forms = [{"role": one.role, "content": {"type": "text", "text": one.text}} for one in messages]
-    return {"description": prompt.description, "messages": forms}
+    message = {"role": "user", "content": {"type": "text", "text": prompt.handler(arguments, context)}}
+    return {"description": prompt.description, "messages": [message]}
 
 
 _TOOLS = partial(_list, "tools", lambda registry: registry.tools, tool_form)
 _PROMPTS = partial(_list, "prompts", lambda registry: registry.prompts, _prompt_form)
 _RESOURCES = partial(_list, "resources", _resources, _resource_form)
-_TEMPLATES = partial(_list, "resourceTemplates", lambda registry: registry.templates, _template_form)
+_TEMPLATES = partial(_list, "resourceTemplates", lambda _: (), _resource_form)
+"""Clients ask for them where there are resources, and ours have none."""
 _BOTH: Mapping[str, Method] = {
     "tools/list": Method(_TOOLS, "tools", fresh_ms=_LISTS_FRESH_MS),
     "tools/call": Method(

@@ -8,12 +8,11 @@ shows which it speaks by what it sends, so both are served side by side on one c
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
-from commonplace.dataclasses import dataclass
+from commonplace.dataclasses import dataclass, field
 from commonplace.formats.jsonrpc import INVALID_PARAMS, ProtocolError
 from commonplace.mcp.schema import Schema
 
@@ -111,15 +110,8 @@ def _client(info: Any) -> ClientInfo | None:
     return ClientInfo(name, version) if isinstance(name, str) and isinstance(version, str) else None
 
 
-_VARIABLE = re.compile(r"\{(\w+)\}")
-
-
-class Reporter(Protocol):
-    """Sends progress to the client, if it asked for it."""
-
-    def __call__(self, done: float, total: float | None, message: str | None) -> None:
-        """Tell how far the request is."""
-        ...
+Reporter: TypeAlias = Callable[[float, float | None, str | None], None]
+"""Sends progress to the client, if it asked for it: how much is done, of how much, and what it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,22 +155,16 @@ class ToolResult:
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ToolAnnotations:
-    """Hints for the client's user; each tool says them all, as the protocol's defaults assume the worst."""
-
-    read_only: bool
-    destructive: bool = False
-    idempotent: bool = True
-    open_world: bool = False
-
-
 ToolHandler: TypeAlias = Callable[[Mapping[str, Any], Context], ToolResult]
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """Something a model may call. The handler gets arguments that fit `input_schema`, with defaults not filled in."""
+    """Something a model may call. The handler gets arguments that fit `input_schema`, with defaults not filled in.
+
+    Attributes:
+        hints: for the client's user, those that differ from the protocol's defaults, which assume the worst.
+    """
 
     name: str
     title: str
@@ -186,23 +172,15 @@ class Tool:
     input_schema: Schema
     handler: ToolHandler
     output_schema: Schema | None = None
-    annotations: ToolAnnotations | None = None
+    hints: Mapping[str, bool] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """The contents of a resource: a text, or bytes."""
-
-    data: str | bytes
-    mime_type: str
-
-
-ResourceHandler: TypeAlias = Callable[[str, Mapping[str, str], Context], Contents]
+ResourceHandler: TypeAlias = Callable[[str, Context], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """Something a client may read. The handler gets the address and no variables; what is not there, it raises."""
+    """A text that a client may read. The handler gets the address; what is not there, it raises."""
 
     uri: str
     name: str
@@ -210,30 +188,6 @@ class Resource:
     description: str
     handler: ResourceHandler
     mime_type: str = "text/markdown"
-    size: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceTemplate:
-    """Resources whose address has variables: `notes://{day}`, each of one path segment, percent-decoded."""
-
-    uri_template: str
-    name: str
-    title: str
-    description: str
-    handler: ResourceHandler
-    mime_type: str = "text/markdown"
-
-    def variables_of(self, uri: str) -> Mapping[str, str] | None:
-        """Return the variables of an address, or None where it is none of the template's."""
-        from urllib.parse import unquote
-
-        pieces = _VARIABLE.split(self.uri_template)
-        pattern = "".join(
-            f"(?P<{piece}>[^/?#]+)" if place % 2 else re.escape(piece) for place, piece in enumerate(pieces)
-        )
-        found = re.fullmatch(pattern, uri)
-        return {name: unquote(value) for name, value in found.groupdict().items()} if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,20 +199,12 @@ class PromptArgument:
     is_required: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PromptMessage:
-    """One message of a prompt."""
-
-    text: str
-    role: Literal["user", "assistant"] = "user"
-
-
-PromptHandler: TypeAlias = Callable[[Mapping[str, str], Context], Sequence[PromptMessage]]
+PromptHandler: TypeAlias = Callable[[Mapping[str, str], Context], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A text that a person asks for by name. The handler gets the arguments, the required ones among them."""
+    """A text that a person asks for by name. The handler makes it of the arguments, the required ones among them."""
 
     name: str
     title: str
@@ -288,5 +234,4 @@ class Registry:
     info: ServerInfo
     tools: tuple[Tool, ...] = ()
     resources: Callable[[], Sequence[Resource]] | None = None
-    templates: tuple[ResourceTemplate, ...] = ()
     prompts: tuple[Prompt, ...] = ()

@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import commonplace
 from commonplace.errors import NotFoundError
-from commonplace.mcp.registry import (
-    Contents,
-    Context,
-    Prompt,
-    PromptArgument,
-    PromptMessage,
-    Registry,
-    Resource,
-    ServerInfo,
-)
+from commonplace.mcp.registry import Context, Prompt, PromptArgument, Registry, Resource, ResourceHandler, ServerInfo
 from commonplace.mcp.schemas import beginning, ending
 from commonplace.mcp.tools import tools_of
 
@@ -82,27 +73,26 @@ class Host:
 
 def registry_of(host: Host) -> Registry:
     """Return what the server offers."""
-    silent = Context("", None, threading.Event(), _to_nobody)
+    silent = Context("", None, threading.Event(), lambda *_: None)
 
-    def read(uri: str, _: Mapping[str, str], context: Context) -> Contents:
+    def read(uri: str, context: Context) -> str:
         return _page(host.engine(context), uri)
 
     def resources() -> Sequence[Resource]:
-        names = host.engine(silent).pages()
-        return [_resource(name, read) for name in names[: DAYS_LISTED + 1]]
+        return [_resource(name, read) for name in host.engine(silent).pages()[: DAYS_LISTED + 1]]
 
-    def habits(arguments: Mapping[str, str], context: Context) -> Sequence[PromptMessage]:
+    def habits(arguments: Mapping[str, str], context: Context) -> str:
         task = arguments.get("task", "").strip()
         if not task:
-            return [PromptMessage(_HABITS)]
+            return _HABITS
         engine = host.engine(context)
         if engine.settings.context.on_start == "off":
-            return [PromptMessage(f"{_HABITS}\n\nThe task: {task}")]
+            return f"{_HABITS}\n\nThe task: {task}"
         budget = min(_PROMPT_TOKENS, engine.settings.context.max_tokens)
         made = engine.context(task, budget)
         engine.log_retrieval(made, "context")
         known = made.text or "Nothing relevant is known of it yet."
-        return [PromptMessage(f"{_HABITS}\n\nThe task: {task}\n\n{known}")]
+        return f"{_HABITS}\n\nThe task: {task}\n\n{known}"
 
     task = PromptArgument("task", "what is to be done; what is known of it is added")
     return Registry(
@@ -113,18 +103,14 @@ def registry_of(host: Host) -> Registry:
     )
 
 
-def _to_nobody(done: float, total: float | None, message: str | None) -> None:
-    """Take the progress of what nobody waits for."""
-
-
-def _resource(name: str, read: Callable[[str, Mapping[str, str], Context], Contents]) -> Resource:
+def _resource(name: str, read: ResourceHandler) -> Resource:
     from urllib.parse import quote
 
     about = "What is kept for long" if name.endswith("MEMORY.md") else "Notes of one day"
     return Resource(f"{SCHEME}{quote(name)}", name, name, about, read)
 
 
-def _page(engine: Engine, uri: str) -> Contents:
+def _page(engine: Engine, uri: str) -> str:
     from urllib.parse import unquote
 
     from commonplace.engine.memory_api import MAX_LINES
@@ -136,5 +122,4 @@ def _page(engine: Engine, uri: str) -> Contents:
     if excerpt.last_line < excerpt.total_lines:
         excerpt = engine.read(name, excerpt.total_lines - MAX_LINES + 1, MAX_LINES)
     kept = ending(excerpt.text.split("\n"), PAGE_TOKENS, engine.count_tokens)
-    text = "\n".join(kept) or beginning(excerpt.text, PAGE_TOKENS, engine.count_tokens)
-    return Contents(text, "text/markdown")
+    return "\n".join(kept) or beginning(excerpt.text, PAGE_TOKENS, engine.count_tokens)

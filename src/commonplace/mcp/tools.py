@@ -11,7 +11,7 @@ from commonplace.dataclasses import dataclass
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.escaping import meant, visible
 from commonplace.mcp import schemas
-from commonplace.mcp.registry import Context, Tool, ToolAnnotations, ToolResult
+from commonplace.mcp.registry import Context, Tool, ToolResult
 from commonplace.mcp.schemas import beginning, has_room, largest
 from commonplace.text.budget import MAX_TOKENS
 
@@ -230,24 +230,25 @@ _MAX_NAME: Final = 100
 
 def tools_of(opened: Opened) -> tuple[Tool, ...]:
     """Return the tools over an engine."""
-    reads, adds = ToolAnnotations(read_only=True), ToolAnnotations(read_only=False, idempotent=True)
     offered = (
-        ("memory_search", "Search", _SEARCH, schemas.SEARCH, schemas.SEARCH_RESULT, reads, _search),
-        ("memory_get", "Read", _GET, schemas.GET, schemas.GET_RESULT, reads, _get),
-        ("memory_context", "Context", _CONTEXT, schemas.CONTEXT, schemas.CONTEXT_RESULT, reads, _context),
-        ("memory_store", "Remember", _STORE, schemas.STORE, schemas.STORE_RESULT, adds, _store),
-        ("memory_link", "Link", _LINK, schemas.LINK, schemas.LINK_RESULT, adds, link),
-        ("memory_graph", "Graph", _GRAPH, schemas.GRAPH, schemas.GRAPH_RESULT, reads, graph),
-        ("memory_why", "Explain", _WHY, schemas.WHY, schemas.WHY_RESULT, reads, _why),
-        ("memory_forget", "Forget", _FORGET, schemas.FORGET, schemas.FORGET_RESULT, _DESTROYS, _forget),
+        ("memory_search", "Search", _SEARCH, schemas.SEARCH, schemas.SEARCH_RESULT, READS, _search),
+        ("memory_get", "Read", _GET, schemas.GET, schemas.GET_RESULT, READS, _get),
+        ("memory_context", "Context", _CONTEXT, schemas.CONTEXT, schemas.CONTEXT_RESULT, READS, _context),
+        ("memory_store", "Remember", _STORE, schemas.STORE, schemas.STORE_RESULT, ADDS, _store),
+        ("memory_link", "Link", _LINK, schemas.LINK, schemas.LINK_RESULT, ADDS, link),
+        ("memory_graph", "Graph", _GRAPH, schemas.GRAPH, schemas.GRAPH_RESULT, READS, graph),
+        ("memory_why", "Explain", _WHY, schemas.WHY, schemas.WHY_RESULT, READS, _why),
+        ("memory_forget", "Forget", _FORGET, schemas.FORGET, schemas.FORGET_RESULT, DESTROYS, _forget),
     )
     return tuple(
-        Tool(name, title, description, takes, _bound(handler, opened), gives, annotations)
-        for name, title, description, takes, gives, annotations, handler in offered
+        Tool(name, title, description, takes, _bound(handler, opened), gives, hints)
+        for name, title, description, takes, gives, hints, handler in offered
     )
 
 
-_DESTROYS: Final = ToolAnnotations(read_only=False, destructive=True, idempotent=True)
+READS: Final = {"readOnlyHint": True, "openWorldHint": False}
+ADDS: Final = {"destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+DESTROYS: Final = {"idempotentHint": True, "openWorldHint": False}
 _SEARCH: Final = (
     "Find what was remembered or indexed; weak results may not answer. Give also: the query in other words."
 )

@@ -36,6 +36,7 @@ from commonplace.mcp.registry import (
 )
 from commonplace.mcp.resources import Host, registry_of
 from commonplace.mcp.server import answer
+from commonplace.mcp.tools import DESTROYS, READS
 from commonplace.server.access import Caller
 from commonplace.server.problems import Problem
 
@@ -117,7 +118,4 @@ def _of_scopes(registry: Registry, caller: Caller) -> Registry:
 
 
 def _scope(tool: Tool) -> str:
-    hints = tool.annotations
-    if hints is None or not hints.read_only:
-        return "forget" if hints is not None and hints.destructive else "write"
-    return "read"
+    return "read" if tool.hints is READS else "forget" if tool.hints is DESTROYS else "write"

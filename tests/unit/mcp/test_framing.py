@@ -12,8 +12,8 @@ import pytest
 from tests.unit.mcp.conversation import INFO, answers, line, request
 
 from commonplace.formats.jsonrpc import MAX_LINE_LENGTH, LineWriter
-from commonplace.mcp import Registry, serve
-from commonplace.mcp.server import CLIENT_GONE
+from commonplace.mcp.registry import Registry
+from commonplace.mcp.server import CLIENT_GONE, serve
 
 EMPTY = Registry(INFO)
 PING = line("ping")

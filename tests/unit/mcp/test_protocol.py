@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.mcp.conversation import INFO, Talk, answers, line, request, stateless, talking
 
-from commonplace.mcp import Contents, Context, Registry, Resource, ServerInfo, Tool, ToolResult
+from commonplace.mcp.registry import Context, Registry, Resource, ServerInfo, Tool, ToolResult
 
 SERVER = {"name": "toy", "title": "A toy", "version": "1.2.3"}
 WHO = {"name": "who", "arguments": {}}
@@ -267,7 +267,7 @@ def test_batch_is_one_invalid_request_in_every_other_version(version: str) -> No
 def test_resource_that_is_not_there_has_the_code_of_its_era(params: dict[str, Any], code: int) -> None:
     """The old code must never reach a stateless client, and session clients look for it."""
 
-    def read(*_: Any) -> Contents:
+    def read(*_: Any) -> str:
         raise AssertionError
 
     resource = Resource("toy://a", "a", "A", "The letter", read)
@@ -278,7 +278,7 @@ def test_resource_that_is_not_there_has_the_code_of_its_era(params: dict[str, An
 
 
 def test_lists_may_be_kept_for_a_while_and_contents_not() -> None:
-    resource = Resource("toy://a", "a", "A", "The letter", lambda uri, variables, context: Contents("x", "text/plain"))
+    resource = Resource("toy://a", "a", "A", "The letter", lambda uri, context: "x")
     registry = Registry(INFO, REGISTRY.tools, resources=lambda: (resource,))
     kept = {}
     with talking(registry) as talk:

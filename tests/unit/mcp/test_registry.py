@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,20 +11,8 @@ from tests.unit.mcp.conversation import INFO, Talk, talking
 
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
 from commonplace.formats.jsonrpc import MAX_MESSAGE_LENGTH
-from commonplace.mcp import (
-    Contents,
-    Context,
-    Prompt,
-    PromptArgument,
-    PromptMessage,
-    Registry,
-    Resource,
-    ResourceTemplate,
-    Tool,
-    ToolAnnotations,
-    ToolResult,
-)
-from commonplace.mcp.protocol import tool_form
+from commonplace.mcp.registry import Context, Prompt, PromptArgument, Registry, Resource, Tool, ToolResult
+from commonplace.mcp.tools import READS
 
 ADDING = {
     "type": "object",
@@ -53,39 +40,39 @@ def fail(arguments: Mapping[str, Any], context: Context) -> ToolResult:
     return ToolResult(text="there is no such memory; search for it", is_error=True)
 
 
-def read(uri: str, variables: Mapping[str, str], context: Context) -> Contents:
-    if variables.get("day") == "never":
-        raise NotFoundError("there is no day 'never'")
-    if variables.get("day") == "wrong":
-        raise UsageError("a day is written 2026-05-04")
-    if variables.get("day") == "busy":
-        raise StoreBusyError("the store is busy")
-    if variables.get("day") == "defect":
-        raise KeyError("secret")
-    return Contents(f"{uri} {dict(variables)}", "text/plain")
+def read(uri: str, context: Context) -> str:
+    match uri.removeprefix("toy://"):
+        case "never":
+            raise NotFoundError("there is no day 'never'")
+        case "wrong":
+            raise UsageError("a day is written 2026-05-04")
+        case "busy":
+            raise StoreBusyError("the store is busy")
+        case "defect":
+            raise KeyError("secret")
+    return f"read from {uri}"
 
 
-def guide(arguments: Mapping[str, str], context: Context) -> list[PromptMessage]:
+def guide(arguments: Mapping[str, str], context: Context) -> str:
     if arguments["topic"] == "busy":
         raise StoreBusyError("the store is busy")
-    return [PromptMessage(f"About {arguments['topic']}"), PromptMessage("Yes.", "assistant")]
+    return f"About {arguments['topic']}"
 
 
 TOOLS = (
-    Tool("add", "Add", "Add two numbers", ADDING, add, SUM, ToolAnnotations(read_only=True)),
+    Tool("add", "Add", "Add two numbers", ADDING, add, SUM, READS),
     Tool("fail", "Fail", "Fail", {"type": "object"}, fail),
 )
 RESOURCES = (
-    Resource("toy://a b", "a", "A", "The letter", read, "text/plain", 7),
-    Resource("toy://bytes", "bytes", "Bytes", "Some", lambda *_: Contents(b"\x00\xff", "image/png")),
+    Resource("toy://a b", "a", "A", "The letter", read, "text/plain"),
+    *(Resource(f"toy://{name}", name, "Day", "A day", read) for name in ("never", "wrong", "busy", "defect")),
 )
-TEMPLATES = (ResourceTemplate("toy://days/{day}.md", "day", "Day", "A day", read),)
 PROMPTS = (
     Prompt(
         "guide", "Guide", "Explain", guide, (PromptArgument("topic", "What of", True), PromptArgument("tone", "How"))
     ),
 )
-REGISTRY = Registry(INFO, TOOLS, lambda: RESOURCES, TEMPLATES, PROMPTS)
+REGISTRY = Registry(INFO, TOOLS, lambda: RESOURCES, PROMPTS)
 
 
 @pytest.fixture
@@ -97,25 +84,6 @@ def talk() -> Iterator[Talk]:
 
 def call(talk: Talk, name: str, arguments: Any) -> Any:
     return talk.ask("tools/call", {"name": name, "arguments": arguments})
-
-
-@pytest.mark.parametrize(
-    ("annotations", "hints"),
-    [
-        (ToolAnnotations(read_only=True), {"readOnlyHint": True, "openWorldHint": False}),
-        (ToolAnnotations(read_only=True, open_world=True), {"readOnlyHint": True}),
-        (
-            ToolAnnotations(read_only=False),
-            {"destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
-        ),
-        (ToolAnnotations(read_only=False, destructive=True, idempotent=False, open_world=True), {}),
-    ],
-)
-def test_only_hints_that_differ_from_the_protocols_defaults_are_told(
-    annotations: ToolAnnotations, hints: dict[str, bool]
-) -> None:
-    tool = Tool("add", "Add", "Add two numbers", ADDING, add, annotations=annotations)
-    assert tool_form(tool)["annotations"] == hints
 
 
 def test_tools_are_listed_in_order_with_all_that_is_said_of_them(talk: Talk) -> None:
@@ -241,41 +209,24 @@ def test_resources_are_listed_and_read(talk: Talk) -> None:
         "title": "A",
         "description": "The letter",
         "mimeType": "text/plain",
-        "size": 7,
     }
-    assert [one["uri"] for one in listed] == ["toy://a b", "toy://bytes"]
-    assert "size" not in listed[1]
+    assert len(listed) == len(RESOURCES)
     assert talk.ask("resources/read", {"uri": "toy://a b"})["result"] == {
-        "contents": [{"uri": "toy://a b", "mimeType": "text/plain", "text": "toy://a b {}"}]
+        "contents": [{"uri": "toy://a b", "mimeType": "text/plain", "text": "read from toy://a b"}]
     }
-    (contents,) = talk.ask("resources/read", {"uri": "toy://bytes"})["result"]["contents"]
-    assert base64.b64decode(contents["blob"]) == b"\x00\xff"
-    assert "text" not in contents
 
 
-def test_templates_are_listed_and_their_variables_found(talk: Talk) -> None:
-    assert talk.ask("resources/templates/list")["result"]["resourceTemplates"] == [
-        {
-            "uriTemplate": "toy://days/{day}.md",
-            "name": "day",
-            "title": "Day",
-            "description": "A day",
-            "mimeType": "text/markdown",
-        }
-    ]
-    (contents,) = talk.ask("resources/read", {"uri": "toy://days/4%20May.md"})["result"]["contents"]
-    assert contents["text"] == "toy://days/4%20May.md {'day': '4 May'}"
+def test_there_are_no_templates_of_resources(talk: Talk) -> None:
+    assert talk.ask("resources/templates/list")["result"] == {"resourceTemplates": []}
 
 
 @pytest.mark.parametrize(
     ("uri", "code"),
     [
-        ("toy://days/a/b.md", -32002),
-        ("toy://days/x.md.bak", -32002),
-        ("toy://days/.md", -32002),
-        ("toy://days/never.md", -32002),
-        ("toy://days/wrong.md", -32602),
-        ("toy://days/busy.md", -32603),
+        ("toy://b", -32002),
+        ("toy://never", -32002),
+        ("toy://wrong", -32602),
+        ("toy://busy", -32603),
         (None, -32602),
         (["toy://a b"], -32602),
     ],
@@ -286,7 +237,7 @@ def test_resource_that_cannot_be_read_is_an_error_of_its_kind(talk: Talk, uri: A
 
 def test_defect_in_a_resource_is_told_by_its_kind_alone(talk: Talk, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
-        error = talk.ask("resources/read", {"uri": "toy://days/defect.md"})["error"]
+        error = talk.ask("resources/read", {"uri": "toy://defect"})["error"]
     assert error == {"code": -32603, "message": "resources/read failed unexpectedly (KeyError)"}
     assert caplog.records[0].exc_info is not None
 
@@ -326,7 +277,6 @@ def test_prompts_are_listed_and_filled_in(talk: Talk) -> None:
         "description": "Explain",
         "messages": [
             {"role": "user", "content": {"type": "text", "text": "About tea"}},
-            {"role": "assistant", "content": {"type": "text", "text": "Yes."}},
         ],
     }
 

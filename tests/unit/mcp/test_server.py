@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from tests.unit.mcp.conversation import INFO, LIMIT_S, Talk, answers, line, request, stateless, talking
 
-from commonplace.mcp import Context, Limits, Registry, Tool, ToolResult, serve
-from commonplace.mcp.server import Pool
+from commonplace.mcp.registry import Context, Registry, Tool, ToolResult
+from commonplace.mcp.server import Limits, Pool, serve
 
 
 class Gate:
