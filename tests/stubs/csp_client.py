@@ -20,16 +20,16 @@ from commonplace.formats.csp import (
     TEXTS,
     CspError,
     Passage,
+    Reference,
     Relation,
     Request,
     Response,
     Value,
-    Values,
     read_list,
+    read_string_at,
     read_text,
     read_words,
     refuse_unfit_line,
-    take_reference,
     write_list,
     write_string,
     write_text,
@@ -123,7 +123,7 @@ def _response(written: Mapping[str, str], snippets: tuple[Passage, ...]) -> Resp
         error=texts.get("ERROR", ""),
         rationale=texts.get("RATIONALE", ""),
         scope=read_list(written["SCOPE"], "SCOPE") if "SCOPE" in written else None,
-        data=_listed(written, "DATA", take_reference),
+        data=_listed(written, "DATA", _reference),
         relevance=None if rates_links else relevance,
         links=_listed(written, "LINKS", _relation),
         link_relevance=relevance if rates_links else None,
@@ -131,6 +131,64 @@ def _response(written: Mapping[str, str], snippets: tuple[Passage, ...]) -> Resp
         facts=tuple((key, value) for key, value in texts.items() if key not in OWN_KEYS),
         content=texts.get("CONTENT", ""),
     )
+
+
+class Values:
+    """Reads the values of one line from left to right, past blanks."""
+
+    def __init__(self, text: str, key: str) -> None:
+        self._text = text
+        self._key = key
+        self._at = 0
+
+    def is_done(self) -> bool:
+        """Return whether nothing but blanks follows."""
+        self._skip()
+        return self._at == len(self._text)
+
+    def value(self, ends: str) -> str:
+        """Return a JSON string, or what stands before the first of some characters or the end."""
+        self._skip()
+        if self._text.startswith('"', self._at):
+            return self.string()
+        start = self._at
+        while self._at < len(self._text) and self._text[self._at] not in ends:
+            self._at += 1
+        bare = self._text[start : self._at].strip(BLANKS)
+        if not bare or '"' in bare:
+            what = "an empty value" if not bare else f"a quote inside the value {bare!r:.60}"
+            raise CspError(f"{self._key} has {what}", remedy='write the value as one JSON string, "…"')
+        return bare
+
+    def string(self) -> str:
+        """Return a JSON string."""
+        self._skip()
+        found, self._at = read_string_at(self._text, self._at, self._key)
+        return found
+
+    def mark(self, marks: str) -> str:
+        """Take one of some characters if it comes next, and return it, else ""."""
+        if self.is_done() or self._text[self._at] not in marks:
+            return ""
+        self._at += 1
+        return self._text[self._at - 1]
+
+    def expect(self, marks: str) -> str:
+        """Take one of some characters, and return it."""
+        found = self.mark(marks)
+        if not found:
+            where = "its end" if self.is_done() else f"{self._text[self._at :]!r:.60}"
+            raise CspError(f"{self._key} has {where} where {' or '.join(marks)} is expected")
+        return found
+
+    def end(self) -> None:
+        """Refuse anything in what follows."""
+        if not self.is_done():
+            raise CspError(f"{self._key} goes on where it should end: {self._text[self._at :]!r:.60}")
+
+    def _skip(self) -> None:
+        while self._at < len(self._text) and self._text[self._at] in BLANKS:
+            self._at += 1
 
 
 def _listed(written: Mapping[str, str], key: str, read: Callable[[Values], Item]) -> tuple[Item, ...] | None:
@@ -145,6 +203,12 @@ def _listed(written: Mapping[str, str], key: str, read: Callable[[Values], Item]
         values.expect(",")
         items.append(read(values))
     return tuple(items)
+
+
+def _reference(values: Values) -> Reference:
+    kind = values.value(":,")
+    values.expect(":")
+    return Reference(kind, values.value(","))
 
 
 def _relation(values: Values) -> Relation:

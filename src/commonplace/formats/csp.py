@@ -47,6 +47,7 @@ _UNSAFE: Final = re.compile(f"[\x00-\x1f]|{HIDDEN}")
 _IN_ITEM: Final = re.compile(f'[",{MUTUAL}{DIRECTED}\x00-\x1f]|{HIDDEN}')
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_PAST_BLANKS: Final = re.compile(r"[ \t]*")
 _DECODER: Final = json.JSONDecoder()
 
 
@@ -61,76 +62,33 @@ class CspError(UsageError):
         self.code = code
 
 
-class Values:
-    """Reads the values of one line from left to right, past blanks."""
-
-    def __init__(self, text: str, key: str) -> None:
-        self._text = text
-        self._key = key
-        self._at = 0
-
-    def is_done(self) -> bool:
-        """Return whether nothing but blanks follows."""
-        self._skip()
-        return self._at == len(self._text)
-
-    def value(self, ends: str) -> str:
-        """Return a JSON string, or what stands before the first of some characters or the end."""
-        self._skip()
-        if self._text.startswith('"', self._at):
-            return self.string()
-        start = self._at
-        while self._at < len(self._text) and self._text[self._at] not in ends:
-            self._at += 1
-        bare = self._text[start : self._at].strip(BLANKS)
-        if not bare or '"' in bare:
-            what = "an empty value" if not bare else f"a quote inside the value {bare!r:.60}"
-            raise CspError(f"{self._key} has {what}", remedy='write the value as one JSON string, "…"')
-        return bare
-
-    def string(self) -> str:
-        """Return a JSON string."""
-        self._skip()
-        found, self._at = read_string_at(self._text, self._at, self._key)
-        return found
-
-    def mark(self, marks: str) -> str:
-        """Take one of some characters if it comes next, and return it, else ""."""
-        if self.is_done() or self._text[self._at] not in marks:
-            return ""
-        self._at += 1
-        return self._text[self._at - 1]
-
-    def expect(self, marks: str) -> str:
-        """Take one of some characters, and return it."""
-        found = self.mark(marks)
-        if not found:
-            where = "its end" if self.is_done() else f"{self._text[self._at :]!r:.60}"
-            raise CspError(f"{self._key} has {where} where {' or '.join(marks)} is expected")
-        return found
-
-    def end(self) -> None:
-        """Refuse anything in what follows."""
-        if not self.is_done():
-            raise CspError(f"{self._key} goes on where it should end: {self._text[self._at :]!r:.60}")
-
-    def _skip(self) -> None:
-        while self._at < len(self._text) and self._text[self._at] in BLANKS:
-            self._at += 1
-
-
 def read_list(text: str, key: str) -> tuple[str, ...]:
     """Return the items of `[one,two]`."""
     if len(text) < len("[]") or text[0] != "[" or text[-1] != "]":
         raise CspError(f"{key} is {text!r:.60}, not a list", remedy=f"write {key} [one,two]")
-    values = Values(text[1:-1], key)
-    items: list[str] = []
-    if not values.is_done():
-        items.append(values.value(","))
-        while not values.is_done():
-            values.expect(",")
-            items.append(values.value(","))
+    inner, at, items = text[1:-1], 0, list[str]()
+    while at <= len(inner) and inner.strip(BLANKS):
+        item, at = _read_value(inner, at, key)
+        items.append(item)
+        if at < len(inner) and inner[at] != ",":
+            raise CspError(f"{key} has {inner[at:]!r:.60} where , is expected")
+        at += 1
     return tuple(items)
+
+
+def _read_value(text: str, at: int, key: str) -> tuple[str, int]:
+    """Return the JSON string at a place, or what stands before the next comma, and where what follows begins."""
+    at = _PAST_BLANKS.match(text, at).end()  # type: ignore[union-attr] # it matches nothing too
+    if text.startswith('"', at):
+        found, at = read_string_at(text, at, key)
+        return found, _PAST_BLANKS.match(text, at).end()  # type: ignore[union-attr]
+    end = text.find(",", at)
+    end = len(text) if end < 0 else end
+    bare = text[at:end].strip(BLANKS)
+    if not bare or '"' in bare:
+        what = "an empty value" if not bare else f"a quote inside the value {bare!r:.60}"
+        raise CspError(f"{key} has {what}", remedy='write the value as one JSON string, "…"')
+    return bare, end
 
 
 def write_list(items: tuple[str, ...]) -> str:
@@ -424,17 +382,11 @@ def write_relation(relation: Relation) -> str:
 
 def read_reference(written: str, key: str) -> Reference:
     """Return the reference that a text is."""
-    values = Values(written, key)
-    found = take_reference(values)
-    values.end()
-    return found
-
-
-def take_reference(values: Values) -> Reference:
-    """Return the reference that comes next."""
-    kind = values.value(":,")
-    values.expect(":")
-    return Reference(kind, values.value(","))
+    kind, _, rest = written.partition(":")
+    id_, end = _read_value(rest, 0, key)
+    if end < len(rest):
+        raise CspError(f"{key} goes on where it should end: {rest[end:]!r:.60}")
+    return Reference(kind.strip(BLANKS), id_)
 
 
 def _listed(values: Sequence[T] | None, write: Callable[[T], str]) -> str:
