@@ -125,7 +125,7 @@ def test_a_dry_run_shows_the_texts_that_would_go_and_changes_nothing(talked: Pro
     """An id alone does not tell a person what it is that will be gone for ever."""
     lines = talked.run("forget", "--session", "chat", "--dry-run").stdout.splitlines()
     assert lines[0] == "Would forget 3 memories"
-    assert [line for line in lines if line.startswith("   t")] == [f"   t{n}  {text}" for n, text in enumerate(TALK)]
+    assert [line for line in lines if line.startswith("   t")] == [f"   t{n} · {text}" for n, text in enumerate(TALK)]
     assert talked.json("forget", "--receipts") == []
     assert len(kept(talked)) == 5
 
@@ -137,7 +137,7 @@ def test_many_are_shown_by_the_first_and_their_number(bare: Program) -> None:
         for entry in book.list():
             book.update(entry.id, tags=["log"])
     shown = bare.run("forget", "--tag", "log", "--dry-run").stdout
-    assert "   e09  Entry 9 of the log of lamp9\n   … 2 more; --json lists all\n" in shown
+    assert "   e09 · Entry 9 of the log of lamp9\n   … 2 more; --json lists all\n" in shown
     assert len(bare.json("forget", "--tag", "log", "--dry-run")["ids"]) == 12
 
 
@@ -290,7 +290,7 @@ def test_on_a_terminal_it_is_asked_about_with_the_text(
     """Nothing brings it back, and an id is soon mistaken."""
     with asking("forget", "carol") as (terminal, process):
         plan = shown_until(terminal, QUESTION)
-        assert "carol  Carol's telephone number is 030 1234567\n" in plan
+        assert "carol · Carol's telephone number is 030 1234567\n" in plan
         assert plan.endswith(QUESTION)
         os.write(terminal, answer)
         assert end in shown_until(terminal, end)

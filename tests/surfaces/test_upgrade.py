@@ -447,7 +447,7 @@ class TestCommandLine:
         store = f"--store={path}"
         done = bare.json("index", "upgrade", "--embedder", "minilm", store)
         assert (done["before"], done["embedder"], done["resumed"]) == ("static@2/256", "minilm@2/32", 0)
-        assert "Embedder:   minilm@2/32" in bare.run("index", "status", store).stdout
+        assert "embedder  minilm@2/32" in bare.run("index", "status", store).stdout
         assert "static@2/256: " in bare.run("index", "upgrade", "--embedder", "static", store).stdout
         assert "made by static@2/256 already" in bare.run("index", "upgrade", "--embedder", "static", store).stdout
 
@@ -456,7 +456,7 @@ class TestCommandLine:
             book.index_upgrade(Stopping(batches=1))
         book.close()
         store = f"--store={path}"
-        assert "Upgrade:    to hashing@" in bare.run("index", "status", store).stdout
+        assert "upgrade  to hashing@" in bare.run("index", "status", store).stdout
         assert bare.json("index", "status", store)["upgrade"]["done"] == 256
         told = bare.run("doctor", store, code=1).stdout
         assert "embedder: the change of the embedder to hashing@1/64 was ended" in " ".join(told.split())

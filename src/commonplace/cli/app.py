@@ -190,6 +190,7 @@ def ask(
     is_long: bool = False,
     has_notices: bool = False,
     fails: Callable[[Any], bool] | None = None,
+    value: Callable[[Any], Any] | None = None,
     **kwargs: Any,
 ) -> Callable[[Callable[..., Any]], Command]:
     """Make a command of a function of the engine, whose answer is printed as rows, or as JSON.
@@ -199,6 +200,7 @@ def ask(
         is_long: show progress on a terminal.
         has_notices: the rows show the notices of the answer.
         fails: returns whether an answer makes the exit code 1.
+        value: returns what JSON has in place of the answer itself.
     """
 
     def decorate(function: Callable[..., Any]) -> Command:
@@ -206,7 +208,7 @@ def ask(
         def run(invocation: Invocation, /, **values: Any) -> int:
             with opened(invocation, create=create, is_long=is_long) as engine:
                 answer = function(engine, **values)
-            emit(invocation, answer, rows, has_notices=has_notices)
+            emit(invocation, answer, rows, value=None if value is None else value(answer), has_notices=has_notices)
             return FAILURE if fails is not None and fails(answer) else SUCCESS
 
         return command(group, name, **kwargs)(run)

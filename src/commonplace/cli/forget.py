@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -17,8 +18,8 @@ from commonplace.cli.output import (
     INDENT,
     MAX_LISTED,
     Line,
+    Row,
     Rows,
-    console,
     counted,
     emit,
     holdings,
@@ -29,15 +30,11 @@ from commonplace.cli.output import (
     say,
     size_text,
     some,
-    styled,
     tally,
 )
 from commonplace.errors import NotFoundError
-from commonplace.formats.escaping import harmless_line
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from commonplace.engine import Engine
     from commonplace.erasure.receipt import ForgetReceipt
 
@@ -52,8 +49,7 @@ _PARTS: Final = (
     ("reversals", "change that could be undone", "changes that could be undone"),
     ("log_lines", "log line", ""),
 )
-_MIN_TEXT: Final = 24
-"""Columns without which a text has no place on the line of its id."""
+_MAX_TEXT: Final = 72
 Act = Callable[["Engine", bool], "ForgetReceipt"]
 
 
@@ -221,26 +217,9 @@ def _gone(verb: str, receipt: ForgetReceipt, texts: Mapping[str, str], *, whole:
     yield Line(f"{verb} {_what(receipt, whole=whole)}", "bold")
     if parts := tally((receipt.counts.get(name, 0), noun, plural) for name, noun, plural in _PARTS):
         yield Line(f"with {parts}", "dim", 1)
-    yield from _ids(receipt.ids, texts)
-
-
-def _ids(ids: Sequence[str], texts: Mapping[str, str]) -> Iterator[Text | Line]:
-    """Yield ids in a column, each with the beginning of its text beside it or, where there is no room, below it."""
-    width = console().width
-    shown = [harmless_line(id_) for id_ in ids[:MAX_LISTED]]
-    column = max(map(len, shown), default=0) + 2
-    room = width - len(INDENT) - column
-    for id_, name in zip(ids, shown, strict=False):
-        text = styled(" ".join(harmless_line(" ".join(texts.get(id_, "").split())).split()), style="dim")
-        line = styled(INDENT, (name, "cyan"))
-        if text and room >= _MIN_TEXT:
-            text.truncate(room, overflow="ellipsis")
-            line.append(" " * (column - len(name))).append_text(text)
-        yield line
-        if text and room < _MIN_TEXT:
-            text.truncate(width - 2 * len(INDENT), overflow="ellipsis")
-            yield styled(2 * INDENT) + text
-    yield from more(len(ids))
+    for id_ in receipt.ids[:MAX_LISTED]:
+        yield Row(id_, (shorten(texts.get(id_, ""), _MAX_TEXT, placeholder="…"),), before=INDENT)
+    yield from more(len(receipt.ids))
 
 
 def _rest(receipt: ForgetReceipt) -> Rows:

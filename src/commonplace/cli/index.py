@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import FAILURE, SUCCESS, Group, command
+from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command
 from commonplace.cli.input import can_ask
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import (
     INDENT,
     MAX_LISTED,
+    Fields,
     Line,
     Rows,
     counted,
     emit,
+    holdings,
     notify,
     own_store_notice,
     print_json,
@@ -39,6 +41,7 @@ from commonplace.settings import Overrides, Settings, paths, save_overrides
 from commonplace.types import EmbeddedKind, IndexReport
 
 if TYPE_CHECKING:
+    from commonplace.engine import Engine
     from commonplace.engine.maintenance import IndexStatus
     from commonplace.engine.upgrade import UpgradeReport
 
@@ -212,46 +215,36 @@ def _overrides(config: Path | None, *, no_config: bool) -> tuple[Overrides | Non
     return Overrides(kept, str(config)), embedder
 
 
-@command(index)
-def status(invocation: Invocation) -> None:
-    """Show what the store holds and the state of its index.
-
-    Example: commonplace index status
-    """
-    with invocation.open() as engine:
-        found = engine.index_status()
-    emit(invocation, found, _status, value={**asdict(found), "state": _state(found)})
-
-
 def _status(found: IndexStatus) -> Rows:
-    yield f"Store:      {found.store} ({size_text(found.store_bytes)})"
-    yield f"Namespace:  {found.namespace}"
-    artifacts, passages = found.counts.get("artifacts", 0), found.counts.get("passages", 0)
-    size = size_text(found.counts.get("text_bytes", 0))
-    yield f"Holds:      {counted(artifacts, 'artifact')}, {counted(passages, 'passage')}, {size} of text"
-    if any(asdict(found.graph).values()):
-        yield f"Graph:      {_linked(found)}"
-    yield f"Embedder:   {found.embedder}"
-    if found.unembedded:
-        waiting = counted(found.unembedded, "passage")
-        yield f"Unembedded: {waiting} found by words until their vectors are made (`index build` makes them)"
-    if found.upgrade is not None:
-        done, total = found.upgrade.done, found.upgrade.total
-        yield f"Upgrade:    to {found.upgrade.embedding}, {done:,} of {counted(total, 'passage')} embedded"
-    for each in found.left_out:
-        skipped = ", ".join(f"{count:,} {reason}" for reason, count in each.skipped.items())
-        yield f"Left out:   of {each.root}: {skipped or counted(len(each.problems), 'problem')}"
-    size = size_text(found.index_bytes)
-    yield f"Index:      {_index_state(found)} ({size}, change {found.indexed_change} of {found.change})"
-
-
-def _linked(found: IndexStatus) -> str:
-    """Return what the graph holds, in words."""
-    graph = found.graph
+    counts, graph, upgrade = found.counts, found.graph, found.upgrade
     disputed = f", {graph.disputed:,} of them disputed" if graph.disputed else ""
-    return (
-        f"{counted(graph.episodes, 'episode')}, {counted(graph.entities, 'entity', 'entities')}, "
-        f"{counted(graph.relations, 'fact')}{disputed}"
+    left_out = [
+        f"of {each.root}: "
+        + (", ".join(f"{n:,} {why}" for why, n in each.skipped.items()) or counted(len(each.problems), "problem"))
+        for each in found.left_out
+    ]
+    state = {
+        "faulty": f"the stored index {found.fault}; the next search rebuilds it",
+        "behind": f"behind; {counted(found.waiting, 'passage')} searched directly until the index holds them",
+    }.get(_state(found), _state(found))
+    yield Fields(
+        {
+            "store": f"{found.store} ({size_text(found.store_bytes)})",
+            "namespace": found.namespace,
+            "holds": f"{counted(counts['artifacts'], 'artifact')}, {counted(counts['passages'], 'passage')}, "
+            f"{size_text(counts['text_bytes'])} of text",
+            "graph": f"{holdings(asdict(graph))}{disputed}",
+            "embedder": found.embedder,
+            "unembedded": f"{counted(found.unembedded, 'passage')} found by words until their vectors are made "
+            "(`index build` makes them)"
+            if found.unembedded
+            else "",
+            "upgrade": f"to {upgrade.embedding}, {upgrade.done:,} of {counted(upgrade.total, 'passage')} embedded"
+            if upgrade
+            else "",
+            "left out": "; ".join(left_out),
+            "index": f"{state} ({size_text(found.index_bytes)}, change {found.indexed_change} of {found.change})",
+        }
     )
 
 
@@ -262,13 +255,13 @@ def _state(found: IndexStatus) -> str:
     return "behind" if found.indexed_change < found.change else "up to date"
 
 
-def _index_state(found: IndexStatus) -> str:
-    state = _state(found)
-    if state == "faulty":
-        return f"the stored index {found.fault}; the next search rebuilds it"
-    if state == "behind":
-        return f"behind; {counted(found.waiting, 'passage')} searched directly until the index holds them"
-    return state
+@ask(index, _status, value=lambda found: {**asdict(found), "state": _state(found)})
+def status(engine: Engine, /) -> IndexStatus:
+    """Show what the store holds and the state of its index.
+
+    Example: commonplace index status
+    """
+    return engine.index_status()
 
 
 @command(index)
