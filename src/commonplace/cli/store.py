@@ -362,7 +362,7 @@ def import_(invocation: Invocation, /, path: Path, format_: str, **values: Any) 
 
     Example: commonplace import memories.jsonl --dry-run
     """
-    from commonplace.engine.exchange_api import refuse_unfit_import
+    from commonplace.engine.memory_api import refuse_unfit_import
 
     try:
         path.expanduser().stat()

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TextIO, overload
 from commonplace.dataclasses import replace
 from commonplace.dates.time import Moment, moment_in_words
 from commonplace.engine.maintenance import DoctorReport, IndexStatus, Problem, artifact_index
-from commonplace.engine.memory_api import LINES, MAX_DEPTH, MAX_LINES, MAX_NEIGHBOURS, MemoryApi, PassageReader
+from commonplace.engine.memory_api import (
+    LINES,
+    MAX_DEPTH,
+    MAX_LINES,
+    MAX_NEIGHBOURS,
+    MemoryApi,
+    PassageReader,
+    source_of_import,
+)
 from commonplace.engine.runtime import made_once
 from commonplace.engine.search_api import (
     MAX_PASSAGES,
@@ -86,7 +94,6 @@ if TYPE_CHECKING:
     from commonplace.consolidation.undo import Undone
     from commonplace.engine.consolidation_api import ConsolidationApi
     from commonplace.engine.erasure_api import ErasureApi
-    from commonplace.engine.exchange_api import ExchangeApi
     from commonplace.engine.graph_api import Graph
     from commonplace.engine.index_api import IndexApi
     from commonplace.engine.knowledge_api import KnowledgeApi
@@ -100,7 +107,8 @@ if TYPE_CHECKING:
     from commonplace.exchange.archive import KnownBackup
     from commonplace.exchange.backup import BackupReport
     from commonplace.exchange.export import ExportReport
-    from commonplace.exchange.import_ import ImportReport
+    from commonplace.exchange.import_ import ImportReport, Rules
+    from commonplace.exchange.items import Source
     from commonplace.health.examine import Health
     from commonplace.health.golden import GoldenQuery
     from commonplace.ingest.watch import Watch
@@ -149,12 +157,6 @@ class Engine:
         from commonplace.engine.erasure_api import ErasureApi
 
         return ErasureApi(self._runtime)
-
-    @made_once
-    def _exchange_api(self) -> ExchangeApi:
-        from commonplace.engine.exchange_api import ExchangeApi
-
-        return ExchangeApi(self._runtime)
 
     @made_once
     def _index_api(self) -> IndexApi:
@@ -1350,14 +1352,30 @@ class Engine:
             UsageError: the file is damaged, cut off or of an unknown format, something in it cannot be kept, or is here
                 with other content. The message says which, and where. Nothing was written.
         """
-        from commonplace.engine.exchange_api import source_of_import
         from commonplace.exchange.import_ import ON_CONFLICT, Rules
         from commonplace.exchange.read import OWN
 
         policy = one_of("on_conflict", on_conflict, ON_CONFLICT)
         rules = Rules(policy, skip_problems=skip_problems, is_dry_run=dry_run)  # type: ignore[arg-type] # one of them
         source = source_of_import(path, format, self.settings, self._runtime.now())
-        return self._exchange_api.take_in(source, rules, has_graph=source.format == OWN)
+        return self._take_in(source, rules, has_graph=source.format == OWN)
+
+    def _take_in(self, source: Source, rules: Rules, *, has_graph: bool) -> ImportReport:
+        from commonplace.exchange.import_ import ImportRuntime, import_items
+
+        runtime = self._runtime
+        runtime.before()
+        destination, now = runtime.destination, runtime.now()
+        into = ImportRuntime(
+            runtime.store, self.namespace, destination, now, runtime.graph_on, runtime.feed, has_graph=has_graph
+        )
+        report = import_items(source, into, rules, progress=runtime.progress)
+        if not rules.is_dry_run:
+            runtime.backlog.drain(runtime.progress)
+            runtime.tokens.release()
+            runtime.maintenance.project()
+            runtime.after()
+        return report
 
     def move_memories(self, to: Engine) -> int:
         """Move every memory of this namespace, with its versions, links and use, into another store; return how many.
@@ -1369,7 +1387,6 @@ class Engine:
             StoreBusyError: another process held one of the stores for too long.
             UsageError: something else has the id of one of them there. Nothing was moved.
         """
-        from commonplace.engine.exchange_api import source_of_import
         from commonplace.exchange.import_ import Rules
         from commonplace.store.drafts import draft
 
@@ -1382,9 +1399,8 @@ class Engine:
         with draft(self.directory, to.directory / "moved") as base:
             path = base.with_name(f"{base.name}.jsonl")
             self.export(path, kinds=["memory"])
-            to._exchange_api.take_in(
-                source_of_import(path, "auto", to.settings, to._runtime.now()), Rules(), has_graph=False
-            )
+            source = source_of_import(path, "auto", to.settings, to._runtime.now())
+            to._take_in(source, Rules(), has_graph=False)
         ids = [id_ for id_, number in versions().items() if before.get(id_) == number]
         if ids:
             self.forget(ids)

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.dates.time import moment_of
 from commonplace.engine.runtime import Service, made_once
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.memory.validate import one_of, reject_invalid_id, validate_memory
+from commonplace.memory.validate import one_of, path_value, reject_invalid_id, validate_memory
 from commonplace.memory.view import MIN_TRUST_TO_PROMOTE, Memory
 from commonplace.redaction import redact
 from commonplace.retention import DAY_S, NEXT_TIER
@@ -21,6 +22,7 @@ from commonplace.settings import Settings
 from commonplace.types import KINDS, TIERS, Filter, Link, Selection, StoredMemory, Tier
 
 if TYPE_CHECKING:
+    from commonplace.exchange.items import Source
     from commonplace.journal.pages import PageReader
 
 MAX_DEPTH: Final = 4
@@ -38,6 +40,29 @@ def refuse_unfit_memory(values: Mapping[str, Any], settings: Settings, now: floa
         UsageError: a value is of the wrong kind, empty, too large or out of its range.
     """
     validate_memory(values, max_bytes=settings.memory.max_bytes, force=force, now=now)
+
+
+def refuse_unfit_import(path: Path, settings: Settings, *, format_: str = "auto", skip_problems: bool = False) -> None:
+    """Refuse what `Engine.import_` would refuse with nothing stored, so that no store need be made for it.
+
+    Raises:
+        NotFoundError: there is no such file.
+        StoreVersionError: a newer Commonplace wrote the export.
+        UsageError: the file is damaged, cut off or of an unknown format, or something in it cannot be kept.
+    """
+    from commonplace.exchange.import_ import Rules, refuse_unfit
+
+    refuse_unfit(source_of_import(path, format_, settings, 0.0), Rules(skip_problems=skip_problems))
+
+
+def source_of_import(path: str | Path, format_: str, settings: Settings, now: float) -> Source:
+    """Return what stands at a path as something to import."""
+    from commonplace.engine.graph_input import kinds_of_settings
+    from commonplace.exchange.read import source_of
+
+    kinds = kinds_of_settings(settings)
+    max_bytes = settings.memory.max_bytes
+    return source_of(path_value("path", path).expanduser(), format_, kinds=kinds, now=now, max_bytes=max_bytes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from commonplace.dataclasses import dataclass
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.graph.service import denial_of
-from commonplace.graph.views import RelationView, View
+from commonplace.graph.views import EpisodeView, RelationView, View
 from commonplace.ledger.rules import GOLDEN
 from commonplace.memory.supersession import disputes_of, overtaken
 from commonplace.types import HOLDS_BESIDE, SUPERSEDES
@@ -111,16 +111,16 @@ def _ending_of(engine: Engine, fact: str) -> Side:
     if not said:
         return Side("", "it has ended")
     episode = engine.graph.episode(said[-1].episode)
-    source = ", ".join(filter(None, (episode.origin, episode.source_description or episode.name)))
-    return Side("", episode.content, source, episode.reference_time, episode.trust)
+    return Side("", episode.content, _source(episode), episode.reference_time, episode.trust)
 
 
 def _side_of(engine: Engine, fact: RelationView) -> Side:
-    source = ""
-    if fact.episodes:
-        episode = engine.graph.episode(fact.episodes[0])
-        source = ", ".join(filter(None, (episode.origin, episode.source_description or episode.name)))
+    source = _source(engine.graph.episode(fact.episodes[0])) if fact.episodes else ""
     return Side(fact.uuid, fact.fact, source, fact.valid_from, fact.trust)
+
+
+def _source(episode: EpisodeView) -> str:
+    return ", ".join(filter(None, (episode.origin, episode.source_description or episode.name)))
 
 
 def _overtaken(engine: Engine) -> Iterator[Question]:

@@ -297,19 +297,14 @@ class ContextApi(Service):
             made = self._opening(asked)
             self._count(made, touch)
             return made
-        if wishes.agent:
-            result = self._found_for(asked, asked.kinds)
-        else:
-            result = self._find(asked, PASSAGES if asked.limit is None else asked.limit, asked.kinds)
-            if asked.limit is None:
-                result = replace(result, hits=without_old_news(result.hits))
+        result = self._found(asked, asked.kinds)
+        if asked.limit is None and not wishes.agent:
+            result = replace(result, hits=without_old_news(result.hits))
         following = self._under_headings(result)
-        count = self._runtime.tokens.count_tokens
+        count, form = self._runtime.tokens.count_tokens, self._form
         few = POSSIBLY_RELATED if weak is None else int_in("weak", weak, 0, MAX_LIMIT)
         taken = few if wishes.min_score is None and self._settings.search.min_score is None else None
-        made = context_of(
-            result, max_tokens=asked.max_tokens, count=count, form=self._form, following=following, weak=taken
-        )
+        made = context_of(result, max_tokens=asked.max_tokens, count=count, form=form, following=following, weak=taken)
         self._count(made, touch)
         return made
 
@@ -323,8 +318,7 @@ class ContextApi(Service):
         else:
             wishes = asked.wishes
             kinds = asked.kinds or (("memory", "artifact") if wishes.agent else ("memory",))
-            most = PASSAGES if asked.limit is None else asked.limit
-            result = self._found_for(asked, kinds) if wishes.agent else self._find(asked, most, kinds)
+            result = self._found(asked, kinds)
             if not (result.hits or result.degraded):
                 result = replace(result, notices=wishes.notices)  # why nothing is there, nobody asked
             likely = {hit.id for hit in result.hits if is_likely(hit)}
@@ -359,6 +353,11 @@ class ContextApi(Service):
     def _count(self, made: Context, touch: bool) -> None:
         if touch:
             self._runtime.count_uses(injected_hits(made.hits))
+
+    def _found(self, asked: Asked, kinds: Sequence[Kind]) -> SearchResult:
+        if asked.wishes.agent:
+            return self._found_for(asked, kinds)
+        return self._find(asked, PASSAGES if asked.limit is None else asked.limit, kinds)
 
     def _find(self, asked: Asked, limit: int, kinds: Sequence[Kind], agent: str | None = None) -> SearchResult:
         return self._search(

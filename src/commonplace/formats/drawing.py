@@ -12,17 +12,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from math import dist, isfinite
-from typing import Final, TypeAlias
+from typing import Final
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.dates.time import moment_of
 from commonplace.errors import UsageError
 from commonplace.formats.escaping import HIDDEN
 from commonplace.types.graph import ENTITY_TYPES
-
-_Point: TypeAlias = tuple[float, float]
-_Curve: TypeAlias = tuple[_Point, _Point, _Point, _Point]
-"""How an edge runs, as a Bézier curve of three points, and the middle of its words."""
 
 MAX_NODES: Final = 200
 MAX_EDGES: Final = 400
@@ -101,9 +97,17 @@ _BOX, _ROW, _GAP, _BORDER, _HEAD, _LINE = 26.0, 42.0, 70.0, 24.0, 80.0, 20
 _BEND: Final = 80.0
 """How far the second fact about the same two is bent aside."""
 _MIN_WIDTH: Final = 400.0
-_CENTRED: Final = 'text-anchor="middle"'
-_FONT: Final = "system-ui,'Segoe UI',Roboto,'DejaVu Sans','Noto Sans',sans-serif"
-_DARK: Final = ".ground{fill:#17171b}text.ink{fill:#f1f1f5}text.soft{fill:#adadb8}.halo{stroke:#17171b}"
+_STYLE: Final = "".join(
+    (
+        ".ground{fill:#fff}text{fill:#1b1b1f;font:12px system-ui,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}",
+        ".title{font-size:16px;font-weight:600}.soft,.past text{fill:#63636e}.node text,.edge text{text-anchor:middle}",
+        ".small{font-size:10px;stroke:#fff;stroke-width:3;stroke-linejoin:round;paint-order:stroke}",
+        ".edge path,.legend path{fill:none;stroke-width:1.4}",
+        *(f".{state} path{{stroke:{colour}}}.{state} polygon{{fill:{colour}}}" for state, colour in _STATES.items()),
+        ".disputed path{stroke-dasharray:6 4}@media (prefers-color-scheme:dark){.ground{fill:#17171b}",
+        "text{fill:#f1f1f5}.soft,.past text{fill:#adadb8}.small{stroke:#17171b}}",
+    )
+)
 
 _BLANK: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _HIDDEN: Final = re.compile(f"[\u200b\u2060-\u2065\ufdd0-\ufdef\ufeff\ufffe\uffff]|{HIDDEN}")
@@ -141,11 +145,6 @@ def trim(drawing: Drawing, max_nodes: int = MAX_NODES, max_edges: int = MAX_EDGE
         more_nodes=drawing.more_nodes + len(drawing.nodes) - len(nodes),
         more_edges=drawing.more_edges + len(drawing.edges) - len(edges),
     )
-
-
-def to_svg(drawing: Drawing) -> str:
-    """Return a drawing as an SVG document; what is more than a person can read is left out, and that is said."""
-    return _svg(trim(drawing))
 
 
 def to_graphml(drawing: Drawing) -> str:
@@ -287,61 +286,37 @@ def _layout(drawing: Drawing) -> dict[str, _Box]:
     return boxes
 
 
-def _curves(edges: Iterable[Edge], boxes: Mapping[str, _Box]) -> list[_Curve]:
-    """Return straight lines, but bent ones for a second fact about the same two and between boxes of one column."""
-    drawn: Counter[frozenset[str]] = Counter()
-    curves = []
-    for edge in edges:
-        one, other = boxes[edge.source], boxes[edge.target]
-        number = drawn[frozenset((edge.source, edge.target))]
-        drawn[frozenset((edge.source, edge.target))] += 1
-        side = (other.x > one.x) - (other.x < one.x)
-        spread = 6 if one is other else 0
-        start = one.border(side or 1), one.y - spread
-        end = other.border(-side or 1), other.y + spread
-        if side:
-            control = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2 + _BEND * ((number + 1) // 2) * (-1) ** number
-        else:
-            control = max(start[0], end[0]) + _BEND * (number + 1), (start[1] + end[1]) / 2
-        # Words stand near the outer end, where the lines from one box have drawn apart.
-        share = 0.5 + 0.1 * side
-        parts = (1 - share) ** 2, 2 * share * (1 - share), share**2
-        x, y = (
-            sum(part * at for part, at in zip(parts, axis, strict=True))
-            for axis in zip(start, control, end, strict=True)
-        )
-        curves.append((start, control, end, (x, y)))
-    return curves
-
-
-def _svg(drawing: Drawing) -> str:
-    boxes = _layout(drawing)
-    curves = _curves(drawing.edges, boxes)
-    colours = _colours(drawing.nodes)
-    names = {node.id: name_of(node) for node in drawing.nodes}
-    edges = [_svg_edge(edge, names, curve) for edge, curve in zip(drawing.edges, curves, strict=True)]
-    nodes = [_svg_node(node, boxes[node.id], colours[type_of(node)]) for node in drawing.nodes]
-    title, below = shorten(plain(drawing.title), _MAX_TITLE), caption(drawing)
-    legend = _legend(colours, drawing.edges)
+def to_svg(drawing: Drawing) -> str:
+    """Return a drawing as an SVG document; what is more than a person can read is left out, and that is said."""
+    shown = trim(drawing)
+    boxes, colours = _layout(shown), _colours(shown.nodes)
+    names = {node.id: name_of(node) for node in shown.nodes}
     points = [(box.border(side), box.y + side * _BOX / 2) for box in boxes.values() for side in (-1, 1)]
-    points += [control for _, control, _, _ in curves]
+    drawn: Counter[frozenset[str]] = Counter()
+    edges = []
+    for edge in shown.edges:
+        ends = frozenset((edge.source, edge.target))
+        title = sentence(edge, names[edge.source], names[edge.target])
+        text, bend = _svg_edge(edge, boxes[edge.source], boxes[edge.target], drawn[ends], title)
+        edges.append(text)
+        points.append(bend)
+        drawn[ends] += 1
+    title, below, legend = shorten(plain(shown.title), _MAX_TITLE), caption(shown), _legend(colours, shown.edges)
     (left, right), (top, bottom) = ((min(axis), max(axis)) for axis in zip(*(points or [(0.0, 0.0)]), strict=True))
     right = max(right, left + max(_text_width(title, _TITLE), _text_width(below, _SIZE), _MIN_WIDTH))
-    border = _BORDER + max(map(_label_width, drawing.edges), default=0.0) / 2
+    border = _BORDER + max(map(_label_width, shown.edges), default=0.0) / 2
     wide, high = right - left + 2 * border, bottom - top + _HEAD + _LINE * len(legend) + 2 * _BORDER
-    corner = left - border, top - _HEAD
-    frame = f"{corner[0]:.0f} {corner[1]:.0f} {wide:.0f} {high:.0f}"
-    size = f'width="{wide:.0f}" height="{high:.0f}" viewBox="{frame}"'
+    frame = f"{left - border:.0f} {top - _HEAD:.0f} {wide:.0f} {high:.0f}"
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{_FONT}">',
-        f"<title>{escape(plain(drawing.title) or 'A part of a graph')}</title>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{high:.0f}" viewBox="{frame}" role="img">',
+        f"<title>{escape(plain(shown.title) or 'A part of a graph')}</title>",
         f"<desc>{escape(below)}</desc>",
-        f"<style>@media (prefers-color-scheme:dark){{{_DARK}}}</style>",
-        f'<rect class="ground" x="{corner[0]:.0f}" y="{corner[1]:.0f}" width="100%" height="100%" fill="#fff"/>',
-        _words(title, left, top - _HEAD + 34, _TITLE, 'font-weight="600"') if title else "",
-        _words(below, left, top - _HEAD + 56, _SIZE, is_soft=True),
+        f"<style>{_STYLE}</style>",
+        f'<rect class="ground" x="{left - border:.0f}" y="{top - _HEAD:.0f}" width="100%" height="100%"/>',
+        _words(title, left, top - _HEAD + 34, "title") if title else "",
+        _words(below, left, top - _HEAD + 56, "soft"),
         *edges,
-        *nodes,
+        *(_svg_node(node, boxes[node.id], colours[type_of(node)]) for node in shown.nodes),
         f'<g class="legend" transform="translate({left:.1f} {bottom + _BORDER:.1f})">',
         *legend,
         "</g>",
@@ -353,70 +328,61 @@ def _svg(drawing: Drawing) -> str:
 def _svg_node(node: Node, box: _Box, colour: str) -> str:
     name = name_of(node)
     title = f"{name} ({type_of(node)})" + (f": {plain(node.summary)}" if node.summary else "")
-    size = f'x="{box.border(-1):.1f}" y="{box.y - _BOX / 2:.1f}" width="{box.width:.1f}" height="{_BOX:.1f}"'
+    place = f'x="{box.border(-1):.1f}" y="{box.y - _BOX / 2:.1f}" width="{box.width:.1f}" height="{_BOX:.1f}" rx="7"'
+    paint = f'fill="{colour}{_PALE}" stroke="{colour}" stroke-width="{2.4 if node.is_centre else 1.2}"'
     return (
-        f'<g class="node"><title>{escape(title)}</title>'
-        f'<rect class="ground" {size} rx="7" fill="#fff"/>'
-        f'<rect {size} rx="7" fill="{colour}" fill-opacity="0.14" stroke="{colour}" '
-        f'stroke-width="{2.4 if node.is_centre else 1.2}"/>'
-        f"{_words(shorten(name, _MAX_NAME), box.x, box.y + 4, _SIZE, _CENTRED)}</g>"
+        f'<g class="node"><title>{escape(title)}</title><rect class="ground" {place}/><rect {place} {paint}/>'
+        f"{_words(shorten(name, _MAX_NAME), box.x, box.y + 4)}</g>"
     )
 
 
-def _svg_edge(edge: Edge, names: Mapping[str, str], curve: _Curve) -> str:
-    state, colour = _state(edge), _STATES[_state(edge)]
-    start, control, end, middle = curve
-    (x, y), long = end, dist(end, control)
-    across, down = (x - control[0]) / long, (y - control[1]) / long
-    head = " ".join(
-        f"{x - 9 * across - side * 4 * down:.1f},{y - 9 * down + side * 4 * across:.1f}" for side in (-1, 1)
-    )
-    title = " · ".join(filter(None, (sentence(edge, names[edge.source], names[edge.target]), when(edge))))
-    how = f'{_CENTRED} stroke="#fff" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
-    words = "".join(
-        _words(line, middle[0], middle[1] + below, _SMALL, how, is_soft=edge.is_past)
-        for line, below in ((shorten(verb(edge), _MAX_VERB), -3), (when(edge), 10))
-        if line
-    )
-    run = "M{:.1f} {:.1f}Q{:.1f} {:.1f} {:.1f} {:.1f}".format(*start, *control, *end)
+def _svg_edge(edge: Edge, one: _Box, other: _Box, number: int, title: str) -> tuple[str, tuple[float, float]]:
+    """Return a fact as a line, bent if it is not the first about the same two, and the point that it bends towards."""
+    side = (other.x > one.x) - (other.x < one.x)
+    spread = 6 if one is other else 0
+    x1, y1, x2, y2 = one.border(side or 1), one.y - spread, other.border(-side or 1), other.y + spread
+    if side:
+        x, y = (x1 + x2) / 2, (y1 + y2) / 2 + _BEND * ((number + 1) // 2) * (-1) ** number
+    else:
+        x, y = max(x1, x2) + _BEND * (number + 1), (y1 + y2) / 2
+    # Words stand near the outer end, where the lines from one box have drawn apart.
+    share = 0.5 + 0.1 * side
+    parts = (1 - share) ** 2, 2 * share * (1 - share), share**2
+    at, down = parts[0] * x1 + parts[1] * x + parts[2] * x2, parts[0] * y1 + parts[1] * y + parts[2] * y2
+    words = ((shorten(verb(edge), _MAX_VERB), down - 3), (when(edge), down + 10))
+    long = dist((x, y), (x2, y2))
+    back, across = 9 * (x2 - x) / long, 4 * (x2 - x) / long
+    rise, aside = 9 * (y2 - y) / long, 4 * (y2 - y) / long
+    head = f"{x2:.1f},{y2:.1f} {x2 - back + aside:.1f},{y2 - rise - across:.1f} "
+    head += f"{x2 - back - aside:.1f},{y2 - rise + across:.1f}"
+    told = " · ".join(filter(None, (title, when(edge))))
     return (
-        f'<g class="edge {state}"><title>{escape(title)}</title>'
-        f'<path d="{run}" fill="none" stroke="{colour}" stroke-width="1.4"{_dashes(state)}/>'
-        f'<polygon points="{x:.1f},{y:.1f} {head}" fill="{colour}"/>{words}</g>'
-    )
+        f'<g class="edge {_state(edge)}"><title>{escape(told)}</title>'
+        f'<path d="M{x1:.1f} {y1:.1f}Q{x:.1f} {y:.1f} {x2:.1f} {y2:.1f}"/><polygon points="{head}"/>'
+        f"{''.join(_words(text, at, line, 'small') for text, line in words if text)}</g>"
+    ), (x, y)
 
 
 def _legend(colours: Mapping[str, str], edges: Sequence[Edge]) -> list[str]:
     """Return a line for each type of entity, and for each kind of edge that is no plain one."""
     marks = [
-        (
-            f'<rect y="-10" width="14" height="12" rx="3" fill="{colour}" fill-opacity="0.14" stroke="{colour}"/>',
-            shorten(type_, _MAX_VERB),
-        )
+        (f'<rect y="-10" width="14" height="12" rx="3" fill="{colour}{_PALE}" stroke="{colour}"/>', type_)
         for type_, colour in colours.items()
     ]
+    states = {_state(edge) for edge in edges}
     marks += [
-        (f'<path d="M0 -4H16" stroke="{_STATES[state]}" stroke-width="1.6"{_dashes(state)}/>', words)
+        (f'<g class="{state}"><path d="M0 -4H16"/></g>', words)
         for state, words in _STATE_WORDS.items()
-        if any(_state(edge) == state for edge in edges)
+        if state in states
     ]
     return [
-        f'<g transform="translate(0 {_LINE * number})">{mark}{_words(words, 22, 0, _SIZE, is_soft=True)}</g>'
+        f'<g transform="translate(0 {_LINE * number})">{mark}{_words(shorten(words, _MAX_VERB), 22, 0, "soft")}</g>'
         for number, (mark, words) in enumerate(marks, 1)
     ]
 
 
-def _dashes(state: str) -> str:
-    return ' stroke-dasharray="6 4"' if state == "disputed" else ""
-
-
-def _words(text: str, x: float, y: float, size: int, how: str = "", *, is_soft: bool = False) -> str:
-    name, colour = ("soft", "#63636e") if is_soft else ("ink", "#1b1b1f")
-    halo = " halo" if "stroke" in how else ""
-    return (
-        f'<text class="{name}{halo}" x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}" {how}>'
-        f"{escape(text)}</text>"
-    )
+def _words(text: str, x: float, y: float, kind: str = "") -> str:
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'
 
 
 def _colours(nodes: Iterable[Node]) -> dict[str, str]:

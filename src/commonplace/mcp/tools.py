@@ -64,14 +64,22 @@ def graph(engine: Engine, given: Arguments) -> ToolResult:
     def rendered(size: int) -> tuple[dict[str, Any], str]:
         return _rendered(engine, known, items[:size], given.get("query", ""))
 
+    size, structured, text = _cut(engine, len(items), rendered)
+    notes = [*known.notices, *([f"Showing {size} of {len(items)} (token limit)."] if size < len(items) else [])]
+    return ToolResult(structured, "\n".join([text or "Nothing relevant is known.", *notes]))
+
+
+def _cut(
+    engine: Engine, count: int, rendered: Callable[[int], tuple[dict[str, Any], str]]
+) -> tuple[int, dict[str, Any], str]:
+    """Return how many of so many things have room in an answer, and both forms of it with these."""
+
     def fits(size: int) -> bool:
         structured, text = rendered(size)
         return has_room(engine.count_tokens, json.dumps(structured), text)
 
-    size = largest(len(items), fits)
-    structured, text = rendered(size)
-    notes = [*known.notices, *([f"Showing {size} of {len(items)} (token limit)."] if size < len(items) else [])]
-    return ToolResult(structured, "\n".join([text or "Nothing relevant is known.", *notes]))
+    size = largest(count, fits)
+    return size, *rendered(size)
 
 
 def _waiting(engine: Engine, given: Arguments) -> ToolResult:
@@ -96,12 +104,7 @@ def _waiting(engine: Engine, given: Arguments) -> ToolResult:
             "memories": [side for id_, side in shown if id_ not in facts],
         }, "\n".join([fence(items), how])
 
-    def fits(size: int) -> bool:
-        structured, text = rendered(size)
-        return has_room(engine.count_tokens, json.dumps(structured), text)
-
-    size = largest(min(len(waiting), given.get("limit", _LIMIT)), fits)
-    structured, text = rendered(size)
+    _, structured, text = _cut(engine, min(len(waiting), given.get("limit", _LIMIT)), rendered)
     return ToolResult(structured, text if waiting else "Nothing waits for the user.")
 
 
@@ -331,24 +334,21 @@ def _search(engine: Engine, given: Arguments) -> ToolResult:
     results = [_result(engine, hit, given["query"], places.get(hit.owner_id)) for hit in found.hits]
     labels = [_label(hit) for hit in found.hits]
 
-    def fits(size: int) -> bool:
-        return has_room(engine.count_tokens, json.dumps(results[:size]), rendered(size))
-
-    def rendered(size: int) -> str:
-        return fence(
+    def rendered(size: int) -> tuple[dict[str, Any], str]:
+        return {"results": results[:size]}, fence(
             FenceItem(f"{each['path']}:{each['startLine']}-{each['endLine']}", each["snippet"], label)
             for each, label in zip(results[:size], labels, strict=False)
         )
 
-    size = largest(len(results), fits)
+    size, structured, text = _cut(engine, len(results), rendered)
     notes = [
         *found.notices,
         *([f"Showing {size} of {len(results)} results (token limit)."] if size < len(results) else []),
     ]
     if found.best_held_back is not None and not found.hits:
         notes.insert(0, f"{found.held_back} lie below the floor, the best at {found.best_held_back:.2f}.")
-    text = rendered(size) or "Nothing relevant is known. Other words may help; minScore 0 shows the nearest."
-    return ToolResult({"results": results[:size]}, "\n".join([text, *notes]))
+    text = text or "Nothing relevant is known. Other words may help; minScore 0 shows the nearest."
+    return ToolResult(structured, "\n".join([text, *notes]))
 
 
 def _result(engine: Engine, hit: Hit, query: str, place: PagePlace | None) -> dict[str, Any]:

@@ -73,10 +73,11 @@ def test_a_shortened_name_and_every_fact_are_whole_in_their_titles() -> None:
 
 def test_past_and_disputed_facts_look_different_and_the_legend_says_how() -> None:
     root = drawn(MIRA)
-    assert [len(groups(root, state)) for state in ("now", "past", "disputed")] == [1, 1, 1]
-    dashed = [each for each in root.iter(SVG + "path") if each.get("stroke-dasharray")]
-    assert len(dashed) == 2
+    edges = groups(root, "edge")
+    assert sorted(each.get("class", "") for each in edges) == ["edge disputed", "edge now", "edge past"]
     (legend,) = groups(root, "legend")
+    assert [len(groups(legend, state)) for state in ("past", "disputed")] == [1, 1]
+    assert ".disputed path{stroke-dasharray:" in to_svg(MIRA)
     assert texts(legend) == ["file", "person", "place", "disputed", "holds no longer"]
 
 
