@@ -65,7 +65,7 @@ from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.graph_rules import namespace_of, texts_of
 from commonplace.store.memories import MemoryChange
 from commonplace.store.owners import plain_owners
-from commonplace.store.records import names_of
+from commonplace.store.rows import names_of
 from commonplace.store.schema import SCHEMA
 from commonplace.store.store import Store
 from commonplace.types import GRAPH_KINDS, Chunk, Filter, Link, Note, Owner, Selection, StoredMemory

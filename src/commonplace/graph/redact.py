@@ -13,7 +13,7 @@ from commonplace.graph.facts import OWN, Assertion, assertion_of, happening
 from commonplace.graph.kinds import topic_of
 from commonplace.graph.names import KEY, normal, stored_keys
 from commonplace.redaction import Secret, cleaned_json, find_secrets, with_placeholders
-from commonplace.store import records
+from commonplace.store import rows
 from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ class Cleaner:
 
     def record(self, record: T) -> T:
         """Return a record without secrets, but for those in names."""
-        return records.cleaned(record, self.text, self.value)
+        return rows.cleaned(record, self.text, self.value)
 
     def taken(self) -> tuple[str, ...]:
         """Return the kinds of the secrets that were replaced since the last time."""
@@ -102,7 +102,7 @@ class Cleaner:
 
     def entity(self, entity: Entity) -> Entity:
         """Return an entity without secrets."""
-        return records.cleaned(entity, self.text, self._attributes)
+        return rows.cleaned(entity, self.text, self._attributes)
 
     def aliases(self, entity: Entity, aliases: Iterable[Alias]) -> tuple[Alias, ...]:
         """Return the names of an entity without secrets, and keys that fit them; of two that become one, the first."""
@@ -125,7 +125,7 @@ class Cleaner:
         fact = self.text(relation.fact)
         # What a fact is about was taken from its sentence.
         topic = None if fact == relation.fact else topic_of(fact)
-        return records.cleaned(replace(relation, fact=fact), self.text, lambda given: self._attributes(given, topic))
+        return rows.cleaned(replace(relation, fact=fact), self.text, lambda given: self._attributes(given, topic))
 
     def mentions(self, mentions: Iterable[Mention]) -> tuple[Mention, ...]:
         """Return mentions without secrets, with places as they are now; two that become one come once."""

@@ -157,42 +157,51 @@ def insert(table: Table, names: tuple[str, ...], conflict: Conflict, rows: int =
 def initial_sql() -> Iterator[str]:
     """Yield the statements that make an empty store: tables from the schema, indexes and views from their files."""
     yield f"PRAGMA application_id = {APPLICATION_ID}"
-    yield from map(create_table, TABLES)
-    yield from script("indexes")
-    yield from script("views")
+    for table in TABLES:  # without a number of their own, rows are kept in the order of their key
+        yield create_table(table) + ("" if table.is_numbered else " WITHOUT ROWID")
+    yield from statements("indexes")
+    yield from statements("views")
 
 
-def script(name: str) -> Iterator[str]:
-    """Yield the statements of a file; `executescript` would commit the transaction that it runs in."""
+def script(name: str) -> str:
+    """Return the statements of a file of SQL."""
+    return Path(__file__).with_name("sql").joinpath(f"{name}.sql").read_text(encoding="utf-8")
+
+
+def statements(name: str) -> Iterator[str]:
+    """Yield the statements of a file of SQLite's; `executescript` would commit the transaction that it runs in."""
     pending = ""
-    for line in Path(__file__).with_name("sql").joinpath(f"{name}.sql").read_text(encoding="utf-8").splitlines(True):
+    for line in script(name).splitlines(True):
         pending += line
         if sqlite3.complete_statement(pending):
             yield pending
             pending = ""
 
 
-def create_table(table: Table) -> str:
+def create_table(table: Table, types: Mapping[Role, str] = _TYPES, text: str = "TEXT", *, numbering: str = "") -> str:
     """Return the statement that makes a table.
 
-    Where one number tells rows apart it is the row's id, and unique in the whole table without naming the namespace;
-    other tables are kept in the order of their key.
+    Where one number tells rows apart it is the row's id, and unique in the whole table without naming the namespace.
+
+    Args:
+        types: of columns by role, `text` of all others.
+        numbering: what makes a database count the rows that get a number of their own.
     """
     key = table.key[-1] if table.is_numbered else ""
-    lines = [_column(each, is_key=each.name == key) for each in table.columns]
+    lines = []
+    for column in table.columns:
+        rest = "" if column.is_optional else " NOT NULL"
+        if column.name == key:
+            rest = (numbering if key == "number" and not column.refers else "") + " PRIMARY KEY"
+        if column.is_enforced:
+            rest += f" REFERENCES {column.refers}"
+        lines.append(f"{quoted(column.name)} {types.get(column.role, text)}{rest}")
     if not key:
         lines.append(f"PRIMARY KEY ({', '.join(map(quoted, table.key))})")
     body = ",\n    ".join(lines)
-    return f"CREATE TABLE {table.name} (\n    {body}\n)" + ("" if key else " WITHOUT ROWID")
+    return f"CREATE TABLE {table.name} (\n    {body}\n)"
 
 
 def quoted(name: str) -> str:
     """Return the name of a column as SQL takes it, words of SQL too."""
     return f'"{name}"'
-
-
-def _column(column: Column, *, is_key: bool) -> str:
-    rest = " PRIMARY KEY" if is_key else "" if column.is_optional else " NOT NULL"
-    if column.is_enforced:
-        rest += f" REFERENCES {column.refers}"
-    return f"{quoted(column.name)} {_TYPES.get(column.role, 'TEXT')}{rest}"

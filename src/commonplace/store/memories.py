@@ -26,7 +26,6 @@ from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.graph_rules import texts_of
 from commonplace.store.knowledge import KnowledgeChange, KnowledgeReading
 from commonplace.store.ledger import LedgerChange, LedgerReading
-from commonplace.store.records import read_rows
 from commonplace.store.rows import (
     Row,
     Values,
@@ -36,6 +35,7 @@ from commonplace.store.rows import (
     drop,
     form_of,
     put,
+    read_rows,
     refuse_wide,
     unlisted,
 )

@@ -22,6 +22,7 @@ from commonplace.ranking.arrays import ranked
 from commonplace.ranking.bm25 import NAMES, Matches, Statistics, TermRows, code_of, fields_and_counts, pack
 from commonplace.store import vector_index
 from commonplace.store.connection import Connections
+from commonplace.store.dialect import script
 from commonplace.store.owners import ENTRY_COLUMNS, LIVE_VECTOR, build_entry
 from commonplace.store.writes import META
 from commonplace.text.tokens import ANALYSIS, fields_of, many_words, passage_language
@@ -46,84 +47,7 @@ _SPACES: Final = 8
 """So many namespaces are followed at once; most writes are to one, with the texts of its graph."""
 _POSTING: Final = np.dtype([("number", "<u4"), ("length", "<u2"), ("mark", "u1")])
 
-CREATE: Final = (
-    """
-    CREATE TABLE passage_terms (
-        namespace bigint NOT NULL REFERENCES namespaces ON DELETE CASCADE, number bigint NOT NULL,
-        language text NOT NULL, terms bytea NOT NULL, PRIMARY KEY (namespace, number)
-    )
-    """,
-    "CREATE INDEX passage_terms_by_language ON passage_terms (namespace, language) WHERE language != 'english'",
-    """
-    CREATE TABLE passage_signs (
-        namespace bigint NOT NULL REFERENCES namespaces ON DELETE CASCADE, number bigint NOT NULL,
-        owner bigint NOT NULL, kind text NOT NULL, signs bit varying NOT NULL, next_signs bit varying,
-        PRIMARY KEY (namespace, number)
-    )
-    """,
-    "CREATE INDEX passage_signs_by_owner ON passage_signs (owner)",
-    """
-    CREATE TABLE segments (
-        namespace bigint NOT NULL REFERENCES namespaces ON DELETE CASCADE, start bigint NOT NULL,
-        upto bigint NOT NULL, passages bigint NOT NULL, lengths bigint[] NOT NULL, PRIMARY KEY (namespace, start)
-    )
-    """,
-    """
-    CREATE TABLE postings (
-        namespace bigint NOT NULL, segment bigint NOT NULL, term integer NOT NULL,
-        units bytea NOT NULL, PRIMARY KEY (namespace, term, segment)
-    )
-    """,
-    "ALTER TABLE postings ALTER units SET STORAGE EXTERNAL",
-    # A reference would be looked up for each of the ten thousand terms of a segment.
-    """
-    CREATE FUNCTION drop_postings() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-        DELETE FROM postings WHERE namespace = OLD.number;
-        RETURN NULL;
-    END $$
-    """,
-    "CREATE TRIGGER drop_postings AFTER DELETE ON namespaces FOR EACH ROW EXECUTE FUNCTION drop_postings()",
-    """
-    CREATE FUNCTION signs_of(vector bytea) RETURNS bit varying LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
-    DECLARE signs text := '';
-    BEGIN
-        FOR place IN 0..length(vector) - 1 LOOP
-            signs := signs || CASE WHEN get_byte(vector, place) BETWEEN 1 AND 127 THEN '1' ELSE '0' END;
-        END LOOP;
-        RETURN signs::bit varying;
-    END $$
-    """,
-    """
-    CREATE FUNCTION follow_vector() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-        IF TG_OP = 'DELETE' THEN
-            UPDATE passage_signs SET next_signs = NULL
-            WHERE namespace = OLD.namespace AND number = OLD.number AND next_signs IS NOT NULL;
-        ELSIF TG_TABLE_NAME = 'next_vectors' THEN
-            UPDATE passage_signs SET next_signs = signs_of(NEW.vector)
-            WHERE namespace = NEW.namespace AND number = NEW.number;
-        ELSE
-            UPDATE passage_signs SET signs = signs_of(NEW.vector), next_signs = NULL
-            WHERE namespace = NEW.namespace AND number = NEW.number;
-        END IF;
-        RETURN NULL;
-    END $$
-    """,
-    """
-    CREATE TRIGGER follow_vector AFTER UPDATE OF vector ON passage_vectors
-    FOR EACH ROW EXECUTE FUNCTION follow_vector()
-    """,
-    """
-    CREATE TRIGGER follow_vector AFTER INSERT OR UPDATE OR DELETE ON next_vectors
-    FOR EACH ROW EXECUTE FUNCTION follow_vector()
-    """,
-)
 TABLES: Final = ("passage_terms", "passage_signs", "segments", "postings")
-_REMOVE: Final = (
-    *(f"DROP TABLE IF EXISTS {name}" for name in TABLES),
-    "DROP FUNCTION IF EXISTS drop_postings, follow_vector, signs_of CASCADE",  # with the triggers
-)
 _STAMP = """
     INSERT INTO meta VALUES ('recall', :version) ON CONFLICT (key) DO UPDATE SET value = excluded.value
 """
@@ -265,8 +189,7 @@ def _signed(codes: NDArray[np.uint32]) -> list[int]:
 
 def make_tables(session: Session) -> None:
     """Make the tables, in the place of those of another version."""
-    for statement in (*_REMOVE, *CREATE):
-        session.connection.execute(statement)
+    session.connection.execute(script("recall"))
 
 
 @many_words()

@@ -14,6 +14,7 @@ import psycopg
 from psycopg.sql import SQL, Identifier, Literal
 
 from commonplace.store.connection import EVERY
+from commonplace.store.dialect import script
 from commonplace.store.graph_rules import namespace_of
 
 ENTER: Final = "SELECT commonplace_enter($1)"
@@ -22,7 +23,6 @@ _IS_GUARDED: Final = (
 )
 # A setting is "" where a transaction of the session had it, NULL where none did: neither is a namespace. It is read
 # once for each table of a statement, not for each row: to plan that costs more than all else here.
-_SCOPE: Final = "(SELECT current_setting('commonplace.scope', true))"
 _SPACES: Final = "nullif(coalesce(nullif(current_setting('commonplace.spaces', true), ''), '{}'), '*')::bigint[]"
 _WITH_NAMESPACE: Final = """
     SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'namespace'
@@ -33,40 +33,6 @@ _NUMBERS: Final = """
         JOIN pg_depend d ON d.objid = s.oid AND d.deptype = 'i' JOIN pg_class c ON c.oid = d.refobjid
     WHERE s.relkind = 'S' AND c.relnamespace = current_schema()::regnamespace AND c.relname = ANY ($1)
 """
-_GUARD: Final = (
-    """
-    CREATE OR REPLACE FUNCTION commonplace_enter(scope text) RETURNS void LANGUAGE plpgsql AS $$
-    BEGIN
-        PERFORM set_config('commonplace.scope', scope, true);
-        PERFORM set_config('commonplace.spaces', CASE WHEN scope = '*' THEN '*' ELSE coalesce((
-            SELECT array_agg(number)::text FROM namespaces WHERE left(scope, 1) = '=' AND name IN (
-                substr(scope, 2), E'\\x1fentity\\x1f' || substr(scope, 2), E'\\x1frelation\\x1f' || substr(scope, 2)
-            )
-        ), '{}') END, true);
-    END $$
-    """,
-    """
-    CREATE OR REPLACE FUNCTION enter_new_namespace() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-        IF current_setting('commonplace.spaces') != '*' THEN
-            PERFORM set_config(
-                'commonplace.spaces', (current_setting('commonplace.spaces')::bigint[] || NEW.number)::text, true
-            );
-        END IF;
-        RETURN NULL;
-    END $$
-    """,
-    """
-    CREATE OR REPLACE TRIGGER enter_new_namespace AFTER INSERT ON namespaces
-    FOR EACH ROW EXECUTE FUNCTION enter_new_namespace()
-    """,
-    "DROP POLICY IF EXISTS one_namespace ON namespaces",
-    f"""
-    CREATE POLICY one_namespace ON namespaces
-    USING ({_SCOPE} = ANY (ARRAY['*', '=' || regexp_replace(name, E'^\\x1f(entity|relation)\\x1f', '')]))
-    """,
-    "ALTER TABLE namespaces ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY",
-)
 _GRANTS: Final = (
     "GRANT USAGE ON SCHEMA {schema} TO {role}",
     "GRANT SELECT, INSERT, UPDATE, DELETE ON {tables} TO {role}",
@@ -100,8 +66,7 @@ def is_guarded(connection: psycopg.Connection[Any]) -> bool:
 
 def guard(connection: psycopg.Connection[Any], tables: Sequence[str]) -> None:
     """Let these tables show each transaction the rows of its namespace alone; others in the schema are none of ours."""
-    for statement in _GUARD:
-        connection.execute(statement)
+    connection.execute(script("rights"))
     for (table,) in connection.execute(_WITH_NAMESPACE, [list(tables)]).fetchall():
         connection.execute(f"DROP POLICY IF EXISTS one_namespace ON {table}")
         connection.execute(

@@ -31,8 +31,7 @@ from commonplace.store.embeddings import ReembeddingStore
 from commonplace.store.filters import matching_owners
 from commonplace.store.graph_rules import is_reserved
 from commonplace.store.memories import MemoryStore
-from commonplace.store.records import hanging_rows, read_rows
-from commonplace.store.rows import Row, Values, check_times
+from commonplace.store.rows import Row, Values, check_times, hanging_rows, read_rows
 from commonplace.store.schema import Table
 from commonplace.store.writes import (
     META,

@@ -11,9 +11,8 @@ import pytest
 from tests import postgres
 
 from commonplace.errors import StoreBusyError, StoreError
-from commonplace.store import leases
-from commonplace.store.leases import Lease
-from commonplace.store.postgres import Address
+from commonplace.store import postgres as connections
+from commonplace.store.postgres import Address, Lease
 from commonplace.store.store import Store
 
 HOLD = """
@@ -93,9 +92,9 @@ def test_who_lost_a_lease_neither_renews_nor_ends_it(dsn: str) -> None:
 
 
 def test_a_lease_is_renewed_while_it_is_held(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "LEASE_S", 0.03)
+    monkeypatch.setattr(connections, "LEASE_S", 0.03)
     mine = lease(dsn)
-    renewed = leases.threading.Event()
+    renewed = connections.threading.Event()
     renew = mine.renew
     monkeypatch.setattr(mine, "renew", lambda: renew() and renewed.set() is None)
     with mine.hold(0.0):

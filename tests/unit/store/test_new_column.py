@@ -19,7 +19,7 @@ from commonplace.erasure.verify import still_stored
 from commonplace.exchange.codec import built, decoded, encoded
 from commonplace.redaction import redact
 from commonplace.store import check, dialect, memories, schema
-from commonplace.store.records import cleaned
+from commonplace.store.rows import cleaned
 from commonplace.store.schema import SCHEMA, Column, Table
 from commonplace.types import Link
 
