@@ -37,11 +37,11 @@ _PENDING_ENTRIES = f"""
         CROSS JOIN owners o ON o.number = p.owner
         CROSS JOIN namespaces n ON n.number = p.namespace
     ORDER BY p.number
-"""  # noqa: S608 - SQL of ours
+"""
 
 _REST = ", ".join(quoted(column.name) for column in SCHEMA["passages"].columns if column.name != "number")
 _RENUMBER = (
-    f"INSERT INTO passages (number, {_REST}) SELECT :new, {_REST} FROM passages WHERE number = :old",  # noqa: S608
+    f"INSERT INTO passages (number, {_REST}) SELECT :new, {_REST} FROM passages WHERE number = :old",
     """
     INSERT INTO passage_vectors (number, namespace, owner, token_ids, vector, is_past)
     SELECT :new, namespace, owner, token_ids, coalesce(:vector, vector), is_past
@@ -58,7 +58,7 @@ _UNEMBEDDED = f"""
     WHERE p.number > :after AND NOT EXISTS (SELECT 1 FROM next_vectors x WHERE x.number = p.number)
     ORDER BY p.number
     LIMIT :limit
-"""  # noqa: S608 - SQL of ours
+"""
 
 _KEEP = """
     INSERT INTO next_vectors (number, namespace, vector)
@@ -75,7 +75,7 @@ _STAMP = "UPDATE owners SET change = :change WHERE number = :owner AND expired_a
 _PASSAGES = "SELECT number FROM passages WHERE owner = :owner ORDER BY ordinal"
 
 _MOVE_ALL = (
-    f"UPDATE namespaces SET change = change + 1, token = {RANDOM_BYTES} WHERE change > 0",  # noqa: S608 - SQL of ours
+    f"UPDATE namespaces SET change = change + 1, token = {RANDOM_BYTES} WHERE change > 0",
     """
     INSERT INTO changes (namespace, number, next_passage, token)
     SELECT number, change, (SELECT next_passage FROM sequences), token FROM namespaces WHERE change > 0
@@ -103,8 +103,8 @@ _SETTLE = (
     f"""
     UPDATE passage_vectors SET vector = (SELECT x.vector FROM next_vectors x WHERE x.number = passage_vectors.number)
     WHERE number IN ({_FIRST})
-    """,  # noqa: S608 - SQL of ours
-    f"DELETE FROM next_vectors WHERE number IN ({_FIRST})",  # noqa: S608
+    """,
+    f"DELETE FROM next_vectors WHERE number IN ({_FIRST})",
     """
     UPDATE file_stamps SET recipe = replace(recipe, :old, :new)
     WHERE owner IN (
@@ -318,4 +318,4 @@ def _drop_stamp(db: Database) -> None:
 
 
 def _drop_keys(db: Database, keys: Iterable[str]) -> None:
-    db.execute(f"DELETE FROM meta WHERE key IN {among('keys')}", {"keys": listed(keys)})  # noqa: S608 - SQL of ours
+    db.execute(f"DELETE FROM meta WHERE key IN {among('keys')}", {"keys": listed(keys)})

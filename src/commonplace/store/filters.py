@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.errors import UsageError
-from commonplace.store import knowledge, memories, owners
-from commonplace.store.dialect import Database, listed_or_none
+from commonplace.store import memories, owners
+from commonplace.store.dialect import SPACE, Database, among, listed
 from commonplace.types import Filter
 
 if TYPE_CHECKING:
@@ -69,52 +70,49 @@ def pattern_of(line: str) -> RegexPattern | None:
 
 def matching_owners(db: Database, namespace: str, wanted: Filter) -> list[int]:
     """Return the numbers of the owners of a namespace that pass the filter, ascending."""
-    values = {
-        "namespace": namespace,
-        "kinds": " ".join(wanted.kinds) or None,
-        "types": listed_or_none(wanted.types),
-        "phases": listed_or_none(wanted.phases),
-        "as_of": wanted.as_of,
-        "valid_at": wanted.valid_at,
-    }
-    numbers = _numbers(db, owners.MATCHING, values)
-    if wanted.as_of is not None:
-        numbers |= _numbers(db, owners.MATCHING_PAST, values)
-    if wanted.valid_at is not None:
-        numbers = (numbers & _numbers(db, memories.HAPPENED, values)) | _earlier(db, wanted, values)
+    values: dict[str, Any] = {"namespace": namespace, "as_of": wanted.as_of, "valid_at": wanted.valid_at}
+    for name in _TERMS:
+        if given := getattr(wanted, name):
+            values[name] = " ".join(given) if name == "kinds" else given if name == "min_trust" else listed(given)
+    chosen = frozenset(name for name, value in values.items() if value is not None)
+    numbers = {number for (number,) in db.execute(_matching(chosen), values)}
     if wanted.paths:
         is_wanted = path_matcher(wanted.paths)
         numbers &= {n for n, path in db.execute(owners.PATHS, {"namespace": namespace}) if is_wanted(path)}
-    if wanted.tags:
-        tagged: set[int] = set()
-        for tag in wanted.tags:
-            tagged |= _numbers(db, owners.TAGGED, {"namespace": namespace, "tag": tag})
-        numbers &= tagged
-    if wanted.tiers or wanted.sessions or wanted.sources:
-        numbers &= _numbers(
-            db,
-            memories.MATCHING,
-            {
-                "namespace": namespace,
-                "tiers": listed_or_none(wanted.tiers),
-                "sessions": listed_or_none(wanted.sessions),
-                "sources": listed_or_none(wanted.sources),
-            },
-        )
-    if wanted.agents:
-        known: set[int] = set()
-        for agent in wanted.agents:
-            known |= _numbers(db, knowledge.MATCHING, {"namespace": namespace, "agent": agent})
-        numbers &= known
-    if wanted.min_trust:
-        numbers -= _numbers(db, memories.DISTRUSTED, {"namespace": namespace, "min_trust": wanted.min_trust})
     return sorted(numbers)
 
 
-def _earlier(db: Database, wanted: Filter, values: Mapping[str, str | bytes | float | None]) -> set[int]:
-    is_memory_wanted = not wanted.types and (not wanted.kinds or "memory" in wanted.kinds)
-    return _numbers(db, memories.EARLIER, values) if is_memory_wanted else set()
+_OF_MEMORIES: Final = f"o.number {{}}IN (SELECT m.owner FROM memories m WHERE m.namespace = {SPACE} AND m.{{}})"
+_TERMS: Final = {
+    # Kinds are few and none is part of another: they come as one text, which costs little for each owner.
+    "kinds": "instr(:kinds, o.kind) > 0",
+    "types": f"o.type IN {among('types')}",
+    "phases": f"(o.phase = '' OR o.phase IN {among('phases')})",
+    "tags": f"o.number IN (SELECT owner FROM owner_tags WHERE namespace = {SPACE} AND tag IN {among('tags')})",
+    "tiers": _OF_MEMORIES.format("", f"tier IN {among('tiers')}"),
+    "sources": _OF_MEMORIES.format("", f"source IN {among('sources')}"),
+    "sessions": f"""o.number IN (
+        SELECT m.owner FROM memories m CROSS JOIN owners s ON s.number = m.owner
+        WHERE m.namespace = {SPACE} AND s.session IN {among("sessions")}
+    )""",
+    "agents": f"""o.number IN (
+        SELECT k.owner FROM knowledge_items k INDEXED BY knowledge_items_by_agent
+        WHERE k.namespace = {SPACE} AND k.agent IN {among("agents")}
+    )""",
+    "min_trust": _OF_MEMORIES.format("NOT ", "trust < :min_trust"),
+}
+"""What a filter says of an owner `o`, by its fields."""
 
 
-def _numbers(db: Database, sql: str, values: Mapping[str, str | bytes | float | None]) -> set[int]:
-    return {number for (number,) in db.execute(sql, values)}
+@cache
+def _matching(chosen: frozenset[str]) -> str:
+    """Return the statement for a filter that has some values: for what is live, was live then, or tells of then."""
+    rest = [f"o.namespace = {SPACE}", *(term for name, term in _TERMS.items() if name in chosen)]
+    then = ["o.created_at <= :as_of"] if "as_of" in chosen else []
+    happened = [_OF_MEMORIES.format("", "at <= :valid_at")] if "valid_at" in chosen else []
+    parts = [("owners o INDEXED BY owners_by_filter", ["o.expired_at IS NULL", *then, *happened])]
+    if then:
+        parts.append(("owners o INDEXED BY owners_past", ["o.expired_at > :as_of", *then, *happened]))
+    if happened:
+        parts.append((f"({memories.EARLIER}) e CROSS JOIN owners o ON o.number = e.owner", []))
+    return " UNION ".join(f"SELECT o.number FROM {source} WHERE {' AND '.join([*rest, *own])}" for source, own in parts)

@@ -43,11 +43,6 @@ AGENTS = f"""
     GROUP BY k.agent
 """
 
-MATCHING = f"""
-    SELECT k.owner FROM knowledge_items k INDEXED BY knowledge_items_by_agent
-    WHERE k.namespace = {SPACE} AND k.agent = :agent
-"""
-
 
 def build_item(row: Row) -> StoredKnowledge:
     """Build an item from the columns that all queries for items give."""

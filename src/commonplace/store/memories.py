@@ -237,17 +237,6 @@ FACETS = f"""
     SELECT 'memory', {", ".join(_FACETS)}, count(*) FROM chosen GROUP BY {", ".join(_FACETS)}
 """
 
-MATCHING = f"""
-    SELECT m.owner
-    FROM memories m CROSS JOIN owners o ON o.number = m.owner
-    WHERE m.namespace = {SPACE}
-        AND (:tiers IS NULL OR m.tier IN {among("tiers")})
-        AND (:sources IS NULL OR m.source IN {among("sources")})
-        AND (:sessions IS NULL OR o.session IN {among("sessions")})
-"""
-
-DISTRUSTED = f"SELECT owner FROM memories WHERE namespace = {SPACE} AND trust < :min_trust"
-
 DATED = f"""
     SELECT d.owner, d.since, d.until
     FROM memory_dates d CROSS JOIN owners o ON o.number = d.owner
@@ -280,10 +269,6 @@ PAST = f"""
         CROSS JOIN passage_vectors v ON v.number = p.number
     WHERE o.namespace = {SPACE} AND o.expired_at > :as_of AND o.created_at <= :as_of
     ORDER BY v.number
-"""
-
-HAPPENED = f"""
-    SELECT m.owner FROM memories m WHERE m.namespace = {SPACE} AND m.at <= :valid_at
 """
 
 EARLIER = f"""

@@ -234,24 +234,6 @@ TOKENS_BESIDE = f"""
 """
 """The rows of `TOKENS` for passages and for those next to them, and the pairs of `NEIGHBOURS`."""
 
-_OF_FILTER = f"""
-    FROM owners o INDEXED BY {{}}
-    WHERE o.namespace = {SPACE}
-        AND (:kinds IS NULL OR instr(:kinds, o.kind) > 0)
-        AND (:types IS NULL OR o.type IN {among("types")})
-        AND (:phases IS NULL OR o.phase = '' OR o.phase IN {among("phases")})
-"""
-"""Kinds are few and none is part of another: they come as one text, which costs little for each owner."""
-
-MATCHING = f"""
-    SELECT o.number {_OF_FILTER.format("owners_by_filter")}
-        AND o.expired_at IS NULL AND (:as_of IS NULL OR o.created_at <= :as_of)
-"""
-
-MATCHING_PAST = f"""
-    SELECT o.number {_OF_FILTER.format("owners_past")} AND o.expired_at > :as_of AND o.created_at <= :as_of
-"""
-
 PATHS = f"""
     SELECT number, path
     FROM owners INDEXED BY owners_by_path
@@ -269,11 +251,6 @@ LAST_POSITION = f"""
     SELECT max(position) FROM owners
     WHERE namespace = {SPACE} AND session = :session AND session != ''
         AND expired_at IS NULL
-"""
-
-TAGGED = f"""
-    SELECT owner FROM owner_tags
-    WHERE namespace = {SPACE} AND tag = :tag
 """
 
 COUNTS = f"""

@@ -162,7 +162,7 @@ def find(
 def _find_sql(form: Form[Any], wanted: Shape, rest: str, by: str, *, is_of_one: bool) -> str:
     terms = [*([f"namespace = {SPACE}"] if is_of_one else []), *([condition(form.table, wanted)] if wanted else [])]
     table = f"{form.table.name} INDEXED BY {by}" if by else form.table.name
-    return f"SELECT {form.names()} FROM {table} WHERE {' AND '.join(terms)} {rest}"  # noqa: S608 - SQL of ours
+    return f"SELECT {form.names()} FROM {table} WHERE {' AND '.join(terms)} {rest}"
 
 
 class SpaceReading:
