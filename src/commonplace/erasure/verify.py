@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import tempfile
+import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from commonplace.dataclasses import asdict, dataclass
 from commonplace.erasure.plan import Plan
-from commonplace.erasure.receipt import BACKUP, ELSEWHERE, LEFT, RECEIPT, STORE_SPACE, UNPROVED, ForgetReceipt
+from commonplace.erasure.receipt import BACKUP, ELSEWHERE, LEFT, RECEIPT, UNPROVED, ForgetReceipt
 from commonplace.erasure.resume import (
     FORGETTING,
     LOGS,
@@ -33,19 +32,20 @@ from commonplace.formats.journal import SECTIONS, Entry
 from commonplace.formats.journal_edit import conflict_copy
 from commonplace.graph.graphiti.outbox import GROUPS, WAITING
 from commonplace.index.contract import Scope
-from commonplace.index.generations import Index
-from commonplace.ingest.projection import bring_up_to_date
+from commonplace.index.files import IN_USE, ChunkRecord, FileRecord, Manifest, encode
 from commonplace.ledger.rules import GOLDEN
 from commonplace.search.recall import Parts, parts_of
 from commonplace.settings import Settings
 from commonplace.settings.paths import LONG_TERM_PAGE
+from commonplace.store.database import begin_store
 from commonplace.store.graph_rules import texts_of
 from commonplace.store.ledger import LedgerReading
 from commonplace.store.schema import TABLES
 from commonplace.store.store import Store
+from commonplace.store.writes import STAMP_KEYS
 from commonplace.text.languages import natural_language
 from commonplace.text.tokens import analyse, fields_of
-from commonplace.types import GRAPH_KINDS, Chunk, Embedding, NewPassage, Owner, OwnerWrite
+from commonplace.types import GRAPH_KINDS, Embedding
 from commonplace.types.ledger import IssueSelection
 
 _RARE: Final = 8
@@ -216,44 +216,18 @@ def _is_held(place: ErasureRuntime, generation: Parts, namespaces: Sequence[str]
     return False
 
 
-_NOTHING: Final = "0"
-"""What is remembered in the store that is made here."""
-_EMBEDDING: Final = Embedding(_NOTHING, _NOTHING, 64)
-
-
 def own_words() -> bytes:
-    """Return what a store's files hold of themselves: names of tables, entries, headings, the sentences of receipts.
-
-    Where the disk has no room to make a store it is less: a word of it is then said to be left somewhere, and is not.
-    """
-    copy = conflict_copy(LONG_TERM_PAGE, Entry(_NOTHING, None, "", ""), None, datetime.fromtimestamp(0, UTC))
-    said = [LONG_TERM_PAGE, *SECTIONS, copy.text, json.dumps(asdict(Settings()))]
-    try:
-        with tempfile.TemporaryDirectory(prefix="commonplace-") as place:
-            files = _files_of_a_store(Path(place))
-    except (StoreError, OSError):
-        files = []
-    return b"\0\0".join([*(text.encode() for text in said), *files])
-
-
-def _files_of_a_store(directory: Path) -> list[bytes]:
-    """Return the files of a store with one passage that has no word, and with the notes of a forgetting."""
-    store = Store.create(directory / "store.db")
-    try:
-        store.set_embedding(_EMBEDDING)
-        chunk = Chunk(_NOTHING, 1, 1)
-        passage = NewPassage(_NOTHING, chunk, bytes(2), bytes(range(_EMBEDDING.dimensions)))
-        store.put_owners(_NOTHING, [OwnerWrite(Owner(_NOTHING, "memory"), (passage,))])
-        with store.change_memories(STORE_SPACE) as change:
-            receipt = ForgetReceipt(_NOTHING, 0.0, _NOTHING, outside=(ELSEWHERE,), notices=(LEFT, UNPROVED))
-            change.put_note(receipt.note())
-            change.put_note(Pending(_NOTHING, 0.0, _NOTHING, STEPS).note())
-        index = Index(directory / "index", store_id=store.id, embedding=_EMBEDDING)
-        bring_up_to_date(store, index)
-        index.close()
-    finally:
-        store.close()
-    return [path.read_bytes() for path in directory.rglob("*") if path.is_file()]
+    """Return what a store's files hold of themselves: names of tables, entries, headings, the sentences of receipts."""
+    copy = conflict_copy(LONG_TERM_PAGE, Entry("", None, "", ""), None, datetime.fromtimestamp(0, UTC))
+    receipt = ForgetReceipt("", 0.0, outside=(ELSEWHERE,), notices=(LEFT, UNPROVED))
+    notes = [f"{note.kind} {note.body}" for note in (receipt.note(), Pending("", 0.0, "", STEPS).note())]
+    said = [LONG_TERM_PAGE, *SECTIONS, copy.text, json.dumps(asdict(Settings())), *STAMP_KEYS, *notes]
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        begin_store(db, "")
+        said += [f"{name} {sql}" for name, sql in db.execute("SELECT name, sql FROM sqlite_schema")]
+    chunk, file = ChunkRecord("", 0, 0, ""), FileRecord(0, 0, 0)
+    index = encode(Manifest("", Embedding("", "", 0), chunks=(chunk,), files={IN_USE: file}))
+    return b"\0\0".join([*(text.encode() for text in said), index])
 
 
 def still_stored(store: Store, patterns: Patterns) -> set[bytes]:

@@ -169,20 +169,6 @@ _DERIVED = ("index",)
 _PAGES = ("MEMORY.md", "memory", "vault")
 
 
-def stands_at(path: Path) -> bool:
-    """Tell whether there is a file.
-
-    Raises:
-        StoreError: its directory may not be looked into.
-    """
-    try:
-        return path.exists()
-    except OSError as error:
-        raise StoreError(
-            f"cannot read {path}: {error.strerror}", remedy="make its directory readable, or name another store"
-        ) from error
-
-
 def left_behind(path: Path) -> list[str]:
     """Return what stands beside a database that is gone and shows that it was there, in words; [] where it never was.
 

@@ -25,7 +25,7 @@ from commonplace.errors import MissingExtraError, StoreMissingError
 from commonplace.locks import Lock
 from commonplace.store import owners as queries
 from commonplace.store.connection import EVERY, Connections, PrivateConnections
-from commonplace.store.database import make, refuse_unreadable, stands_at
+from commonplace.store.database import identity, make, refuse_unreadable
 from commonplace.store.dialect import Database, listed, listed_numbers
 from commonplace.store.embeddings import ReembeddingStore
 from commonplace.store.filters import matching_owners
@@ -77,8 +77,12 @@ class Store(MemoryStore, ReembeddingStore):
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        with connections.reading() as db:
-            self._id = str(db.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()[0])
+        try:
+            ((id_,),) = connections.rows("SELECT value FROM meta WHERE key = 'store_id'")
+        except BaseException:
+            connections.close()
+            raise
+        self._id = str(id_)
 
     @classmethod
     def create(cls, path: Path, *, timeout_s: float = 10.0) -> Store:
@@ -101,7 +105,7 @@ class Store(MemoryStore, ReembeddingStore):
             StoreBusyError: another process held it for longer than `timeout_s`.
             StoreError: the file or its directory cannot be read or written.
         """
-        if not stands_at(path):
+        if identity(path) is None:
             if not create:
                 raise StoreMissingError(
                     f"there is no store at {path}",
@@ -109,12 +113,7 @@ class Store(MemoryStore, ReembeddingStore):
                 )
             make(path, timeout_s)
         refuse_unreadable(path, timeout_s)
-        connections = Connections(path, timeout_s)
-        try:
-            return cls(connections)
-        except BaseException:
-            connections.close()
-            raise
+        return cls(Connections(path, timeout_s))
 
     @classmethod
     def open_postgres(cls, address: str, password: str = "", *, create: bool, timeout_s: float = 10.0) -> Store:
@@ -135,12 +134,7 @@ class Store(MemoryStore, ReembeddingStore):
         with _driver_needed():
             from commonplace.store.postgres import Address, PostgresConnections
 
-        connections = PostgresConnections(Address(address, password, timeout_s), create=create)
-        try:
-            return cls(connections)
-        except BaseException:
-            connections.close()
-            raise
+        return cls(PostgresConnections(Address(address, password, timeout_s), create=create))
 
     @staticmethod
     def make_on_server(address: str, password: str = "", *, grant_to: str = "", timeout_s: float = 10.0) -> bool:
