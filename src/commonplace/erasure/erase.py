@@ -268,15 +268,11 @@ def _backups(place: ErasureRuntime) -> list[tuple[Path, str]]:
     """
     found = {}
     for note in place.store.notes(None, BACKUP):
-        body = json.loads(note.body)
-        path = body.get("path")
-        if isinstance(path, str):
-            when = iso(math.floor(note.at))
-            whole = place.directory / path
-            is_there = os.path.lexists(whole)
-            if body.get("replaced"):
-                where = f"kept at {path}" if is_there else f"no longer at {path}"
-                found[whole] = f"the store that was replaced at {when}, {where}"
-            else:
-                found[whole] = f"the backup {path} of {when}" + ("" if is_there else ", no longer there")
+        path, when = place.directory / note.id, iso(math.floor(note.at))
+        is_there = os.path.lexists(path)
+        if json.loads(note.body).get("replaced"):
+            where = "kept" if is_there else "no longer"
+            found[path] = f"the store that was replaced at {when}, {where} at {note.id}"
+        else:
+            found[path] = f"the backup {note.id} of {when}" + ("" if is_there else ", no longer there")
     return list(found.items())

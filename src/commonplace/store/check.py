@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from commonplace.store.dialect import Database, quoted
+from commonplace.store.dialect import Database, claims, quoted
 from commonplace.store.graph_rules import is_reserved, namespace_of
 from commonplace.store.owners import LIVE_VECTOR, TEXT
 from commonplace.store.rows import unlisted
@@ -24,144 +24,27 @@ LOOSE_COLUMNS: Final = (
 _MAX_PROBLEMS = 20
 
 COUNTS: Final = "counts that do not fit the rows"
-# One query per claim: it counts the rows for which the claim fails.
-_CLAIMS = (
-    (
-        "passages without vectors",
-        "SELECT count(*) FROM passages WHERE number NOT IN (SELECT number FROM passage_vectors)",
+_COUNTED = f"""
+    WITH owned AS (
+        SELECT namespace, kind, count(*) AS owners FROM owners WHERE expired_at IS NULL GROUP BY 1, 2
     ),
-    (
-        "passages that name another owner than their vectors do",
-        """
-        SELECT count(*) FROM passages p JOIN passage_vectors v ON v.number = p.number
-        WHERE p.owner != v.owner
-        """,
-    ),
-    ("passages with half a token id", "SELECT count(*) FROM passage_vectors WHERE length(token_ids) % 2 != 0"),
-    *(
-        (
-            f"{table} stamped with a change that was never made",
-            f"""
-            SELECT count(*) FROM {table} t
-            WHERE NOT EXISTS (SELECT 1 FROM changes c WHERE c.namespace = t.namespace AND c.number = t.change)
-            """,
-        )
-        for table in ("owners", "deletions")
-    ),
-    (
-        "passages that are recorded as deleted",
-        "SELECT count(*) FROM passage_vectors WHERE is_past = 0 AND number IN (SELECT number FROM deletions)",
-    ),
-    (
-        "passages that are past where their owner is not, or the other way round",
-        """
-        SELECT count(*) FROM passage_vectors v JOIN owners o ON o.number = v.owner
-        WHERE (v.is_past = 1) != (o.expired_at IS NOT NULL)
-        """,
-    ),
-    (
-        "memories that name another id or namespace than their owner does",
-        """
-        SELECT count(*) FROM memories m JOIN owners o ON o.number = m.owner
-        WHERE m.id != o.id OR m.namespace != o.namespace OR o.kind != 'memory'
-        """,
-    ),
-    (
-        "memories with another time than they are of",
-        "SELECT count(*) FROM memories m JOIN owners o ON o.number = m.owner WHERE m.at != coalesce(o.at, m.born_at)",
-    ),
-    (
-        "memories without exactly one latest version",
-        """
-        SELECT count(*) FROM (
-            SELECT 1 FROM memories GROUP BY namespace, id HAVING sum(is_latest) != 1
-                OR max(owner) != max(owner) FILTER (WHERE is_latest = 1)
-        ) wrong
-        """,
-    ),
-    (
-        "versions that are live though a later one exists",
-        """
-        SELECT count(*) FROM memories m JOIN owners o ON o.number = m.owner
-        WHERE o.expired_at IS NULL AND m.is_latest = 0
-        """,
-    ),
-    (
-        "bands of memories that are past",
-        "SELECT count(*) FROM memory_bands b JOIN owners o ON o.number = b.owner WHERE o.expired_at IS NOT NULL",
-    ),
-    (
-        "passage numbers above the last one given",
-        "SELECT count(*) FROM passages WHERE number >= (SELECT next_passage FROM sequences)",
-    ),
-    (
-        "owner numbers above the last one given",
-        "SELECT count(*) FROM owners WHERE number >= (SELECT next_owner FROM sequences)",
-    ),
-    (
-        "changes out of order",
-        """
-        SELECT count(*) FROM changes c LEFT JOIN changes b ON b.namespace = c.namespace AND b.number = c.number - 1
-        WHERE c.number != 1 AND (b.number IS NULL OR b.next_passage > c.next_passage)
-        """,
-    ),
-    (
-        "namespaces whose last change is another one than they say",
-        """
-        SELECT count(*) FROM namespaces n LEFT JOIN changes c ON c.namespace = n.number AND c.number = n.change
-        WHERE (n.change > 0 AND (c.token IS NULL OR c.token != n.token))
-            OR EXISTS (SELECT 1 FROM changes x WHERE x.namespace = n.number AND x.number > n.change)
-        """,
-    ),
-    (
-        "changes without a token of eight bytes",
-        "SELECT count(*) FROM changes WHERE typeof(token) != 'blob' OR length(token) != 8",
-    ),
-    (
-        "owners that are past and have no record",
-        """
-        SELECT count(*) FROM owners
-        WHERE expired_at IS NOT NULL AND number NOT IN (SELECT owner FROM memories)
-            AND number NOT IN (SELECT owner FROM knowledge_items)
-        """,
-    ),
-    (
-        "knowledge items whose owner is of another kind",
-        "SELECT count(*) FROM knowledge_items k JOIN owners o ON o.number = k.owner WHERE o.kind != 'knowledge'",
-    ),
-    (
-        "relations whose stage does not fit them",
-        """
-        SELECT count(*) FROM relations
-        WHERE stage != CASE WHEN expired_at IS NOT NULL OR is_retracted = 1 THEN 2
-            WHEN valid_to IS NOT NULL THEN 1 ELSE 0 END
-        """,
-    ),
-    (
-        COUNTS,
-        f"""
-        WITH owned AS (
-            SELECT namespace, kind, count(*) AS owners FROM owners WHERE expired_at IS NULL GROUP BY 1, 2
-        ),
-        written AS (
-            SELECT o.namespace, o.kind, count(*) AS passages,
-                sum(length(CAST(p.text AS BLOB))) AS text_bytes
-            FROM (SELECT p.owner, {TEXT} AS text FROM passages p) p JOIN owners o ON o.number = p.owner
-            WHERE o.expired_at IS NULL GROUP BY 1, 2
-        )
-        SELECT (
-            SELECT count(*) FROM counts c
-                LEFT JOIN owned o ON o.namespace = c.namespace AND o.kind = c.kind
-                LEFT JOIN written w ON w.namespace = c.namespace AND w.kind = c.kind
-            WHERE c.owners != coalesce(o.owners, 0) OR c.passages != coalesce(w.passages, 0)
-                OR c.text_bytes != coalesce(w.text_bytes, 0)
-        ) + (
-            SELECT count(*) FROM owned o LEFT JOIN counts c ON c.namespace = o.namespace AND c.kind = o.kind
-            WHERE c.kind IS NULL
-        )
-        """,
-    ),
-)
+    written AS (
+        SELECT o.namespace, o.kind, count(*) AS passages,
+            sum(length(CAST(p.text AS BLOB))) AS text_bytes
+        FROM (SELECT p.owner, {TEXT} AS text FROM passages p) p JOIN owners o ON o.number = p.owner
+        WHERE o.expired_at IS NULL GROUP BY 1, 2
+    )
+    SELECT (
+        SELECT count(*) FROM counts c
+            LEFT JOIN owned o ON o.namespace = c.namespace AND o.kind = c.kind
+            LEFT JOIN written w ON w.namespace = c.namespace AND w.kind = c.kind
+        WHERE c.owners != coalesce(o.owners, 0) OR c.passages != coalesce(w.passages, 0)
+            OR c.text_bytes != coalesce(w.text_bytes, 0)
+    ) + (
+        SELECT count(*) FROM owned o LEFT JOIN counts c ON c.namespace = o.namespace AND c.kind = o.kind
+        WHERE c.kind IS NULL
+    )
+"""
 
 
 def problems(db: Database) -> list[str]:
@@ -170,7 +53,8 @@ def problems(db: Database) -> list[str]:
         broken = [text for (text,) in db.execute(f"PRAGMA integrity_check({_MAX_PROBLEMS})") if text != "ok"]
         if broken:
             return [f"The database is damaged: {text}." for text in broken]
-        counts = [(claim, db.execute(sql).fetchone()[0]) for claim, sql in (*_references(), *_CLAIMS)]
+        counted = (*_references(), *claims("claims"), (COUNTS, _COUNTED))
+        counts = [(claim, db.execute(sql).fetchone()[0]) for claim, sql in counted]
         return [*sentences([*counts, (STRAY_TEXTS, _stray_texts(db))]), *_vector_problems(db), *_tag_problems(db)]
     except sqlite3.DatabaseError as error:
         return [f"The database is damaged: {error}."]

@@ -22,7 +22,7 @@ from commonplace.ranking.arrays import ranked
 from commonplace.ranking.bm25 import NAMES, Matches, Statistics, TermRows, code_of, fields_and_counts, pack
 from commonplace.store import vector_index
 from commonplace.store.connection import Connections
-from commonplace.store.dialect import script
+from commonplace.store.dialect import claims, script
 from commonplace.store.owners import ENTRY_COLUMNS, LIVE_VECTOR, build_entry
 from commonplace.store.writes import META
 from commonplace.text.tokens import ANALYSIS, fields_of, many_words, passage_language
@@ -55,43 +55,6 @@ _NEXT_SIGNS = """
     UPDATE passage_signs s SET next_signs = signs_of(x.vector) FROM next_vectors x
     WHERE x.namespace = s.namespace AND x.number = s.number
 """
-
-CLAIMS: Final = (
-    (
-        "passages that recall lacks",
-        """
-        SELECT count(*) FROM passage_vectors v
-            LEFT JOIN passage_terms t ON t.namespace = v.namespace AND t.number = v.number
-            LEFT JOIN passage_signs s ON s.namespace = v.namespace AND s.number = v.number
-        WHERE v.is_past = 0 AND (t.number IS NULL OR s.number IS NULL)
-        """,
-    ),
-    (
-        "passages in recall that are gone",
-        """
-        SELECT count(*) FROM (SELECT number FROM passage_terms UNION SELECT number FROM passage_signs) r
-        WHERE NOT EXISTS (SELECT 1 FROM passage_vectors v WHERE v.number = r.number AND v.is_past = 0)
-        """,
-    ),
-    (
-        "passages that recall has with the signs of another vector",
-        """
-        SELECT count(*) FROM passage_signs s JOIN passage_vectors v ON v.number = s.number
-        WHERE s.signs != signs_of(v.vector)
-        """,
-    ),
-    (
-        "segments of another number of passages than they say",
-        """
-        SELECT count(*) FROM segments s
-        WHERE s.passages != (
-            SELECT count(*) FROM passage_terms t
-            WHERE t.namespace = s.namespace AND t.number BETWEEN s.start AND s.upto
-        )
-        """,
-    ),
-)
-"""What must hold besides: each statement counts where it fails."""
 
 _GONE = """
     WITH gone AS (
@@ -447,10 +410,13 @@ class Postings:
 class PostingsReader:
     """What a search asks of the passages of a store in PostgreSQL. Each call sees what the thread's snapshot does."""
 
-    claims = CLAIMS
-
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
+
+    @property
+    def claims(self) -> list[tuple[str, str]]:
+        """What must hold besides: each statement counts where it fails."""
+        return claims("recall_claims")
 
     def rebuild(self) -> None:
         """Make anew what a search reads; writers wait for it."""
