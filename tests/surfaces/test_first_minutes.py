@@ -26,6 +26,7 @@ OPENING = [
     ("settings", "show"),
     ("doctor",),
     ("csp", "TASK REQ:recall invoices IN:MEM OUT:MEM_REFS"),
+    ("ui", "--no-browser"),
 ]
 
 

@@ -235,6 +235,7 @@ def test_files_beside_the_page_s_are_not_served(visitor: httpx.Client) -> None:
 
 
 def test_the_command_prints_a_link_and_ends_when_told_to(tmp_path: Path) -> None:
+    commonplace.open(tmp_path / "store", embedder="hashing").close()
     command = [sys.executable, "-m", "commonplace", "ui", "--no-browser", "--store", str(tmp_path / "store")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -275,7 +276,8 @@ def test_the_store_is_opened_while_the_browser_starts_and_none_is_made(
         assert not has_store or opened.get(timeout=60) == store
 
     monkeypatch.setattr("commonplace.server.run.run", run)
-    done = CliRunner().invoke(cli, ["ui", "--no-browser", "--store", str(store)])
+    monkeypatch.setenv("COMMONPLACE_STORE", str(store))
+    done = CliRunner().invoke(cli, ["ui", "--no-browser"])
     assert (done.exit_code, done.exception) == (0, None), done.output
     assert opened.empty()
     assert store.exists() == has_store

@@ -70,7 +70,7 @@ def serve(
     _run(invocation, address, ready, allowed_hosts=allowed_host, per_minute=rate_limit)
 
 
-@command(makes_store=True)
+@command()
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Listen on this port.  [default: a free one]")
 @click.option("--no-browser", is_flag=True, help="Print the link, but open no browser.")
 def ui(invocation: Invocation, /, port: int, no_browser: bool) -> None:
@@ -120,6 +120,7 @@ def _run(invocation: Invocation, address: Address, told: Callable[[str], None], 
     from commonplace.server.run import run
 
     loaded, listener, turn, stack = invocation.settings(), Listener(), Lock(), ExitStack()
+    invocation.refuse_mistyped(loaded)
 
     @cache
     def opened() -> Engine:
