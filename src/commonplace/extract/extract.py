@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Final
 
-from commonplace.dataclasses import dataclass, replace
+from commonplace.dataclasses import replace
 from commonplace.dates import Mention as Date
 from commonplace.dates import Prefer
 from commonplace.dates import mentions as find_dates
@@ -18,21 +17,13 @@ from commonplace.extract.attributes import GONE, NOBODY, PARTED, Attributes
 from commonplace.extract.clauses import TRIGGERS, Clauses
 from commonplace.extract.decisions import written_down
 from commonplace.extract.entities import Entities
-from commonplace.extract.modality import (
-    HEARSAY,
-    doubtful_places,
-    has_condition_behind,
-    is_inside,
-    is_question,
-    is_reported,
-    quotations,
-)
-from commonplace.extract.model import UNSURE, Cancellation, Claim, Departure, Extraction
+from commonplace.extract.modality import is_inside, is_question, is_reported, quotations
+from commonplace.extract.model import UNSURE, Claim, Departure, Extraction
 from commonplace.extract.names import Mention, find_names
-from commonplace.extract.phrases import ANAPHORS, SPEAKERS, Line, Phrase, phrase_of, read_before, read_behind
+from commonplace.extract.phrases import ANAPHORS, SPEAKERS, Line, phrase_of, read_behind
 from commonplace.extract.relations import UP_TO, Settler, Statement
 from commonplace.extract.tokens import Tokens
-from commonplace.extract.verbs import FORMS, read_group
+from commonplace.extract.verbs import FORMS
 from commonplace.extract.words import PATTERNS
 from commonplace.text.sentences import Stretch, stretches
 
@@ -235,122 +226,7 @@ def _is_told(gap: list[str]) -> bool:
 
 HOMES: Final = ("LIVES_IN", "LOCATED_IN")
 JOBS: Final = ("WORKS_FOR",)
-TOOLS: Final = ("USES",)
-
-_OF_TOOLS: Final = frozenset({"migration", "switch"})
-_MOVES: Final = frozenset({"move", "relocate"})
-_STAYING: Final = frozenset("stay stays stayed staying remain remains remained remaining".split())
-_OWNERS: Final = {"my": "i", "our": "we", "his": "he", "her": "she", "their": "they", "its": "it"}
 _HELPERS: Final = lists.BE | lists.HAVE | {"decided", "to", "chose"}
-_DENIED: Final = lists.MODALS | lists.NEGATIONS | lists.DO | lists.FUTURE
-_BEFORE: Final = 4
-_FURTHEST_VERB: Final = 12
-_LEFT_OPEN: Final = "he"
-"""Whose move it is nobody says: the person's that was spoken of last."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Called:
-    """A move or a new job that is called off: see `Cancellation`; `verb` is the place of the word that says so."""
-
-    source: Phrase | None
-    target: Phrase | None
-    verb: int
-    relations: tuple[str, ...] = HOMES
-    kept: Phrase | None = None
-    is_sure: bool = True
-
-
-def _called_off(line: Line, entities: Entities) -> _Called | None:
-    """Return what a sentence says to be called off; what may be, will be or is not, is none."""
-    tokens = line.tokens
-    match = PATTERNS["called off"].search(tokens.text, tokens.start[0], tokens.end[-1])
-    if match is None and lists.NEGATIONS.isdisjoint(tokens.lower) and not line.is_after_all:
-        return None
-    doubtful = doubtful_places(tokens)
-    if match is not None:
-        assert match.lastgroup is not None
-        noun, verb = (bisect_left(tokens.start, at) for at in (match.start(match.lastgroup), match.start()))
-        is_denied = verb < noun and not _DENIED.isdisjoint(tokens.lower[max(verb - _BEFORE, 0) : verb])
-        if is_denied or doubtful[verb] or has_condition_behind(tokens, verb, tokens.count):
-            return None
-        return _of_noun(line, entities, noun, verb)
-    for place, lower in enumerate(tokens.lower):
-        called = _of_verb(line, place) if lower in FORMS or lower in _STAYING else None
-        if called is not None and not doubtful[place] and not has_condition_behind(tokens, place, tokens.count):
-            return called
-    return None
-
-
-def _of_noun(line: Line, entities: Entities, noun: int, verb: int) -> _Called:
-    """Read `Mira's move to Oslo was cancelled`, `she called off the move`."""
-    word = line.tokens.lower[noun]
-    source = _owner(line, noun) or (next(iter(read_before(line, verb)[0]), None) if verb < noun else None)
-    if source is None and word not in _OF_TOOLS and entities.type_of(_pronoun(line, noun, _LEFT_OPEN)):
-        source = _pronoun(line, noun, _LEFT_OPEN)
-    target = _reached(line, noun + 1)
-    is_tool = word in _OF_TOOLS or (target is not None and target.type == "tool")
-    # What had been used before is a fact beside it, which nothing here reopens: so such a switch is only doubted.
-    return _Called(source, target, verb, TOOLS if is_tool else HOMES, is_sure=not is_tool)
-
-
-def _owner(line: Line, noun: int) -> Phrase | None:
-    """Return whose move it is: `Mira's`, `her`."""
-    tokens = line.tokens
-    for place in range(noun - 1, max(noun - _BEFORE, -1), -1):
-        lower = tokens.lower[place]
-        if lower in _OWNERS:
-            return _pronoun(line, place, _OWNERS[lower])
-        if lower in ("'s", "’s"):
-            return next(iter(read_before(line, place)[0][-1:]), None)
-        if lower in ("the", "this", "that", ","):
-            return None
-    return None
-
-
-def _pronoun(line: Line, place: int, anaphor: str) -> Phrase:
-    start = line.tokens.start[place]
-    return Phrase(place, place, start, start, anaphor, "", 0.9, None, anaphor)
-
-
-def _reached(line: Line, place: int) -> Phrase | None:
-    """Return where a move goes: what stands behind the first `to`."""
-    tokens = line.tokens
-    for ahead in range(place, min(place + _FURTHEST_VERB, tokens.count)):
-        if tokens.lower[ahead] in (",", ";", "was", "were", "has", "is", "and", "but", "fell"):
-            return None
-        if tokens.lower[ahead] == "to":
-            named = line.starting.get(ahead + 2 if tokens.at(ahead + 1) == "the" else ahead + 1)
-            return None if named is None else phrase_of(named)
-    return None
-
-
-def _of_verb(line: Line, verb: int) -> _Called | None:
-    """Read `she did not move to Oslo after all`, `she decided not to move`, `she stayed in Rome after all`.
-
-    Where nothing says that it had been planned, only what is named counts.
-    """
-    tokens = line.tokens
-    if tokens.lower[verb] in _STAYING:
-        first = verb
-        while tokens.at(first - 1) in _HELPERS:
-            first -= 1
-        subject = read_before(line, first)[0]
-        kept = read_behind(line, verb + 2)[0] if tokens.at(verb + 1) in ("in", "at") and line.is_after_all else []
-        return _Called(subject[0], None, verb, kept=kept[0]) if subject and kept else None
-    group = read_group(tokens, verb)
-    if group is None or not group.is_negative or group.is_modal or group.is_end:
-        return None
-    is_job, is_sure = group.form.lemma == "join", line.is_after_all or group.is_decided
-    subject = read_before(line, group.first)[0]
-    if len(subject) != 1 or not (is_job or group.form.lemma in _MOVES):
-        return None
-    named = [each for each in read_behind(line, verb + 1)[0] if each.mention is not None] if is_job else []
-    target = next(iter(named), None) if is_job else _reached(line, verb + 1)
-    is_told = target is not None and not line.dated and group.is_past
-    if (is_job and target is None) or not (is_sure or is_told):
-        return None
-    return _Called(subject[0], target, verb, JOBS if is_job else HOMES, is_sure=is_sure)
 
 
 def _joined(claims: list[Claim], new: Claim, *, is_own: bool, is_team: bool) -> list[Claim]:
@@ -383,10 +259,8 @@ _LABELS: Final = {"user": "", "human": "", "assistant": "the assistant", "agent"
 _SHORT: Final = 5
 _GUESSED_KINDS: Final = 0.6
 """No surer is it what a name in capitals is that stands in no list."""
-_CALLED_OFF: Final = 0.8
-"""So sure is it that what is said to be called off is."""
 _MAX_RETRACTED: Final = 100
-"""A text that calls off more is none that people write."""
+"""A text of which more is gone is none that people write."""
 _PAST: Final = frozenset({"was", "were"})
 _MAX_SENTENCE_LENGTH: Final = 4_000
 
@@ -426,7 +300,6 @@ class _Reader:
         self._at = at
         self._entities = entities
         self._claims: list[Claim] = []
-        self._cancellations: list[Cancellation] = []
         self._departures: list[Departure] = []
         self._dates: list[Date] = []
         self._quotations = quotations(text)
@@ -450,9 +323,8 @@ class _Reader:
             for claim in reversed(claims.values())
             if claim.ends <= places.keys() and places[claim.source] != places[claim.target]
         ]
-        taken_back = [each.moved(places) for each in self._cancellations]
         gone = [each.moved(places) for each in self._departures if each.target in places]
-        return Extraction(tuple(found), tuple(kept), tuple(self._dates), tuple(taken_back), tuple(gone))
+        return Extraction(tuple(found), tuple(kept), tuple(self._dates), tuple(gone))
 
     def _read(self, tokens: Tokens, *, is_prose: bool) -> None:
         mentions = find_names(tokens, is_prose=is_prose)
@@ -472,7 +344,6 @@ class _Reader:
         self._entities.begin(mentions, read_behind(line, 0, is_subject=True)[0] if may_state else [])
         if is_question(tokens):
             return
-        self._take_back(line)
         settler = Settler(self._entities, line, dates, self._at)
         first = len(self._claims)
         for statement in self._statements(line, may_state=may_state):
@@ -519,22 +390,6 @@ class _Reader:
         said, span = _sentence(settler.line)
         at = settler.ended_at(gone.source.start, gone.verb)
         self._departures.append(Departure(target, said, span, successor, source, gone.doubt, is_own, is_couple, at))
-
-    def _take_back(self, line: Line) -> None:
-        """Note what a sentence says never to have come about."""
-        if len(self._cancellations) >= _MAX_RETRACTED:
-            return
-        called = _called_off(line, self._entities)
-        if called is None:
-            return
-        source, target, kept = (
-            None if phrase is None else self._entities.place_of(phrase)
-            for phrase in (called.source, called.target, called.kept)
-        )
-        is_unsure = not called.is_sure or self._is_passed_on(line.tokens, called.verb)[1]
-        said, span = _sentence(line)
-        sure = HEARSAY if is_unsure else _CALLED_OFF
-        self._cancellations.append(Cancellation(called.relations, said, span, source, target, kept, sure))
 
     def _hear(self, line: Line) -> bool:
         """Note who speaks from here on, and tell whether the line says it: `Mira: I moved to Oslo`."""

@@ -34,7 +34,7 @@ class Found:
     confidence: float = 1.0
 
 
-_ENDS: Final = ("source", "target", "successor", "kept")
+_ENDS: Final = ("source", "target", "successor")
 Statement = TypeVar("Statement", bound="_OfEntities")
 
 
@@ -111,26 +111,6 @@ class Departure(_OfEntities):
 
 
 @dataclass(frozen=True, slots=True)
-class Cancellation(_OfEntities):
-    """A fact that a text says never to have come about, which it need not name whole.
-
-    Attributes:
-        types: of which types of relations it may be.
-        source, target: places in `Extraction.entities`, None where the text does not tell.
-        kept: the place of what holds instead, None where the text does not tell.
-        fact, span, confidence: as those of a `Claim`.
-    """
-
-    types: tuple[str, ...]
-    fact: str
-    span: tuple[int, int]
-    source: int | None = None
-    target: int | None = None
-    kept: int | None = None
-    confidence: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
 class Extraction:
     """All that was found in one text.
 
@@ -138,19 +118,18 @@ class Extraction:
         entities: in the order of their first mention.
         claims: in the order of the text.
         dates: the dates that the text speaks of, in order.
-        cancellations, departures: in the order of the text.
+        departures: in the order of the text.
     """
 
     entities: tuple[Found, ...] = ()
     claims: tuple[Claim, ...] = ()
     dates: tuple[Mention, ...] = ()
-    cancellations: tuple[Cancellation, ...] = ()
     departures: tuple[Departure, ...] = ()
 
     @property
     def stated(self) -> set[int]:
         """The places of the entities that something is said of."""
-        said = (*self.claims, *self.cancellations, *self.departures)
+        said = (*self.claims, *self.departures)
         return {end for each in said for end in each.ends}
 
     def only(self, kept: Iterable[int]) -> Extraction:
@@ -160,7 +139,5 @@ class Extraction:
             self,
             entities=tuple(self.entities[place] for place in places),
             claims=tuple(each.moved(places) for each in self.claims if each.ends <= places.keys()),
-            # Of whom nobody can tell any more, it would be taken for anybody's.
-            cancellations=tuple(each.moved(places) for each in self.cancellations if each.ends <= places.keys()),
             departures=tuple(each.moved(places) for each in self.departures if each.target in places),
         )

@@ -56,7 +56,6 @@ class Line:
 
     Attributes:
         starting, ending: the names by their first and last words.
-        is_after_all: whether it says `after all` or `in the end`.
     """
 
     tokens: Tokens
@@ -64,15 +63,8 @@ class Line:
     dated: frozenset[int] = frozenset()
     starting: dict[int, Mention] = field(default_factory=dict)
     ending: dict[int, Mention] = field(default_factory=dict)
-    is_after_all: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        words = self.tokens.lower
-        self.is_after_all = ("all" in words or "end" in words) and any(
-            tuple(words[place : place + len(sought)]) == sought
-            for sought in (("after", "all"), ("in", "the", "end"))
-            for place in range(len(words))
-        )
         self.starting = {mention.first: mention for mention in self.mentions}
         self.ending = {mention.last: mention for mention in self.mentions}
 

@@ -152,7 +152,7 @@ _IS: Final[Mapping[str, Callable[[object], bool]]] = {
     "Origin": _is_one_of(ORIGINS),
     "EpisodeSource": _is_one_of(EPISODE_SOURCES),
     "Subject": _is_one_of(("entity", "relation")),
-    "Saying": _is_one_of(("said", "denied", "once", "settled", "beside", "cancelled")),
+    "Saying": _is_one_of(("said", "denied", "once", "settled", "beside")),
 }
 
 

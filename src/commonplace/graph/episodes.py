@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.extract.model import SENSITIVE, UNSURE, Cancellation, Claim, Departure, Extraction, Found
+from commonplace.extract.model import SENSITIVE, UNSURE, Claim, Departure, Extraction, Found
 from commonplace.graph.entities import Entities, all_merged, roots
 from commonplace.graph.extraction import understand
-from commonplace.graph.fact_keys import Changed, FactKeys, facts_of, meant_by
+from commonplace.graph.fact_keys import Changed, FactKeys, facts_of
 from commonplace.graph.facts import Assertion, Saying, fact_of
 from commonplace.graph.merge import Joining
 from commonplace.graph.names import KEY, MAX_NAME_CHARACTERS, cleaned, has_extension, normal
@@ -220,16 +220,10 @@ def add_episode(
     graph.put_episode(episode)
     run = _Adding(graph, ground, texts, episode, content or episode.content)
     entities = run.entities(extraction.entities)
-    sayings: list[Claim | Cancellation | Departure] = [
-        *extraction.claims,
-        *extraction.cancellations,
-        *extraction.departures,
-    ]
+    sayings: list[Claim | Departure] = [*extraction.claims, *extraction.departures]
     # What is gone goes first: what takes its place is said of the same aspect of the same thing.
     for each in sorted(sayings, key=lambda saying: (saying.span[0], not isinstance(saying, Departure))):
-        if isinstance(each, Cancellation):
-            run.cancel(each, entities)
-        elif isinstance(each, Departure):
+        if isinstance(each, Departure):
             run.depart(each, entities)
         else:
             run.claim(each, entities)
@@ -308,7 +302,7 @@ class _Adding:
             self._slots.say(replace(evidence, aspect=aspect), claim.type, self.changed)
 
     def _said(
-        self, home: str, ends: tuple[str, str], saying: Saying, said: Claim | Cancellation | Departure, **more: Any
+        self, home: str, ends: tuple[str, str], saying: Saying, said: Claim | Departure, **more: Any
     ) -> Assertion:
         by, (start, end) = self._episode, said.span
         told = {"trust": by.trust, "group": by.group, "episode": by.id, "start": start, "end": end}
@@ -367,19 +361,6 @@ class _Adding:
             return None
         return doubt if _OURS.search(fact.fact) else doubt or UNSURE
 
-    def cancel(self, called_off: Cancellation, entities: Sequence[Entity]) -> None:
-        """Take in that something never came about: of what is known, the fact that is most likely meant."""
-        found = meant_by(self._graph, called_off, entities, list(self.changed.said), self._episode)
-        if found is None:
-            return
-        meant, sure = found
-        evidence = self._said(meant.id, (meant.source, meant.target), "cancelled", called_off, confidence=sure)
-        known = {*self.changed.retracted}
-        self._slots.say(evidence, meant.type, self.changed)
-        is_gone = meant.id in self.changed.retracted and meant.id not in known
-        became = "is retracted, and the facts that it had ended hold again" if is_gone else "is disputed"
-        self.notices.append(f"{called_off.fact!r:.120}: {meant.fact!r:.120} {became}")
-
 
 PARTNERS: Final = frozenset("husband wife spouse partner girlfriend boyfriend fiancé fiancée fiance fiancee".split())
 _WED: Final = re.compile(r"\b(?:married|marry|marries|engaged)\b", re.IGNORECASE)
@@ -415,7 +396,7 @@ def bounded(extraction: Extraction) -> Bounded:
         for what, most, found in (("facts", len(kept), len(claims)), ("entities", len(places), len(entities)))
         if most < found
     ]
-    first = replace(extraction, claims=tuple(kept), cancellations=extraction.cancellations[:MAX_FACTS])
+    first = replace(extraction, claims=tuple(kept))
     return first.only(places), tuple(notices)
 
 
@@ -481,7 +462,7 @@ class MemoryFeed:
         """Bring in what a memory says that was never there before, in the transaction that added it."""
         owner, record = memory.owner, memory.record
         extraction, _ = self._read(readings, owner, record)
-        if not (extraction.entities or extraction.cancellations):
+        if not extraction.entities:
             return
         episode = Episode(
             id=readings.ground.new_id(),

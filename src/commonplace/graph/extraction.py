@@ -12,7 +12,7 @@ from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import UsageError
 from commonplace.extract import extract
 from commonplace.extract.modality import HEARSAY
-from commonplace.extract.model import Cancellation, Claim, Departure, Extraction, Found
+from commonplace.extract.model import Claim, Departure, Extraction, Found
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension, normal
 from commonplace.text.words import word_lists
@@ -85,7 +85,6 @@ class Together:
     entities: list[Found] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     dates: list[Any] = field(default_factory=list)
-    cancellations: list[Cancellation] = field(default_factory=list)
     departures: list[Departure] = field(default_factory=list)
     _places: dict[tuple[str, str], int] = field(default_factory=dict)
 
@@ -96,7 +95,6 @@ class Together:
             for place, each in enumerate(part.entities)
         }
         self.claims += [each.moved(places, begin) for each in part.claims]
-        self.cancellations += [each.moved(places, begin) for each in part.cancellations]
         self.departures += [each.moved(places, begin) for each in part.departures]
         self.dates += [replace(date, start=date.start + begin, end=date.end + begin) for date in part.dates]
 
@@ -118,7 +116,7 @@ class Together:
 
     def extraction(self) -> Extraction:
         """Return all of it."""
-        parts = (self.entities, self.claims, self.dates, self.cancellations, self.departures)
+        parts = (self.entities, self.claims, self.dates, self.departures)
         return Extraction(*map(tuple, parts))  # type: ignore[arg-type]
 
 

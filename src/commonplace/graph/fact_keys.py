@@ -7,15 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from commonplace.dataclasses import dataclass, field, replace
-from commonplace.extract.model import Cancellation
 from commonplace.graph.entities import roots
-from commonplace.graph.facts import MIN_CONFIDENCE, Assertion, Fact, assertion_of, fact_of, happening
+from commonplace.graph.facts import Assertion, Fact, assertion_of, fact_of, happening
 from commonplace.graph.kinds import PER_TOPIC, SYMMETRIC
 from commonplace.graph.names import compare, forms_of
-from commonplace.graph.resolver import Effect, FactResolver, Rule, is_move, resolve_facts
+from commonplace.graph.resolver import Effect, FactResolver, Rule, resolve_facts
 from commonplace.graph.runtime import GraphRuntime, Texts
 from commonplace.store.graph import GraphChange, GraphReading
-from commonplace.types.graph import Entity, Episode, GraphFilter, Happening, Mention, Relation
+from commonplace.types.graph import GraphFilter, Happening, Mention, Relation
 
 MAX_KEYS: Final = 1_000
 """So many slots are kept at hand while an episode is taken in."""
@@ -60,7 +59,7 @@ class Changed:
     def take(self, effects: Iterable[Effect]) -> None:
         """Take note of what happened to facts."""
         for effect in effects:
-            if effect.is_own or effect.what == "reopened":
+            if effect.is_own:
                 self.said[effect.relation] = None
             noted = {"ended": self.ended, "disputed": self.disputed, "retracted": self.retracted}.get(effect.what)
             if noted is not None:
@@ -233,7 +232,7 @@ class FactKeys:
             [
                 Mention(each.evidence.episode, "relation", each.relation, each.evidence.start, each.evidence.end)
                 for each in effects
-                if (each.is_own or each.what == "reopened") and each.evidence.episode
+                if each.is_own and each.evidence.episode
             ]
         )
 
@@ -253,51 +252,3 @@ def _facts_of(graph: GraphReading, slot: FactKey) -> list[tuple[Relation, Fact]]
     if slot.aspect or slot.target:
         read = [pair for pair in read if pair[1].aspect == slot.aspect]
     return sorted(read, key=lambda pair: (pair[0].created_at, pair[1].born, pair[0].id))
-
-
-_UNSURE: Final = MIN_CONFIDENCE / 2
-"""So sure is it which move is meant where nobody says whose: enough to doubt one, not to take it back."""
-_LOOKED_AT: Final = 50
-
-
-def meant_by(
-    graph: GraphReading, called_off: Cancellation, entities: Sequence[Entity], said: Sequence[str], episode: Episode
-) -> tuple[Relation, float] | None:
-    """Return the fact that is called off, and how sure that is: the newest that holds, of whom and where to it is said.
-
-    What goes on since something was called off is not meant, unless it is named.
-
-    Args:
-        entities: those of the episode, by their places in its extraction.
-        said: the ids of the facts that the episode has spoken of before.
-    """
-    target, kept = (None if place is None else entities[place].id for place in (called_off.target, called_off.kept))
-
-    def newest(facts: Iterable[Relation]) -> Relation | None:
-        able = [
-            each
-            for each in facts
-            if not (each.is_retracted or fact_of(each).is_denied)
-            and (each.valid_to is None or each.valid_to > episode.reference_time)
-            and target in (None, each.target)
-            and kept != each.target
-            and (target is not None or is_move(each.fact))
-        ]
-        # One that was a move goes before others.
-        began = [(is_move(each.fact), each.valid_from or 0.0, each.created_at, each.id) for each in able]
-        return able[began.index(max(began))] if able else None
-
-    sure, unsure = called_off.confidence, min(_UNSURE, called_off.confidence)
-    if called_off.source is not None:
-        source = entities[called_off.source].id
-        found = newest(each for type_ in called_off.types for each in facts_of(graph, FactKey(source, type_)))
-        if found is None:
-            return None
-        is_again = any(each.what == "reopened" for each in graph.happenings("relation", found.id))
-        return None if is_again and target is None else (found, unsure if is_again else sure)
-    found = newest(each for each in graph.relations(said).values() if each.type in called_off.types)
-    if found is not None and is_move(found.fact):
-        return found, sure
-    wanted = GraphFilter(types=called_off.types, groups=(episode.group,) if episode.group else ())
-    found = newest(each for each in graph.list_relations(wanted, limit=_LOOKED_AT) if is_move(each.fact))
-    return None if found is None else (found, unsure)

@@ -18,7 +18,7 @@ from commonplace.types.graph import Happening, Relation
 EVIDENCE: Final = "evidence"
 """The key of a happening's detail under which it stands."""
 
-Saying = Literal["said", "denied", "once", "settled", "beside", "cancelled"]
+Saying = Literal["said", "denied", "once", "settled", "beside"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Assertion:
         home: the id of the fact that it was said of first; a fact that it makes gets that id.
         source, target: ids of entities, as the names were understood at first; they may be others' now.
         saying: it holds, it holds no longer, it held once, a person decided that it and not its rivals hold, or that
-            they hold beside each other, or it never came about.
+            they hold beside each other.
         text: a sentence that says it.
         at: when we learnt it; `told` is when it was said.
         order: its place among what was said of facts that it may contradict.

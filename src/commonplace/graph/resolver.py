@@ -8,7 +8,6 @@ A key may have thousands of facts, of which a new assertion overlaps few: cost d
 
 from __future__ import annotations
 
-import re
 import uuid
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from itertools import islice
 from math import inf
 from typing import Final
 
-from commonplace.dataclasses import dataclass, field, replace
+from commonplace.dataclasses import dataclass, field
 from commonplace.extract.model import SENSITIVE, UNSURE
 from commonplace.graph.facts import (
     MIN_CONFIDENCE,
@@ -206,52 +205,9 @@ def _age(fact: Fact) -> tuple[float, str]:
     return fact.created_at, fact.id
 
 
-_MOVE: Final = re.compile(
-    r"\b(?:mov(?:e|es|ed|ing)|relocat\w+|switch\w*|migrat\w+|settl(?:e|es|ed|ing)|join(?:s|ed|ing)?|start(?:s|ed|ing)?|hire[sd]?|hiring)\b",
-    re.IGNORECASE,
-)
-
-
-def is_move(fact: str) -> bool:
-    """Tell whether a sentence says how a fact began: only what began can be called off."""
-    return _MOVE.search(fact) is not None
-
-
-def why_not_taken_back(fact: Fact, evidence: Assertion) -> str:
-    """Return why it is not clear that a fact never came about as a source says, "" where it is."""
-    if evidence.confidence < MIN_CONFIDENCE:
-        return "that it never came about is hardly said"
-    if evidence.trust < fact.trust:
-        return "the source that says it never came about is trusted less"
-    if not is_move(fact.text):
-        return "it is said never to have come about, and was not said to be a move"
-    if any(each is not None and each > evidence.told for each in (fact.still, fact.told)):
-        return "it was still said after it is said never to have come about"
-    return ""
-
-
-def gone_on(ended: Fact, by: Fact, evidence: Assertion, id_: str) -> Fact:
-    """Return the fact that an ended one goes on as where what had ended it never came about, as we learn now."""
-    return replace(
-        ended,
-        id=id_,
-        created_at=evidence.at,
-        valid_from=by.valid_from,
-        valid_to=ended.stated_to,
-        stated_to=ended.stated_to,
-        expired_at=None,
-        dispute="",
-        disputed_at=None,
-        rivals=set(),
-        is_doubted=False,
-        order=evidence.order,
-        born=evidence.order,
-    )
-
-
 MAX_DISPUTED: Final = 16
 """A fact that comes disputes no more of those that it meets: they are related without it, and share one dispute."""
-_FAR_REACHING: Final = frozenset({"settled", "beside", "cancelled"})
+_FAR_REACHING: Final = frozenset({"settled", "beside"})
 """Sayings that may change any fact of a slot."""
 
 
@@ -367,7 +323,7 @@ class FactResolver:
         meant = self.rule.ends(evidence)
         ways = (meant, meant[::-1]) if self.rule.type in SYMMETRIC else (meant,)
         same = [each for each in self.facts.between(*meant, begins) if (each.source, each.target) in ways]
-        handle = {"denied": self._deny, "once": self._recall, "cancelled": self._take_back}.get(evidence.saying)
+        handle = {"denied": self._deny, "once": self._recall}.get(evidence.saying)
         if handle is not None:
             handle(evidence, same)
             return
@@ -457,35 +413,6 @@ class FactResolver:
             self._begin(evidence)
             return
         self._tell(fact, "confirmed", evidence.reason, evidence, is_own=True)
-
-    def _take_back(self, evidence: Assertion, same: Sequence[Fact]) -> None:
-        """Take in that a fact never came about: what it had ended goes on, or it is doubted where that is not clear."""
-        held = [each for each in same if each.valid_to is None or each.valid_to > evidence.told]
-        if not held:
-            return
-        fact = max(held, key=lambda each: (each.valid_from or 0.0, each.id))
-        doubt = why_not_taken_back(fact, evidence)
-        if doubt:
-            self._doubt(fact, doubt, evidence, is_own=True)
-            return
-        fact.retract(evidence.at)
-        self._tell(fact, "retracted", evidence.reason or "it is said never to have come about", evidence, is_own=True)
-        began = fact.valid_from
-        ended = [
-            each
-            for each in self.facts
-            if not each.is_retracted
-            and each.expired_at is not None
-            and each.valid_to is not None
-            and each.valid_to == began
-        ]
-        for other in ended:
-            again = gone_on(other, fact, evidence, str(uuid.uuid5(DISPUTES, f"{other.id} {evidence.order}")))
-            self.facts.add(again)
-            self._tell(again, "reopened", "what is to have ended it never came about", evidence)
-        for other in self.facts:
-            other.rivals.discard(fact.id)
-        fact.rivals = set()
 
     def _doubt(self, fact: Fact, reason: str, evidence: Assertion, *, is_own: bool) -> None:
         fact.is_doubted = True

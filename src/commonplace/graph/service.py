@@ -239,7 +239,7 @@ def ended_by(graph: GraphReading, relation: str) -> Assertion:
 def denial_of(graph: GraphReading, relation: str) -> Assertion | None:
     """Return what says that a fact has ended, which was not believed, None where nothing does."""
     found = [assertion_of(each) for each in graph.happenings("relation", relation) if each.what == "disputed"]
-    denied = [each for each in found if each is not None and each.saying in ("denied", "cancelled")]
+    denied = [each for each in found if each is not None and each.saying == "denied"]
     return denied[-1] if denied else None
 
 

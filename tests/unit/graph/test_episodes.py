@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import commonplace
-from commonplace.extract.model import Cancellation, Claim, Extraction, Found
+from commonplace.extract.model import Claim, Extraction, Found
 from commonplace.graph import episodes
 from commonplace.graph.episodes import bounded
 
@@ -58,23 +58,6 @@ def test_a_fact_about_more_things_than_are_taken_is_left_out_and_later_ones_are_
     taken, _ = bounded(given)
     assert [each.name for each in taken.entities] == ["a", "b", "c", "d"]
     assert [(each.source, each.target) for each in taken.claims] == [(0, 1), (2, 1), (0, 2), (3, 0)]
-
-
-def test_what_is_called_off_goes_with_those_whose_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of nobody, it would be taken for anybody's."""
-
-    def called_off(source: int | None, kept: int | None = None) -> Cancellation:
-        return Cancellation(("LIVES_IN",), "the move is off", (0, 1), source, kept=kept)
-
-    given = Extraction(
-        tuple(map(found, "abcdef")),
-        (claim(5, 4), claim(4, 2)),
-        cancellations=(called_off(5, kept=0), called_off(5, kept=1), called_off(1), called_off(None)),
-    )
-    monkeypatch.setattr(episodes, "MAX_FACTS", 9)
-    taken, _ = bounded(given)
-    assert [each.name for each in taken.entities] == ["a", "c", "e", "f"]
-    assert [(each.source, each.kept) for each in taken.cancellations] == [(3, 0), (None, None)]
 
 
 def test_what_is_mentioned_on_and_on_is_recorded_fifty_times_and_by_each_of_its_names(tmp_path: Path) -> None:

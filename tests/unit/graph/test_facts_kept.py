@@ -45,7 +45,7 @@ KEPT = [
     ("I use Notion.", "I stopped using Notion for recipes.", "Notion"),
     ("I use Slack.", "I switched from Slack to Teams for one call.", "Slack"),
     (SITE, "We left Netlify but came back.", "Netlify"),
-    # What is not called off.
+    # What still holds.
     ("Mira lives in Oslo.", "Mira's move to Oslo did not fall through.", "Oslo"),
     ("Mira lives in Oslo.", "The move to Oslo went well but the housewarming party was cancelled.", "Oslo"),
     # What is no home and no employer.

@@ -126,36 +126,6 @@ def test_one_at_a_time_gives_what_all_at_once_give() -> None:
     assert known == resolve_facts([], sayings, SINGLE).relations
 
 
-def test_what_a_move_that_never_came_about_had_ended_goes_on_as_a_fact_of_its_own() -> None:
-    """So what was known before can still be told: the older fact had ended as far as anybody knew."""
-    sayings = [said("a", 1.0), said("b", 5.0, text="moved to b"), said("b", 8.0, saying="cancelled", text="no move")]
-    done = resolve_facts([], sayings, SINGLE)
-    assert list(facts(done).values()) == [(1.0, 5.0), (5.0, None), (5.0, None)]
-    assert list(states(done).values()) == ["ended", "retracted", "stands"]
-    assert [each.target for each in done.relations] == ["a", "b", "a"]
-    assert done.relations[2].created_at == 3608.0
-    known: tuple[Any, ...] = ()
-    for each in sayings:
-        known = resolve_facts(known, [each], SINGLE).relations
-    assert known == done.relations
-
-
-@pytest.mark.parametrize(
-    ("text", "values"),
-    [("is b", {}), ("moved to b", {"trust": 0.3}), ("moved to b", {"confidence": 0.4})],
-)
-def test_what_is_not_clearly_called_off_is_disputed(text: str, values: dict[str, float]) -> None:
-    sayings = [said("a", 1.0), said("b", 5.0, text=text), said("b", 8.0, saying="cancelled", text="no move", **values)]
-    done = resolve_facts([], sayings, SINGLE)
-    assert states(done) == {"a1.0": "ended", "b5.0": "disputed"}
-
-
-def test_what_is_still_said_later_is_not_called_off() -> None:
-    moved = [said("b", 5.0, text="moved to b"), said("b", 9.0)]
-    done = resolve_facts([], [*moved, said("b", 8.0, saying="cancelled", text="no move")], SINGLE)
-    assert states(done) == {"b5.0": "disputed"}
-
-
 def test_hearsay_confirms_and_moves_nothing() -> None:
     done = resolve_facts([], [said("a", 5.0), said("a", 6.0, valid_from=1.0, valid_to=9.0, confidence=0.4)], SINGLE)
     assert facts(done) == {"a5.0": (5.0, None)}
