@@ -20,7 +20,7 @@ from typing import Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
-from commonplace.extract.words import CITIES, CONCEPT_ACRONYMS, COUNTRIES, ORGANIZATION_HEADS, REGIONS, STATES, TOOLS
+from commonplace.extract.words import CONCEPT_ACRONYMS, COUNTRIES, STATES, TOOLS
 from commonplace.text.tokens import analyse
 from commonplace.text.words import entries
 from commonplace.types.graph import Entity
@@ -214,7 +214,6 @@ def _is_beginning(one: str, other: str) -> bool:
     return len(one) >= _MIN_LETTERS and other.startswith(one)
 
 
-_PLACES: Final = CITIES | COUNTRIES | REGIONS | STATES
 _SMALL: Final = frozenset("of the and for in on at to a an de & d".split())
 _ACRONYM: Final = re.compile(r"[A-Z][A-Za-z]?(?:[A-Z]|[A-Z][a-z](?=[A-Z]))*[A-Z]|(?:[A-Za-z]\.){2,}[A-Za-z]?")
 _LETTERS: Final = re.compile(r"[^A-Za-z]+")
@@ -222,27 +221,12 @@ _WORD: Final = re.compile(r"[^\W_]+")
 _MIN_LENGTH, _MAX_LENGTH = 3, 8
 _OF_ORGANIZATIONS: Final = 2
 """So short an acronym tells something only of organizations, whose kind of name it is."""
-_TEAMS: Final = frozenset({"organization", "concept"})
-_TEAM: Final = re.compile(r"(?:[Tt]he )?[A-Z]\w+s")
 
 
 def stored_keys(name: str, type_: str) -> tuple[str, ...]:
     """Return the keys under which an entity is to stand for one of its names."""
     acronyms = () if type_ in ("person", "file") else (f"{KEY}acro:{each}" for each in initials(name))
-    teams = (f"{KEY}team:{team(name)}",) if type_ in _TEAMS and team(name) else ()
-    return tuple(dict.fromkeys((*keys(name, type_), *acronyms, *teams)))
-
-
-def more_keys(name: str, type_: str) -> tuple[str, ...]:
-    """Return what else to look up for other forms of a name: nicknames, acronyms, the last word of a team's."""
-    if type_ == "person":
-        own = parts(name)
-        return tuple(f"{KEY}part:{each}" for each in sorted(related(own[0]))) if own else ()
-    found = [f"{KEY}acro:{acronym(name)}"] if type_ != "file" and acronym(name) else []
-    if type_ in _TEAMS:
-        found += [f"{KEY}team:{normal(name)}"] if _TEAM.fullmatch(cleaned(name)) else []
-        found += [each for each in (team(name),) if each]
-    return tuple(found)
+    return tuple(dict.fromkeys((*keys(name, type_), *acronyms)))
 
 
 def acronym(name: str) -> str:
@@ -269,15 +253,6 @@ def initials(name: str) -> tuple[str, ...]:
     return tuple(each for each in dict.fromkeys(made) if _OF_ORGANIZATIONS <= len(each) <= _MAX_LENGTH)
 
 
-def team(name: str) -> str:
-    """Return the last word of a team's name in normal form, `wolves` of the Minnesota Wolves; "" for all else."""
-    words = cleaned(name).removeprefix("The ").removeprefix("the ").split()
-    if len(words) < 2 or not words[-1][0].isupper() or not words[-1].endswith("s"):
-        return ""
-    place, last = " ".join(words[:-1]).lower(), words[-1].lower()
-    return normal(last) if place in _PLACES and last not in ORGANIZATION_HEADS else ""
-
-
 MIN_SIMILARITY: Final = 0.75
 """Cosine of two names' vectors from which they may be one, where their words have the same stems; a round guess."""
 
@@ -301,7 +276,11 @@ class Known:
 def lookups(name: str, type_: str) -> tuple[str, ...]:
     """Return the normal forms and keys under which the entities stand that a name may mean."""
     types = (type_,) if type_ in ("person", "file") else (type_, *(("file",) if has_extension(name) else ()))
-    found = [normal(name), *(key for each in types for key in (*keys(name, each), *more_keys(name, each)))]
+    found = [normal(name), *(key for each in types for key in keys(name, each))]
+    if type_ == "person":
+        found += [f"{KEY}part:{each}" for own in parts(name)[:1] for each in sorted(related(own))]
+    elif type_ != "file" and acronym(name):
+        found.append(f"{KEY}acro:{acronym(name)}")
     return tuple(dict.fromkeys(found))
 
 
@@ -370,8 +349,7 @@ def _is_form_of(name: str, other: str, type_: str, similarity: Similarity) -> bo
         return _is_end(name, other) or _is_end(other, name)
     fewest = _OF_ORGANIZATIONS if type_ == "organization" else _MIN_LENGTH
     is_acronym = len(acronym(name)) >= fewest and acronym(name) in initials(other)
-    is_team = type_ in _TEAMS and (team(name) == normal(other) or team(other) == normal(name))
-    if loose(name) == loose(other) or is_team or is_acronym:
+    if loose(name) == loose(other) or is_acronym:
         return True
     if type_ == "place" or has_extension(name) != has_extension(other):
         return False
