@@ -9,7 +9,7 @@ from itertools import product
 from typing import Final
 
 from commonplace.dataclasses import replace
-from commonplace.extract.decisions import chosen, decided, preferred
+from commonplace.extract.decisions import chosen, decided, preferred, purpose
 from commonplace.extract.entities import Entities
 from commonplace.extract.modality import doubtful_places, has_condition_behind
 from commonplace.extract.phrases import Line, Phrase, read_before, read_behind
@@ -56,7 +56,11 @@ def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase
     for source in [thing] if thing is not None else subject:
         relations = []
         for target in reached:
-            relation = _relation(entities, source, target, is_move=is_move) or _alike(entities, source, target, left)
+            relation = _relation(entities, source, target, is_move=is_move)
+            if relation is None and target.mention is not None and left:
+                # What something unknown is moved to from a tool is used as that was.
+                relation = _relation(entities, source, left[0])
+                relation = _USES if relation is not None and relation[0] == "USES" else None
             if relation is not None:
                 relations.append(relation)
                 yield _statement(group, source, target, relation, is_end=group.is_end)
@@ -69,6 +73,7 @@ def moved(line: Line, entities: Entities, group: VerbGroup, subject: list[Phrase
 
 Demand = tuple[str, frozenset[str], frozenset[str]]
 """A relation and what it demands of both sides."""
+_USES: Final[Demand] = ("USES", frozenset(), frozenset())
 
 
 def _relation(entities: Entities, source: Phrase, target: Phrase, *, is_move: bool = True) -> Demand | None:
@@ -78,21 +83,13 @@ def _relation(entities: Entities, source: Phrase, target: Phrase, *, is_move: bo
     if relation is not None:
         return relation, frozenset({types[0]}), frozenset({types[1]})
     if types[0] not in ("person", "") and types[1] == "organization":
-        return "USES", frozenset(), frozenset()
+        return _USES
     # A person who moves to something unknown that is written like a name has moved to a place.
     if not is_move:
         return None
     if types[0] == "person" and fitting_type(entities, target, _PLACE):
         return "LIVES_IN", _PERSON, _PLACE
     return None
-
-
-def _alike(entities: Entities, source: Phrase, target: Phrase, left: list[Phrase]) -> Demand | None:
-    """Return what a move to something unknown means, by what has been left for it."""
-    relations = [_relation(entities, source, old) for old in left]
-    if target.mention is None or not relations or relations[0] is None:
-        return None
-    return (relations[0][0], frozenset(), frozenset()) if relations[0][0] == "USES" else None
 
 
 def _statement(group: VerbGroup, source: Phrase, target: Phrase, relation: Demand, *, is_end: bool) -> Statement:
@@ -268,7 +265,7 @@ class Clauses:
                 return
             fitting = rules
             if not objects and is_passive and group.form.lemma in _AGENTLESS:
-                objects, stop = self._purpose(place)
+                objects, stop = purpose(self.line, place), place
                 fitting = [rule._replace(before=frozenset()) for rule in rules]
             for source, target in product(subject, objects):
                 statement = self._by_rule(fitting, replace(group, voice=voice), source, target, is_passive=is_passive)
@@ -367,15 +364,6 @@ class Clauses:
         while self.tokens.at(place) in DETERMINERS:
             place += 1
         return [place]
-
-    def _purpose(self, place: int) -> tuple[list[Phrase], int]:
-        """Read `for billing` behind `Postgres was chosen (over MySQL)`."""
-        for ahead in range(place, min(place + 8, self.tokens.count)):
-            if self.tokens.lower[ahead] in (".", ";", ","):
-                break
-            if self.tokens.lower[ahead] in ("for", "in", "by"):
-                return read_behind(self.line, ahead + 1)
-        return [], place
 
     def _held_role(self, group: VerbGroup, subject: list[Phrase], behind: int) -> Iterator[Statement]:
         """Read `Mira is the new head of design at Acme`."""

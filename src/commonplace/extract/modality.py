@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from typing import Final
 
 from commonplace.extract.tokens import Tokens
-from commonplace.extract.words import DOUBTS, NEGATIONS, PATTERNS, REPORTS, REPORTS_WITH_THAT, STORIES
+from commonplace.extract.words import DOUBTS, NEGATIONS, PATTERNS, REPORTS, REPORTS_WITH_THAT
 
 BOUNDARIES: Final = frozenset({";", "but", "because", "—", "–", "however"})
 """Behind one of these the sentence speaks anew."""
@@ -93,8 +93,6 @@ _REPORTS_OF_ALL: Final = REPORTS | REPORTS_WITH_THAT
 _TO_THEM: Final = frozenset("me us him her them you everyone everybody someone".split())
 _OWN: Final = frozenset({"i", "we"})
 _HELPERS: Final = frozenset("have had has 've already just also once did".split())
-_HINTS: Final = _REPORTS_OF_ALL | STORIES
-_INTO_STORY: Final = frozenset({"in"})
 _FURTHEST: Final = 6
 _MAX_SPEAKER_LENGTH: Final = 5
 
@@ -168,12 +166,12 @@ def _is_labelled(text: str, opened: int) -> bool:
 
 
 def is_reported(tokens: Tokens, verb: int) -> bool:
-    """Tell whether the sentence says of what a verb says that somebody said so, or that it goes on in a story."""
-    if _HINTS.isdisjoint(tokens.lower):
+    """Tell whether the sentence says of what a verb says that somebody said so."""
+    if _REPORTS_OF_ALL.isdisjoint(tokens.lower):
         return False
     if any(_reports(tokens, place) for place in range(min(verb, tokens.count))):
         return True
-    return _is_in_story(tokens, verb) or _is_attributed_behind(tokens, verb)
+    return _is_attributed_behind(tokens, verb)
 
 
 def _reports(tokens: Tokens, place: int) -> bool:
@@ -198,15 +196,6 @@ def _is_own(tokens: Tokens, place: int) -> bool:
     while tokens.at(place) in _HELPERS:
         place -= 1
     return tokens.at(place) in _OWN
-
-
-def _is_in_story(tokens: Tokens, verb: int) -> bool:
-    for place in range(min(verb, tokens.count)):
-        if tokens.lower[place] in STORIES:
-            before = tokens.lower[max(place - 4, 0) : place]
-            if not _INTO_STORY.isdisjoint(before) and "," not in before:
-                return True
-    return False
 
 
 def _is_attributed_behind(tokens: Tokens, verb: int) -> bool:

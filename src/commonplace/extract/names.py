@@ -120,8 +120,6 @@ def _is_surname(word: str) -> bool:
     return word.replace("-", "").replace("'", "").isalpha() and not word.endswith(_NOUN_ENDS) and len(word) > 1
 
 
-_SURNAMES_TOO: Final = frozenset("church court guard post rather summer summers winter winters".split())
-"""Words that are in few names but surnames; days and months are not, since `Tom Monday` is Tom, on Monday."""
 Rule = tuple[Callable[[Sequence[str]], bool], Kind]
 _RULES: Final[tuple[Rule, ...]] = (
     (lambda words: words[-1] in lists.DEMONYMS, NOTHING),
@@ -129,10 +127,6 @@ _RULES: Final[tuple[Rule, ...]] = (
         lambda words: (
             words[-1] in lists.SUFFIXES and len(words) > 2 and (words[0] in lists.FIRST_NAMES or words[-1][0] != "i")
         ),
-        Kind("person", 0.9),
-    ),
-    (
-        lambda words: len(words) == 2 and words[0] in lists.FIRST_NAMES and words[1] in _SURNAMES_TOO,
         Kind("person", 0.9),
     ),
     (lambda words: words[-1] in lists.ORGANIZATION_HEADS, Kind("organization", 0.9)),
@@ -215,11 +209,6 @@ def names_in_run(tokens: Tokens, first: int, last: int) -> Iterator[tuple[int, i
     for place in range(first, last + 1):
         lower = tokens.lower[place] if place < last else ""
         if place < last and (_is_part(lower) or (place > begin and lower in _JOINTS)):
-            continue
-        # `Dan` of `Dan Rather`, with or without an initial.
-        given = tokens.lower[begin:place]
-        is_given = given[:1] != [] and given[0] in lists.FIRST_NAMES and all(word[-1] == "." for word in given[1:])
-        if lower in _SURNAMES_TOO and tokens.word[place].istitle() and is_given:
             continue
         if place > begin:
             for start, end in _parts(tokens, begin, place):

@@ -335,7 +335,7 @@ def _with_head(line: Line, phrase: Phrase, start: int) -> tuple[Phrase, int] | N
     """Go on to the noun that a phrase with a preposition belongs to: `the owner of billing`, `the tests in auth.ts`."""
     before = line.tokens.at(start - 1)
     if before in lists.VERBS and before not in lists.SAYING:
-        return _modified(line, start)
+        return None
     if before not in lists.PREPOSITIONS or before == "because":
         return phrase, start
     head = _one_before(line, start - 1)
@@ -344,14 +344,6 @@ def _with_head(line: Line, phrase: Phrase, start: int) -> tuple[Phrase, int] | N
     if before == "of" and head[0].mention is None:
         return _joined(line, head[0], phrase), head[1]
     return head
-
-
-def _modified(line: Line, place: int) -> tuple[Phrase, int] | None:
-    """Return what a clause before a word belongs to: `the service` of `the service that handles billing`."""
-    for back in range(place - 1, max(place - _MAX_LENGTH, 0), -1):
-        if line.tokens.lower[back] in ("that", "which", "who"):
-            return _one_before(line, back)
-    return None
 
 
 def phrase_of(mention: Mention) -> Phrase:
