@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final, Literal, Self, TypeVar
 
 from commonplace.dataclasses import dataclass, field, fields, replace
 from commonplace.dates.time import seconds
-from commonplace.errors import UsageError
+from commonplace.errors import ConfigError, UsageError
 from commonplace.exchange.codec import built, built_list, refuse_other_entries, time_of
 from commonplace.graph.entities import merged_into
 from commonplace.graph.episodes import FactInput
@@ -808,7 +808,7 @@ def _readable(name: str, read: Callable[[Any], Any], what: object) -> None:
     """Refuse a JSON text that does not follow the rules of ours by which it is read."""
     try:
         read(what)
-    except (TypeError, ValueError, AttributeError, KeyError) as error:
+    except (ConfigError, TypeError, ValueError, AttributeError, KeyError) as error:
         raise UsageError(f"{name} cannot be read: {error!s:.80}", remedy="export again") from error
 
 

@@ -13,14 +13,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, NoReturn
 
-from commonplace.dataclasses import asdict, dataclass, field, fields, replace
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import ConfigError, UsageError
 from commonplace.formats.graphiti import (
     EntityItem,
     RelationItem,
-    checked,
     entity_json,
     episode_json,
     mentions_json,
@@ -32,12 +31,11 @@ from commonplace.formats.graphiti import (
 )
 from commonplace.formats.json_values import View
 from commonplace.graph.entities import Entities
-from commonplace.graph.facts import EVIDENCE, Assertion, fact_of, first_said, happening, relation_of
+from commonplace.graph.facts import Assertion, fact_of, first_said, happening, relation_of
 from commonplace.graph.names import KEY, MAX_NAME_CHARACTERS, cleaned, normal
-from commonplace.graph.redact import refuse_many_names
+from commonplace.graph.redact import Cleaner, refuse_many_names, refuse_odd_detail
 from commonplace.graph.runtime import GraphRuntime, Texts, names_text
 from commonplace.graph.views import Seeing
-from commonplace.redaction import cleaned_json, redact
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.types.graph import Alias, Episode, GraphFilter, Happening, Mention, Relation
 
@@ -246,10 +244,6 @@ def _list(value: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str, Any
     return found
 
 
-T = TypeVar("T")
-
-_PLAIN: Final = frozenset({"content", "name", "source_description", "summary", "fact", "reason"})
-_JSON: Final = frozenset({"attributes", "detail"})
 _ENDED: Final = "it had ended where it was imported from"
 
 
@@ -272,23 +266,28 @@ def clean(document: Document) -> Document:
     """
     for item in document.relations:
         _refuse_unfit(item, document.places[item.relation.id])
-    return replace(
-        document,
-        episodes=tuple(map(_cleaned, document.episodes)),
-        entities=tuple(
-            replace(
-                item,
-                entity=_cleaned(item.entity),
-                aliases=tuple(map(_cleaned, item.aliases)),
-                happenings=tuple(map(_cleaned, item.happenings)),
-            )
-            for item in document.entities
-        ),
-        relations=tuple(
-            replace(item, relation=_cleaned(item.relation), happenings=tuple(map(_cleaned, item.happenings)))
-            for item in document.relations
-        ),
+    cleaner = Cleaner()
+    episodes = tuple(map(cleaner.episode, document.episodes))
+    entities = tuple(
+        replace(
+            item,
+            entity=cleaner.entity(item.entity),
+            aliases=cleaner.aliases(item.entity, item.aliases),
+            happenings=cleaner.happenings(item.happenings),
+        )
+        for item in document.entities
     )
+    relations = tuple(
+        replace(
+            item,
+            relation=cleaner.relation(item.relation),
+            mentions=cleaner.mentions(item.mentions),
+            happenings=cleaner.happenings(item.happenings),
+        )
+        for item in document.relations
+    )
+    mentions = cleaner.mentions(document.mentions)
+    return replace(document, episodes=episodes, entities=entities, relations=relations, mentions=mentions)
 
 
 def take_in(
@@ -472,30 +471,12 @@ class _TakingIn:
         )
 
 
-def _cleaned(record: T) -> T:
-    """Return a record with placeholders for the secrets in its texts."""
-    changed = {}
-    for each in fields(record):  # type: ignore[arg-type] # records are dataclasses
-        value = getattr(record, each.name)
-        if each.name in _PLAIN:
-            changed[each.name] = _redacted(value)
-        elif each.name in _JSON and (new := cleaned_json(held := json.loads(value), _redacted)) != held:
-            changed[each.name] = json.dumps(new, sort_keys=True)
-    return replace(record, **changed) if changed else record  # type: ignore[type-var]
-
-
-def _redacted(text: str) -> str:
-    return redact(text).text
-
-
 def _refuse_unfit(item: RelationItem, path: str) -> None:
     """Refuse what a fact remembers of its sources where it could not be used."""
     where = f"{path}.attributes.commonplace"
     try:
         fact_of(item.relation)
         for each in item.happenings:
-            told = json.loads(each.detail).get(EVIDENCE)
-            if told:
-                asdict(Assertion(**checked(Assertion, told, where)))
+            refuse_odd_detail(each, where)
     except (AttributeError, TypeError, ValueError) as error:
         raise ConfigError(f"{where} is not what an export holds", path=where, remedy="export it again") from error

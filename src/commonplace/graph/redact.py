@@ -8,8 +8,9 @@ from typing import Any, Final, TypeVar
 
 from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import UsageError
+from commonplace.formats.graphiti import checked
 from commonplace.graph.entities import MAX_ALIASES
-from commonplace.graph.facts import OWN, Assertion, assertion_of, happening
+from commonplace.graph.facts import EVIDENCE, OWN, Assertion, assertion_of, happening
 from commonplace.graph.kinds import topic_of
 from commonplace.graph.names import KEY, normal, stored_keys
 from commonplace.redaction import Secret, cleaned_json, find_secrets, with_placeholders
@@ -207,29 +208,16 @@ def refuse_many_names(aliases: Iterable[Alias]) -> None:
         )
 
 
-def refuse_odd_detail(found: Happening) -> None:
+def refuse_odd_detail(found: Happening, path: str = "detail") -> None:
     """Refuse what happened to a fact that cannot be used.
 
     Raises:
-        TypeError, ValueError, AttributeError: it is none.
+        ConfigError, TypeError, ValueError, AttributeError: it is none.
     """
-    said = assertion_of(found)
-    if said is None:
-        return
-    for name, kind in Assertion.__annotations__.items():
-        value = getattr(said, name)
-        if not isinstance(value, _TYPES[kind]) or isinstance(value, bool):
-            raise TypeError(f"{name} is {value!r:.80}")
-    json.loads(said.attributes).items()
-
-
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "str": (str,),
-    "Saying": (str,),
-    "int": (int,),
-    "float": (int, float),
-    "float | None": (int, float, type(None)),
-}
+    told = json.loads(found.detail).get(EVIDENCE)
+    if told:
+        said = Assertion(**checked(Assertion, told, path))
+        json.loads(said.attributes).items()
 
 
 def _moved(step: Iterable[tuple[int, int, int]], place: int, *, is_end: bool) -> int:
