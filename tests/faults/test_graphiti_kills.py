@@ -31,9 +31,8 @@ def check(store: Path, address: str, state: State, acknowledged: list[str]) -> N
         assert book.graph.sync().waiting == 0
         graph = book._runtime.store.graph("default")
         here = [each.id for each in graph.list_episodes(GraphFilter())]
-        assert sorted(own_id(each["name"]) for each in state.episodes) == sorted(here)
-        given = [each.fact for each in graph.list_relations(GraphFilter(types=("USES",)))]
-        assert [each["fact"] for each in state.facts] == given
+        given = [each.id for each in graph.list_relations(GraphFilter(types=("USES",)))]
+        assert sorted(own_id(each["name"]) for each in state.episodes) == sorted(here + given)
         known = {*here, *(each.id for each in graph.list_relations(GraphFilter()))}
         assert known.issuperset(acknowledged)
         assert book._runtime.store.check() == []

@@ -18,7 +18,6 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
-from uuid import uuid4
 
 from graphiti_backends import DIMENSIONS
 from graphiti_core import Graphiti
@@ -149,37 +148,6 @@ class Tools:
         await (await self.client()).remove_episode(uuid)
         return {"message": f"Episode with UUID {uuid} deleted successfully"}
 
-    async def delete_entity_edge(self, uuid: str) -> Answer:
-        driver = (await self.client()).driver
-        await (await EntityEdge.get_by_uuid(driver, uuid)).delete(driver)
-        return {"message": f"Entity edge with UUID {uuid} deleted successfully"}
-
-    async def add_triplet(
-        self,
-        source_node_name: str,
-        edge_name: str,
-        fact: str,
-        target_node_name: str,
-        group_id: str = "main",
-        source_node_uuid: str | None = None,
-        target_node_uuid: str | None = None,
-    ) -> Answer:
-        now = datetime.now(UTC)
-        ends = [
-            EntityNode(uuid=uuid or str(uuid4()), name=name, group_id=group_id, created_at=now)
-            for name, uuid in ((source_node_name, source_node_uuid), (target_node_name, target_node_uuid))
-        ]
-        edge = EntityEdge(
-            name=edge_name,
-            fact=fact,
-            group_id=group_id,
-            source_node_uuid=ends[0].uuid,
-            target_node_uuid=ends[1].uuid,
-            created_at=now,
-        )
-        done = await (await self.client()).add_triplet(ends[0], edge, ends[1])
-        return {"message": "added", "nodes": [_node(each) for each in done.nodes], "edges": [*map(_edge, done.edges)]}
-
     async def clear_graph(self, group_ids: list[str] | None = None) -> Answer:
         await clear_data((await self.client()).driver, group_ids=group_ids or ["main"])
         return {"message": "Graph data cleared successfully"}
@@ -220,9 +188,7 @@ def _caught(tool: Callable[..., Awaitable[Answer]]) -> Callable[..., Awaitable[A
     return call
 
 
-TOOLS = (
-    "add_memory search_nodes search_memory_facts get_episodes delete_episode delete_entity_edge add_triplet clear_graph"
-).split()
+TOOLS = ("add_memory search_nodes search_memory_facts get_episodes delete_episode clear_graph").split()
 
 
 def main() -> None:

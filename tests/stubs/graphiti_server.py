@@ -51,12 +51,6 @@ class EpisodeSearchResponse(TypedDict):
     episodes: list[dict[str, Any]]
 
 
-class TripletResponse(TypedDict):
-    message: str
-    nodes: list[dict[str, Any]]
-    edges: list[dict[str, Any]]
-
-
 @dataclass
 class State:
     """What a server has, and what was asked of it."""
@@ -64,8 +58,6 @@ class State:
     episodes: list[dict[str, Any]] = field(default_factory=list)
     nodes: list[dict[str, Any]] = field(default_factory=list)
     facts: list[dict[str, Any]] = field(default_factory=list)
-    astray: list[dict[str, Any]] = field(default_factory=list)
-    """Facts that `add_triplet` has put where no search of their group looks."""
     queue: list[dict[str, Any]] = field(default_factory=list)
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     refuses: set[str] = field(default_factory=set)
@@ -230,35 +222,8 @@ class Tools:
         self._state.episodes[:] = [each for each in self._state.episodes if each["uuid"] != uuid]
         return SuccessResponse(message=f"Episode with UUID {uuid} deleted successfully")
 
-    def add_triplet(
-        self,
-        source_node_name: str,
-        edge_name: str,
-        fact: str,
-        target_node_name: str,
-        group_id: str | None = None,
-        source_node_uuid: str | None = None,
-        target_node_uuid: str | None = None,
-    ) -> TripletResponse | ErrorResponse:
-        self._note("add_triplet", edge_name=edge_name, fact=fact, group_id=group_id, source_node_uuid=source_node_uuid)
-        group = group_id or "main"
-        ends = [
-            self._state.node(name, group=group, uuid=id_ or "")
-            for name, id_ in ((source_node_name, source_node_uuid), (target_node_name, target_node_uuid))
-        ]
-        id_ = self._state.fact(ends[0], edge_name, ends[1], fact, group_id=group)
-        edges = self._state.facts[-1:]
-        if not self._state.has(group):
-            self._state.astray.append(self._state.facts.pop())
-        return TripletResponse(message=f"added {id_}", nodes=[], edges=edges)
-
     def get_entity_edge(self, uuid: str) -> dict[str, Any]:
         return next((each for each in self._state.facts if each["uuid"] == uuid), {"error": "not found"})
-
-    def delete_entity_edge(self, uuid: str) -> SuccessResponse | ErrorResponse:
-        for facts in (self._state.astray,) if self._state.database else (self._state.facts,):
-            facts[:] = [each for each in facts if each["uuid"] != uuid]
-        return SuccessResponse(message="deleted")
 
     def clear_graph(self, group_ids: str | list[str] | None = None) -> SuccessResponse | ErrorResponse:
         self._note("clear_graph", group_ids=group_ids)
@@ -274,8 +239,7 @@ class Tools:
 
 
 TOOLS = (
-    "add_memory search_nodes search_memory_facts get_episodes delete_episode add_triplet get_entity_edge "
-    "delete_entity_edge clear_graph get_status"
+    "add_memory search_nodes search_memory_facts get_episodes delete_episode get_entity_edge clear_graph get_status"
 ).split()
 
 

@@ -123,20 +123,11 @@ def test_same_episode_is_told_once(desk: Desk, server: GraphitiServer) -> None:
         assert [each["content"] for each in server.state.episodes] == ["auth.ts depends on session.ts."]
 
 
-def test_fact_that_is_given_keeps_the_ids_of_its_ends(desk: Desk, server: GraphitiServer) -> None:
+def test_fact_that_is_given_goes_out_as_an_episode(desk: Desk, server: GraphitiServer) -> None:
     with desk.open(server.url) as book:
         added = book.graph.add_triplet("Ann", "USES", "Vim", fact="Ann swears by Vim")
-        [fact] = server.state.facts
-        assert (fact["name"], fact["fact"]) == ("USES", "Ann swears by Vim")
-        assert [fact["source_node_uuid"], fact["target_node_uuid"]] == [each.uuid for each in added.entities]
-
-
-def test_server_without_facts_gets_them_as_episodes(desk: Desk) -> None:
-    """`add_triplet` came late to Graphiti's server."""
-    with GraphitiServer(without=frozenset({"add_triplet"})) as old, desk.open(old.url) as book:
-        added = book.graph.add_triplet("Ann", "USES", "Vim")
-        assert [each["content"] for each in old.state.episodes] == ["Ann uses Vim"]
-        assert added.relations[0].uuid in old.state.episodes[0]["name"]
+        assert [each["content"] for each in server.state.episodes] == ["Ann swears by Vim"]
+        assert added.relations[0].uuid in server.state.episodes[0]["name"]
 
 
 def test_deleted_episode_is_deleted_there(desk: Desk, server: GraphitiServer) -> None:
@@ -295,8 +286,7 @@ def test_another_process_tells_what_one_left(desk: Desk) -> None:
         book.graph.delete_episode("mistake")
     with GraphitiServer(port=port) as server, desk.open(url) as book:
         assert book.graph.sync().delivered == 2
-        assert [each["content"] for each in server.state.episodes] == [SAID]
-        assert [each["fact"] for each in server.state.facts] == ["Ann uses Vim"]
+        assert [each["content"] for each in server.state.episodes] == [SAID, "Ann uses Vim"]
 
 
 @pytest.mark.parametrize("manner", ["hang", "cut", "garbage", "huge", "fail"])
@@ -339,7 +329,7 @@ def test_fact_whose_answer_is_lost_is_told_once(desk: Desk, wire: Wire, server: 
         book.graph.add_triplet("Ann", "USES", "Vim")
         wire.manner = "pass"
         assert book.graph.sync().delivered == 1
-        assert len(server.state.facts) == 1
+        assert len(server.state.episodes) == 1
 
 
 def test_what_may_be_at_work_there_is_not_told_again_by_itself(desk: Desk, wire: Wire, server: GraphitiServer) -> None:
@@ -537,13 +527,3 @@ def test_replacement_goes_there_where_what_it_replaces_cannot_be_deleted(desk: D
         book.graph.add_episode("auth.ts depends on session.ts.", uuid="one")
         book.graph.sync()
         assert [each["content"] for each in falkor.state.episodes] == [SAID, "auth.ts depends on session.ts."]
-
-
-def test_fact_that_would_be_put_where_no_search_looks_is_told_as_an_episode(desk: Desk, falkor: GraphitiServer) -> None:
-    with desk.open(falkor.url) as book:
-        for what in ("Vim", "Emacs"):
-            book.graph.add_triplet("Ann", "USES", what)
-        assert (falkor.state.facts, falkor.state.astray) == ([], [])
-        assert [each["content"] for each in falkor.state.episodes] == ["Ann uses Vim", "Ann uses Emacs"]
-        assert len(falkor.state.called("add_triplet")) == 1
-        assert book.graph.sync().waiting == 0

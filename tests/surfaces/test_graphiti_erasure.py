@@ -55,7 +55,7 @@ def test_group_that_others_use_keeps_what_is_theirs(desk: Desk, server: Graphiti
     assert [each["content"] for each in server.state.episodes] == ["Theirs."]
     assert server.state.called("clear_graph") == []
     told = "data sent to Graphiti in its group team__main, which others share: 1 episode was deleted"
-    assert receipt.outside == (f"{told} there; check for facts that were sent without one", ELSEWHERE)
+    assert receipt.outside == (f"{told} there; check for facts that it took from them", ELSEWHERE)
 
 
 def test_group_that_graphiti_itself_uses_is_never_cleared(desk: Desk, server: GraphitiServer) -> None:

@@ -253,15 +253,14 @@ def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], 
             elif can_clear:
                 notices.append(f"Graphiti has cleared its group {group}")
             else:
-                has_facts = bool(graph.list_relations(GraphFilter(groups=(groups[group],), with_past=True), limit=1))
                 deleted = ours if "delete_episode" in has else []
                 for id_ in deleted:
                     tools.delete_episode(id_)
-                if ours or has_facts:
+                if ours:
                     many = "1 episode was" if len(deleted) == 1 else f"{len(deleted)} episodes were"
                     outside.append(
                         f"data sent to Graphiti in its group {group}, which others share: {many} deleted there; check"
-                        " for facts that were sent without one"
+                        " for facts that it took from them"
                     )
             seen += len(ours)
             waiting.pop(0)

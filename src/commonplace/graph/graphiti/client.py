@@ -5,10 +5,10 @@ It uses the protocol versions with sessions, 2024-11-05 to 2025-11-25.
 Facts about them (github.com/getzep/graphiti, mcp_server): `add_memory` queues an episode and answers no id. A `uuid`
 given to it names an episode that is there already; with a new one the episode is lost while the queue is worked off.
 So none is given, and an episode of ours is known again by a mark in its name. A group's id holds letters, digits, `-`
-and `_` alone. `add_triplet` takes new ids for its two ends, but none for the fact, and no times.
+and `_` alone.
 
 FalkorDB keeps each group in a graph of that name. `add_memory` and the searches go there; `get_episodes`,
-`delete_episode`, `clear_graph` and `add_triplet` work on the one graph FALKORDB_DATABASE instead, whatever group they
+`delete_episode` and `clear_graph` work on the one graph FALKORDB_DATABASE instead, whatever group they
 are given, and say that they did what they were asked.
 """
 
@@ -229,18 +229,6 @@ _MARK: Final = re.compile(r" ?\[commonplace:(?P<id>[^\[\]]+)\]$")
 _MAX_NAME_LENGTH: Final = 120
 
 
-@dataclass(frozen=True, slots=True)
-class Triplet:
-    """A fact as it is given to Graphiti."""
-
-    source: str
-    source_id: str
-    type: str
-    fact: str
-    target: str
-    target_id: str
-
-
 class GraphitiTools(Session):
     """Calls the tools. Whatever it cannot read of an answer is a `ProviderError`. Safe for threads."""
 
@@ -259,41 +247,19 @@ class GraphitiTools(Session):
             )
         return self._tools
 
-    def add_memory(self, episode: Episode, content: str, group: str) -> None:
-        """Queue an episode of ours."""
+    def add_memory(self, episode: Episode) -> None:
+        """Queue an episode of ours, which bears its words and the group there."""
         self.call(
             "add_memory",
             {
                 "name": marked(episode.name, episode.id),
-                "episode_body": content,
-                "group_id": group,
+                "episode_body": episode.content,
+                "group_id": episode.group,
                 "source": "text" if episode.source == "memory" else episode.source,
                 "source_description": episode.source_description,
                 "reference_time": iso(episode.reference_time),
             },
         )
-
-    def add_triplet(self, triplet: Triplet, group: str) -> str:
-        """Write a fact of ours and return its id there; "" where the server does not tell."""
-        answer = self.call(
-            "add_triplet",
-            {
-                "source_node_name": triplet.source,
-                "source_node_uuid": triplet.source_id,
-                "edge_name": triplet.type,
-                "fact": triplet.fact,
-                "target_node_name": triplet.target,
-                "target_node_uuid": triplet.target_id,
-                "group_id": group,
-            },
-        )
-        edges = answer.get("edges")
-        first = edges[0] if isinstance(edges, list) and edges else None
-        return str(first.get("uuid", "")) if isinstance(first, dict) else ""
-
-    def delete_fact(self, id_: str) -> None:
-        """Delete a fact by the server's own id."""
-        self.call("delete_entity_edge", {"uuid": id_})
 
     def search_nodes(self, query: str, groups: Sequence[str], limit: int, *, now: float) -> list[EntityItem]:
         """Return the entities that the server finds, in its order."""

@@ -1,7 +1,7 @@
 """Deliver queued items to Graphiti once each, by one process at a time.
 
 An item that was sent without an answer is searched for before it is sent again: an episode of ours has its id in its
-name, a fact its words. Graphiti takes its time to show what it accepted, so resending waits long. A server that we
+name. Graphiti takes its time to show what it accepted, so resending waits long. A server that we
 started loses what it accepted when it ends: there an episode has arrived when it is to be seen.
 """
 
@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from commonplace.dataclasses import dataclass
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import ProviderError
-from commonplace.graph.graphiti.client import MAX_EPISODES, GraphitiTools, ToolError, Triplet, own_id
+from commonplace.graph.graphiti.client import MAX_EPISODES, GraphitiTools, ToolError, own_id
 from commonplace.graph.graphiti.outbox import Errand, Outbox
 from commonplace.graph.graphiti.transport import UnansweredError
 from commonplace.graph.views import View
@@ -88,7 +88,6 @@ class Courier:
         self._lock = lock
         self._looked: dict[str, float] = {}
         self._queued: set[str] = set()
-        self._astray: set[str] = set()
 
     def deliver(self, arrived: Callable[[Errand], object], *, is_asked: bool = False) -> None:
         """Deliver what waits, oldest first: as much as there is time for in one call.
@@ -137,8 +136,8 @@ class Courier:
                 left = [each for each in self._outbox.errands() if each.note.id in self._queued]
                 self._queued = {each.note.id for each in left}
                 for errand in left:
-                    send = self._sending(errand, frozenset())
-                    if send is None or send.is_there(errand.sent_at or errand.at):
+                    said = self._said(errand)
+                    if said is None or self._is_there(said, errand.sent_at or errand.at):
                         self._done(errand)
                         arrived(errand)
                     elif time.monotonic() >= deadline:
@@ -165,14 +164,14 @@ class Courier:
         try:
             if errand.what == "delete":
                 return self._delete(errand, has, is_asked=is_asked)
-            send = self._sending(errand, has)
-            if send is None:
+            said = self._said(errand)
+            if said is None:
                 self._done(errand)
                 return False
-            if (has_arrived := self._looked_for(errand, send, is_asked=is_asked)) is not None:
+            if (has_arrived := self._looked_for(errand, said, is_asked=is_asked)) is not None:
                 return has_arrived
             errand = self._outbox.sending(errand)
-            is_queued = send.send()
+            self._tools.add_memory(said)
         except UnansweredError:
             raise
         except ToolError as error:
@@ -181,71 +180,35 @@ class Courier:
         except ProviderError:
             self._outbox.refused(errand, "")
             raise
-        if not (is_queued and self._tools.is_started):
+        if not self._tools.is_started:
             self._done(errand)
             return True
         self._queued.add(errand.note.id)
-        return bool(self._looked_for(errand, send, is_asked=False))
+        return bool(self._looked_for(errand, said, is_asked=False))
 
-    def _looked_for(self, errand: Errand, send: _Sending, *, is_asked: bool) -> bool | None:
+    def _looked_for(self, errand: Errand, said: Episode, *, is_asked: bool) -> bool | None:
         """Tell whether what was sent is to be seen there; None where it is to be sent again, or was not sent."""
         if errand.sent_at is None:
             return None
-        if send.is_there(errand.sent_at):
+        if self._is_there(said, errand.sent_at):
             self._done(errand)
             return True
         self._looked[errand.note.id] = now = self._source.now()
         is_early = errand.note.id in self._queued or (not is_asked and now - errand.sent_at < GRACE_S)
         return False if is_early else None
 
-    def _sending(self, errand: Errand, has: frozenset[str]) -> _Sending | None:
-        """Return how an episode or a fact is sent; None where it is gone."""
-        return self._episode(errand) if errand.what == "episode" else self._fact(errand, has)
-
-    def _episode(self, errand: Errand) -> _Sending | None:
-        found = self._source.graph().episodes([errand.id]).get(errand.id)
+    def _said(self, errand: Errand) -> Episode | None:
+        """Return an episode with its words and its group there; a fact is one, too. None where it is gone."""
+        graph = self._source.graph()
+        fact = graph.relations([errand.id]).get(errand.id) if errand.what == "relation" else None
+        if fact is not None:
+            told = fact.created_at if fact.valid_from is None else fact.valid_from
+            return Episode(fact.id, fact.fact, told, fact.created_at, group=self._source.group_of(fact.group))
+        found = graph.episodes([errand.id]).get(errand.id)
         if found is None:
             return None
         content = found.content or (self._source.words_of(found.memory, found.version) if found.memory else "")
-        return self._as_episode(found, content, self._source.group_of(found.group)) if content else None
-
-    def _as_episode(self, episode: Episode, content: str, group: str) -> _Sending:
-        def send() -> bool:
-            self._tools.add_memory(episode, content, group)
-            return True
-
-        return _Sending(lambda since: self._is_there(episode.id, content, group, since), send)
-
-    def _fact(self, errand: Errand, has: frozenset[str]) -> _Sending | None:
-        """Return how a fact is sent: as such, or as an episode where the server cannot put it into its group."""
-        graph = self._source.graph()
-        found = graph.relations([errand.id]).get(errand.id)
-        ends = {} if found is None else graph.entities([found.source, found.target])
-        if found is None or found.source not in ends or found.target not in ends:
-            return None
-        group = self._source.group_of(found.group)
-        said = Episode(found.id, found.fact, found.valid_from or found.created_at, found.created_at)
-        told = self._as_episode(said, found.fact, group)
-        if "add_triplet" not in has or group in self._astray:
-            return told
-        triplet = Triplet(
-            ends[found.source].name, found.source, found.type, found.fact, ends[found.target].name, found.target
-        )
-
-        def is_there(_: float) -> bool:
-            now = self._source.now()
-            some = self._tools.search_facts(found.fact, [group], _FACTS, now=now)
-            return any((each.relation.type, each.relation.fact) == (found.type, found.fact) for each in some)
-
-        def send() -> bool:
-            id_ = self._tools.add_triplet(triplet, group)
-            if not id_ or "delete_entity_edge" not in has or is_there(0.0):
-                return False
-            self._tools.delete_fact(id_)  # where it was put, no search of the group finds it
-            self._astray.add(group)
-            return told.send()
-
-        return _Sending(is_there, send)
+        return replace(found, content=content, group=self._source.group_of(found.group)) if content else None
 
     def _delete(self, errand: Errand, has: frozenset[str], *, is_asked: bool) -> bool:
         """Delete an episode; one that is not there is given up when Graphiti has had the time to show it."""
@@ -267,26 +230,13 @@ class Courier:
         self._outbox.done(errand)
         return bool(theirs)
 
-    def _is_there(self, id_: str, content: str, group: str, since: float) -> bool:
+    def _is_there(self, said: Episode, since: float) -> bool:
         """Tell whether an episode that was sent at a time is to be seen.
 
         Where no episode of the group is listed, facts are asked for that are newer than it.
         """
-        listed = self._tools.episodes([group], MAX_EPISODES)
+        listed = self._tools.episodes([said.group], MAX_EPISODES)
         if listed:
-            return any(own_id(each.name) == id_ for each in listed)
-        found = self._tools.search_facts(content[:_MAX_QUERY], [group], _FACTS, now=0.0)
+            return any(own_id(each.name) == said.id for each in listed)
+        found = self._tools.search_facts(said.content[:_MAX_QUERY], [said.group], _FACTS, now=0.0)
         return any(each.relation.created_at >= since for each in found)
-
-
-@dataclass(frozen=True, slots=True)
-class _Sending:
-    """How one thing is sent.
-
-    Attributes:
-        is_there: whether it is to be seen, having been sent at a time.
-        send: send it; returns whether the server has only queued it.
-    """
-
-    is_there: Callable[[float], bool]
-    send: Callable[[], bool]
