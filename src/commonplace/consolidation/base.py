@@ -190,8 +190,7 @@ class PlannedAgent(ConsolidationAgent[R]):
             with self._on_a_copy() as agent:
                 return with_issue(agent.process_item(memory_id), None)
         for _ in range(TRIES):
-            result = self._processed(memory_id)
-            if result is not None:
+            if (result := self._processed(memory_id)) is not None:
                 return result
         raise self._executor.outrun()
 

@@ -196,8 +196,7 @@ class PlanExecutor:
         def due(change: MemoryChange) -> Callable[[], str] | None:
             if not _is_current(change, plan):
                 return None
-            known = change.ledger.unfinished(plan.agent, plan.memory_ids)
-            if known is not None:
+            if (known := change.ledger.unfinished(plan.agent, plan.memory_ids)) is not None:
                 same.append(known.id)
                 return None
             return lambda: rules.file(change.ledger, self._draft(plan), self._doer)

@@ -199,8 +199,7 @@ class Shortlist:
         """Drop what comes behind twice as many as are wanted, with no more places than a row has at the very end."""
         held = self._sorted()
         pairs = (divmod(code, self._count) for code in held.codes.tolist())
-        end = _place_of(2 * MAX_PAIRS, pairs, self._left.tolist())
-        if end is not None:
+        if (end := _place_of(2 * MAX_PAIRS, pairs, self._left.tolist())) is not None:
             self._last = float(held.ranks[end]), int(held.codes[end])
             held = held.only(np.arange(end + 1))
         self._held = [held]

@@ -380,8 +380,7 @@ def _disputed(
             counted["length"] += 1
             break
         for one, other in product(ones, others):
-            kind = judge(one.statement, other.statement)
-            if kind is not None:
+            if (kind := judge(one.statement, other.statement)) is not None:
                 counted[kind] += 1
                 found |= {(place, one.key), (behind, other.key)}
     return found, counted

@@ -87,10 +87,8 @@ def read_date(words: Words, at: int, scene: Scene, vouched: frozenset[str] = NOT
 
 def _core(words: Words, at: int, scene: Scene) -> Read | None:
     """Read a date that holds no other."""
-    if words[at].text[:1].isdigit() and is_loose(words, at):
-        found = read_numeric(words, at, scene)
-        if found is not None:
-            return found
+    if words[at].text[:1].isdigit() and is_loose(words, at) and (found := read_numeric(words, at, scene)):
+        return found
     return read_named(words, at, scene) or read_ago(words, at, scene) or read_relative(words, at, scene)
 
 
@@ -264,8 +262,7 @@ def read(words: Words, at: int, scene: Scene) -> Found | None:
     """Read the date expression that begins at a word, with its preposition."""
     try:
         for reader in (_every, _between, _bound, _preposition):
-            found = reader(words, at, scene)
-            if found is not None:
+            if (found := reader(words, at, scene)) is not None:
                 return found
         return _range_or_date(words, at, scene, frozenset())
     except (OverflowError, ValueError):  # The words name a date that the calendar does not have.
@@ -337,10 +334,8 @@ def _preposition(words: Words, at: int, scene: Scene) -> Found | None:
     vouched = PREPOSITIONS.get(words[at].lower)
     if vouched is None:
         return None
-    if words[at].lower == "in":
-        ahead = read_ahead(words, at + 1, scene)
-        if ahead is not None:
-            return _settled(ahead.value, ahead.end, scene)
+    if words[at].lower == "in" and (ahead := read_ahead(words, at + 1, scene)):
+        return _settled(ahead.value, ahead.end, scene)
     return _range_or_date(words, at + 1, scene, vouched)
 
 

@@ -182,8 +182,7 @@ def read_clock(words: Words, at: int) -> Clock | None:
     """Read what may follow a day: `, at 5 pm`, `10:30`, `evening`, `in the morning`."""
     at = words.skip(at, ",")
     part_at = at + 2 if words.says(at, "in", "the") else at
-    part = DAYPARTS.get(words[part_at].lower)
-    if part is not None:
+    if (part := DAYPARTS.get(words[part_at].lower)) is not None:
         return Clock(lambda period: hours(period, *part, "part"), part_at + 1)
     return read_time(words, words.skip(at, "at", "around", "@"))
 
@@ -251,8 +250,7 @@ def read_named(words: Words, at: int, scene: Scene) -> Read | None:
     if word.lower not in NAMES:
         return None
     for read in (_weekday, _month_first, _season, _holiday, _quarter):
-        found = read(words, at, scene)
-        if found is not None:
+        if (found := read(words, at, scene)) is not None:
             return found
     return _decade(words, at)
 
@@ -574,8 +572,7 @@ def _deictic(words: Words, at: int, scene: Scene) -> Read | None:
     start, how = at, words[at].lower
     if how == "this" and words[at + 1].lower in ("past", "coming", "last", "next"):
         at, how = at + 1, words[at + 1].lower
-    rolling = _rolling(words, start, at, scene)
-    if rolling is not None:
+    if (rolling := _rolling(words, start, at, scene)) is not None:
         return rolling
     lower = words[at + 1].lower
     side = -1 if how in BACK else 1 if how in AHEAD else 0

@@ -107,8 +107,7 @@ def _span(name: str, moment: str, now: float, zone: tzinfo | None) -> tuple[floa
     """Return when what is said begins and ends, half-open; both are one where it is no longer than a moment."""
     if moment.strip().lower() == "now":
         return now, now
-    period = _period(moment)
-    if period is not None:
+    if (period := _period(moment)) is not None:
         return period
     try:
         known: float | None = seconds(name, moment)

@@ -283,6 +283,5 @@ def _junk(live: Iterable[StoredMemory]) -> Iterator[Finding]:
     for each in live:
         if each.owner.session or each.record.use_count or each.record.status == "promoted":
             continue
-        why = suspicion(each.record.content)
-        if why:
+        if why := suspicion(each.record.content):
             yield Finding("junk", (each.owner.id,), why)

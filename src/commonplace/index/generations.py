@@ -10,16 +10,13 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import IndexFaultError, StoreError
-from commonplace.index.contract import DenseIndex, LexicalIndex, Scope, Scored
+from commonplace.index.contract import DenseIndex, LexicalIndex
 from commonplace.index.dense import ChunkedDenseIndex
 from commonplace.index.files import (
     CURRENT,
@@ -33,7 +30,6 @@ from commonplace.index.files import (
 )
 from commonplace.index.lexical import PackedLexicalIndex
 from commonplace.locks import FileLock, refuse_forked
-from commonplace.ranking.bm25 import Statistics, TermRows
 from commonplace.types import Embedding, Head, IndexEntry
 
 _ATTEMPTS = 10
@@ -260,8 +256,7 @@ class Index:
         directory = generation_path(self._directory, current.generation)
         # Another index of this process may have it open: then both read the same files.
         key = (os.getpid(), directory, encode(current), _state_of(directory, current.files))
-        shared = _open_generations.get(key)
-        if shared is not None:
+        if (shared := _open_generations.get(key)) is not None:
             return shared
         files = OpenFiles(directory, current.files)
         with files.in_use():
@@ -313,39 +308,6 @@ def _state_of(directory: Path, names: Iterable[str]) -> tuple[tuple[int, int, in
 
 
 def _nothing(fault: str) -> Generation:
-    return Generation({}, _NoPassages(), _NoVectors(), fault)
-
-
-class _NoPassages:
-    """A `LexicalIndex` that holds nothing."""
-
-    def search(self, *_: object, **__: object) -> Scored:
-        return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
-
-    def score(self, terms: Sequence[str], numbers: Collection[int], scope: Scope) -> dict[int, float]:  # noqa: ARG002
-        return {}
-
-    def rows(self, numbers: NDArray[np.int64]) -> list[bytes]:
-        return [b""] * len(numbers)
-
-    def statistics(self, terms: Sequence[str], scope: Scope) -> Statistics:  # noqa: ARG002
-        return TermRows([]).find(terms).statistics
-
-    def listed(self, terms: Sequence[str], namespaces: Iterable[str]) -> dict[str, int]:  # noqa: ARG002
-        return dict.fromkeys(terms, 0)
-
-    def similar(self, term: str, distance: int, scope: Scope, limit: int) -> list[int]:  # noqa: ARG002
-        return []
-
-    def languages(self, namespace: str) -> frozenset[str]:  # noqa: ARG002
-        return frozenset()
-
-
-class _NoVectors:
-    """A `DenseIndex` that holds nothing."""
-
-    def search(self, *_: object, **__: object) -> Scored:
-        return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
-
-    def owners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.full(len(numbers), -1, dtype=np.int64)
+    empty = Manifest("", Embedding("", "", 0))
+    dense = ChunkedDenseIndex(Path(), empty)
+    return Generation({}, PackedLexicalIndex(empty, dense), dense, fault)

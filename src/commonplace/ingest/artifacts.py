@@ -236,8 +236,7 @@ class _Run:
             self._report(file, note)
         root = self._root_of(file.path, stored[1].root if stored else "")
         owner = Owner(id="", kind="artifact", path=file.path, root=root, at=read_stamp.mtime_ns / 1e9, stamp=stamp)
-        prepared = self._prepare(file, text, language, owner)
-        if prepared:
+        if prepared := self._prepare(file, text, language, owner):
             self.writer.add(prepared)
             self.counts["changed" if stored else "added"] += 1
 

@@ -183,8 +183,7 @@ class EmbeddingBacklog:
 
     def close(self) -> None:
         """End the thread; what it can finish soon it finishes, a longer backlog stays for the next engine."""
-        thread = self._thread
-        if thread is not None:
+        if (thread := self._thread) is not None:
             if self._store.count_pending() <= LEFT_AT_CLOSE:
                 thread.join(CLOSING_S)
             self._is_stopped.set()

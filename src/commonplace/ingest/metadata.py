@@ -306,10 +306,8 @@ def _first_paragraph(head: str, language: Language) -> str:
     if language in PROSE:
         blocks = re.split(r"\n[ \t]*\n", head)
         return next((plain for block in blocks if (plain := _plain_paragraph(block, language))), "")
-    if language == "python":
-        docstring = _PYTHON_DOCSTRING.match(head)
-        if docstring:
-            return " ".join(docstring[2].strip().partition("\n\n")[0].split())
+    if language == "python" and (docstring := _PYTHON_DOCSTRING.match(head)):
+        return " ".join(docstring[2].strip().partition("\n\n")[0].split())
     for comment in _COMMENT.finditer(head):
         if head.count("\n", 0, comment.start()) > 60:
             break

@@ -59,8 +59,7 @@ def bring_up_to_date(
 
 def _project(store: Store, index: Index, rebuild: bool, purge: bool, progress: Progress | None) -> ProjectionReport:
     started = time.monotonic()
-    embedding = store.embedding()
-    if embedding is not None:
+    if (embedding := store.embedding()) is not None:
         index.follow(embedding)
     generation = index.reader()
     with store.snapshot():

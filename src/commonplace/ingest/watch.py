@@ -97,8 +97,7 @@ class Watch:
         """
         try:
             while not self._waiting.is_stopped:
-                run = self._step()
-                if run is not None:
+                if (run := self._step()) is not None:
                     return run
         except Stopped:
             pass

@@ -321,8 +321,7 @@ class EditImport:
         standing: Standing | None = None,
     ) -> None:
         """Take it that a block, as it stands there and was read, and the store say the same now."""
-        stored = self._at.memory(id_)
-        if stored is not None:
+        if (stored := self._at.memory(id_)) is not None:
             if before and before.page == found.page:
                 is_saved = found.page in self._at.changed_pages()
                 standing = before.standing.as_seen() if is_saved else before.standing

@@ -220,8 +220,7 @@ class JournalSync:
         began = self._stopwatch()
         pending, self._pending = self._pending, 0
         try:
-            fault = self._folder.fault()
-            if fault:
+            if fault := self._folder.fault():
                 tally.notice(fault)
                 return
             wall_ns = None if thorough else self._wall_ns()

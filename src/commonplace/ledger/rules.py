@@ -125,8 +125,7 @@ class Draft:
 def file(ledger: LedgerChange, draft: Draft, doer: Doer) -> str:
     """File an issue and return its id, or that of an unfinished one of the same agent about the same memories."""
     issue = issue_of(draft, doer.now)
-    same = ledger.unfinished(issue.agent, issue.memory_ids)
-    if same is not None:
+    if (same := ledger.unfinished(issue.agent, issue.memory_ids)) is not None:
         return same.id
     id_ = new_id(ledger)
     ledger.put_issue(replace(issue, id=id_))

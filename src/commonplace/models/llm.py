@@ -332,8 +332,7 @@ def _checked(messages: Sequence[Message], options: Mapping[str, Any] | None) -> 
     if not messages:
         raise UsageError("there is no message", remedy="ask something")
     given = {name: value for name, value in (options or {}).items() if value is not None}
-    reserved = sorted(_OURS & set(given))
-    if reserved:
+    if reserved := sorted(_OURS & set(given)):
         raise UsageError(f"{', '.join(reserved)} cannot be set as an option", remedy="leave it out")
     return given
 

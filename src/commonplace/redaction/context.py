@@ -155,8 +155,7 @@ def _commands(view: View) -> Iterator[Secret]:
                     yield from _given(view, match, may_be_secret)
     for anchor in ("machine", "default"):
         for at in places(view.lowered, anchor):
-            entry = _NETRC.match(view.lowered, at)
-            if entry:
+            if entry := _NETRC.match(view.lowered, at):
                 yield from _given(view, entry, is_given)
 
 

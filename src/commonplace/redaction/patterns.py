@@ -301,8 +301,7 @@ def find_tokens(view: View) -> Iterator[Secret]:
             yield Secret(kind, inner.start() - before, inner.end())
     for kind, anchor, pattern in _AFTER:
         for at in places(view.plain, anchor):
-            match = pattern.match(view.plain, at + len(anchor))
-            if match:
+            if match := pattern.match(view.plain, at + len(anchor)):
                 yield Secret(kind, match.start(), match.end())
 
 
@@ -362,8 +361,7 @@ _CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
 def _private_keys(text: str) -> Iterator[Secret]:
     """Yield blocks with their marks; of one without an end the lines of base64. A mark alone is no secret."""
     for at in places(text, "-----BEGIN "):
-        begin = _PEM_BEGIN.match(text, at)
-        if begin:
+        if begin := _PEM_BEGIN.match(text, at):
             end = _end_of_key(text, begin.end())
             if end > begin.end():
                 yield Secret("private key", at, end)

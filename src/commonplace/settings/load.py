@@ -130,8 +130,7 @@ def _place(chosen: _Given | None, start: Path) -> tuple[str, str, Path | None]:
             return address, chosen.origin, paths.find_project(start)
         store = (start / Path(str(chosen.value)).expanduser()).absolute()
         return str(store), chosen.origin, paths.project_of(store)
-    project = paths.find_project(start)
-    if project is not None:
+    if (project := paths.find_project(start)) is not None:
         store = project / paths.STORE_NAME
         if store.is_symlink():
             raise StoreError(

@@ -208,8 +208,7 @@ def export_target(project: Path, store: Path, written: str, *, setting: str, ori
         SettingsError: the path leads elsewhere.
     """
     target = (project / written).resolve()
-    where = _forbidden(target, project.resolve(), store.resolve())
-    if where:
+    if where := _forbidden(target, project.resolve(), store.resolve()):
         raise SettingsError(
             f"{setting} is {written!r} ({origin}), which leads to {target}, {where}",
             remedy="name a new file below the project, or write elsewhere with --output",

@@ -217,8 +217,7 @@ def understand(document: Mapping[str, Any], source: str) -> Spec:
     Args:
         source: where it came from, for messages.
     """
-    faults = faults_in(document)
-    if faults:
+    if faults := faults_in(document):
         more = f" (and {len(faults) - 3} more)" if len(faults) > 3 else ""
         raise refused(f"{source} is not a valid spec: {'; '.join(map(str, faults[:3]))}{more}")
     model = document["intelligence"]

@@ -297,8 +297,7 @@ def validate(file: str | Path) -> Verdict:
         document = read_spec(Path(file))
     except SpecError as error:
         return Verdict(None, None, (), (Fault("", str(error)),))
-    faults = faults_in(document)
-    if faults:
+    if faults := faults_in(document):
         return Verdict(_text(document, "agent", "name"), _text(document, "open_agent_spec"), (), tuple(faults))
     spec = understand(document, str(file))
     notes = tuple(Fault(f"tasks.{name}", task.refusal) for name, task in spec.tasks.items() if task.refusal)

@@ -88,8 +88,7 @@ def check_early(step: Step, given: Mapping[str, Any]) -> None:
     values = {name: value for name, value in with_defaults(step.task, dict(given)).items() if name not in made}
     # A dependency that does not say what it gives may give anything.
     required = [name for name in step.task.input.get("required", ()) if name not in made] if all(outputs) else []
-    faults = faults_of(values, {**step.task.input, "required": required})
-    if faults:
+    if faults := faults_of(values, {**step.task.input, "required": required}):
         raise _unfit(_wrong(faults), step.name)
 
 

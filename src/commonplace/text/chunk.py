@@ -129,11 +129,9 @@ def _layout_starts(lines: Sequence[str]) -> Iterator[Start]:
 
 def _declared_name(line: str, following: str, *, in_container: bool) -> tuple[str, bool]:
     """Return the name that a line declares, "" for none, and whether it may hold members."""
-    container = _DECLARED["container"].match(line)
-    if container:
+    if container := _DECLARED["container"].match(line):
         return next(filter(None, container.groups()), "").rstrip(":."), True
-    function = _DECLARED["function"].match(line)
-    if function:
+    if function := _DECLARED["function"].match(line):
         name = function["name"] or function["bound"] or function["table"] or function["test"]
         return f"{function['receiver']}.{name}" if function["receiver"] else name, False
     method = _METHOD.match(line)

@@ -121,8 +121,7 @@ def markdown_sections(text: str, lines: Sequence[str]) -> list[Section]:
 
 def _markdown_heading(lines: Sequence[str], number: int, begin: int) -> Start | None:
     line = lines[number]
-    atx = _ATX.match(line)
-    if atx:
+    if atx := _ATX.match(line):
         title = re.sub(r"(?:^|[ \t])#+$", "", line[atx.end() :][:300].strip())
         return Start(number, plain_heading(title), len(atx[1]))
     bare = line.strip()
@@ -189,7 +188,6 @@ def config_sections(lines: Sequence[str]) -> list[Section]:
     for number, line in enumerate(lines):
         if line[:1] in " \t#":
             continue
-        match = _CONFIG.match(line)
-        if match:
+        if match := _CONFIG.match(line):
             starts.append(Start(number, (match[1] or match[2]).strip(), 1))
     return sections_between(starts, lines)

@@ -170,8 +170,7 @@ def units_of(text: str) -> list[Unit]:
         begin = end + len(text[end:start]) - len(text[end:start].lstrip())
         found.append(_unit(text[end:begin], text[begin:stop], said, is_prose=is_prose))
         end = stop
-    rest = text[end:].strip()
-    if rest:
+    if rest := text[end:].strip():
         begin = text.index(rest, end)
         found.append(_unit(text[end:begin], rest, rest, is_prose=False))
     return found
