@@ -61,11 +61,7 @@ class Outcome:
 
 
 def run(options: ConversationOptions, progress: Progress | None = None) -> dict[str, Any]:
-    """Ask every question that has evidence by every method and return the JSON form of what was measured.
-
-    Raises:
-        UsageError: the file, its format or a method is wrong.
-    """
+    """Ask every question that has evidence by every method and return the JSON form of what was measured."""
     methods = check_methods(options.methods)
     outcomes: dict[Method, list[Outcome]] = {method: [] for method in methods}
     builds: list[Build] = []

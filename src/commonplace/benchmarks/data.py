@@ -87,9 +87,6 @@ def read_dialogues(path: Path, form: str) -> Iterator[Dialogue]:
 
     Args:
         form: one of `FORMATS`.
-
-    Raises:
-        UsageError: the file cannot be read, or an entry lacks what its format promises; names file and entry.
     """
     if form not in FORMATS:
         raise UsageError(f"format {form!r} is unknown", remedy=f"use one of {', '.join(FORMATS)}")

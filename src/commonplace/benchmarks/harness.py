@@ -34,11 +34,7 @@ WARM_UP = "open the files and fill the caches before the clock starts"
 
 
 def check_counts(**counts: int) -> None:
-    """Refuse numbers below 1.
-
-    Raises:
-        UsageError: names the first.
-    """
+    """Refuse numbers below 1."""
     for name, value in counts.items():
         if value < 1:
             raise UsageError(f"{name} is {value}", remedy="give at least 1")
@@ -51,11 +47,7 @@ def last_line(complaint: str) -> str:
 
 @contextmanager
 def workspace(keep: Path | None) -> Iterator[Path]:
-    """Give an empty directory for a store: `keep` itself, or a temporary one that is removed at the end.
-
-    Raises:
-        UsageError: `keep` holds something already.
-    """
+    """Give an empty directory for a store: `keep` itself, or a temporary one that is removed at the end."""
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="commonplace-benchmark-") as name:
             yield Path(name) / "store"
@@ -197,11 +189,7 @@ def path_of(hit: Hit) -> str:
 
 
 def check_methods(methods: Sequence[str]) -> tuple[Method, ...]:
-    """Return the methods, each once, in the order given.
-
-    Raises:
-        UsageError: one is unknown, or there is none.
-    """
+    """Return the methods, each once, in the order given."""
     for name in methods:
         if name not in METHODS:
             raise UsageError(f"method {name!r} is unknown", remedy=f"use some of {', '.join(METHODS)}")
@@ -323,11 +311,7 @@ class CachedEmbedder:
     """An embedder in front of which stands a file of its vectors. Safe for threads; processes may share the file."""
 
     def __init__(self, embedder: Embedder, directory: Path) -> None:
-        """Open the file `vectors.db` in the directory, and create both if need be.
-
-        Raises:
-            UsageError: it cannot be opened, or is no such file.
-        """
+        """Open the file `vectors.db` in the directory, and create both if need be."""
         self._embedder = embedder
         self.stamp = embedder.stamp
         self._lock = threading.Lock()
@@ -377,11 +361,7 @@ def _key(text: TokenizedText) -> bytes:
 
 @contextmanager
 def vectors_cache(directory: Path | None) -> Iterator[None]:
-    """Let every `minilm` that is opened by its name in this process keep its vectors in a file; None changes nothing.
-
-    Raises:
-        UsageError: the file cannot be used.
-    """
+    """Let every `minilm` opened by its name in this process keep its vectors in a file; None changes nothing."""
     if directory is None:
         yield
         return

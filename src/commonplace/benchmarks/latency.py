@@ -77,11 +77,7 @@ class LatencyOptions:
         return make_documents(self.passages, self.seed)
 
     def questions(self) -> list[str]:
-        """Return the same questions about the documents at every call.
-
-        Raises:
-            UsageError: the documents hold no words.
-        """
+        """Return the same questions about the documents at every call."""
         questions = questions_about(self.documents(), self.queries, self.seed)
         if not questions:
             raise UsageError(f"{self.corpus} holds no text to ask about", remedy="give passages of three words or more")
@@ -89,11 +85,7 @@ class LatencyOptions:
 
 
 def run(options: LatencyOptions, progress: Progress | None = None) -> dict[str, Any]:
-    """Build, ask, start processes, and return the JSON form of what was measured.
-
-    Raises:
-        UsageError: a method, the corpus file or the directory to keep is wrong.
-    """
+    """Build, ask, start processes, and return the JSON form of what was measured."""
     methods = check_methods(options.methods)
     questions = options.questions()
     with workspace(options.keep) if options.built is None else nullcontext(options.built) as directory:

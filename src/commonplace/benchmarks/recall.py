@@ -66,11 +66,7 @@ class Outcome:
 
 
 def run(options: RecallOptions, progress: Progress | None = None) -> dict[str, Any]:
-    """Ask every question with default settings and return the JSON form of what was measured.
-
-    Raises:
-        UsageError: a file is wrong.
-    """
+    """Ask every question with default settings and return the JSON form of what was measured."""
     people = read_people(options.memories, options.questions)
     others = [] if options.among is None else list(islice(read_talk(options.among), OTHERS))
     outcomes: list[Outcome] = []

@@ -87,12 +87,7 @@ def _cell(name: str, value: Any) -> str:
 
 
 def check_plot(target: Path) -> None:
-    """Refuse early, before an hour of measuring, what `plot` could not do.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-        UsageError: the file's ending is not one that matplotlib writes, or its directory does not exist.
-    """
+    """Refuse early, before an hour of measuring, what `plot` could not do."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

@@ -64,11 +64,7 @@ class RetrievalOptions:
 
 
 def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str, Any]:
-    """Ask every judged query by every method and return the JSON form of what was measured.
-
-    Raises:
-        UsageError: a file, a method or the combination of options is wrong.
-    """
+    """Ask every judged query by every method and return the JSON form of what was measured."""
     methods = check_methods(options.methods)
     if (options.corpus is None) != (options.qrels is None):
         raise UsageError(
@@ -109,11 +105,7 @@ def run(options: RetrievalOptions, progress: Progress | None = None) -> dict[str
 
 
 def _check_judged(queries: Sequence[Query], corpus: Path, qrels: Path) -> None:
-    """Refuse judgements of which nothing is in the corpus: every figure would be 0.
-
-    Raises:
-        UsageError: names one of the documents.
-    """
+    """Refuse judgements of which nothing is in the corpus: every figure would be 0."""
     judged = [key for query in queries for key, grade in query.grades.items() if grade > 0]
     if judged and {document.id for document in read_corpus(corpus)}.isdisjoint(judged):
         raise UsageError(
@@ -126,9 +118,6 @@ def _check_paths(engine: Engine, queries: Sequence[Query], file: Path) -> None:
     """Refuse a path that the index does not hold: it would count as something that no search finds.
 
     An index that also holds texts without a file is let pass, since what those are called cannot be listed.
-
-    Raises:
-        UsageError: names the first few, each with its line.
     """
     known = {artifact["path"] for artifact in engine.export_index()["artifacts"]}
     if engine.index_status().counts["owners"] > len(known):

@@ -49,12 +49,7 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
         return [json.dumps(ids) for group in fresh for ids in _parts(group, linked)]
 
     def plan(self, item: str) -> Plan[ClusterResult]:
-        """Return what is to be done with a group, given by its members or by one of them.
-
-        Raises:
-            NoRelation: nothing is like the one memory.
-            UsageError: it names more memories than a group may have.
-        """
+        """Return what is to be done with a group, given by its members or by one of them."""
         ids = _members(item)
         found = [self._active(id_) for id_ in ids]
         group = best_group(self._runtime, found[0]) if len(found) == 1 else group_of(self._runtime, found)

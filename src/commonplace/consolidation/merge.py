@@ -48,11 +48,7 @@ class SemanticMerge(PlannedAgent[MergeResult]):
         return [issue["id"] for issue in found]
 
     def plan(self, item: str) -> Plan[MergeResult]:
-        """Return how the memories that an issue names become one.
-
-        Raises:
-            UsageError: the issue is not one of merging, or names fewer than two memories.
-        """
+        """Return how the memories that an issue names become one."""
         issue = self._runtime.issues.get(item)
         if f"{AGENT_LABEL}{self.name}" not in issue.labels:
             raise UsageError(

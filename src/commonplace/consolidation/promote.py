@@ -69,12 +69,7 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         self.follow()
 
     def plan(self, item: str) -> Plan[PromotionResult]:
-        """Return how a memory is promoted.
-
-        Raises:
-            UsageError: it meets no criterion, or is not trusted.
-            StoreError: the vault cannot be read, or a link stands in its place.
-        """
+        """Return how a memory is promoted."""
         memory, now = self._active(item), self._runtime.now()
         record = memory.record
         if record.trust < MIN_TRUST_TO_PROMOTE:

@@ -85,12 +85,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         return [item_of_pair(memories[one].owner.id, memories[other].owner.id) for one, other in found]
 
     def plan(self, item: str) -> Plan[RelationResult]:
-        """Return how two memories are linked.
-
-        Raises:
-            NoRelation: they are linked already, or are hardly related.
-            UsageError: the item names no pair.
-        """
+        """Return how two memories are linked."""
         first, second = (self._active(id_) for id_ in pair_of(item))
         ids = [first.owner.id, second.owner.id]
         links = self._runtime.store.links(self._runtime.namespace, ids[:1])

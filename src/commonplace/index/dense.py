@@ -508,11 +508,7 @@ class ChunkedDenseIndex:
 
 
 def read_dead(directory: Path, manifest: Manifest) -> list[NDArray[np.int32]]:
-    """Return the dead rows of each chunk, ascending.
-
-    Raises:
-        IndexFaultError: there are others than the manifest says.
-    """
+    """Return the dead rows of each chunk, ascending."""
     dead = np.frombuffer((directory / DEAD).read_bytes() if DEAD in manifest.files else b"", "<i4")
     if len(dead) != sum(chunk.dead for chunk in manifest.chunks):
         raise IndexFaultError(f"was damaged: {DEAD} does not hold what the manifest says")

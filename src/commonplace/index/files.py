@@ -119,11 +119,7 @@ def encode(manifest: Manifest) -> bytes:
 
 
 def decode(data: bytes, *, store_id: str, embedding: Embedding) -> Manifest:
-    """Return the manifest.
-
-    Raises:
-        IndexFaultError: it is damaged, or of another version, store or embedder.
-    """
+    """Return the manifest."""
     try:
         document = json.loads(data)
         schema, body = document["schema"], document["body"]
@@ -250,11 +246,7 @@ class OpenFiles:
                 pass  # no locks here: nobody empties what he cannot lock
 
     def check(self) -> None:
-        """Check that no file has changed its size since it was opened; a fraction of a microsecond for each.
-
-        Raises:
-            IndexFaultError: one has.
-        """
+        """Check that no file has changed its size since it was opened; a fraction of a microsecond for each."""
         # Seeking tells the size three times as fast as fstat; nothing reads from the position it leaves.
         sizes = [os.lseek(descriptor, 0, os.SEEK_END) for descriptor in self._descriptors.values()]
         if sizes != self._sizes:

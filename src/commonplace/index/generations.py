@@ -70,11 +70,7 @@ class Generation:
         return self.dead > max(_SPARED_DEAD, self.documents)
 
     def in_use(self) -> AbstractContextManager[None]:
-        """Check that it can still be read, and keep it so for the length of a `with` block; that costs microseconds.
-
-        Raises:
-            IndexFaultError: a file was damaged, or is being removed.
-        """
+        """Check that it can still be read, and keep it so for the length of a `with` block; that costs microseconds."""
         return nullcontext() if self.files is None else self.files.in_use()
 
 

@@ -34,11 +34,7 @@ _OURS: Final = ("memory_ids", "agent", "action")
 
 
 def new_notes(agent: str, memory_ids: tuple[str, ...], action: str, extra: Mapping[str, Any] | None) -> str:
-    """Return the notes of a new issue; secrets in what is added are replaced by placeholders.
-
-    Raises:
-        UsageError: what is added is no JSON, or has a name of ours.
-    """
+    """Return the notes of a new issue; secrets in what is added are replaced by placeholders."""
     added = dict(extra or {})
     taken = [name for name in _OURS if name in added]
     if taken:
@@ -204,11 +200,7 @@ def block(ledger: LedgerChange, id_: str, error: str, doer: Doer) -> None:
 
 
 def reopen(ledger: LedgerChange, id_: str, doer: Doer, why: str = "") -> None:
-    """Open a blocked or closed issue again, with all its retries.
-
-    Raises:
-        UsageError: it is open or in progress, what it changed still stands, or another one tells the same.
-    """
+    """Open a blocked or closed issue again, with all its retries."""
     issue = known(ledger, id_)
     if issue.status in ("open", "in_progress"):
         raise UsageError(f"issue {id_!r:.80} is {issue.status}", remedy="only blocked and closed ones open again")

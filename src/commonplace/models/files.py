@@ -59,11 +59,7 @@ class ModelFiles(Generic[Manifest]):
             weakref.finalize(self, os.close, self._opened[name])
 
     def read(self, name: str, count: int, offset: int) -> bytes:
-        """Return a part of a file.
-
-        Raises:
-            ModelError: the file ends before it.
-        """
+        """Return a part of a file."""
         # Not mapped: whole pages of the file would count as this process's memory, and one cut short would end it.
         data = os.pread(self._opened[name], count, offset)
         if len(data) != count:

@@ -118,11 +118,7 @@ class Read:
     refusal: str = ""
 
     def checked(self, *, must_be_whole: bool) -> str:
-        """Return the text.
-
-        Raises:
-            ProviderError: there is none, the model refused, or it is cut short and must be whole.
-        """
+        """Return the text."""
         if self.refusal:
             raise ProviderError(f"the model refused to answer: {self.refusal[:200]}", remedy="change what is asked")
         if must_be_whole and self.is_cut:

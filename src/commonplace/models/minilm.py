@@ -128,9 +128,6 @@ class MinilmEmbedder:
         is the mean over all their tokens; of one with more than `MAX_WINDOWS` so many are read, from its beginning to
         its end. Texts are computed one by one: rows beside them would change the rounding
         of their products, and a batch would hardly be faster.
-
-        Raises:
-            ModelError: the weights end early.
         """
         vectors = np.zeros((len(texts), self._network.width), np.float32)
         scratch = np.empty((self._network.width, self._network.width), np.float32)
@@ -275,9 +272,5 @@ def _model_files(directory: Path) -> ModelFiles[tuple[Embedding, Network]]:
 
 
 def verify(directory: Path = SHIPPED) -> None:
-    """Read every byte of the weights and compare it with what the manifest says.
-
-    Raises:
-        ModelError: it is missing or different.
-    """
+    """Read every byte of the weights and compare it with what the manifest says."""
     _model_files(directory).verify()

@@ -100,11 +100,7 @@ class _ModelReranker(ABC):
         self._clock = clock
 
     def rerank(self, query: str, candidates: Sequence[str], top_k: int) -> list[RerankResult]:
-        """Return at most `top_k` of the candidates, best first, ties in the order in which they were given.
-
-        Raises:
-            ProviderError: a call failed, or was answered with nothing that is of use, or there was no time for all.
-        """
+        """Return at most `top_k` of the candidates, best first, ties in the order in which they were given."""
         if top_k <= 0 or not candidates:
             return []
         scores = self._scores(_cut(query), [_cut(text) for text in candidates], self._clock() + self._total_s)
