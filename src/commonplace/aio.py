@@ -14,7 +14,6 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Final, Self
 
 import commonplace
@@ -53,9 +52,7 @@ class Async:
         await asyncio.to_thread(self._make)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:

@@ -83,11 +83,7 @@ class Dialogue:
 
 
 def read_dialogues(path: Path, form: str) -> Iterator[Dialogue]:
-    """Yield the conversations of a file in the order of the file.
-
-    Args:
-        form: one of `FORMATS`.
-    """
+    """Yield the conversations of a file in the order of the file."""
     if form not in FORMATS:
         raise UsageError(f"format {form!r} is unknown", remedy=f"use one of {', '.join(FORMATS)}")
     for number, entry in enumerate(_entries(path)):

@@ -118,11 +118,7 @@ def build(
     progress: Progress | None = None,
     as_memories: bool = False,
 ) -> Build:
-    """Index the documents into a new store, close it, and measure it; closing folds SQLite's log into the database.
-
-    Args:
-        as_memories: remember them instead of indexing them as documents.
-    """
+    """Index the documents into a new store, close it, and measure it; closing folds SQLite's log into the database."""
     with open_engine(directory, embedder=embedder, progress=progress) as engine:
         start = time.perf_counter()
         if as_memories:

@@ -16,6 +16,7 @@ from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import UsageError
 from commonplace.ledger.ledger import Ledger
 from commonplace.ledger.rate_limit import RateLimiter
+from commonplace.memory.validate import fraction
 from commonplace.memory.view import RetentionPolicy
 from commonplace.store.store import Store
 from commonplace.types import (
@@ -146,8 +147,7 @@ class ConfidenceConfig:
 
     def __post_init__(self) -> None:
         for name, value in (("auto_threshold", self.auto_threshold), ("log_threshold", self.log_threshold)):
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
-                raise UsageError(f"{name} is {value!r:.80}", remedy="give a number from 0 to 1", parameters=(name,))
+            fraction(name, value)
         if self.log_threshold > self.auto_threshold:
             raise UsageError(
                 f"log_threshold is {self.log_threshold}, above auto_threshold, {self.auto_threshold}",

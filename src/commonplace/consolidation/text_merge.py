@@ -498,7 +498,7 @@ def confidence_of(cohesion: float, size: int, conflicts: Counter[Doubt]) -> floa
 
 def sources_of(memories: Sequence[StoredMemory]) -> list[Source]:
     """Return memories as what is merged."""
-    return [Source(memory.owner.id, memory.record.content, moment_of(_at(memory))) for memory in memories]
+    return [Source(memory.owner.id, memory.record.content, moment_of(memory.at)) for memory in memories]
 
 
 def merged_id(source_ids: Sequence[str], taken: int = 0) -> str:
@@ -518,7 +518,7 @@ def combined(memories: Sequence[StoredMemory], id_: str, text: str, cohesion: fl
     that of the last, the uses of all, and the least trust, with the origin of a source that has it. Category and source
     stand where all that have one agree, metadata are joined, of two values the one of the longer text.
     """
-    ordered = sorted(memories, key=lambda memory: (-len(memory.record.content), _at(memory), memory.owner.id))
+    ordered = sorted(memories, key=lambda memory: (-len(memory.record.content), memory.at, memory.owner.id))
     records = [memory.record for memory in ordered]
     least = min(records, key=lambda record: (record.trust, TRUST[record.origin], record.origin))
     strength = max(record.strength for record in records)
@@ -527,7 +527,7 @@ def combined(memories: Sequence[StoredMemory], id_: str, text: str, cohesion: fl
         kind="memory",
         tags=tuple(sorted({tag for memory in ordered for tag in memory.owner.tags})),
         references=tuple(sorted({reference for memory in ordered for reference in memory.owner.references})),
-        at=max(map(_at, ordered)),  # what is said again counts from then on
+        at=max(memory.at for memory in ordered),  # what is said again counts from then on
     )
     record = MemoryRecord(
         content=text,
@@ -555,13 +555,9 @@ def dates_of(memories: Sequence[StoredMemory]) -> tuple[tuple[float, float], ...
     found = {
         (mention.since, mention.until)
         for memory in memories
-        for mention in mentions(memory.record.content, now=moment_of(_at(memory)))
+        for mention in mentions(memory.record.content, now=moment_of(memory.at))
     }
     return tuple(sorted(found))
-
-
-def _at(memory: StoredMemory) -> float:
-    return memory.record.born_at if memory.owner.at is None else memory.owner.at
 
 
 def _agreed(values: Any) -> str:

@@ -61,9 +61,6 @@ _REDUCED = re.compile(r"(\d{4})(?:-(\d{2}))?")
 def seconds(name: str, moment: Moment) -> float:
     """Return a time as seconds since the epoch; a month or a year as in "2026-03" means its beginning.
 
-    Args:
-        name: what the value is for, for the message.
-
     Raises:
         UsageError: it is no time, or outside of the years 1 to 9999.
     """

@@ -318,22 +318,17 @@ def empty_and_remove(directory: Path) -> bool:
     if _is_removed_link(directory):
         return True
     try:
-        descriptor = os.open(directory / IN_USE, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return remove_unless_open(directory)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        for path in directory.rglob("*"):
-            status = path.lstat()
-            if S_ISREG(status.st_mode) and status.st_nlink == 1:
-                os.truncate(path, 0)
-        shutil.rmtree(directory, ignore_errors=True)
+        with (directory / IN_USE).open("rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for path in directory.rglob("*"):
+                status = path.lstat()
+                if S_ISREG(status.st_mode) and status.st_nlink == 1:
+                    os.truncate(path, 0)
+            shutil.rmtree(directory, ignore_errors=True)
     except BlockingIOError:
         return False
     except OSError:
         return remove_unless_open(directory)
-    finally:
-        os.close(descriptor)
     return not directory.exists()
 
 
@@ -349,10 +344,6 @@ def unreadable(code: int | None, what: str) -> StoreError:
     """Return what to raise when the system refuses to read: a fault only where it says what stands there is wrong.
 
     Too many open files, missing rights or a failing disk say nothing of the files: to rebuild would not help.
-
-    Args:
-        code: the system's error number.
-        what: what happened, a clause.
     """
     if code in _OF_WRONG_KIND:
         return IndexFaultError(f"was damaged: {what}")
@@ -361,12 +352,9 @@ def unreadable(code: int | None, what: str) -> StoreError:
 
 def record(path: Path) -> FileRecord:
     """Return what identifies the file's present content."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        stat = os.fstat(descriptor)
-        return FileRecord(stat.st_size, stat.st_mtime_ns, _file_checksum(descriptor))
-    finally:
-        os.close(descriptor)
+    with path.open("rb") as file:
+        stat = os.fstat(file.fileno())
+        return FileRecord(stat.st_size, stat.st_mtime_ns, _file_checksum(file.fileno()))
 
 
 def _compare_sizes(name: str, size: int, known: int) -> None:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 from commonplace.dataclasses import dataclass
@@ -110,9 +109,7 @@ class Watch:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property

@@ -14,7 +14,7 @@ from typing import Any, Final
 from commonplace.dataclasses import astuple, dataclass, replace
 from commonplace.formats.journal import Entry, category_of, section_of, topic_of
 from commonplace.formats.journal_edit import Verdict, digest, merge
-from commonplace.journal.pages import heading_and_text, joined, kind_of, local, minute_of, resolved, said_when, time_of
+from commonplace.journal.pages import heading_and_text, joined, kind_of, local, minute_of, resolved, said_when
 from commonplace.text.hashes import sha256
 from commonplace.types import StoredMemory
 
@@ -95,7 +95,7 @@ def decode(page: str, written: str) -> Baseline | None:
 def meant_by_store(stored: StoredMemory, links: Sequence[str]) -> Entry:
     """Return what the store means; `links` are the ids that it is linked to."""
     record = stored.record
-    minute = minute_of(time_of(stored))
+    minute = minute_of(stored.at)
     return Entry("", minute, "", record.content, stored.owner.tags, tuple(links), record.category)
 
 
@@ -164,7 +164,7 @@ def agree(
         section=entry.section,
         heading=_sum(entry.topic),
         is_headed=(content_of(entry, None, stored) if said is None else said) != entry.text,
-        minute=minute_of(time_of(stored)),
+        minute=minute_of(stored.at),
         category=stored.record.category,
         standing=standing,
     )
@@ -201,10 +201,10 @@ def _minute(entry: Entry, page: str, agreed: Baseline | None, stored: StoredMemo
     day, minutes = said_when(entry, page)
     if agreed is not None and day in (None, agreed.day) and minutes in (None, agreed.minutes):
         return agreed.minute
-    shown = local(time_of(stored))
+    shown = local(stored.at)
     shown_minutes = shown.hour * 60 + shown.minute
     if day in (None, shown.date()) and minutes in (None, shown_minutes):
-        return minute_of(time_of(stored))
+        return minute_of(stored.at)
     return minute_of(resolved(day or shown.date(), shown_minutes if minutes is None else minutes))
 
 

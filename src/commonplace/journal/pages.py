@@ -6,7 +6,6 @@ Pages are for people, so days and times are those of this machine's time zone.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from commonplace.dates.time import moment_of
 from commonplace.errors import StoreError
 from commonplace.formats.journal import Entry, PageKind, parse_page, section_of, topic_of
 from commonplace.journal.folder import Folder, Stamp
+from commonplace.models.cache import AgingCache, Bounds
 from commonplace.settings.paths import LONG_TERM_PAGE, day_of, page_name
 from commonplace.store.store import Store
 from commonplace.types import StoredMemory
@@ -50,11 +50,6 @@ def resolved(day: date, minutes: int) -> float:
         return wall.replace(tzinfo=None).timestamp()
     except (OverflowError, ValueError, OSError):
         return wall.timestamp()
-
-
-def time_of(stored: StoredMemory) -> float:
-    """Return when it happened, or else when it was stored."""
-    return stored.record.born_at if stored.owner.at is None else stored.owner.at
 
 
 def minute_of(at: float) -> int:
@@ -95,7 +90,7 @@ def entry_of(stored: StoredMemory, kind: PageKind, links: Iterable[str], own_sec
         own_sections: the names of a person's own sections of the long-term page.
     """
     topic, text = heading_and_text(stored.record.content)
-    when = local(time_of(stored))
+    when = local(stored.at)
     is_long = kind == "long"
     return Entry(
         id=stored.owner.id,
@@ -111,7 +106,7 @@ def entry_of(stored: StoredMemory, kind: PageKind, links: Iterable[str], own_sec
 
 _MAX_BYTES: Final = 512 * 1024
 """Of a page in which memories are looked for: reading a larger one takes longer than a search."""
-_MAX_PAGES: Final = 64
+_PLACES: Final = Bounds(max_entries=64, max_bytes=0, ttl_s=math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +125,7 @@ class PageReader:
         self._folder = Folder(directory, namespace)
         self._namespace = namespace
         self._store = store
-        self._lock = threading.Lock()
-        self._places: dict[str, tuple[Stamp, dict[str, PagePlace]]] = {}
+        self._places: AgingCache[tuple[Stamp, dict[str, PagePlace]]] = AgingCache(_PLACES)
 
     def names(self) -> list[str]:
         """Return the names of the pages relative to the store: the long-term page, then days, the newest first."""
@@ -183,17 +177,12 @@ class PageReader:
             return {}
 
     def _standing(self, page: str, stamp: Stamp) -> dict[str, PagePlace]:
-        with self._lock:
-            known = self._places.get(page)
+        known = self._places.get(page)
         if known is not None and known[0] == stamp:
             return known[1]
         file = self._folder.read(page)
         blocks = parse_page(file.text, kind_of(page)).blocks if len(file.data or b"") <= _MAX_BYTES else ()
         shown = self._folder.shown(page)
         standing = {block.entry.id: PagePlace(shown, block.start_line, block.end_line) for block in blocks}
-        with self._lock:
-            self._places.pop(page, None)
-            while len(self._places) >= _MAX_PAGES:
-                self._places.pop(next(iter(self._places)))  # the one that was read first
-            self._places[page] = (file.stamp, standing)
+        self._places.put(page, (file.stamp, standing), 0)
         return standing

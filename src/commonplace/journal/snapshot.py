@@ -26,7 +26,7 @@ from commonplace.formats.journal import (
 )
 from commonplace.journal.baseline import Baseline, content_of, decode, text_digest
 from commonplace.journal.folder import NUL, Folder, PageFile, Stamp
-from commonplace.journal.pages import day_page, entry_of, heading_and_text, kind_of, minute_of, time_of, title_of
+from commonplace.journal.pages import day_page, entry_of, heading_and_text, kind_of, minute_of, title_of
 from commonplace.journal.report import Tally
 from commonplace.journal.sync import JournalRuntime
 from commonplace.ledger.rules import taken_away
@@ -216,7 +216,7 @@ class Snapshot:
             return LONG_TERM_PAGE
         if stored.record.tier != "short":
             return ""
-        at = time_of(stored)
+        at = stored.at
         stays = agreed is not None and agreed.page not in ("", LONG_TERM_PAGE) and agreed.minute == minute_of(at)
         return agreed.page if stays and agreed is not None else day_page(at)
 

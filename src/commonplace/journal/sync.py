@@ -117,9 +117,6 @@ class JournalSync:
     def sync(self, accept: str | Path | None = None) -> SyncReport:
         """Bring every page and the store together now, and say what was done.
 
-        Args:
-            accept: see `Engine.sync`.
-
         Raises:
             NotFoundError: `accept` names neither a page nor a damaged one that was kept.
             UsageError: what it names holds NUL characters.

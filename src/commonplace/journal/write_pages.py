@@ -13,7 +13,7 @@ from commonplace.formats.journal_edit import digest, with_changes
 from commonplace.journal.baseline import UNSEEN, Baseline, Standing, agree, encode, meant_by_store
 from commonplace.journal.folder import MAX_PAGE_BYTES, NUL, Folder, PageFile
 from commonplace.journal.import_edits import EditImport
-from commonplace.journal.pages import entry_of, kind_of, time_of, title_of
+from commonplace.journal.pages import entry_of, kind_of, title_of
 from commonplace.journal.report import Tally
 from commonplace.journal.snapshot import Found, Seen, Snapshot, read_links, read_memories
 from commonplace.journal.sync import JournalRuntime
@@ -229,9 +229,7 @@ class PageWriter:
 
     def _order(self, id_: str) -> tuple[float, str, int, str]:
         stored = self._at.memory(id_)
-        return (
-            (0.0, "", 0, id_) if stored is None else (time_of(stored), stored.owner.session, stored.owner.position, id_)
-        )
+        return (0.0, "", 0, id_) if stored is None else (stored.at, stored.owner.session, stored.owner.position, id_)
 
 
 def _loss_notice(seen: Seen, copy: str) -> str:

@@ -242,11 +242,7 @@ class NoVectors:
 
 
 def vectors_of(embedder: object, tokenize: Callable[[str], NDArray[np.uint16]]) -> Vectors:
-    """Return the vectors of an embedder: one of the contract, with `embed(*texts)`, or one of ours, with a stamp.
-
-    Args:
-        tokenize: the WordPiece ids of a text, which ours want.
-    """
+    """Return the vectors of an embedder: one of the contract, with `embed(*texts)`, or one of ours, with a stamp."""
     if not callable(getattr(embedder, "embed", None)):
         raise UsageError(f"the embedder is {embedder!r:.80}", remedy="give an object with `embed(*texts)`")
     stamp = getattr(embedder, "stamp", None)

@@ -212,9 +212,6 @@ class BdLedger(Ledger):
 def open_bd(program: str, start: Path, *, timeout_s: float = TIMEOUT_S) -> BdLedger:
     """Return the ledger that `bd` keeps for a directory or one above it.
 
-    Args:
-        program: its name or path.
-
     Raises:
         UsageError: there is no such program, or no `.beads` directory.
     """

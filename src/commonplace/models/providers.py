@@ -59,9 +59,6 @@ class Address:
 def address_of(text: str, what: str = "the address") -> Address:
     """Read an http or https address.
 
-    Args:
-        what: what the message calls it.
-
     Raises:
         UsageError: it is none, or holds a user name, a query or a fragment, which could be keys.
     """

@@ -80,11 +80,7 @@ _OPTIONS: Final = {"temperature": 0.0}
 
 
 def make_reranker(generator: Generator, mode: RerankMode, total_s: float = TOTAL_S) -> Reranker:
-    """Return the re-ranker of a mode, "single" or "batch", over a language model.
-
-    Args:
-        total_s: seconds for one re-ranking, however many calls it takes.
-    """
+    """Return the re-ranker of a mode, "single" or "batch", over a language model."""
     return SingleReranker(generator, total_s) if mode == "single" else BatchReranker(generator, total_s)
 
 

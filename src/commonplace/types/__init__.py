@@ -206,6 +206,11 @@ class StoredMemory:
     created_at: float
     expired_at: float | None = None
 
+    @property
+    def at(self) -> float:
+        """When it happened, or else when it was stored."""
+        return self.record.born_at if self.owner.at is None else self.owner.at
+
 
 SUPERSEDES: Final = "supersedes"
 """The type of a link from a memory to one whose place it takes."""
@@ -285,9 +290,8 @@ class Selection:
     def key(self, stored: StoredMemory) -> tuple[float, str]:
         """Return what memories are sorted by."""
         owner, record = stored.owner, stored.record
-        time = record.born_at if owner.at is None else owner.at
         keys = {
-            "newest": -time,
+            "newest": -stored.at,
             "id": 0.0,
             "used": -record.use_count,
             "idle": record.last_used,
