@@ -128,7 +128,7 @@ class IndexApi(Service):
 
     def watch(self, root: Path, globs: tuple[str, ...], *, force: bool) -> Watch:
         from commonplace.ingest.discover import look
-        from commonplace.ingest.watch import Alarm, Means, Stopped, Watch
+        from commonplace.ingest.watch import Alarm, Stopped, Watch
 
         if told := self._is_off():
             raise UsageError(f"{told}, so there is nothing to watch", remedy="set it to on")
@@ -149,7 +149,7 @@ class IndexApi(Service):
         def index(is_first: bool) -> IndexReport:
             return self._index(selection, force and is_first, spares_all=True, progress=progress)
 
-        return Watch(Means(lambda: look(selection), index, alarm, lock.release))
+        return Watch(lambda: look(selection), index, alarm, lock.release)
 
 
 def _checked(documents: Iterable[Document]) -> Iterator[Document]:

@@ -45,23 +45,6 @@ class WatchedRun:
     error: CommonplaceError | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Means:
-    """What a watch is made of.
-
-    Attributes:
-        look: returns what an indexing would choose.
-        index: does one, with True until one has succeeded; raises Stopped where the watch was stopped meanwhile.
-        release: called once, at the end.
-    """
-
-    look: Callable[[], Look]
-    index: Callable[[bool], IndexReport]
-    waiting: Alarm
-    release: Callable[[], None]
-    clock: Callable[[], float] = time.monotonic
-
-
 class Watch:
     """Gives the run of an indexing at once, and then one for every change, until it is stopped; made by `Engine.index`.
 
@@ -74,9 +57,21 @@ class Watch:
     all files in it or the disk of some are gone, nothing is removed from the store, and the error says so.
     """
 
-    def __init__(self, means: Means) -> None:
-        self._means = means
-        self._waiting = means.waiting
+    def __init__(
+        self,
+        look: Callable[[], Look],
+        index: Callable[[bool], IndexReport],
+        waiting: Alarm,
+        release: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Take what looks, what indexes, what waits, and what is called once at the end.
+
+        Args:
+            look: returns what an indexing would choose.
+            index: does one, with True until one has succeeded; raises Stopped where the watch was stopped meanwhile.
+        """
+        self._look, self._index, self._waiting, self._release, self._clock = look, index, waiting, release, clock
         self._tried: Look | str | None = None
         self._indexed: Look | None = None
         self._armed: tuple[object, ...] | None = None
@@ -126,14 +121,14 @@ class Watch:
         if not self._is_closed:
             self._is_closed = True
             self._waiting.close()
-            self._means.release()
+            self._release()
 
     def _step(self) -> WatchedRun | None:
         """Do what is due, and wait where nothing is."""
         self._waiting.rest(self._owed_s)
         self._owed_s = 0.0
         seen = self._settled()
-        is_again = self._retry_at is not None and self._means.clock() >= self._retry_at
+        is_again = self._retry_at is not None and self._clock() >= self._retry_at
         if self._waiting.is_stopped or (_key(seen) == self._tried and not is_again):
             self._wait(seen)
             return None
@@ -150,9 +145,9 @@ class Watch:
             self._waiting.arm()
             self._armed = _place(seen)
         try:
-            report = self._means.index(self._indexed is None)
+            report = self._index(self._indexed is None)
         except CommonplaceError as error:
-            self._retry_at = self._means.clock() + CHECK_S
+            self._retry_at = self._clock() + CHECK_S
             return self._failure(error)
         self._indexed, self._told, self._owed_s = seen, "", min(report.seconds, CHECK_S)
         return WatchedRun(report)
@@ -190,7 +185,7 @@ class Watch:
 
     def _seen(self) -> Look | CommonplaceError:
         try:
-            return self._means.look()
+            return self._look()
         except CommonplaceError as error:
             return error
 
@@ -199,7 +194,7 @@ class Watch:
         is_told = self._waiting.is_told and isinstance(seen, Look) and _place(seen) == self._armed
         most_s = max(CHECK_S if is_told else POLL_S, _spared_s(seen))
         if self._retry_at is not None:
-            most_s = min(most_s, max(0.0, self._retry_at - self._means.clock()))
+            most_s = min(most_s, max(0.0, self._retry_at - self._clock()))
         self._waiting.wait(most_s)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from commonplace.errors import CommonplaceError, NotFoundError, StoreBusyError
 from commonplace.ingest.discover import Look
-from commonplace.ingest.watch import CHECK_S, POLL_S, QUIET_S, UNREST_S, Alarm, Means, Stopped, Watch, open_native
+from commonplace.ingest.watch import CHECK_S, POLL_S, QUIET_S, UNREST_S, Alarm, Stopped, Watch, open_native
 from commonplace.types import IndexReport
 
 ROOT = (1, 2)
@@ -45,7 +45,7 @@ class World:
     closed: int = 0
 
     def watch(self) -> Watch:
-        return Watch(Means(self.look, self.index, self, self._release, lambda: self.now))
+        return Watch(self.look, self.index, self, self._release, lambda: self.now)
 
     def look(self) -> Look:
         self.looks += 1
@@ -160,7 +160,7 @@ def test_a_file_that_changes_while_its_directory_is_indexed_is_indexed_again() -
             world.shows(2)()
         return report
 
-    watch = Watch(Means(world.look, slow, world, world._release, lambda: world.now))
+    watch = Watch(world.look, slow, world, world._release, lambda: world.now)
     assert [next(watch).error, next(watch).error] == [None, None]
     assert [seen.digest for _, seen in world.indexed] == [1, 2]
 
@@ -248,7 +248,7 @@ def test_a_watch_that_is_stopped_while_it_indexes_ends_and_lets_go() -> None:
     def interrupted(is_first: bool) -> IndexReport:
         raise Stopped
 
-    watch = Watch(Means(world.look, interrupted, world, world._release, lambda: world.now))
+    watch = Watch(world.look, interrupted, world, world._release, lambda: world.now)
     assert list(watch) == []
     watch.close()
     assert (world.released, world.closed) == (1, 1)
