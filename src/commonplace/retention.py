@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import exp, isnan, log
 from typing import Literal, get_args
 
-from commonplace.dataclasses import dataclass, replace
+from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
 from commonplace.types import Tier
 
@@ -111,16 +111,11 @@ def touched(use: Use, now: float, *, reinforce: bool = False) -> Use:
 def next_tier(tier: Tier, uses: tuple[float, ...], now: float) -> Tier | None:
     """Return the tier that at least three accesses in seven days earn, or None; there is none above `long`.
 
-    Whoever moves the memory keeps `climbed` of its use, or the same accesses would carry it up again. Accesses that a
-    clock set back left in the future count.
+    Whoever moves the memory keeps none of them: they are spent, or would carry it up again. Accesses that a clock set
+    back left in the future count.
     """
     recent = sum(access >= now - RECENT_S for access in uses)
     return NEXT_TIER.get(tier) if recent >= PROMOTION_USES else None
-
-
-def climbed(use: Use) -> Use:
-    """Return the state in the next tier: the accesses that earned it are spent."""
-    return replace(use, uses=())
 
 
 def may_archive(tier: Tier, age_s: float) -> bool:

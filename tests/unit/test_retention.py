@@ -7,13 +7,13 @@ import math
 import pytest
 
 from commonplace.errors import UsageError
+from commonplace.memory.view import RetentionPolicy
 from commonplace.retention import (
     CURVES,
     DEFAULT_HALF_LIVES,
     Curve,
     Use,
     age,
-    climbed,
     fading,
     may_archive,
     next_tier,
@@ -21,7 +21,7 @@ from commonplace.retention import (
     retention,
     touched,
 )
-from commonplace.types import Tier
+from commonplace.types import MemoryRecord, Tier
 
 DAY = 86_400.0
 NOW = 1_780_000_000.0
@@ -161,9 +161,9 @@ def test_accesses_from_before_the_clock_was_set_back_still_count() -> None:
 
 
 def test_the_accesses_that_earned_a_tier_do_not_earn_another() -> None:
-    use = climbed(Use(3, 1.2, NOW, (NOW, NOW, NOW)))
-    assert use == Use(3, 1.2, NOW, ())
-    assert next_tier("medium", touched(use, NOW).uses, NOW) is None
+    risen = RetentionPolicy().used(MemoryRecord("x", uses=(NOW, NOW)), NOW)
+    assert (risen.tier, risen.uses) == ("medium", ())
+    assert RetentionPolicy().used(risen, NOW).tier == "medium"
 
 
 @pytest.mark.parametrize(

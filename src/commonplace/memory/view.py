@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from commonplace.dataclasses import dataclass, field, fields, replace
 from commonplace.dates.time import iso, moment_of
 from commonplace.redaction import cleaned_json, redact
-from commonplace.retention import DEFAULT_HALF_LIVES, Curve, Use, age, climbed, next_tier, raw_score, touched
+from commonplace.retention import DEFAULT_HALF_LIVES, Curve, Use, age, next_tier, raw_score, touched
 from commonplace.types import MemoryRecord, Origin, Status, StoredMemory, Tier
 
 _MIN_LENGTH: Final = 8
@@ -155,5 +155,5 @@ class RetentionPolicy:
         use = touched(Use(record.use_count, record.strength, record.last_used, record.uses), now, reinforce=reinforce)
         tier = next_tier(record.tier, use.uses, use.last_used)
         if tier is not None and self.rises and record.trust >= MIN_TRUST_TO_PROMOTE:
-            record, use = replace(record, tier=tier), climbed(use)
+            record, use = replace(record, tier=tier), replace(use, uses=())
         return replace(record, use_count=use.use_count, strength=use.strength, last_used=use.last_used, uses=use.uses)
