@@ -35,10 +35,14 @@ _MARKUP: Final = re.compile(r"[*\"“”|<>#_]")
 _VALUE: Final = re.compile(r"^[`$€£]|\d|[^\W\d_a-zß-öø-ÿ]")
 _OWNED: Final = re.compile(r"(?:(?P<by>[Mm]y)|(?P<who>[A-Z][\w-]*(?: [A-Z][\w-]*)?)['’]s?) +(?P<what>.+)")
 _MINE: Final = re.compile(r" +my (?P<what>[a-z][\w -]*?)(?: now| these days| nowadays| from now on)? *")
+_OWN: Final = re.compile(
+    r"(?:(?:i(?: have|'ve)?|have|got|today (?:is|was)|yesterday was) )?(?:(?:a|my) )?", re.IGNORECASE
+)
+"""What may stand before `new job at` and `first day at` of the speaker's own."""
 _MANY: Final = (KIN - WORDS["ONE_OF_A_KIND"]) | WORDS["MANY"]
 """What people have many of."""
 _MORE_ROLES: Final = ROLES | frozenset("landlord dentist tutor supervisor host chef plumber electrician".split())
-_NO_MATTER: Final = frozenset("now already finally since from in on as of , . ! good".split())
+_NO_MATTER: Final = frozenset("now already finally since from in on as of today yesterday , . ! good".split())
 _LASTING: Final = frozenset("these days nowadays onwards instead too also next week with because".split())
 _WHY: Final = frozenset("with because since after near".split())
 _CLUBS: Final = frozenset("premium plus pro prime club gym beta waitlist program programme newsletter rotary".split())
@@ -238,9 +242,8 @@ class Attributes:
 
     def _person(self, subject: Phrase | None, before: tuple[int, str], match: re.Match[str]) -> Phrase | None:
         """Return whom a clause is about: `we` who live somewhere are the speaker and theirs, as is a `New job`."""
-        if match[0].lower().startswith("new "):
-            is_own = before[1].strip().lower() in ("", "my", "a", "i have a", "got a")
-            return self._speaker(before[0]) if is_own and self._is_sure else None
+        if match[0].lower().startswith(("new ", "first ")):
+            return self._speaker(before[0]) if _OWN.fullmatch(before[1]) and self._is_sure else None
         if subject is not None and subject.anaphor == "we" and match[0].lower().startswith("joined"):
             return None
         if subject is None or subject.anaphor in ("we", "i"):

@@ -65,6 +65,29 @@ def test_the_current_fact_tells_what_held_before_it_and_when(book: Engine) -> No
     assert both == ["Seattle", "Boston"]
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "pair"),
+    [
+        ("I work at Initech.", "I got a job at Globex.", "overtaken"),
+        ("I work at Initech.", "I started a new job at Globex.", "overtaken"),
+        ("I work at Initech.", "Got a new job at Globex!", "overtaken"),
+        ("I work at Initech.", "Today was my first day at Globex.", "disputed"),
+        ("We live in Boston.", "We're living in Seattle these days.", "disputed"),
+        ("We live in Boston.", "We are living in Seattle now.", "overtaken"),
+    ],
+)
+def test_a_new_job_or_home_is_told_in_many_ways(book: Engine, older: str, newer: str, pair: str) -> None:
+    tell(book, f"user: {older}", f"user: {newer}")
+    old, new = ("Initech", "Globex") if "work" in older else ("Boston", "Seattle")
+    assert became(book, {"old": old, "new": new}) == pair
+
+
+def test_who_is_laid_off_works_there_no_longer(book: Engine) -> None:
+    tell(book, "user: I work at Initech.", "user: I was laid off from Initech.")
+    [fact] = book.graph.search_edges("where do I work", 5, include_past=True)
+    assert fact.valid_to is not None
+
+
 def test_what_takes_the_place_of_a_thing_is_said_of_the_same_aspect(book: Engine) -> None:
     """Who switched from vim is asked for by the editor, which the sentence does not name."""
     tell(book, "user: I write all my code in vim.", "user: I switched from vim to Helix.")
