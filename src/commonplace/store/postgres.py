@@ -408,7 +408,9 @@ class Address:
         code, text = error.sqlstate or "", self._hidden(error)
         if code in _BUSY:
             return StoreBusyError(f"the store {self} stayed locked by another program: {text}", remedy="try again")
-        if not code and isinstance(error, psycopg.OperationalError):
+        if isinstance(error, psycopg.errors.PipelineAborted):
+            code = _UNDONE
+        elif not code and isinstance(error, psycopg.OperationalError):
             # A server that refuses a connection gives no code.
             code = next((code for words, code in _REFUSALS.items() if words in text), _LOST)
         found = next((meaning for begin, meaning in _MEANINGS.items() if code.startswith(begin)), _OTHER)
@@ -425,6 +427,7 @@ class _DriverError(Exception):
 
 _BUSY: Final = {"40001", "40P01", "55P03", "57014"}
 _LOST: Final = "08"
+_UNDONE: Final = "25P02"
 _MEANINGS: Final = {
     _LOST: ("cannot be reached", "see that the server is running, and that address and network are right"),
     "57P": ("cannot be reached", "wait until the server has started, and try again"),
@@ -432,6 +435,7 @@ _MEANINGS: Final = {
     "3D": ("does not exist", "make the database with `createdb`, or name another one"),
     "42501": ("does not let this user do so", "let who owns the tables run `commonplace init --grant-to`"),
     "42704": ("does not know this", "make the role with `createuser`, or name another one"),
+    _UNDONE: ("undid this change, of which a statement failed before", "correct what that error says, and try again"),
     "25006": ("is read-only", "name the primary server, and a role that may write"),
     "533": ("takes no more connections", "try again, or raise max_connections on the server"),
     "53100": ("has a full disk", "free some space on the server"),

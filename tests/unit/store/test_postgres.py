@@ -293,6 +293,19 @@ def cut(dsn: str) -> None:
     postgres.run(dsn, f"SELECT pg_terminate_backend(pid, 600000) {others}")
 
 
+def test_a_change_that_goes_on_after_a_failed_statement_is_undone_and_says_so(dsn: str) -> None:
+    """The server passes over all that comes after it; whoever caught the error is not told that the server is gone."""
+    store = opened(dsn)
+    undone = pytest.raises(StoreError, match="undid this change, of which a statement failed before")
+    with undone as told, store._connections.writing("n") as db:
+        db.execute("INSERT INTO namespaces (name, change, token) VALUES ('n', 0, x'')")
+        with pytest.raises(psycopg.Error, match="division by zero"):
+            db.execute("SELECT 1 / 0").fetchall()
+        db.execute("SELECT 1").fetchall()
+    assert not isinstance(told.value, StoreUnreachableError)
+    assert store.namespaces() == []
+
+
 class TestVectorIndex:
     """The vectors of a large namespace are found by an index, where the owner let one be made."""
 
