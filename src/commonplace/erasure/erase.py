@@ -83,7 +83,7 @@ def forget(
         plan = planned()
         if wanted.archived_by is not None and plan.chosen.is_empty:
             return ForgetReceipt(namespace, place.clock(), counts=plan.counts(), verified=True)
-        cleared = clear_logs(place, plan.patterns)
+        cleared = clear_logs(place, plan.traces.patterns)
         id_, at = str(uuid4()), place.clock()
         with place.store.change_memories(namespace) as change:
             if place.store.change(namespace) != plan.change:
@@ -94,7 +94,7 @@ def forget(
                 change.knowledge.drop_context(name)
             if plan.chosen.parts.ids:
                 # What goes with them is known only now, and a run that is killed later cannot know it any more.
-                plan = replace(plan, gone=erase_parts(place.store, change, _ground(place), plan.chosen.parts))
+                plan = plan.with_gone(erase_parts(place.store, change, _ground(place), plan.chosen.parts))
                 cleared += clear_logs(place, plan.gone.traces.patterns)
                 if place.untell is not None:
                     for episode, group in plan.gone.told:
@@ -129,7 +129,7 @@ def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = F
     def planned() -> Plan:
         plan = make_plan(place.store, namespace, all_of(place.store, namespace, place.is_served))
         naming = all_there_is(place.store.ledger(namespace))
-        return replace(plan, gone=everything(place.store, namespace), naming=naming)
+        return replace(plan, naming=naming).with_gone(everything(place.store, namespace))
 
     if dry_run:
         plan = planned()
@@ -138,7 +138,7 @@ def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = F
     with place.store.lock(place.directory / LOCK).hold(_LOCK_WAIT_S):
         finish_held(place)
         plan = planned()
-        cleared = clear_logs(place, plan.patterns)
+        cleared = clear_logs(place, plan.traces.patterns)
         id_, at = str(uuid4()), place.clock()
         # Before the groups and episodes that were told are gone here, too.
         receipt = replace(_left(place, _begun(place, namespace, plan, id_, at), plan), ids=())
@@ -181,20 +181,20 @@ def _ground(place: ErasureRuntime) -> GraphRuntime:
 
 def _rehearsed(place: ErasureRuntime, namespace: str, plan: Plan, in_process: int) -> ForgetReceipt:
     if plan.chosen.parts.ids:
-        plan = replace(plan, gone=rehearse(place.store, namespace, partial(_ground, place), plan.chosen.parts))
+        plan = plan.with_gone(rehearse(place.store, namespace, partial(_ground, place), plan.chosen.parts))
     quoting = quoting_queries(place, namespace, place.store.ledger(namespace), plan)
     plan = replace(plan, naming=plan.naming.with_issues(quoting))
     receipt = _begun(place, namespace, plan, "", place.clock())
-    lines = clear_logs(place, plan.patterns, dry_run=True)
+    lines = clear_logs(place, plan.traces.patterns, dry_run=True)
     notes = len(vault_notes(place, namespace, plan.chosen.memories, plan.vault_paths))
     return replace(receipt, dry_run=True, counts={**_more(receipt, lines, in_process), "vault_notes": notes})
 
 
 def _begun(place: ErasureRuntime, namespace: str, plan: Plan, id_: str, at: float) -> ForgetReceipt:
     notices = list(plan.chosen.notices)
-    if plan.too_short:
+    if plan.traces.too_short:
         notices.append(
-            f"{plan.too_short} of its texts have fewer than {MIN_LENGTH} bytes, too short to search for in files"
+            f"{plan.traces.too_short} of its texts have fewer than {MIN_LENGTH} bytes, too short to search for in files"
         )
     return ForgetReceipt(
         namespace=namespace,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from commonplace.dataclasses import dataclass, field
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.erasure.scan import TOKENS, VECTOR, Collector, Patterns
 from commonplace.erasure.select import Chosen, Parts
 from commonplace.graph.episodes import take_out
@@ -65,7 +65,6 @@ class Plan:
 
     Attributes:
         change: the store's change that it was made at; at another one it may be wrong.
-        traces: of all but the graph, whose own are in `gone`.
         rows: how many rows of each table go.
         passages: the numbers of all passages that go.
         firsts: (owner number, one of its passages) of what is no memory: whether it is still what it was.
@@ -89,20 +88,12 @@ class Plan:
         """The ids of all that goes, each once."""
         return tuple(dict.fromkeys((*self.chosen.ids, *self.gone.parts.ids)))
 
-    @property
-    def patterns(self) -> Patterns:
-        """Everything that is looked for."""
-        return self.traces.patterns.with_others(self.gone.traces.patterns)
-
-    @property
-    def terms(self) -> tuple[str, ...]:
-        """The words under which the index had it, sorted."""
-        return tuple(sorted({*self.traces.terms, *self.gone.traces.terms}))
-
-    @property
-    def too_short(self) -> int:
-        """How many of its texts are too short to be looked for."""
-        return self.traces.too_short + self.gone.traces.too_short
+    def with_gone(self, gone: Gone) -> Plan:
+        """Return it with what went of the graph, and what would betray that."""
+        own, more = self.traces, gone.traces
+        terms = tuple(sorted({*own.terms, *more.terms}))
+        traces = Traces(own.patterns.with_others(more.patterns), terms, own.too_short + more.too_short)
+        return replace(self, gone=gone, traces=traces)
 
     def counts(self) -> dict[str, int]:
         """Return the counts of a receipt, as far as the store tells them."""

@@ -80,13 +80,13 @@ def prove(place: ErasureRuntime, namespace: str, plan: Plan, *, is_compact: bool
         is_compact: the database's log was emptied; where it could not be, what it holds is no surprise.
     """
     database = _database_files(place)
-    scanned = _scan(place, files_below(place.directory), plan.patterns, database)
+    scanned = _scan(place, files_below(place.directory), plan.traces.patterns, database)
     if place.store.is_on_server:
         scanned.sizes[place.store.place] = sum(map(len, _held(place.store)))
     hits = scanned.all_hits()
-    remaining = still_stored(place.store, plan.patterns.only(hits)) if hits else set()
+    remaining = still_stored(place.store, plan.traces.patterns.only(hits)) if hits else set()
     left, blanked = _without(scanned, remaining), 0
-    wanted = plan.patterns.only(set().union(*left.values()))
+    wanted = plan.traces.patterns.only(set().union(*left.values()))
     mendable = {name for name in left if name.startswith(f"{LOGS}/") or (is_compact and name in database)}
     if any(name.startswith(f"{LOGS}/") for name in mendable):
         with suppress(StoreError):
@@ -100,11 +100,11 @@ def prove(place: ErasureRuntime, namespace: str, plan: Plan, *, is_compact: bool
     found = [
         (name, what)
         for name, hits in sorted(left.items())
-        for what in sorted({plan.patterns.kind(hit) for hit in hits})
+        for what in sorted({plan.traces.patterns.kind(hit) for hit in hits})
     ]
     found += scanned.unread
     try:
-        blanked += blank_questions(place, plan.terms)
+        blanked += blank_questions(place, plan.traces.terms)
     except StoreError as error:
         found.append((LOGS, f"questions with a word of it: {error.args[0]}"))
     with parts_of(place.store, place.index) as generation:
@@ -143,7 +143,7 @@ def _asked(place: ErasureRuntime, generation: Parts, namespace: str, plan: Plan)
         of_texts[space] |= set(deleted).intersection(numbers)
     of_texts[namespace] |= set(plan.passages)
     groups = [(space, sorted(numbers)) for space, numbers in sorted(of_texts.items()) if numbers]
-    if any(generation.lexical.score(plan.terms, numbers, Scope(space)) for space, numbers in groups):
+    if any(generation.lexical.score(plan.traces.terms, numbers, Scope(space)) for space, numbers in groups):
         yield "a passage of it"
     if any(_is_listed(place, generation, *each) for each in groups):
         yield "its vector"
@@ -163,8 +163,8 @@ def _is_listed(place: ErasureRuntime, generation: Parts, space: str, gone: Seque
 
 def quoting_queries(place: ErasureRuntime, namespace: str, ledger: LedgerReading, plan: Plan) -> tuple[str, ...]:
     """Return the issues of golden queries that quote what is to go, or have a telling word that nothing else has."""
-    quoted = plan.patterns.of_kinds(CONTENT, DIGEST, ID)
-    known = {term for term in plan.terms if len(term) >= TELLING}
+    quoted = plan.traces.patterns.of_kinds(CONTENT, DIGEST, ID)
+    known = {term for term in plan.traces.terms if len(term) >= TELLING}
     found, asked = [], dict[str, set[str]]()
     for issue in ledger.issues(IssueSelection()):
         query = split_notes(issue.notes)[0].get("query")
@@ -200,7 +200,7 @@ def _words_that_go(place: ErasureRuntime, namespace: str, plan: Plan, words: set
 
 def _lingers(place: ErasureRuntime, generation: Parts, plan: Plan, namespaces: Sequence[str], gone: set[int]) -> bool:
     """Tell whether the dictionary has a word of which no passage is left."""
-    listed = generation.lexical.listed(plan.terms, namespaces)
+    listed = generation.lexical.listed(plan.traces.terms, namespaces)
     return any(not _is_held(place, generation, namespaces, term, gone) for term, n in listed.items() if 0 < n <= _RARE)
 
 

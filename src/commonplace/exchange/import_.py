@@ -86,7 +86,6 @@ class Writer:
     def __init__(self, into: ImportRuntime, *, is_replacing: bool) -> None:
         self._into = into
         self._is_replacing = is_replacing
-        self._known = Known(into.store, into.namespace)
         self._skipped: dict[str, str] = {}
         self._versions_here: dict[str, int] = {}
         self.notices: Counter[str] = Counter()
@@ -108,14 +107,12 @@ class Writer:
         for kind in (IssueItem, LinkItem, FactItem):
             self._batches[kind].is_held = True
 
-    def add(self, item: Item) -> None:
+    def add(self, item: Item, outcome: Outcome) -> None:
         """Take an item, and write the batch that it fills; one that is there already is passed over."""
         # An episode that is replaced takes its mentions along: what hangs on it is compared when that is done.
-        if not (self._is_replacing and isinstance(item, GraphItem)):
-            outcome = item.outcome(self._known)
-            if not self._is_wanted(outcome):
-                self._note_skipped(item, outcome)
-                return
+        if not (self._is_wanted(outcome) or (self._is_replacing and isinstance(item, GraphItem))):
+            self._note_skipped(item, outcome)
+            return
         if isinstance(item, OwnerItem):
             self._owners.add(PassageMaker(self._destination).keep(item.record, item.chunks))
         else:
@@ -377,15 +374,15 @@ def import_items(
     told: list[str] = []
     if not rules.is_dry_run:
         writer = Writer(into, is_replacing=rules.on_conflict == "replace")
-        for number, item in enumerate(source.items()):
-            if isinstance(item, Item) and number not in survey.left_out:
-                writer.add(item)
+        for number, (item, outcome) in enumerate(zip(source.items(), survey.found, strict=True)):
+            if isinstance(item, Item) and outcome is not None:
+                writer.add(item, outcome)
             if progress and number % 256 == 0:
-                progress("Importing", number, survey.items)
+                progress("Importing", number, len(survey.found))
         writer.flush()
         told = [f"{notice} ({count:,} of the memories)" for notice, count in writer.notices.items()]
         if progress:
-            progress("Importing", survey.items, survey.items)
+            progress("Importing", len(survey.found), len(survey.found))
     return _report(source.format, survey, rules, time.perf_counter() - begun, told)
 
 
@@ -403,17 +400,16 @@ class _Survey:
     """Looks at every item, against the others and against the store, and writes nothing.
 
     Attributes:
-        left_out: numbers of the items, in their order, that cannot be kept.
+        found: what becomes of each item, in their order; None for one that cannot be kept.
         outcomes: by the entry of the report and outcome.
         namesakes: how many new entities have a name that another one has here.
     """
 
     known: Known
-    items: int = 0
+    found: list[Outcome | None] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
     conflicts: list[str] = field(default_factory=list)
-    left_out: set[int] = field(default_factory=set)
     outcomes: Counter[tuple[str, Outcome]] = field(default_factory=Counter)
     secrets: Counter[str] = field(default_factory=Counter)
     namesakes: int = 0
@@ -423,7 +419,7 @@ class _Survey:
         """Look at all items; links come last, when it is known which memories there are."""
         links: list[tuple[int, LinkItem]] = []
         for number, item in enumerate(items):
-            self.items += 1
+            self.found.append(None)
             if isinstance(item, Problem):
                 self.problems.append(item)
             elif isinstance(item, Remark):
@@ -440,9 +436,9 @@ class _Survey:
             self._refuse_alone(item)
             outcome = item.outcome(self.known)
         except UsageError as error:
-            self.left_out.add(number)
             self.problems.append(Problem(item.place, item.name, str(error)))
             return
+        self.found[number] = outcome
         self._names.update(item.keys)
         self.outcomes[item.counted, outcome] += 1
         if isinstance(item, EntityItem) and outcome == "added":

@@ -430,13 +430,8 @@ class PrivateConnections(Connections):
         db.execute("PRAGMA synchronous = OFF")
 
     @classmethod
-    def in_memory(cls) -> PrivateConnections:
-        """Return an empty store in memory, of which nothing is ever written to disk."""
-        return cls.empty(Path(":memory:"), is_spilling=False)
-
-    @classmethod
     def empty(cls, path: Path, *, is_spilling: bool = True) -> PrivateConnections:
-        """Return an empty store, which spills into a nameless temporary file where it gets large."""
+        """Return an empty store, which stays in memory or spills into a nameless temporary file where it gets large."""
         db = _private("" if is_spilling else ":memory:")
         try:
             if not is_spilling:

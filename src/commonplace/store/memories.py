@@ -174,6 +174,8 @@ ALIKE = f"""
     ORDER BY o.number
 """
 
+_LISTS = ("ids", "tiers", "statuses", "tags", "sources", "sessions", "categories")
+"""The fields of a selection of which each value is an alternative."""
 _CHOSEN = f"""
     WHERE m.namespace = {SPACE} AND m.is_latest = 1
         AND (:ids IS NULL OR m.id IN {among("ids")})
@@ -418,7 +420,8 @@ class MemoryChange(ChangingSpace):
         """
         owner = write.owner
         if owner.session and not write.is_placed:
-            write = replace(write, owner=replace(owner, position=self._next_position(owner.session)))
+            ((last,),) = self._rows(owners.LAST_POSITION, session=owner.session)
+            write = replace(write, owner=replace(owner, position=0 if last is None else int(last) + 1))
         write = check_recorded(write, "memory", "a memory", self._transaction.embedding, created_at, expired_at)
         if self._rows(owners.LIVE, kind="memory", ids=listed([owner.id])):
             raise live_version_exists(owner.id)
@@ -560,10 +563,6 @@ class MemoryChange(ChangingSpace):
     def _mark_known(self, id_: str) -> None:
         if self.find(id_) is not None:
             self._mark(id_)
-
-    def _next_position(self, session: str) -> int:
-        ((position,),) = self._rows(owners.LAST_POSITION, session=session)
-        return 0 if position is None else int(position) + 1
 
 
 def insert_version(change: Change, number: int, write: MemoryWrite, *, is_latest: bool, is_live: bool) -> None:
@@ -851,21 +850,9 @@ class MemoryStore:
         return list(map(str, self._connections.files()))
 
     def _selected(self, sql: str, namespace: str, selection: Selection, **page: str | float) -> list[Row]:
-        return self._read(
-            sql,
-            namespace,
-            ids=listed_or_none(selection.ids),
-            tiers=listed_or_none(selection.tiers),
-            statuses=listed_or_none(selection.statuses),
-            tags=listed_or_none(selection.tags),
-            sources=listed_or_none(selection.sources),
-            sessions=listed_or_none(selection.sessions),
-            categories=listed_or_none(selection.categories),
-            since=selection.since,
-            until=selection.until,
-            min_trust=selection.min_trust,
-            **page,
-        )
+        lists = {name: listed_or_none(getattr(selection, name)) for name in _LISTS}
+        others = {"since": selection.since, "until": selection.until, "min_trust": selection.min_trust}
+        return self._read(sql, namespace, **lists, **others, **page)
 
     def _read(self, sql: str, namespace: str | None, **values: str | bytes | float | None) -> list[Row]:
         return self._connections.rows(sql, {"namespace": namespace, **values})

@@ -158,7 +158,7 @@ class Store(MemoryStore, ReembeddingStore):
     @classmethod
     def in_memory(cls) -> Store:
         """Make a store of this process alone, of which nothing is written to disk."""
-        return cls(PrivateConnections.in_memory())
+        return cls(PrivateConnections.empty(Path(":memory:"), is_spilling=False))
 
     @property
     def id(self) -> str:
@@ -191,8 +191,7 @@ class Store(MemoryStore, ReembeddingStore):
 
     def head(self, namespace: str) -> Head:
         """Return the last change of a namespace; what others write does not move it."""
-        values = {"namespace": namespace}
-        found = self._connections.known(("head", namespace), lambda: self._connections.rows(queries.HEAD, values))
+        found = self._connections.known(("head", namespace), lambda: self._read(queries.HEAD, namespace))
         return Head(found[0][0], found[0][1].hex()) if found else Head()
 
     def heads(self) -> tuple[dict[str, Head], int]:
@@ -221,9 +220,8 @@ class Store(MemoryStore, ReembeddingStore):
         head = self.head(namespace)
         if change >= head.change:
             return head.token if change == head.change else ""
-        values = {"namespace": namespace, "change": change}
-        key = ("token", namespace, change)
-        found = self._connections.known(key, lambda: self._connections.rows(queries.PAST_HEAD, values))
+        key = "token", namespace, change
+        found = self._connections.known(key, lambda: self._read(queries.PAST_HEAD, namespace, change=change))
         return found[0][0].hex() if found else ""
 
     def table_rows(self, table: Table, namespace: str | None = None, **among: Sequence[Any]) -> Iterator[Values]:
@@ -328,12 +326,12 @@ class Store(MemoryStore, ReembeddingStore):
 
     def artifacts(self, namespace: str) -> list[tuple[int, Owner]]:
         """Return (owner number, owner) of every artifact that came from a file, by path."""
-        found = self._connections.rows(queries.ARTIFACTS, {"namespace": namespace})
+        found = self._read(queries.ARTIFACTS, namespace)
         return sorted(((row[0], queries.build_owner(row[1:])) for row in found), key=lambda item: item[1].path)
 
     def artifact_types(self, namespace: str) -> dict[str, bool]:
         """Return of what types the artifacts are, and whether some artifact of the type has tags."""
-        found = self._connections.rows(queries.ARTIFACT_TYPES, {"namespace": namespace})
+        found = self._read(queries.ARTIFACT_TYPES, namespace)
         return {type_: bool(has_tags) for type_, has_tags in found}
 
     def owners(self, namespace: str, owner_numbers: Sequence[int]) -> dict[int, Owner]:
@@ -400,7 +398,7 @@ class Store(MemoryStore, ReembeddingStore):
 
     def last_position(self, namespace: str, session: str) -> int:
         """Return the highest position in a session, -1 when the namespace has no such session; "" is none."""
-        (position,) = self._one(queries.LAST_POSITION, namespace=namespace, session=session)
+        (position,) = self._read(queries.LAST_POSITION, namespace, session=session)[0]
         return -1 if position is None else int(position)
 
     def matching_owners(self, namespace: str, wanted: Filter) -> list[int]:
@@ -413,7 +411,7 @@ class Store(MemoryStore, ReembeddingStore):
 
         None counts everything; the first three then hold the texts of graphs too.
         """
-        row = self._connections.known(("counts", namespace), lambda: self._one(queries.COUNTS, namespace=namespace))
+        row = self._connections.known(("counts", namespace), lambda: self._read(queries.COUNTS, namespace)[0])
         return dict(zip(("owners", "passages", "text_bytes", "artifacts", "memories", "knowledge"), row, strict=True))
 
     def entries_since(self, after: int, upto: int) -> Iterator[IndexEntry]:
@@ -426,7 +424,7 @@ class Store(MemoryStore, ReembeddingStore):
 
     def tail(self, namespace: str, change: int) -> list[TokenEntry]:
         """Return the passages of a namespace written after `change`, by number ascending."""
-        found = self._connections.rows(queries.TAIL, {"namespace": namespace, "change": change})
+        found = self._read(queries.TAIL, namespace, change=change)
         return [TokenEntry(*row) for row in found]
 
     def pending(self, namespace: str, change: int) -> tuple[int, int]:
@@ -434,13 +432,15 @@ class Store(MemoryStore, ReembeddingStore):
 
         Counts without reading them; passages that are gone again may be counted.
         """
-        key, values = ("pending", namespace, change), {"namespace": namespace, "change": change}
-        written, deleted = self._connections.known(key, lambda: self._one(queries.PENDING, **values))
+        key = "pending", namespace, change
+        written, deleted = self._connections.known(
+            key, lambda: self._read(queries.PENDING, namespace, change=change)[0]
+        )
         return written, deleted
 
     def deleted_since(self, namespace: str, change: int, upto: int) -> list[int]:
         """Return the numbers of passages that the changes (change, upto] of a namespace deleted, ascending."""
-        found = self._connections.rows(queries.DELETED, {"namespace": namespace, "change": change, "upto": upto})
+        found = self._read(queries.DELETED, namespace, change=change, upto=upto)
         return [number for (number,) in found]
 
     def check(self) -> list[str]:
@@ -472,15 +472,11 @@ class Store(MemoryStore, ReembeddingStore):
             connections.close()
 
     def _live(self, namespace: str, kind: Kind, ids: Sequence[str]) -> list[Row]:
-        return self._connections.rows(queries.LIVE, {"namespace": namespace, "kind": kind, "ids": listed(ids)})
+        return self._read(queries.LIVE, namespace, kind=kind, ids=listed(ids))
 
     def _of_numbers(self, sql: str, namespace: str, numbers: Sequence[int]) -> list[Row]:
         found = self._connections.rows(sql, {"namespace": namespace, "numbers": listed_numbers(numbers)})
         return sorted(found, key=itemgetter(0))  # as they come from SQLite
-
-    def _one(self, sql: str, **values: Any) -> Row:
-        found: Row = self._connections.rows(sql, values)[0]
-        return found
 
 
 @contextmanager

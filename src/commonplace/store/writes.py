@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
-from commonplace.dataclasses import asdict, dataclass, field, replace
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import EmbedderMismatchError, StoreError, UsageError
 from commonplace.store.dialect import RANDOM_BYTES, Database, Read, among, among_numbers, listed
 from commonplace.store.graph_rules import texts_of
@@ -164,25 +164,17 @@ def check_recorded(
         UsageError: its owner is of another kind or of a file, or a number or name does not fit a store.
         StoreError: a vector is not of the store's embedder.
     """
-    refuse_other_kind(write.owner, kind, what)
-    kept = check_write(OwnerWrite(write.owner, write.passages), embedding)
-    name = f"{kind} {write.owner.id!r}"
+    owner = write.owner
+    if owner.kind != kind or owner.path or owner.stamp:
+        found = f"of the file {owner.path!r}" if owner.kind == kind else f"of the kind {owner.kind!r}"
+        raise UsageError(f"{owner.id!r} is {found}, not {what}", remedy="put it as an owner")
+    kept = check_write(OwnerWrite(owner, write.passages), embedding)
+    name = f"{kind} {owner.id!r}"
     check_times(name, *times)
     if isinstance(write, MemoryWrite):
         refuse_wide(name, *write.bands)
         check_times(name, *(end for date in write.dates for end in date))
     return replace(write, owner=kept.owner, passages=kept.passages, record=checked(write.record, name))
-
-
-def refuse_other_kind(owner: Owner, kind: Kind, what: str) -> None:
-    """Refuse an owner of another kind, or of a file.
-
-    Raises:
-        UsageError: saying which it is.
-    """
-    if owner.kind != kind or owner.path or owner.stamp:
-        found = f"of the file {owner.path!r}" if owner.kind == kind else f"of the kind {owner.kind!r}"
-        raise UsageError(f"{owner.id!r} is {found}, not {what}", remedy="put it as an owner")
 
 
 def check_write(write: OwnerWrite, embedding: Embedding | None) -> OwnerWrite:
@@ -301,13 +293,6 @@ _UPDATE_OWNER = f"""
 """
 
 
-@dataclass(slots=True)
-class _Tally:
-    owners: int = 0
-    passages: int = 0
-    text_bytes: int = 0
-
-
 _HEADS = f"SELECT name, number, change + 1 FROM namespaces WHERE name IN {among('names')}"
 _TAKE_NUMBERS: Final = """
     UPDATE sequences SET next_owner = next_owner + :owners, next_passage = next_passage + :passages
@@ -347,7 +332,7 @@ class Change:
     db: WriteBuffer
     space: int
     spaces: Mapping[str, int] = field(default_factory=dict)
-    _tallies: defaultdict[tuple[int, str], _Tally] = field(default_factory=lambda: defaultdict(_Tally))
+    _tallies: defaultdict[tuple[int, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     _added: dict[tuple[int, Kind, str], int] = field(default_factory=dict)
     _numbers: dict[int, int] = field(default_factory=dict)
     _due: set[int] = field(default_factory=set)
@@ -500,7 +485,10 @@ class Change:
 
     def flush(self) -> None:
         """Write what waits."""
-        counts = [{"namespace": space, "kind": kind, **asdict(tally)} for (space, kind), tally in self._tallies.items()]
+        counts = [
+            {"namespace": space, "kind": kind, **{name: tally[name] for name in ("owners", "passages", "text_bytes")}}
+            for (space, kind), tally in self._tallies.items()
+        ]
         add_rows(self.db, SCHEMA["counts"], counts, "add")
         self._tallies.clear()
         self.db.flush()
@@ -540,10 +528,10 @@ class Change:
     def _leave(self, number: int, kind: str) -> None:
         """Take a live owner out of the counts, and its passages out of what the index follows."""
         tally = self._tallies[self.space, kind]
-        tally.owners -= 1
+        tally["owners"] -= 1
         passages = self.db.execute(_TEXTS, {"owner": number}).fetchall()
-        tally.passages -= len(passages)
-        tally.text_bytes -= sum(len(text.encode()) for _, text in passages)
+        tally["passages"] -= len(passages)
+        tally["text_bytes"] -= sum(len(text.encode()) for _, text in passages)
         self._delete([passage for passage, _ in passages])
 
     def _delete(self, passages: Sequence[int]) -> None:
@@ -572,7 +560,7 @@ class Change:
     ) -> None:
         """Add the rows that hang on an owner."""
         if not is_past:
-            self._tallies[self.space, owner.kind].owners += 1
+            self._tallies[self.space, owner.kind]["owners"] += 1
         own = {"namespace": self.space, "owner": number}
         add_rows(self.db, SCHEMA["owner_tags"], [{**own, "tag": tag} for tag in set(owner.tags)])
         if owner.stamp:
@@ -589,8 +577,8 @@ class Change:
             arrays = {"token_ids": passage.token_ids, "vector": passage.vector}
             add_rows(self.db, SCHEMA["passage_vectors"], [{**own, **arrays, "is_past": int(is_past)}])
             if not is_past:
-                self._tallies[self.space, owner.kind].passages += 1
-                self._tallies[self.space, owner.kind].text_bytes += len(passage.chunk.text.encode())
+                self._tallies[self.space, owner.kind]["passages"] += 1
+                self._tallies[self.space, owner.kind]["text_bytes"] += len(passage.chunk.text.encode())
         self.mark()
 
 
