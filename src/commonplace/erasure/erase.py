@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
@@ -77,9 +78,7 @@ def forget(
 
     if dry_run:
         return _rehearsed(place, namespace, planned(), len(in_process))
-    _refuse_read_only(place, namespace)
-    with place.store.lock(place.directory / LOCK).hold(_LOCK_WAIT_S):
-        finish_held(place)
+    with _alone(place, namespace):
         plan = planned()
         if wanted.archived_by is not None and plan.chosen.is_empty:
             return ForgetReceipt(namespace, place.clock(), counts=plan.counts(), verified=True)
@@ -134,9 +133,7 @@ def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = F
     if dry_run:
         plan = planned()
         return replace(_left(place, _rehearsed(place, namespace, plan, 0), plan), ids=())
-    _refuse_read_only(place, namespace)
-    with place.store.lock(place.directory / LOCK).hold(_LOCK_WAIT_S):
-        finish_held(place)
+    with _alone(place, namespace):
         plan = planned()
         cleared = clear_logs(place, plan.traces.patterns)
         id_, at = str(uuid4()), place.clock()
@@ -167,11 +164,15 @@ def _revive(place: ErasureRuntime, change: MemoryChange, ids: Sequence[str], now
         place.follow(change, ids)
 
 
-def _refuse_read_only(place: ErasureRuntime, namespace: str) -> None:
-    """Let a store that cannot be written say so before anything is done, be it only to a log."""
+@contextmanager
+def _alone(place: ErasureRuntime, namespace: str) -> Iterator[None]:
+    """Keep other runs away, and finish what earlier ones left."""
     if place.store.is_read_only:
         with place.store.change_memories(namespace):
-            pass
+            pass  # a store that cannot be written says so before anything is done, be it only to a log
+    with place.store.lock(place.directory / LOCK).hold(_LOCK_WAIT_S):
+        finish_held(place)
+        yield
 
 
 def _ground(place: ErasureRuntime) -> GraphRuntime:

@@ -27,6 +27,8 @@ Rows = Callable[..., Iterator[dict[str, Any]]]
 """Reads the rows of a table whose columns have one of the given values."""
 
 _AT_ONCE: Final = 500
+_PARTS: Final = ("episodes", "entities", "relations")
+"""The tables of the parts of a graph, and the fields of `Parts`."""
 _EVER: Final = GraphFilter(with_past=True)
 
 
@@ -229,16 +231,9 @@ class _Snapshot:
 
     def __init__(self, rows: Rows, looked_at: Parts) -> None:
         self.values: dict[tuple[str, str, Any], None] = {}
-        episodes, entities, relations = (
-            self._add(name, rows(SCHEMA[name], id=ids))
-            for name, ids in (
-                ("episodes", looked_at.episodes),
-                ("entities", looked_at.entities),
-                ("relations", looked_at.relations),
-            )
-        )
-        self.parts = Parts(*(tuple(row["id"] for row in found) for found in (episodes, entities, relations)))
-        self.told = {row["id"]: row["group"] for row in episodes if not row["memory"]}
+        found = [self._add(name, rows(SCHEMA[name], id=getattr(looked_at, name))) for name in _PARTS]
+        self.parts = Parts(*(tuple(row["id"] for row in each) for each in found))
+        self.told = {row["id"]: row["group"] for row in found[0] if not row["memory"]}
         for table in SCHEMA.values():
             if table.told == ("entity",):
                 self._add(table.name, rows(table, entity=self.parts.entities))
@@ -256,12 +251,7 @@ class _Snapshot:
 def _gone(store: Store, before: _Snapshot, after: _Snapshot | None, passages: Mapping[str, tuple[int, ...]]) -> Gone:
     """Return what was there before and is there no more."""
     left = Parts() if after is None else after.parts
-    parts = Parts(
-        *(
-            tuple(sorted({*getattr(before.parts, name)} - {*getattr(left, name)}))
-            for name in ("episodes", "entities", "relations")
-        )
-    )
+    parts = Parts(*(tuple(sorted({*getattr(before.parts, name)} - {*getattr(left, name)})) for name in _PARTS))
     collector = Collector()
     for id_ in parts.ids:
         collector.add_id(id_)

@@ -339,12 +339,7 @@ def clear_logs(place: ErasureRuntime, patterns: Patterns, *, dry_run: bool = Fal
         StoreError: a log cannot be read or written.
     """
     quoting = patterns.of_kinds(CONTENT, DIGEST, ID, shortest=MIN_PART_LENGTH)
-    return blank(place, quoting, dry_run=dry_run)
-
-
-def blank(place: ErasureRuntime, patterns: Patterns, *, dry_run: bool = False) -> int:
-    """Blank the log lines that hold a pattern; return how many there are."""
-    return blank_where(place, patterns.offsets, dry_run=dry_run) if len(patterns) else 0
+    return blank_where(place, quoting.offsets, dry_run=dry_run) if len(quoting) else 0
 
 
 def blank_where(place: ErasureRuntime, places: Callable[[bytes], Iterable[int]], *, dry_run: bool = False) -> int:

@@ -22,8 +22,8 @@ from commonplace.erasure.resume import (
     TELLING,
     ErasureRuntime,
     Pending,
-    blank,
     blank_questions,
+    blank_where,
 )
 from commonplace.erasure.scan import CONTENT, DIGEST, ID, LABEL, Patterns, Scan, files_below, forms, scan, texts_in
 from commonplace.errors import IndexFaultError, StoreError
@@ -90,7 +90,7 @@ def prove(place: ErasureRuntime, namespace: str, plan: Plan, *, is_compact: bool
     mendable = {name for name in left if name.startswith(f"{LOGS}/") or (is_compact and name in database)}
     if any(name.startswith(f"{LOGS}/") for name in mendable):
         with suppress(StoreError):
-            blanked = blank(place, wanted)
+            blanked = blank_where(place, wanted.offsets)
     if any(name in database for name in mendable):
         with suppress(StoreError):
             place.store.compact(thorough=True)

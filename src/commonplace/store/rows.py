@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -66,9 +66,8 @@ class Form(Generic[T]):
 
     def row(self, record: T) -> Values:
         """Return what a row holds of a record that `checked` has returned."""
-        values = _values_of(self)(record)
-        row = dict(zip((column.name for column in self.columns), values, strict=True))
-        for column, encode in _encoders(self):
+        row = dict(zip((column.name for column in self.columns), self._values_of(record), strict=True))
+        for column, encode in self._encoders:
             row[column] = encode(row[column])
         return row
 
@@ -78,13 +77,29 @@ class Form(Generic[T]):
 
     def decode(self, row: Sequence[Any]) -> Sequence[Any]:
         """Return the fields of a row's record, in their order."""
-        decoders = _decoders(self)
-        if not decoders:
+        if not self._decoders:
             return row
         values = list(row)
-        for place, decode in decoders:
+        for place, decode in self._decoders:
             values[place] = decode(values[place])
         return values
+
+    @cached_property
+    def _values_of(self) -> Callable[[T], tuple[Any, ...]]:
+        return attrgetter(*(column.name for column in self.columns))
+
+    @cached_property
+    def _encoders(self) -> list[tuple[str, Callable[[Any], Any]]]:
+        return [(column.name, _listed if column.is_list else int) for column in self.columns if _is_coded(column)]
+
+    @cached_property
+    def _decoders(self) -> list[tuple[int, Callable[[Any], Any]]]:
+        places = enumerate(self.columns)
+        return [(place, unlisted if column.is_list else bool) for place, column in places if _is_coded(column)]
+
+
+def _is_coded(column: Column) -> bool:
+    return column.is_list or column.role == "flag"
 
 
 def form_of(record: type[T]) -> Form[T]:
@@ -349,24 +364,6 @@ def decoded(column: Column, value: Any) -> Any:
     if column.is_list:
         return unlisted(value)
     return bool(value) if column.role == "flag" else value
-
-
-@cache
-def _values_of(form: Form[Any]) -> Callable[[Any], tuple[Any, ...]]:
-    return attrgetter(*(column.name for column in form.columns))
-
-
-@cache
-def _encoders(form: Form[Any]) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-    lists = [(column.name, _listed) for column in form.columns if column.is_list]
-    return (*lists, *((column.name, int) for column in form.columns if column.role == "flag"))
-
-
-@cache
-def _decoders(form: Form[Any]) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
-    places = tuple(enumerate(form.columns))
-    lists = [(place, unlisted) for place, column in places if column.is_list]
-    return (*lists, *((place, bool) for place, column in places if column.role == "flag"))
 
 
 def read_rows(db: Database, table: Table, namespace: str | None, **among: Sequence[Any]) -> Iterator[Values]:
