@@ -64,7 +64,7 @@ from commonplace.settings.paths import PAGE_DRAFT, PAGES_LOCK
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.graph_rules import namespace_of, texts_of
 from commonplace.store.memories import MemoryChange
-from commonplace.store.owners import plain_owners
+from commonplace.store.owners import cut_owners, plain_owners
 from commonplace.store.rows import names_of
 from commonplace.store.schema import SCHEMA
 from commonplace.store.store import Store
@@ -385,11 +385,8 @@ class StoredSecrets:
     def _read(self, namespace: str, number: int, cleaner: Cleaner) -> tuple[Owner, list[Chunk]] | None:
         """Return an owner with its passages, all without secrets; None for one that is gone."""
         with self.store.snapshot():
-            owner = self.store.owners(namespace, [number]).get(number)
-            numbers = self.store.passages_of(namespace, [number])
-            passages = sorted(self.store.passages(namespace, numbers).values(), key=lambda each: each.ordinal)
-        chunks = cleaner.passages([passage.chunk for passage in passages])
-        return None if owner is None else (cleaner.record(owner), chunks)
+            found = list(cut_owners(self.store, namespace, [number]))
+        return next(((cleaner.record(owner), cleaner.passages(chunks)) for _, owner, chunks in found), None)
 
     def _put(self, namespace: str, number: int) -> None:
         """Write an artifact or document anew. Its stamp stays: its file is as it was."""

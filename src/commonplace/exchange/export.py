@@ -20,9 +20,9 @@ from commonplace.store.drafts import clear_drafts, draft
 from commonplace.store.graph import GraphReading
 from commonplace.store.knowledge import KnowledgeReading
 from commonplace.store.ledger import LedgerReading
-from commonplace.store.owners import plain_owners
+from commonplace.store.owners import cut_owners, plain_owners
 from commonplace.store.store import Store
-from commonplace.types import KINDS, Chunk, Filter, Progress, Selection
+from commonplace.types import KINDS, Filter, Progress, Selection
 from commonplace.types.graph import Alias, Entity, GraphCounts, GraphFilter, Relation, Subject
 from commonplace.types.ledger import Issue, IssueEvent, IssueSelection
 
@@ -122,18 +122,6 @@ def _memory_lines(store: Store, namespace: str, memories: int) -> Lines:
             for version in store.versions(namespace, latest.owner.id):
                 times = {"created_at": version.created_at, "expired_at": version.expired_at}
                 yield {"type": "memory", **times, "owner": version.owner, "record": version.record}
-
-
-def _owner_lines(store: Store, namespace: str, numbers: Sequence[int]) -> Lines:
-    for begin in range(0, len(numbers), _AT_ONCE):
-        portion = numbers[begin : begin + _AT_ONCE]
-        owners = store.owners(namespace, portion)
-        passages = store.passages(namespace, store.passages_of(namespace, portion))
-        chunks: dict[int, list[Chunk]] = {number: [] for number in portion}
-        for passage in sorted(passages.values(), key=lambda passage: passage.ordinal):
-            chunks[passage.owner_number].append(passage.chunk)
-        for number in portion:
-            yield {"type": "owner", "owner": owners[number], "passages": chunks[number]}
 
 
 GRAPH: Final = "graph"
@@ -290,7 +278,10 @@ def _write(store: Store, namespace: str, kinds: Sequence[str], lines: _Lines, pr
         for entries in chain(
             _memory_lines(store, namespace, memories),
             ({"type": "link", "link": link} for link in links),
-            _owner_lines(store, namespace, owners),
+            (
+                {"type": "owner", "owner": owner, "passages": chunks}
+                for _, owner, chunks in cut_owners(store, namespace, owners)
+            ),
             known,
             graph_lines(graph) if GRAPH in wanted else (),
             issues,

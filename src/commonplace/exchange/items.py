@@ -40,6 +40,7 @@ from commonplace.retention import MAX_STRENGTH, RECENT_USES
 from commonplace.store.graph import GraphChange, GraphReading
 from commonplace.store.knowledge import KnowledgeReading
 from commonplace.store.ledger import LedgerReading
+from commonplace.store.owners import cut_owners
 from commonplace.store.schema import table_of
 from commonplace.store.store import Store
 from commonplace.types import KINDS, Chunk, Filter, Kind, Link, MemoryRecord, Owner, StoredMemory
@@ -330,10 +331,9 @@ class OwnerItem(Item):
         by_path = known.numbers.get((owner.kind, "path", owner.path)) if owner.path else None
         if by_id is None:
             return None if by_path is None else (None, ())
-        passages = known.store.passages(known.namespace, known.store.passages_of(known.namespace, [by_id])).values()
-        chunks = tuple(passage.chunk for passage in sorted(passages, key=lambda passage: passage.ordinal))
-        is_one = by_path in (None, by_id)
-        return known.store.owners(known.namespace, [by_id]).get(by_id) if is_one else None, chunks
+        for _, stored, chunks in cut_owners(known.store, known.namespace, [by_id]):
+            return stored if by_path in (None, by_id) else None, chunks
+        return None, ()
 
     def is_same(self, stored: tuple[Owner | None, tuple[Chunk, ...]]) -> bool:
         return stored == (self.record, self.chunks)

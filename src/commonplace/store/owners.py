@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from commonplace.store.dialect import SPACE, among, among_numbers, each, hexed, selected
@@ -289,3 +290,14 @@ def plain_owners(store: Store, namespace: str, wanted: Filter) -> Iterator[tuple
         yield from sorted(
             (number, owner) for number, owner in store.owners(namespace, some).items() if number not in known
         )
+
+
+def cut_owners(store: Store, namespace: str, numbers: Sequence[int]) -> Iterator[tuple[int, Owner, tuple[Chunk, ...]]]:
+    """Yield (number, owner, what it was cut into) of those of some numbers that exist, in their order."""
+    for begin in range(0, len(numbers), _OWNERS_A_READ):
+        some = numbers[begin : begin + _OWNERS_A_READ]
+        owners, chunks = store.owners(namespace, some), defaultdict[int, list[Chunk]](list)
+        passages = store.passages(namespace, store.passages_of(namespace, some))
+        for passage in sorted(passages.values(), key=lambda passage: passage.ordinal):
+            chunks[passage.owner_number].append(passage.chunk)
+        yield from ((number, owners[number], tuple(chunks[number])) for number in some if number in owners)
