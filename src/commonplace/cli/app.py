@@ -186,7 +186,6 @@ def ask(
     rows: Callable[[Any], Rows],
     name: str | None = None,
     *,
-    create: bool = False,
     is_long: bool = False,
     has_notices: bool = False,
     fails: Callable[[Any], bool] | None = None,
@@ -196,7 +195,6 @@ def ask(
     """Make a command of a function of the engine, whose answer is printed as rows, or as JSON.
 
     Args:
-        create: make the store where there is none, and say so.
         is_long: show progress on a terminal.
         has_notices: the rows show the notices of the answer.
         fails: returns whether an answer makes the exit code 1.
@@ -206,7 +204,7 @@ def ask(
     def decorate(function: Callable[..., Any]) -> Command:
         @wraps(function)
         def run(invocation: Invocation, /, **values: Any) -> int:
-            with opened(invocation, create=create, is_long=is_long) as engine:
+            with opened(invocation, is_long=is_long) as engine:
                 answer = function(engine, **values)
             emit(invocation, answer, rows, value=None if value is None else value(answer), has_notices=has_notices)
             return FAILURE if fails is not None and fails(answer) else SUCCESS

@@ -45,7 +45,10 @@ def demo(invocation: Invocation, paths: tuple[Path, ...], questions: Path | None
 
     Example: commonplace demo ~/projects/billing
     """
-    store = invocation.store = invocation.store or str(_own_store())
+    import platformdirs
+
+    own = Path(platformdirs.user_cache_dir("commonplace", appauthor=False)) / "demo" / "store"
+    store = invocation.store = invocation.store or str(own)
     roots = tuple(path.absolute() for path in paths) or (Path(commonplace.__file__).parent,)
     asked = _read(questions)
     loaded = invocation.settings()
@@ -57,12 +60,6 @@ def demo(invocation: Invocation, paths: tuple[Path, ...], questions: Path | None
         notify(result.notices, invocation)
     value = {"store": store, "roots": reports, "answers": results}
     emit(invocation, value, lambda _: _rows(reports, results, passages, store))
-
-
-def _own_store() -> Path:
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("commonplace", appauthor=False)) / "demo" / "store"
 
 
 def _read(file: Path | None) -> list[str]:

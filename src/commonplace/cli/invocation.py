@@ -34,12 +34,10 @@ class Output(io.TextIOWrapper):
     """A text stream whose failures are `OutputError`."""
 
     def write(self, text: str, /) -> int:
-        """Write text."""
         with output_errors():
             return super().write(text)
 
     def flush(self) -> None:
-        """Hand everything to the system."""
         with output_errors():
             super().flush()
 

@@ -22,7 +22,6 @@ class Details(logging.Handler):
         self._has_notices = not invocation.as_json
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print one record, and the traceback of an error that it was written for."""
         if self._has_notices and record.name == _JOURNAL_LOGGER and record.levelno >= logging.WARNING:
             return
         say(f"{record.levelname.lower()}: {harmless_line(record.getMessage())}", err=True)
@@ -39,5 +38,4 @@ class Notices(logging.Handler):
         self._invocation = invocation
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print one record as a note."""
         notify((record.getMessage(),), self._invocation)

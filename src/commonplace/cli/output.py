@@ -206,7 +206,6 @@ def emit(
 
 
 def print_rows(rows: Rows) -> None:
-    """Print rows for people."""
     target = console()
     for row in rows:
         if isinstance(row, str):

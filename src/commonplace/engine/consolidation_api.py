@@ -50,11 +50,9 @@ class ConsolidationApi(Service):
     def consolidate(self, options: RunOptions, golden: Path | None) -> RunReport:
         from commonplace.consolidation.runner import run
         from commonplace.consolidation.undo import undo
-        from commonplace.health.golden import asked, kept, lost, read_golden
+        from commonplace.health.golden import asked, lost
 
-        queries = [] if golden is None else read_golden(golden)
-        self._runtime.before()
-        queries += kept(self._store.ledger(self._namespace))
+        queries = self.golden_queries(golden)
         self._runtime.backlog.drain(self._runtime.progress)  # what has no vector would seem like nothing
         before = asked(queries, self._found)
         try:
@@ -73,11 +71,9 @@ class ConsolidationApi(Service):
         from commonplace.consolidation.vault import Vault
         from commonplace.erasure.resume import memories_of_notes
         from commonplace.health.examine import HealthRuntime, examine
-        from commonplace.health.golden import asked, kept, read_golden
+        from commonplace.health.golden import asked
 
-        queries = [] if golden is None else read_golden(golden)
-        self._runtime.before()
-        queries += kept(self._store.ledger(self._namespace))
+        queries = self.golden_queries(golden)
         examined = HealthRuntime(
             store=self._store,
             namespace=self._namespace,
@@ -130,11 +126,12 @@ class ConsolidationApi(Service):
             return np.eye(len(texts), dtype=np.float32)
         return scale_of(embedder.stamp.name)(vectors @ vectors.T)
 
-    def golden_queries(self) -> list[GoldenQuery]:
-        from commonplace.health.golden import kept
+    def golden_queries(self, file: Path | None = None) -> list[GoldenQuery]:
+        from commonplace.health.golden import kept, read_golden
 
+        queries = [] if file is None else read_golden(file)
         self._runtime.before()
-        return kept(self._store.ledger(self._namespace))
+        return queries + kept(self._store.ledger(self._namespace))
 
     def mark(self, query: str, id_: str, verdict: Verdict) -> GoldenQuery:
         from commonplace.health.golden import mark

@@ -51,6 +51,7 @@ from commonplace.memory.validate import (
 )
 from commonplace.memory.view import Memory
 from commonplace.models.contract import Embedder
+from commonplace.models.registry import is_remote
 from commonplace.retention import DAY_S
 from commonplace.search.request import MAX_QUERY_CHARACTERS, chosen
 from commonplace.search.result import Receipt, SearchResult
@@ -191,7 +192,8 @@ class Engine:
 
     def is_local(self) -> bool:
         """Tell whether the embedders of the store run in this process, so that no search sends anything away."""
-        return not self._runtime.has_remote_embedder
+        stamp = self._runtime.current_embedder().stamp
+        return not any(is_remote(each.name) for each in (stamp, *(other for _, other in stamp.others)))
 
     def in_namespace(self, namespace: str, settings: Settings | None = None, *, is_served: bool = False) -> Engine:
         """Return an engine of another namespace of this store, which shares its connections, index and models.

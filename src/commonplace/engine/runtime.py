@@ -22,7 +22,7 @@ from commonplace.memory.view import Memory, RetentionPolicy, seen
 from commonplace.models.cache import Bounds
 from commonplace.models.client import Budget
 from commonplace.models.contract import Embedder, Generator, Reranker, TokenizedText
-from commonplace.models.registry import by_space, is_broken, is_remote, is_slow
+from commonplace.models.registry import by_space, is_broken, is_slow
 from commonplace.models.static import StaticEmbedder
 from commonplace.retention import DAY_S
 from commonplace.search.recall import recall_of
@@ -205,11 +205,6 @@ class Runtime:
         )
         made.is_served = is_served
         return made
-
-    @property
-    def has_remote_embedder(self) -> bool:
-        stamp = self.current_embedder().stamp
-        return any(is_remote(each.name) for each in (stamp, *(other for _, other in stamp.others)))
 
     def follow(self) -> None:
         """Take up the embedder of the store's vectors, where another process has changed it.

@@ -91,7 +91,9 @@ def translate(document: object) -> dict[str, object]:
         held = "empty" if document is None else f"{document!r:.60}"
         parts = ", ".join(load_schema()["required"])
         raise ConfigError(f"the document is {held}", path="", remedy=f"give it the parts {parts}")
-    _validate(document, load_schema())
+    faults = Draft202012Validator(load_schema()).iter_errors(document)
+    if first := min(faults, key=lambda error: list(map(str, error.absolute_path)), default=None):
+        raise _fault(first)
     stated = dict(_leaves(document, ""))
     _refuse_impossible(stated)
     _refuse_second_spelling(document[_AGENTS])
@@ -120,12 +122,6 @@ def _check_plain(value: object, path: str) -> None:
             _check_plain(item, f"{path}[{position}]")
     elif isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(f"{path} is {value}", path=path, remedy="give it a finite number")
-
-
-def _validate(document: object, schema: Mapping[str, Any]) -> None:
-    faults = sorted(Draft202012Validator(schema).iter_errors(document), key=lambda e: list(map(str, e.absolute_path)))
-    if faults:
-        raise _fault(faults[0])
 
 
 def _fault(error: ValidationError) -> ConfigError:
@@ -181,7 +177,10 @@ def _refuse_impossible(stated: Mapping[str, object]) -> None:
             )
             _refuse(path, why, "leave it out")
     for path in (f"{_INDEX}.indexable_paths", f"{_INDEX}.storage.index_path", f"{_INDEX}.storage.embeddings_path"):
-        _refuse_outside(path, stated.get(path, []))
+        written = stated.get(path, [])
+        for item in written if isinstance(written, list) else [written]:
+            if not stays_inside(str(item)):
+                _refuse(path, f"holds {item!r}, which lies outside the project", "name something below the project")
     size, overlap = stated.get(f"{_EMBEDDING}.chunk_size", 512), stated.get(f"{_EMBEDDING}.chunk_overlap", 50)
     if isinstance(size, int | float) and isinstance(overlap, int | float) and overlap * 2 >= size:
         message = f"is {overlap} with a chunk_size of {size}"
@@ -197,12 +196,6 @@ def _refuse_model(stated: Mapping[str, object]) -> None:
     if dimensions != MODELS[model]:
         message = f"is {dimensions}, but the model {model!r} has {MODELS[model]}"
         _refuse(f"{_EMBEDDING}.dimensions", message, f"use {MODELS[model]} or leave it out")
-
-
-def _refuse_outside(path: str, written: object) -> None:
-    for item in written if isinstance(written, list) else [written]:
-        if not stays_inside(str(item)):
-            _refuse(path, f"holds {item!r}, which lies outside the project", "name something below the project")
 
 
 def _refuse(path: str, what: str, remedy: str) -> None:

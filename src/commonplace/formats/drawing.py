@@ -201,9 +201,11 @@ def to_dot(drawing: Drawing) -> str:
     for edge in shown.edges:
         label = "\\n".join(map(_in_dot, filter(None, (shorten(verb(edge), _MAX_VERB), when(edge)))))
         tip = sentence(edge, names[edge.source], names[edge.target])
+        dashed, state = ", style=dashed" if edge.is_disputed else "", _STATES[_state(edge)]
+        colour = "" if _state(edge) == "now" else f', color="{state}", fontcolor="{state}"'
         lines.append(
             f"  n{places[edge.source]} -> n{places[edge.target]} "
-            f'[label="{label}", tooltip="{_in_dot(tip)}"{_dot_style(edge)}]'
+            f'[label="{label}", tooltip="{_in_dot(tip)}"{dashed}{colour}]'
         )
     return "\n".join([*lines, "}", ""])
 
@@ -234,12 +236,6 @@ def to_mermaid(drawing: Drawing) -> str:
         for colour in sorted(set(colours.values()), key=PALETTE.index)
     ]
     return "\n".join([*lines, ""])
-
-
-def _dot_style(edge: Edge) -> str:
-    dashed = ", style=dashed" if edge.is_disputed else ""
-    colour = "" if _state(edge) == "now" else _STATES[_state(edge)]
-    return dashed + (f', color="{colour}", fontcolor="{colour}"' if colour else "")
 
 
 def _in_dot(text: str) -> str:

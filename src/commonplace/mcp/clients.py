@@ -54,20 +54,12 @@ def _desktop(_: Path, home: Path) -> Path:
     return home / ".config" / "Claude" / "claude_desktop_config.json"
 
 
-def _codex(_: Path, home: Path) -> Path:
-    return Path(os.environ.get("CODEX_HOME") or home / ".codex") / "config.toml"
-
-
 def _plain(command: Sequence[str]) -> Entry:
     return {"command": command[0], "args": list(command[1:])}
 
 
 def _stdio(command: Sequence[str]) -> Entry:
     return {"type": "stdio", **_plain(command)}
-
-
-def _local(command: Sequence[str]) -> Entry:
-    return {"type": "local", "command": list(command), "enabled": True}
 
 
 CLIENTS: Final[Mapping[str, Client]] = {
@@ -103,7 +95,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
         Client(
             "codex",
             "Codex",
-            _codex,
+            lambda _, home: Path(os.environ.get("CODEX_HOME") or home / ".codex") / "config.toml",
             (".codex",),
             ("mcp_servers",),
             _plain,
@@ -125,7 +117,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             lambda project, _: project / "opencode.json",
             (".config/opencode",),
             ("mcp",),
-            _local,
+            lambda command: {"type": "local", "command": list(command), "enabled": True},
             "Start opencode in this directory.",
         ),
     )
