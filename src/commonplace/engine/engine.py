@@ -203,9 +203,6 @@ class Engine:
         Args:
             settings: other than this one's; its models and its embedders stay.
             is_served: no answer names other namespaces, for a server's clients may not know of them.
-
-        Raises:
-            UsageError: the name is none.
         """
         from commonplace.engine.open import check_namespace
 
@@ -669,11 +666,7 @@ class Engine:
         self._runtime.count_uses(used_hits(hits))
 
     def why(self, result: SearchResult, hit_id: str) -> Receipt:
-        """Explain a hit of a result: each signal, what it added, which words matched, and what was rejected.
-
-        Raises:
-            NotFoundError: the result has no such hit.
-        """
+        """Explain a hit of a result: each signal, what it added, which words matched, and what was rejected."""
         if not isinstance(result, SearchResult):
             raise UsageError(f"result is {result!r:.80}", remedy="give what `search` returned")
         return self._search_api.why(result, hit_id)
@@ -1086,11 +1079,7 @@ class Engine:
         return latest(self.consolidation_runtime(), limit)
 
     def consolidation_changes(self, run: str) -> Sequence[ConsolidationChange]:
-        """Return the changes that a run made, in their order; `undo_consolidation` takes back each, by its issue.
-
-        Raises:
-            NotFoundError: there is no such run.
-        """
+        """Return the changes that a run made, in their order; `undo_consolidation` takes back each, by its issue."""
         from commonplace.consolidation.runner import changes
 
         short_text("run", run)
@@ -1108,10 +1097,6 @@ class Engine:
 
         Args:
             golden: a file of further ones, as for `consolidate`.
-
-        Raises:
-            NotFoundError: there is no such file.
-            UsageError: it holds no golden queries.
         """
         return self._consolidation_api.health(None if golden is None else path_value("golden", golden))
 
@@ -1128,9 +1113,6 @@ class Engine:
             query: its words as they were asked; secrets in them are replaced.
             verdict: "right" lets the query find the memory among the first ten; "wrong" lets it not show it, which is
                 to find it below the floor or not at all; "none" takes back what was said.
-
-        Raises:
-            NotFoundError: there is no such memory.
         """
         reject_invalid_id(id)
         one_of("verdict", verdict, VERDICTS)
