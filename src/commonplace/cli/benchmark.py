@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 
 import commonplace
+from commonplace.cli import options
 from commonplace.cli.app import Group, command
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import console, print_json, progress_bars, say
@@ -18,7 +19,7 @@ from commonplace.errors import UsageError
 from commonplace.types import METHODS, Progress
 
 Run = Callable[[Progress | None], dict[str, Any]]
-FILE = click.Path(dir_okay=False, path_type=Path)
+FILE = options.NEW_FILE
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 _WIDEST: Final = 10_000
 """Columns of a table at most: rich makes none wider than what it takes for the terminal, which cuts its words."""
@@ -58,7 +59,7 @@ def benchmark() -> None:
 @seed_option
 @click.option("--per-query", type=FILE, help="Write what each method made of each query here, as JSON lines.")
 @_plot_option
-def retrieval(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
+def retrieval(invocation: Invocation, /, plot: Path | None, **given: Any) -> None:
     """Measure how well questions are answered, by method.
 
     Prints nDCG@10, precision@10, recall@10 and @100, MRR, latency, build time, index size and peak memory.
@@ -67,21 +68,21 @@ def retrieval(invocation: Invocation, /, plot: Path | None, **options: Any) -> N
     """
     from commonplace.benchmarks.retrieval import RetrievalOptions, run
 
-    if options["corpus"] is None:
+    if given["corpus"] is None:
         loaded = invocation.settings()
-        options.update(store=Path(loaded.store.path), namespace=loaded.store.namespace)
-    _measure(invocation, lambda progress: run(RetrievalOptions(**options), progress), plot)
+        given.update(store=Path(loaded.store.path), namespace=loaded.store.namespace)
+    _measure(invocation, lambda progress: run(RetrievalOptions(**given), progress), plot)
 
 
 @command(benchmark)
 @click.argument("file", type=FILE)
-@click.option("--format", type=click.Choice(("locomo", "longmemeval")), required=True, help="How FILE is laid out.")
+@options.choice("--format", of=("locomo", "longmemeval"), required=True, help="How FILE is laid out.")
 @_methods_option(",".join(METHODS))
 @embedder_option
 @_vectors_option
 @click.option("--limit-conversations", type=click.IntRange(min=1), metavar="N", help="Maximum number of conversations.")
 @_plot_option
-def conversations(invocation: Invocation, /, plot: Path | None, vectors_cache: Path | None, **options: Any) -> None:
+def conversations(invocation: Invocation, /, plot: Path | None, vectors_cache: Path | None, **given: Any) -> None:
     """Measure how much of the evidence in conversations is found.
 
     FILE holds conversations with questions about them and the turns that answer each.
@@ -90,7 +91,7 @@ def conversations(invocation: Invocation, /, plot: Path | None, vectors_cache: P
     """
     from commonplace.benchmarks.conversations import ConversationOptions, run
 
-    _measure(invocation, lambda progress: run(ConversationOptions(**options), progress), plot, vectors_cache)
+    _measure(invocation, lambda progress: run(ConversationOptions(**given), progress), plot, vectors_cache)
 
 
 @command(benchmark)
@@ -99,7 +100,7 @@ def conversations(invocation: Invocation, /, plot: Path | None, vectors_cache: P
 @click.option("--among", type=FILE, help="Store 1,000 turns of this talk beside: a LoCoMo file, or lines {content}.")
 @embedder_option
 @_vectors_option
-def recall(invocation: Invocation, /, vectors_cache: Path | None, **options: Any) -> None:
+def recall(invocation: Invocation, /, vectors_cache: Path | None, **given: Any) -> None:
     """Measure what people find of their own memories.
 
     MEMORIES holds JSON lines {user, id, at, content, origin}, QUESTIONS {user, id, question, style, relevant, stale}.
@@ -111,17 +112,11 @@ def recall(invocation: Invocation, /, vectors_cache: Path | None, **options: Any
     """
     from commonplace.benchmarks.recall import RecallOptions, run
 
-    _measure(invocation, lambda progress: run(RecallOptions(**options), progress), None, vectors_cache)
+    _measure(invocation, lambda progress: run(RecallOptions(**given), progress), None, vectors_cache)
 
 
 @command(benchmark)
-@click.option(
-    "--size",
-    type=click.Choice(("quick", "small", "full")),
-    default="small",
-    show_default=True,
-    help="How much is measured.",
-)
+@options.choice("--size", of=("quick", "small", "full"), default="small", help="How much is measured.")
 @click.option("--quick", "size", flag_value="quick", help="The same as --size quick, which only shows that it works.")
 @click.option(
     "--data",
@@ -132,7 +127,7 @@ def recall(invocation: Invocation, /, vectors_cache: Path | None, **options: Any
 )
 @seed_option
 @click.option("--markdown", "is_markdown", is_flag=True, help="Print the table as Markdown.")
-def figures(invocation: Invocation, /, is_markdown: bool, **options: Any) -> None:
+def figures(invocation: Invocation, /, is_markdown: bool, **given: Any) -> None:
     """Measure the figures to reach, beside their targets.
 
     Runs the other benchmarks, each in a process of its own, and prints what the contracts ask for, what is aimed at,
@@ -144,7 +139,7 @@ def figures(invocation: Invocation, /, is_markdown: bool, **options: Any) -> Non
     ours = _of_clone("figures")
 
     def measured(progress: Progress | None) -> dict[str, Any]:
-        found: dict[str, Any] = ours.run(ours.FigureOptions(**options), progress)
+        found: dict[str, Any] = ours.run(ours.FigureOptions(**given), progress)
         return found
 
     if is_markdown:
@@ -156,18 +151,16 @@ def figures(invocation: Invocation, /, is_markdown: bool, **options: Any) -> Non
 
 
 @command(benchmark)
-@click.option(
-    "--passages", type=int, default=10_000, show_default=True, metavar="N", help="Size of the made-up corpus."
-)
+@options.number("--passages", "Size of the made-up corpus.", 10_000)
 @click.option("--corpus", type=FILE, help="Use this BEIR corpus.jsonl instead of a made-up one.")
-@click.option("--queries", type=int, default=300, show_default=True, metavar="N", help="How many questions are asked.")
+@options.number("--queries", "How many questions are asked.", 300)
 @_methods_option("two-stage")
 @embedder_option
 @click.option("--built", type=_DIRECTORY, help="Ask the store that an earlier run kept here; build none.")
 @keep_option
 @seed_option
 @_plot_option
-def latency(invocation: Invocation, /, plot: Path | None, **options: Any) -> None:
+def latency(invocation: Invocation, /, plot: Path | None, **given: Any) -> None:
     """Measure how fast a corpus is indexed and searched.
 
     Prints build time, latency by stage, memory and size.
@@ -176,22 +169,18 @@ def latency(invocation: Invocation, /, plot: Path | None, **options: Any) -> Non
     """
     from commonplace.benchmarks.latency import LatencyOptions, run
 
-    _measure(invocation, lambda progress: run(LatencyOptions(**options), progress), plot)
+    _measure(invocation, lambda progress: run(LatencyOptions(**given), progress), plot)
 
 
 @command(benchmark)
-@click.option(
-    "--memories", type=int, default=10_000, show_default=True, metavar="N", help="How many are stored before."
-)
-@click.option("--searches", type=int, default=1_000, show_default=True, metavar="N", help="How often is searched.")
-@click.option(
-    "--calls", type=int, default=200, show_default=True, metavar="N", help="How often each other tool is called."
-)
+@options.number("--memories", "How many are stored before.", 10_000)
+@options.number("--searches", "How often is searched.", 1_000)
+@options.number("--calls", "How often each other tool is called.", 200)
 @click.option("--soak", type=int, default=0, metavar="N", help="How many mixed calls follow; 20000 show a leak.")
 @embedder_option
 @keep_option
 @seed_option
-def mcp(invocation: Invocation, /, **options: Any) -> None:
+def mcp(invocation: Invocation, /, **given: Any) -> None:
     """Measure what a server for one agent costs.
 
     Prints its start, each tool, its memory, and how much a model reads of it, beside what no server could do without.
@@ -199,7 +188,7 @@ def mcp(invocation: Invocation, /, **options: Any) -> None:
     Example: commonplace benchmark mcp --memories 1000
     """
     ours = _of_clone("mcp")
-    _measure(invocation, lambda progress: ours.run(ours.ServerOptions(**options), progress), None)
+    _measure(invocation, lambda progress: ours.run(ours.ServerOptions(**given), progress), None)
 
 
 def _of_clone(name: str) -> Any:

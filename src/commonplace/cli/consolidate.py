@@ -267,18 +267,13 @@ def consolidate() -> None:
     """
 
 
-_golden_option = click.option(
-    "--golden",
-    type=options.FILE,
-    metavar="FILE",
-    help="Queries with expected results; a run that loses one is rolled back.",
-)
+_golden = options.golden("a run that loses one is rolled back")
 
 
 @command(consolidate)
 @click.argument("agents", nargs=-1, metavar="[AGENT]...", type=click.Choice(AGENTS))
 @click.option("--all", "is_all", is_flag=True, help="Run all agents, one after the other.")
-@_golden_option
+@_golden
 def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden: Path | None) -> int:
     """Run agents: decay, cluster, merge, promote, relations.
 
@@ -300,7 +295,7 @@ def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden
 @click.option(
     "--every", required=True, metavar="DURATION", callback=options.duration, help="How often: 30m, 1h, 1d, …."
 )
-@_golden_option
+@_golden
 def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
     """Run all agents repeatedly until stopped.
 

@@ -50,9 +50,7 @@ _groups = options.text("--group", "group_ids", metavar="NAME", many=True, help="
 _group = click.option("--group", "group_id", default="", metavar="NAME", help="A label within the namespace.")
 _centre = options.text("--centre", "center_node_uuid", metavar="ENTITY", help="Rank what is near to it first.")
 _times = options.group(options.as_of, options.valid_at)
-_format = click.option(
-    "--format", type=click.Choice(["graphiti"]), default="graphiti", expose_value=False, help="Format of FILE."
-)
+_format = click.option("--format", type=click.Choice(["graphiti"]), expose_value=False, help="Format of FILE.")
 
 
 def _types(name: str) -> options.Decorator:
@@ -417,7 +415,7 @@ def facts(engine: Engine, /, query: tuple[str, ...], **values: Any) -> views.Fou
 @command(graph)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--query", default="", metavar="WORDS", help="What it is for; ranks what answers it first.")
-@click.option("--max-facts", type=int, default=20, show_default=True, metavar="N", help="Maximum number of facts.")
+@options.number("--max-facts", "Maximum number of facts.", 20)
 @click.option("--max-tokens", type=int, metavar="N", help="Token budget. [default: 2500]")
 @_times
 @_centre
@@ -458,7 +456,7 @@ def entity(invocation: Invocation, /, name: str, as_of: str | None) -> None:
 @ask(graph, _path)
 @click.argument("source")
 @click.argument("target")
-@click.option("--max-depth", type=int, default=6, show_default=True, metavar="N", help="Maximum number of facts.")
+@options.number("--max-depth", "Maximum number of facts.", 6)
 @_times
 def path(engine: Engine, /, source: str, target: str, **values: Any) -> views.GraphPath:
     """Show the shortest path of facts between two entities.
@@ -536,7 +534,7 @@ def status(engine: Engine, /) -> views.GraphStats:
 
 @command(graph)
 @click.argument("entity")
-@click.option("--depth", type=int, default=2, show_default=True, metavar="N", help="How many facts away, up to 4.")
+@options.number("--depth", "How many facts away, up to 4.", 2)
 @options.limit("limit", 60)
 @_times
 @click.option("--past", "include_past", is_flag=True, help="Also facts that have ended, in grey.")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -44,6 +45,10 @@ if TYPE_CHECKING:
     from commonplace.engine import Engine
     from commonplace.engine.maintenance import IndexStatus
     from commonplace.engine.upgrade import UpgradeReport
+
+
+_EMBEDDED: Final = ("memories", "knowledge", "graph", "artifacts")
+_embedder = partial(options.text, "--embedder", metavar="NAME")
 
 
 def report_rows(place: str, found: IndexReport) -> Rows:
@@ -92,23 +97,12 @@ def index() -> None:
 @click.option("--force", is_flag=True, help="Read every file again, changed or not.")
 @click.option(
     "--config",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=options.NEW_FILE,
     help="Take the settings of this auto-retrieval document (YAML or JSON); later commands use them too.",
 )
 @click.option("--no-config", is_flag=True, help="Forget the settings of an earlier --config.")
-@click.option(
-    "--include",
-    multiple=True,
-    metavar="GLOB",
-    callback=options.globs,
-    help="Index these files instead of the usual ones.",
-)
-@click.option(
-    "--embedder",
-    metavar="NAME",
-    callback=options.non_empty,
-    help="Embed files with this from now on, as `index upgrade --for artifacts` does.",
-)
+@options.globs("--include", help="Index these files instead of the usual ones.")
+@_embedder(help="Embed files with this from now on, as `index upgrade --for artifacts` does.")
 @click.option("--yes", is_flag=True, help="Do not ask before more than half of what is indexed is removed.")
 def build(  # noqa: PLR0913 - one for each option
     invocation: Invocation,
@@ -265,20 +259,8 @@ def status(engine: Engine, /) -> IndexStatus:
 
 
 @command(index)
-@click.option(
-    "--embedder",
-    metavar="NAME",
-    required=True,
-    callback=options.non_empty,
-    help="The new embedder; `default` is what the settings name for each kind.",
-)
-@click.option(
-    "--for",
-    "kinds",
-    multiple=True,
-    type=click.Choice(("memories", "knowledge", "graph", "artifacts")),
-    help="Only for these; the others keep theirs. [default: all]",
-)
+@_embedder(help="The new embedder; `default` is what the settings name for each kind.", required=True)
+@options.choice("--for", "kinds", of=_EMBEDDED, many=True, help="Only these; the others keep theirs. [default: all]")
 def upgrade(invocation: Invocation, embedder: str, kinds: tuple[EmbeddedKind, ...]) -> None:
     """Change the embedder of a store.
 
@@ -306,7 +288,7 @@ def _upgrade(report: UpgradeReport) -> Rows:
 
 
 @command(index)
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the document to this file.")
+@click.option("--output", type=options.NEW_FILE, help="Write the document to this file.")
 def export(invocation: Invocation, output: Path | None) -> None:
     """Print the artifacts as one JSON document.
 

@@ -105,11 +105,9 @@ def ledger() -> None:
 
 
 @command(ledger, "list")
-@click.option("--agent", type=click.Choice(AGENTS), help="Only issues of this agent.")
-@click.option(
-    "--status", type=click.Choice(ISSUE_STATUSES), default="open", show_default=True, help="Only this status."
-)
-@click.option("--urgency", type=click.Choice(URGENCIES), help="Only this urgency.")
+@options.choice("--agent", of=AGENTS, help="Only issues of this agent.")
+@options.choice("--status", of=ISSUE_STATUSES, default="open", help="Only this status.")
+@options.choice("--urgency", of=URGENCIES, help="Only this urgency.")
 @click.option("--all", "is_any", is_flag=True, help="Any status.")
 def list_(invocation: Invocation, /, agent: str | None, status: str, urgency: str | None, is_any: bool) -> None:
     """List issues, oldest first.
@@ -197,7 +195,7 @@ def reopen(engine: Engine, /, issue: str, why: str) -> dict[str, Any]:
 
 
 @ask(ledger, lambda done: [Line(f"Wrote {counted(done['issues'], 'issue')} to {done['path']}", "bold")])
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("file", type=options.NEW_FILE)
 def export(engine: Engine, /, file: Path) -> dict[str, Any]:
     """Write all issues to FILE in the format of beads.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, command
 from commonplace.cli.input import refuse_unasked
 from commonplace.cli.invocation import Invocation
@@ -21,10 +22,8 @@ CLIENT_NAMES = ("claude-code", "claude-desktop", "cursor", "codex", "vscode", "o
 
 
 @command()
-@click.option(
-    "--print-config", type=click.Choice((*CLIENT_NAMES, AUTO)), help="Print what to write to a client's file."
-)
-@click.option("--install", type=click.Choice(CLIENT_NAMES), help="Write it there, after showing the change.")
+@options.choice("--print-config", of=(*CLIENT_NAMES, AUTO), help="Print what to write to a client's file.")
+@options.choice("--install", of=CLIENT_NAMES, help="Write it there, after showing the change.")
 @click.option("--watch", is_flag=True, help="Index the project again whenever its files change.")
 @click.option("--yes", is_flag=True, help="Do not ask before writing.")
 def mcp(invocation: Invocation, /, print_config: str | None, install: str | None, watch: bool, yes: bool) -> int:

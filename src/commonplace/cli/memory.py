@@ -64,7 +64,7 @@ def _json_object(_: click.Context, parameter: click.Parameter, value: str | None
 
 _fields = options.group(
     options.text_file,
-    click.option("--tier", type=click.Choice(options.STORED_TIERS), help="How long to keep it."),
+    options.choice("--tier", of=options.STORED_TIERS, help="How long to keep it."),
     options.text("--tag", "tags", metavar="TAG", many=True, help="A tag; may be repeated."),
     options.text("--entity", "entities", metavar="NAME", many=True, help="A subject; may be repeated."),
     click.option("--source", metavar="TEXT", help="Who or what it came from."),
@@ -210,7 +210,7 @@ def get(invocation: Invocation, /, id: str, as_of: str | None, versions: bool, t
 
 @command(name="list")
 @options.tiers
-@click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only this status.")
+@options.choice("--status", "statuses", of=STATUSES, many=True, help="Only this status.")
 @options.tags
 @options.place
 @options.text("--category", "categories", metavar="WORD", many=True, help="Only of this category.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from time import time as clock
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+NEW_FILE: Final = click.Path(dir_okay=False, path_type=Path)
 ANY_FILE: Final = click.Path(path_type=Path, readable=False)
 """What may be read is for the engine to find out, whose message has a remedy."""
 SHORT_FORMS: Final = ("brief", "paths-only")
@@ -48,6 +49,28 @@ def text(*names: str, help: str, metavar: str = "TEXT", many: bool = False, **ex
     return click.option(*names, metavar=metavar, multiple=many, callback=non_empty, help=help, **extra)
 
 
+def choice(*names: str, of: Sequence[str], help: str, many: bool = False, **extra: Any) -> Decorator:  # noqa: A002
+    """Return an option for one of some words, or any number of them; help shows its default."""
+    kind = click.Choice(of)
+    return click.option(*names, type=kind, multiple=many, show_default="default" in extra, help=help, **extra)
+
+
+def number(name: str, help: str, default: int | None = None, **extra: Any) -> Decorator:  # noqa: A002
+    """Return an option for a number; help shows its default."""
+    shown = default is not None
+    return click.option(name, type=int, default=default, show_default=shown, metavar="N", help=help, **extra)
+
+
+def globs(*names: str, help: str) -> Decorator:  # noqa: A002
+    """Return an option for globs."""
+    return click.option(*names, multiple=True, metavar="GLOB", callback=_globs, help=help)
+
+
+def golden(then: str) -> Decorator:
+    """Return the option for a file of golden queries, whose help says what becomes of a query that fails."""
+    return click.option("--golden", type=FILE, metavar="FILE", help=f"Queries with expected results; {then}.")
+
+
 def time(*names: str, help: str, is_start: bool = False) -> Decorator:  # noqa: A002
     """Return an option for a time; with `is_start`, a day or a month stands for its beginning on this machine."""
     return click.option(*names, metavar="TIME", callback=_beginning if is_start else _time, help=help)
@@ -67,7 +90,7 @@ def non_empty(_: click.Context, parameter: click.Parameter, value: Any) -> Any:
     return value
 
 
-def globs(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+def _globs(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
     """Refuse empty globs, and a list that only takes away and so names nothing."""
     non_empty(context, parameter, value)
     if value and all(glob.startswith("!") for glob in value):
@@ -140,12 +163,12 @@ text_file = click.option(
     "--file", type=click.Path(path_type=Path), help="Read the text from this file; - is standard input."
 )
 origin = group(
-    click.option("--origin", type=click.Choice(ORIGINS), help="Where it comes from; decides how far it is trusted."),
+    choice("--origin", of=ORIGINS, help="Where it comes from; decides how far it is trusted."),
     click.option("--trust", type=float, metavar="SHARE", help="Trust from 0 to 1. [default: by origin]"),
 )
-kinds = click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only of this kind.")
+kinds = choice("--kind", "kinds", of=KINDS, many=True, help="Only of this kind.")
 tags = text("--tag", "tags", metavar="TAG", many=True, help="Only with this tag.")
-tiers = click.option("--tier", "tiers", multiple=True, type=click.Choice(STORED_TIERS), help="Only this tier.")
+tiers = choice("--tier", "tiers", of=STORED_TIERS, many=True, help="Only this tier.")
 place = group(
     text("--session", "sessions", metavar="NAME", many=True, help="Only from this conversation."),
     text("--source", "sources", many=True, help="Only from this source."),
@@ -154,19 +177,13 @@ min_trust = click.option("--min-trust", type=float, default=0.0, metavar="SHARE"
 also = click.option(
     "--also", multiple=True, metavar="TEXT", callback=_none_if_empty, help="The query in other words; up to four times."
 )
-min_score = click.option(
-    "--min-score",
-    metavar="SCORE",
-    callback=_score,
-    help="Hide hits below this score, 0 to 1; 0 shows all. [default: auto]",
-)
+_RANGE: Final = "Hide hits below this score, 0 to 1; 0 shows all. [default: auto]"
+min_score = click.option("--min-score", metavar="SCORE", callback=_score, help=_RANGE)
 artifacts = group(
-    click.option("--method", type=click.Choice(METHODS), help="How candidates are found and ranked."),
-    click.option("--type", "types", multiple=True, type=click.Choice(ARTIFACT_TYPES), help="Only this artifact type."),
-    click.option(
-        "--phase", "phases", multiple=True, type=click.Choice(PHASES), help="Only this phase, or without a phase."
-    ),
-    click.option("--path", "paths", multiple=True, metavar="GLOB", callback=globs, help="Only matching paths."),
+    choice("--method", of=METHODS, help="How candidates are found and ranked."),
+    choice("--type", "types", of=ARTIFACT_TYPES, many=True, help="Only this artifact type."),
+    choice("--phase", "phases", of=PHASES, many=True, help="Only this phase, or without a phase."),
+    globs("--path", "paths", help="Only matching paths."),
     text("--agent", metavar="NAME", help="Use the search strategy of this agent."),
 )
 forms = group(

@@ -336,11 +336,7 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
 @options.as_of
 @options.kinds
 @options.min_score
-@click.option(
-    "--rerank",
-    type=click.Choice(RERANK_MODES),
-    help="Re-rank by a language model: a call for each hit, or one for all.",
-)
+@options.choice("--rerank", of=RERANK_MODES, help="Re-rank by a language model: a call for each hit, or one for all.")
 @options.also
 @options.forms
 def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **values: Any) -> None:
@@ -422,7 +418,7 @@ def _only_one(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> 
 @options.artifacts
 @_memory_options
 @options.also
-@click.option("--mark", type=click.Choice(VERDICTS), help="Say what HIT, a memory, is; or take it back.")
+@options.choice("--mark", of=VERDICTS, help="Say what HIT, a memory, is; or take it back.")
 def why(invocation: Invocation, /, query: str, hit: str | None, *, mark: Verdict | None, **values: Any) -> None:
     """Explain why QUERY finds HIT.
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 import commonplace
+from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, WRONG_USE, Group, command
 from commonplace.cli.input import read_bytes
 from commonplace.cli.invocation import Invocation
@@ -27,7 +28,7 @@ def spec() -> None:
 
 
 @command(spec)
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=options.FILE)
 def validate(invocation: Invocation, /, file: Path) -> int:
     """Check a spec and list every problem.
 

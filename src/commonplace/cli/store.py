@@ -317,7 +317,7 @@ def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
 
 @command(store)
 @click.argument("file", type=options.ANY_FILE)
-@click.option("--kind", "kinds", multiple=True, type=click.Choice((*KINDS, "graph", "ledger")), help="Only this kind.")
+@options.choice("--kind", "kinds", of=(*KINDS, "graph", "ledger"), many=True, help="Only this kind.")
 def export(invocation: Invocation, /, file: Path, kinds: tuple[str, ...]) -> None:
     """Write the namespace to FILE as JSON lines.
 
@@ -346,12 +346,8 @@ class _Format(click.Option):
 @command(store, "import", makes_store=True)
 @click.argument("path", type=options.ANY_FILE)
 @click.option("--format", "format_", default="auto", show_default=True, cls=_Format, help="Format of the files.")
-@click.option(
-    "--on-conflict",
-    default="refuse",
-    show_default=True,
-    type=click.Choice(("refuse", "skip", "replace")),
-    help="If something else has the same id.",
+@options.choice(
+    "--on-conflict", of=("refuse", "skip", "replace"), default="refuse", help="If something else has the same id."
 )
 @click.option("--skip-problems", is_flag=True, help="Leave out what cannot be stored instead of refusing everything.")
 @click.option("--dry-run", is_flag=True, help="Check everything; write nothing.")
@@ -407,7 +403,7 @@ def logs(engine: Engine, /, since: str | None) -> RetrievalSummary:
 
 
 @command(store)
-@click.option("--golden", type=options.FILE, metavar="FILE", help="Queries with expected results; a miss exits with 1.")
+@options.golden("a miss exits with 1")
 def health(invocation: Invocation, /, golden: Path | None) -> int:
     """Find duplicates, contradictions and stale memories.
 
