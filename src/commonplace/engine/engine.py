@@ -17,7 +17,6 @@ from commonplace.engine.memory_api import (
     MAX_LINES,
     MAX_NEIGHBOURS,
     MemoryApi,
-    PassageReader,
     source_of_import,
 )
 from commonplace.engine.runtime import made_once
@@ -141,7 +140,6 @@ class Engine:
         self.settings = runtime.settings
         self._runtime = runtime
         self._memory_api = MemoryApi(runtime)
-        self._reader = PassageReader(runtime)
         self._search_api = SearchApi(runtime)
         self._context_api = ContextApi(runtime, self.search)
 
@@ -798,16 +796,16 @@ class Engine:
     def pages(self) -> list[str]:
         """Return the names of the Markdown pages: the long-term page, then the days, the newest first."""
         self._runtime.pick_up()
-        return self._reader.pages.names()
+        return self._memory_api.pages.names()
 
     def places(self, ids: Iterable[str]) -> dict[str, PagePlace]:
         """Return where memories stand on Markdown pages; those that stand on none are absent."""
-        return self._reader.pages.places(ids)
+        return self._memory_api.pages.places(ids)
 
     def memory_at(self, path: str, line: int) -> str | None:
         """Return the id of the memory that stands on a line of a Markdown page, from 1; None where none does."""
         int_in("line", line, 1, MAX_OFFSET)
-        return self._reader.pages.memory_at(path, line) if isinstance(path, str) else None
+        return self._memory_api.pages.memory_at(path, line) if isinstance(path, str) else None
 
     def read(self, path: str, first: int = 1, lines: int = LINES, *, touch: bool = False) -> Excerpt:
         """Return some lines of a Markdown page, of an indexed artifact, or of a memory.
@@ -830,7 +828,7 @@ class Engine:
         if not isinstance(path, str):
             raise UsageError(f"path is {path!r:.80}", remedy="name a path that a search returned")
         self._runtime.pick_up()
-        return self._reader.read(path, first, lines, touch=touch)
+        return self._memory_api.read(path, first, lines, touch=touch)
 
     def snippet(self, text: str, query: str, limit: int = 300) -> str:
         """Return the part of a text that answers a query best, on one line, with invisible characters written out."""

@@ -105,8 +105,36 @@ class Neighbourhood:
     links: tuple[Link, ...]
 
 
+_REFERENCE = re.compile(r"@?(?P<path>.+?)(?::(?P<first>[1-9][0-9]{0,8})-[0-9]+)?", re.DOTALL)
+
+MEMORY_PREFIX = "memory:"
+"""`memory:ID` names a memory, or another owner without a file, that stands on no page."""
+
+ARTIFACT_PREFIX = "./"
+"""`./MEMORY.md` names an artifact whose path is a page's name, too."""
+
+LINES = 200
+MAX_LINES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Lines of a text, secrets replaced by placeholders.
+
+    Attributes:
+        first_line, last_line: from 1, both included; an empty text has one line.
+        total_lines: of the whole text.
+    """
+
+    path: str
+    text: str
+    first_line: int
+    last_line: int
+    total_lines: int
+
+
 class MemoryApi(Service):
-    """Takes in, finds and lists memories, those of this process too. Values are checked. Safe for threads."""
+    """Takes in, finds, lists and reads memories, those of this process too, pages and artifacts. Safe for threads."""
 
     def remember(self, items: Sequence[Mapping[str, Any]], *, force: bool, wait: bool) -> list[Memory]:
         in_process = [isinstance(item, Mapping) and item.get("tier") == "ultra" for item in items]
@@ -246,38 +274,6 @@ class MemoryApi(Service):
         links = self._store.count_links(self._namespace)
         return MemoryCounts(ultra=ultra, archived=archived, links=links, **live)
 
-
-_REFERENCE = re.compile(r"@?(?P<path>.+?)(?::(?P<first>[1-9][0-9]{0,8})-[0-9]+)?", re.DOTALL)
-
-MEMORY_PREFIX = "memory:"
-"""`memory:ID` names a memory, or another owner without a file, that stands on no page."""
-
-ARTIFACT_PREFIX = "./"
-"""`./MEMORY.md` names an artifact whose path is a page's name, too."""
-
-LINES = 200
-MAX_LINES = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Excerpt:
-    """Lines of a text, secrets replaced by placeholders.
-
-    Attributes:
-        first_line, last_line: from 1, both included; an empty text has one line.
-        total_lines: of the whole text.
-    """
-
-    path: str
-    text: str
-    first_line: int
-    last_line: int
-    total_lines: int
-
-
-class PassageReader(Service):
-    """Reads pages, artifacts and memories. Safe for threads."""
-
     @made_once
     def pages(self) -> PageReader:
         from commonplace.journal.pages import PageReader
@@ -330,9 +326,7 @@ class PassageReader(Service):
 
     def _said(self, id_: str) -> str | None:
         """Return what a memory says, or a document that is no file."""
-        stored = self._runtime.ultra.find(id_) if self._runtime.has_ultra else None
-        stored = stored or self._store.memory(self._namespace, id_)
-        if stored is not None:
+        if (stored := self.find(id_)) is not None:
             return stored.record.content
         others = self._store.matching_owners(self._namespace, Filter(kinds=("knowledge", "artifact")))
         numbers = [number for number, owner in self._store.owners(self._namespace, others).items() if owner.id == id_]
