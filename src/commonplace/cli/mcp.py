@@ -79,7 +79,8 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
         else:
             say(f"The server is already configured for {client.title}: {place}")
         return SUCCESS
-    _refuse_read_only(place, by_hand(client))
+    if place.exists() and not place.stat().st_mode & 0o222:  # moving another file there would not ask its owner
+        raise UsageError(f"{place} is read-only", remedy=f"make it writable, or {by_hand(client)}")
     if not invocation.as_json:
         before = str(place) if old else "nothing"
         say("\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), before, str(place), lineterm="")))
@@ -120,12 +121,6 @@ def _read(place: Path, by_hand: str) -> str:
         return ""
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{place} cannot be read: {error}", remedy=f"mend it, or {by_hand}") from error
-
-
-def _refuse_read_only(place: Path, by_hand: str) -> None:
-    """Refuse to replace what its owner has locked: moving another file there would not ask."""
-    if place.exists() and not place.stat().st_mode & 0o222:
-        raise UsageError(f"{place} is read-only", remedy=f"make it writable, or {by_hand}")
 
 
 def _kept(place: Path, remedy: str) -> Path:

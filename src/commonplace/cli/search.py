@@ -19,7 +19,6 @@ from commonplace.cli.output import (
     Line,
     Row,
     Rows,
-    broken,
     columns,
     console,
     counted,
@@ -262,16 +261,10 @@ def _grounds(rank: int, receipts: Sequence[Receipt], result: SearchResult) -> Ro
     if not receipts:
         return
     receipt = receipts[rank - 1]
-    yield from _reason("It", receipt.explain(rank, result.hits), "italic", INDENT)
+    yield Line(f"It {receipt.explain(rank, result.hits)}", "italic", 1)
     added = [f"{each.name} {each.standardised * each.weight:+.2f}" for each in receipt.signals if each.weight]
     if added:
         yield Line(f"added: {', '.join(added)}", "dim", 1)
-
-
-def _reason(subject: str, reason: str, style: str, indent: str = "") -> Rows:
-    whole = subject.replace(" ", "\xa0")  # no line ends inside a path
-    for line in broken(f"{whole} {reason}", console().width - len(indent)):
-        yield styled(f"{indent}{line}".replace("\xa0", " "), style=style)
 
 
 def _receipt(receipt: Receipt, rank: int, result: SearchResult) -> Rows:
@@ -279,7 +272,7 @@ def _receipt(receipt: Receipt, rank: int, result: SearchResult) -> Rows:
     from commonplace.search.result import location
 
     hit = result.hits[rank - 1]
-    yield from _reason(harmless_line(location(hit)), receipt.explain(rank, result.hits), "bold")
+    yield Line(f"{location(hit)} {receipt.explain(rank, result.hits)}", "bold")
     likely = "" if receipt.probability is None else f", probability {receipt.probability:.2f}"
     yield Line(f"{INDENT}score {receipt.score:.2f}{likely}", "dim")
     for line in wrapped(styled(harmless(hit.text), style="dim"), columns(_room()))[:MAX_LINES]:

@@ -88,7 +88,9 @@ class Tokens:
         id_, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
         text = f"{PREFIX}_{id_}_{secret}"
         token = Token(id_, tuple(names), tuple(allowed), moment_of(now), None if ends is None else moment_of(ends))
-        self._write(token, _digest(text), now)
+        body = json.dumps({**token.to_dict(), "sha256": _digest(text)})
+        with self._store.change_memories(_WHOLE_STORE) as change:
+            change.put_note(Note(_KIND, id_, now, body))
         return NewToken(token, text)
 
     def all(self) -> list[Token]:
@@ -124,11 +126,6 @@ class Tokens:
     def has_any(self) -> bool:
         """Whether there is a token, so that a server asks everyone for one."""
         return bool(self._store.notes(_WHOLE_STORE, _KIND))
-
-    def _write(self, token: Token, digest: str, now: float) -> None:
-        body = json.dumps({**token.to_dict(), "sha256": digest})
-        with self._store.change_memories(_WHOLE_STORE) as change:
-            change.put_note(Note(_KIND, token.id, now, body))
 
     def _read(self) -> list[tuple[Token, str]]:
         return [_parsed(json.loads(note.body)) for note in self._store.notes(_WHOLE_STORE, _KIND)]
