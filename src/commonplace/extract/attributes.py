@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Final
 
@@ -47,12 +47,15 @@ _LASTING: Final = frozenset("these days nowadays onwards instead too also next w
 _WHY: Final = frozenset("with because since after near".split())
 _CLUBS: Final = frozenset("premium plus pro prime club gym beta waitlist program programme newsletter rotary".split())
 _NO_STAFF: Final = frozenset("subscriber member guest visitor fan speaker volunteer student customer user".split())
-_PARTNERS: Final = frozenset({"person", "concept", "place", "organization"})
-"""Names of people that stand in no list may be taken for these."""
 _MAX_SENTENCE: Final = 300
 _MAX_WORDS: Final = 5
 _SURE: Final = 0.7
 """So sure is it what a name means that stands where a value does."""
+
+
+_NO_FLAGS: Final = frozenset[str]()
+_NEW_TYPES: Final = {"LIVES_IN": "place", "WORKS_FOR": "organization"}
+"""What something is that no list knows, by what is said of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +85,8 @@ _PLAIN: Final = frozenset(row.pattern.pattern for row in _ROWS if row.relation =
 
 GONE: Final = "GONE"
 """What is said of something that is used, owned or done no longer."""
-PARTED: Final = "PARTED"
-"""What is said of two, or of one, who are a couple no longer."""
 NOBODY: Final = "nobody"
-"""Stands for whoever it was used by, or whoever somebody was with."""
+"""Stands for whoever it was used by."""
 
 
 class Attributes:
@@ -118,7 +119,6 @@ class Attributes:
         if not 3 < len(self._text) <= _MAX_SENTENCE or "\n\n" in self._text:
             return
         doubtful = doubtful_places(self._tokens)
-        yield from () if doubtful[-1] or "?" in self._text else self._parted()
         for begin, start, said in self._clauses():
             text = said
             self._is_change = PATTERNS["change"].search(self._text[begin : start + len(said)]) is not None or (
@@ -200,16 +200,9 @@ class Attributes:
             subject = self._person(subject, before, match)
         if subject is None or value is None or not _fits(row, subject, value):
             return None
-        found = self._statement(
-            subject,
-            value,
-            row.relation,
-            "" if "+" in row.flags else aspect,
-            start + match.start(),
-            is_event="!" in row.flags,
-            is_soft="~" in row.flags,
-            is_end=is_end,
-        )
+        aspect = "" if "+" in row.flags else aspect
+        verb = start + match.start()
+        found = self._statement(subject, value, row.relation, aspect, verb, is_end=is_end, flags=row.flags)
         is_plain = self._is_plain(row, match[0], value, start + len(text))
         return found if is_plain or found.doubt else replace(found, doubt=BESIDE if "~" in row.flags else UNSURE)
 
@@ -331,33 +324,6 @@ class Attributes:
             return
         yield from self._exchanged(start, text, is_first=is_first)
 
-    def _parted(self) -> Iterator[Statement]:
-        """Read `Stefan and I divorced`, `Mira and Tom split up`, `I broke up with Nadine`, `we are divorced`."""
-        match = PATTERNS["parted"].search(self._text)
-        if match is None:
-            return
-        named = [name for name in ("one", "other", "with", "one2", "with2") if match[name]]
-        couple: list[Phrase] = []
-        for name in named:
-            said, at = match[name], match.start(name)
-            role = PATTERNS["partner"].match(said)
-            if said.lower() in ("i", "we", "me"):
-                couple.insert(0, self._speaker(at))
-            elif role is not None:
-                couple.append(self._anaphor(at, NOBODY))
-            else:
-                found = self._value(at, said, "name")
-                if found is None or found.mention is None or found.name != said or found.type not in _PARTNERS:
-                    return
-                couple.append(found)
-        if len(couple) == 1:
-            couple.append(self._anaphor(match.start(), NOBODY))
-        one, other = couple if len(couple) == 2 else (couple[0], couple[0])
-        if one is other or one.anaphor == NOBODY or (len(named) == 1 and not one.anaphor):
-            return  # of `the band split up` nobody knows who was with whom
-        doubt = "" if self._is_sure else UNSURE
-        yield Statement(one, other, PARTED, self._place(match.end() - 1), self._tokens.count, doubt=doubt)
-
     def _exchanged(self, start: int, text: str, *, is_first: bool) -> Iterator[Statement]:
         """Read `from vim to Helix`, `replaced vim with Helix`, `Mattermost instead of Slack`."""
         match = PATTERNS["exchanged"].search(text)
@@ -388,27 +354,14 @@ class Attributes:
         aspect: str,
         verb: int,
         *,
-        is_event: bool = False,
-        is_soft: bool = False,
-        is_end: bool = False,
+        is_end: bool,
+        flags: Set[str] = _NO_FLAGS,
     ) -> Statement:
-        is_change = (is_event or self._is_change) and self._is_sure
-        doubt = "" if is_change else BESIDE if is_soft else UNMARKED if self._is_sure else UNSURE
-        place = self._place(verb)
-        types = {"LIVES_IN": "place", "WORKS_FOR": "organization"}
-        return Statement(
-            source,
-            target,
-            relation,
-            place,
-            self._tokens.count,
-            is_event=is_event,
-            is_end=is_end,
-            confidence=0.8,
-            new_type=types.get(relation, ""),
-            aspect=aspect,
-            doubt=doubt if aspect or is_end else "",
-        )
+        is_change = ("!" in flags or self._is_change) and self._is_sure
+        doubt = "" if is_change else BESIDE if "~" in flags else UNMARKED if self._is_sure else UNSURE
+        said = Statement(source, target, relation, self._place(verb), self._tokens.count, is_event="!" in flags)
+        said = replace(said, is_end=is_end, confidence=0.8, new_type=_NEW_TYPES.get(relation, ""))
+        return replace(said, aspect=aspect, doubt=doubt if aspect or is_end else "")
 
     def _place(self, at: int) -> int:
         """Return the place of the word that stands at a character of the sentence."""

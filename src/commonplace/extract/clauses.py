@@ -33,6 +33,7 @@ _MOVING_AWAY: Final = MOVING | {"relocate", "settle"}
 _STOPS: Final = frozenset(". ; , : ( because so and but which who".split())
 _PLACE: Final = frozenset({"place"})
 _PERSON: Final = frozenset({"person"})
+_ORGANIZATION: Final = frozenset({"organization"})
 
 
 _OF_TOOLS: Final = MOVING - {"move"}
@@ -94,19 +95,9 @@ def _relation(entities: Entities, source: Phrase, target: Phrase, *, is_move: bo
 
 def _statement(group: VerbGroup, source: Phrase, target: Phrase, relation: Demand, *, is_end: bool) -> Statement:
     is_future = group.is_future or (group.form.shape == "ing" and not group.is_past)
-    return Statement(
-        source,
-        target,
-        relation[0],
-        group.verb,
-        0,
-        relation[1],
-        relation[2],
-        is_event=True,
-        is_end=is_end,
-        is_past=group.is_past,
-        is_future=is_future,
-    )
+    name, before, behind = relation
+    said = Statement(source, target, name, group.verb, 0, before, behind, is_event=True)
+    return replace(said, is_end=is_end, is_past=group.is_past, is_future=is_future)
 
 
 def _ends(line: Line, group: VerbGroup) -> tuple[list[Phrase], list[Phrase], Phrase | None]:
@@ -155,8 +146,8 @@ def replaced(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[St
             users, stop = places, behind
     used = [(target, False) for target in new] + [(target, True) for target in old]
     for user, (target, is_end) in product(users, used):
-        future = group.is_future
-        yield Statement(user, target, "USES", group.verb, stop, is_event=True, is_end=is_end, is_future=future)
+        said = Statement(user, target, "USES", group.verb, stop, is_event=True, is_end=is_end)
+        yield replace(said, is_future=group.is_future)
 
 
 _TELLING: Final = VERBS_OF_RULES | {"decide"}
@@ -378,18 +369,10 @@ class Clauses:
                 for source in subject:
                     for target in objects[:1]:
                         if target.type == "organization" or (target.mention and target.type == "concept"):
-                            yield Statement(
-                                source,
-                                target,
-                                "WORKS_FOR",
-                                group.verb,
-                                stop,
-                                frozenset({"person"}),
-                                frozenset({"organization"}),
-                                is_end=group.is_end or is_former,
-                                is_past=group.is_past,
-                                is_former=group.is_past and not (group.is_end or is_former or group.is_perfect),
-                            )
+                            said = Statement(source, target, "WORKS_FOR", group.verb, stop, _PERSON, _ORGANIZATION)
+                            is_end = group.is_end or is_former
+                            was = group.is_past and not (is_end or group.is_perfect)
+                            yield replace(said, is_end=is_end, is_past=group.is_past, is_former=was)
                 if any(target.type == "organization" for target in objects):
                     return
             is_former = is_former or lower in _FORMER

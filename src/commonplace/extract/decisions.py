@@ -12,17 +12,9 @@ from commonplace.extract.verbs import FORMS, Form, VerbGroup
 from commonplace.extract.words import ADVERBS, DETERMINERS, PREPOSITIONS
 
 _TAKING: Final = {
-    "use": (),
-    "adopt": (),
-    "choose": (),
-    "pick": (),
-    "keep": (),
-    "go": ("with",),
-    "stay": ("with",),
-    "stick": ("with",),
-    "switch": ("to",),
-    "move": ("to",),
-    "migrate": ("to",),
+    **dict.fromkeys("use adopt choose pick keep".split(), ()),
+    **dict.fromkeys("go stay stick".split(), ("with",)),
+    **dict.fromkeys("switch move migrate".split(), ("to",)),
 }
 """To decide to do one of these with a thing is to decide for the thing."""
 _ENDS: Final = frozenset(". ; ! ? ( ) : — – - because since so but as which too".split())
@@ -76,17 +68,8 @@ def chosen(
     for target in targets:
         for source in (*sources, *purposes):
             types = frozenset() if source in purposes else _WHO
-            yield Statement(
-                source,
-                target,
-                "DECIDED",
-                group.verb,
-                max(stop, 1),
-                types,
-                is_event=True,
-                is_end=group.is_end,
-                is_past=True,
-            )
+            said = Statement(source, target, "DECIDED", group.verb, max(stop, 1), types, is_event=True, is_past=True)
+            yield replace(said, is_end=group.is_end)
 
 
 def purpose(line: Line, place: int) -> list[Phrase]:

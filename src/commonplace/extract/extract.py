@@ -13,7 +13,7 @@ from commonplace.dates import Prefer
 from commonplace.dates import mentions as find_dates
 from commonplace.errors import UsageError
 from commonplace.extract import words as lists
-from commonplace.extract.attributes import GONE, NOBODY, PARTED, Attributes
+from commonplace.extract.attributes import GONE, NOBODY, Attributes
 from commonplace.extract.clauses import TRIGGERS, Clauses
 from commonplace.extract.decisions import written_down
 from commonplace.extract.entities import Entities
@@ -59,16 +59,9 @@ def beside(line: Line) -> Iterator[Statement]:
         source, target = (right, left) if is_reversed else (left, right)
         if not _is_backed(line, source, target, relation) or _is_rest(line, source) or _is_rest(line, target):
             continue
-        yield Statement(
-            phrase_of(source),
-            phrase_of(target),
-            relation,
-            left.last - 1,
-            right.last,
-            target_types=_TARGETS.get(relation, frozenset()),
-            is_end=bool(_FORMER.intersection(gap)) or line.tokens.at(left.first - 1) in _FORMER,
-            confidence=sure,
-        )
+        is_end = bool(_FORMER.intersection(gap)) or line.tokens.at(left.first - 1) in _FORMER
+        said = Statement(phrase_of(source), phrase_of(target), relation, left.last - 1, right.last)
+        yield replace(said, target_types=_TARGETS.get(relation, frozenset()), is_end=is_end, confidence=sure)
 
 
 def _is_rest(line: Line, name: Mention) -> bool:
@@ -359,7 +352,7 @@ class _Reader:
         """Note what everyday sentences say of what has one value at a time, and what is gone."""
         for each in Attributes(line, self._entities.speaker, is_spoken=is_spoken).statements():
             is_quoted, is_passed_on = self._is_passed_on(line.tokens, each.verb)
-            if each.relation in (GONE, PARTED):
+            if each.relation == GONE:
                 if not is_passed_on:
                     self._depart(each, settler, first)
             elif not (is_quoted and each.source.anaphor):
@@ -374,9 +367,6 @@ class _Reader:
         return is_quoted, is_quoted or is_reported(tokens, verb)
 
     def _depart(self, gone: Statement, settler: Settler, first: int) -> None:
-        is_couple = gone.relation == PARTED
-        if is_couple:
-            gone = replace(gone, source=gone.target, target=gone.source)
         target = self._entities.place_of(gone.target)
         successor = None if gone.successor is None else self._entities.place_of(gone.successor)
         source = self._entities.place_of(gone.source) if gone.source.anaphor != NOBODY else None
@@ -386,10 +376,10 @@ class _Reader:
             replace(each, doubt=each.doubt or gone.doubt) if each.is_end and each.target == target else each
             for each in self._claims[first:]
         ]
-        is_own = gone.source.anaphor in (NOBODY, "i", "we") and not is_couple
+        is_own = gone.source.anaphor in (NOBODY, "i", "we")
         said, span = _sentence(settler.line)
         at = settler.ended_at(gone.source.start, gone.verb)
-        self._departures.append(Departure(target, said, span, successor, source, gone.doubt, is_own, is_couple, at))
+        self._departures.append(Departure(target, said, span, successor, source, gone.doubt, is_own, at))
 
     def _hear(self, line: Line) -> bool:
         """Note who speaks from here on, and tell whether the line says it: `Mira: I moved to Oslo`."""

@@ -95,7 +95,6 @@ class Departure(_OfEntities):
         successor: the place of what takes its place, None where the text does not tell.
         source: the place of whoever left it, None where it is gone for all.
         is_own: whoever says it left it, so that it is gone for their things too.
-        is_couple: the target and the source, or whoever that is, are a couple no longer.
         fact, span, doubt, valid_to: as those of a `Claim`.
     """
 
@@ -106,7 +105,6 @@ class Departure(_OfEntities):
     source: int | None = None
     doubt: str = ""
     is_own: bool = False
-    is_couple: bool = False
     valid_to: float | None = None
 
 

@@ -235,19 +235,9 @@ def _phrase(line: Line, first: int, last: int, mention: Mention | None, *, is_de
     while first < last - 1 and (tokens.lower[first].isdigit() or tokens.lower[first] in lists.FRESH):
         first += 1
     start, end = tokens.start[first], tokens.end[last - 1]
+    name, type_ = tokens.read(first, last), kind_of_noun(head.rsplit("-", 1)[-1])
     confidence = 0.7 if mention is None else 0.8
-    return Phrase(
-        first,
-        last,
-        start,
-        end,
-        tokens.read(first, last),
-        kind_of_noun(head.rsplit("-", 1)[-1]),
-        confidence,
-        None,
-        "",
-        is_definite,
-    )
+    return Phrase(first, last, start, end, name, type_, confidence, is_definite=is_definite)
 
 
 def _joined(line: Line, head: Phrase, tail: Phrase) -> Phrase:

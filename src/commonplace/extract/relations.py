@@ -22,18 +22,9 @@ from commonplace.text.words import entries
 MOVES: Final = {
     ("person", "place"): "LIVES_IN",
     ("person", "organization"): "WORKS_FOR",
-    ("organization", "place"): "LOCATED_IN",
-    ("project", "place"): "LOCATED_IN",
-    ("event", "place"): "LOCATED_IN",
-    ("tool", "place"): "LOCATED_IN",
-    ("concept", "place"): "LOCATED_IN",
-    ("file", "file"): "PART_OF",
-    ("concept", "file"): "PART_OF",
-    ("organization", "tool"): "USES",
-    ("person", "tool"): "USES",
-    ("project", "tool"): "USES",
-    ("concept", "tool"): "USES",
-    ("file", "tool"): "USES",
+    **{(each, "place"): "LOCATED_IN" for each in ("organization", "project", "event", "tool", "concept")},
+    **{(each, "file"): "PART_OF" for each in ("file", "concept")},
+    **{(each, "tool"): "USES" for each in ("organization", "person", "project", "concept", "file")},
 }
 """What `X moved (from Z) to Y`, `X switched to Y` says, by what X and Y are."""
 
@@ -278,20 +269,13 @@ class Settler:
         # A date may say until when something was: `until May`, `from 2015 to 2019`.
         says_end = date is not None and _first_word(date) in _UNTIL | _BETWEEN
         is_former = (statement.is_former or (statement.is_ever and date is None)) and not says_end
-        valid = (
-            once(date, at=self._at)
-            if is_former and not statement.is_event
-            else validity(
-                date, at=self._at, is_event=statement.is_event, is_end=statement.is_end, is_past=statement.is_past
-            )
-        )
+        how = {"is_event": statement.is_event, "is_end": statement.is_end, "is_past": statement.is_past}
+        is_once = is_former and not statement.is_event
+        valid = once(date, at=self._at) if is_once else validity(date, at=self._at, **how)
         # What is to begin is not so yet, which no word of change need tell.
         is_unsettled = statement.doubt != UNMARKED or valid.since is None or valid.since <= self._at
-        sure = min(
-            statement.confidence,
-            _sureness(statement.source, source_type),
-            _sureness(statement.target, target_type),
-        )
+        ends = ((statement.source, source_type), (statement.target, target_type))
+        sure = min(statement.confidence, *(_sureness(phrase, type_) for phrase, type_ in ends))
         return Claim(
             source,
             target,

@@ -311,9 +311,7 @@ class _Adding:
     def depart(self, gone: Departure, entities: Sequence[Entity]) -> None:
         """Take in that something is left or no more: what still holds of it ends, and its successor takes its place."""
         target = entities[gone.target]
-        if gone.is_couple:
-            self._part(gone, target.id, "" if gone.source is None else entities[gone.source].id)
-        if gone.is_couple or target.type == "person":
+        if target.type == "person":
             return
         source, successor = ("" if place is None else entities[place].id for place in (gone.source, gone.successor))
         held = self._graph.relations_of([target.id], GraphFilter(types=_LEFT), limit=None).get(target.id, [])
@@ -335,19 +333,6 @@ class _Adding:
                 new = replace(taken, home=self._ground.new_id(), target=successor)
                 self._slots.say(new, each.type, self.changed)
 
-    def _part(self, gone: Departure, one: str, other: str) -> None:
-        """Take in that two are a couple no longer: what calls either the other's partner ends."""
-        for each in self._graph.relations_of([one], GraphFilter(types=("RELATED_TO",)), limit=None).get(one, []):
-            fact = fact_of(each)
-            is_theirs = fact.aspect in PARTNERS if fact.aspect else _WED.search(each.fact) is not None
-            # `Anna's husband is Stefan` is not of whom the speaker was with.
-            is_meant = {each.source, each.target} == {one, other} if other else each.source == one or not fact.aspect
-            if is_theirs and is_meant and each.valid_to is None:
-                ends = (each.source, each.target)
-                doubt, at = gone.doubt, gone.valid_to
-                evidence = self._said(each.id, ends, "denied", gone, valid_to=at, aspect=fact.aspect, doubt=doubt)
-                self._slots.say(evidence, each.type, self.changed)
-
     def _doubt_of(self, gone: Departure, fact: Relation, source: str) -> str | None:
         """Return why a fact may go on although what it names was left, "" where it has ended, None if it is not meant.
 
@@ -362,8 +347,6 @@ class _Adding:
         return doubt if _OURS.search(fact.fact) else doubt or UNSURE
 
 
-PARTNERS: Final = frozenset("husband wife spouse partner girlfriend boyfriend fiancé fiancée fiance fiancee".split())
-_WED: Final = re.compile(r"\b(?:married|marry|marries|engaged)\b", re.IGNORECASE)
 _LEFT: Final = ("RELATED_TO", "USES")
 """What ends where what it names is left."""
 _NAMED: Final = ("organization", "tool")

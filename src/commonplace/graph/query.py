@@ -14,7 +14,7 @@ from itertools import chain, groupby
 from math import inf
 from typing import Final
 
-from commonplace.dataclasses import dataclass, replace
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.dates.time import iso, moment_of
 from commonplace.errors import NotFoundError
 from commonplace.graph.communities import communities
@@ -110,12 +110,14 @@ class TextHits:
         scores: of ids, 0–1, best first.
         is_degraded, notices: what is wrong with the search, if anything.
         worded: the ids of what has a word of the query; None where nobody knows.
+        distances: how near to the centre each is, where that is known.
     """
 
     scores: Mapping[str, float]
     is_degraded: bool = False
     notices: tuple[str, ...] = ()
     worded: frozenset[str] | None = None
+    distances: Mapping[str, int] = field(default_factory=dict)
 
 
 Search = Callable[[str, str, int], TextHits]
@@ -132,17 +134,6 @@ class Wanted:
     centre: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundIds:
-    """What was found, best first, with scores; and how near to the centre each is, where that is known."""
-
-    ids: tuple[str, ...]
-    scores: Mapping[str, float]
-    distances: Mapping[str, int]
-    is_degraded: bool = False
-    notices: tuple[str, ...] = ()
-
-
 class GraphFinder:
     """Finds in one reading of a graph."""
 
@@ -151,7 +142,7 @@ class GraphFinder:
         self._graph: GraphReading = ground.graph
         self._search = search
 
-    def entities(self, query: str, limit: int, wanted: Wanted) -> FoundIds:
+    def entities(self, query: str, limit: int, wanted: Wanted) -> TextHits:
         """Return entities by their names, and by the facts that they are in."""
         keep = partial(self._entities_that_pass, wanted)
         named = self._texts("entity", query, limit, keep)
@@ -172,7 +163,7 @@ class GraphFinder:
         scores = {id_: _nearer(score, distances.get(id_)) for id_, score in scores.items()}
         return _best(scores, limit, distances, (named, told))
 
-    def relations(self, query: str, limit: int, wanted: Wanted) -> FoundIds:
+    def relations(self, query: str, limit: int, wanted: Wanted) -> TextHits:
         """Return facts by the sentences that say them, and by the names of their ends."""
         told = self._texts("relation", query, limit, partial(self._relations_that_pass, wanted))
         scores = dict(told.scores)
@@ -263,7 +254,7 @@ class GraphFinder:
 
 def adjacent(graph: GraphReading, times: Times, *, groups: Sequence[str] = ()) -> Adjacent:
     """Return what gives the facts at entities as steps, newest knowledge first."""
-    wanted = times.filter(groups=groups)
+    wanted = times.filter(groups)
 
     def steps(ids: Sequence[str]) -> Mapping[str, list[Step]]:
         found = graph.edges_of(ids, wanted, limit=FAN_OUT + 1)
@@ -284,16 +275,12 @@ def _nearer(score: float, distance: int | None) -> float:
     return score if distance is None else score + (1.0 - score) * NEARNESS / (1.0 + distance)
 
 
-def _best(scores: Mapping[str, float], limit: int, distances: Mapping[str, int], parts: Sequence[TextHits]) -> FoundIds:
+def _best(scores: Mapping[str, float], limit: int, distances: Mapping[str, int], parts: Sequence[TextHits]) -> TextHits:
     # Equal scores stand in the order of the search, which gives all that a worse rank must not overtake one score.
     ids = sorted(scores, key=lambda id_: -scores[id_])[:limit]
-    return FoundIds(
-        tuple(ids),
-        scores,
-        distances,
-        any(part.is_degraded for part in parts),
-        tuple(dict.fromkeys(notice for part in parts for notice in part.notices)),
-    )
+    notices = tuple(dict.fromkeys(notice for part in parts for notice in part.notices))
+    is_degraded = any(part.is_degraded for part in parts)
+    return TextHits({id_: scores[id_] for id_ in ids}, is_degraded, notices, distances=distances)
 
 
 COMMUNITIES: Final = uuid.UUID("8c7a4a52-94de-5f1b-b0b4-0f4a2f1f6f53")
@@ -319,17 +306,16 @@ class GraphReader:
     def search_entities(self, query: str, limit: int, wanted: Wanted) -> FoundEntities:
         """Return entities that answer a query; see `Graph.search_entities`."""
         found = GraphFinder(self._ground, self._search).entities(query, limit, wanted)
-        stored = self._graph.entities(found.ids)
-        views = Seeing(self._graph, wanted.times).entities(
-            (stored[id_] for id_ in found.ids if id_ in stored), found.scores, found.distances
-        )
+        stored = self._graph.entities(list(found.scores))
+        ranked = (stored[id_] for id_ in found.scores if id_ in stored)
+        views = Seeing(self._graph, wanted.times).entities(ranked, found.scores, found.distances)
         return FoundEntities(query, views, found.is_degraded, found.notices)
 
     def search_relations(self, query: str, limit: int, wanted: Wanted) -> FoundRelations:
         """Return facts that answer a query; see `Graph.search_edges`."""
         found = GraphFinder(self._ground, self._search).relations(query, limit, wanted)
-        stored = self._graph.relations(found.ids)
-        ranked = [stored[id_] for id_ in found.ids if id_ in stored]
+        stored = self._graph.relations(list(found.scores))
+        ranked = [stored[id_] for id_ in found.scores if id_ in stored]
         if wanted.times.as_of is None and wanted.times.valid_at is None:
             ranked = _current_first(ranked, self._ground.kinds.is_single, wanted.times.now)
         views = self._with_overtaken(ranked, wanted.times, found.scores)
@@ -495,7 +481,7 @@ class GraphReader:
         if asked.query.strip():
             wanted = Wanted(times, centre=centre or next(iter(starts), ""))
             told = GraphFinder(self._ground, self._search).relations(asked.query, asked.max_facts, wanted)
-            scores.update({id_: told.scores[id_] for id_ in told.ids})
+            scores.update(told.scores)
             is_degraded, notices = told.is_degraded, told.notices
         near = outward(starts, adjacent(graph, times), depth=_DEPTH, limit=_AROUND, fan_out=FAN_OUT)
         distances = near.distances

@@ -412,9 +412,9 @@ class Times:
     valid_at: float | None = None
     with_past: bool = False
 
-    def filter(self, types: Sequence[str] = (), groups: Sequence[str] = ()) -> GraphFilter:
+    def filter(self, groups: Sequence[str] = ()) -> GraphFilter:
         """Return the filter that means the facts that are asked for."""
-        chosen = GraphFilter(tuple(types), tuple(groups), self.valid_at, self.as_of)
+        chosen = GraphFilter((), tuple(groups), self.valid_at, self.as_of)
         if self.valid_at is not None:
             return chosen
         if self.with_past:

@@ -242,38 +242,6 @@ def test_the_tense_tells_which_january_is_meant(book: Engine, text: str, since: 
     assert (fact.valid_from and fact.valid_from.date().isoformat(), fact.valid_to) == (since, None)
 
 
-PARTINGS = [
-    ("user: My husband is Stefan.", "user: Stefan and I divorced.", "ended"),
-    ("user: My husband is Stefan.", "user: We got divorced in May.", "ended"),
-    ("user: My girlfriend is Nadine.", "user: I broke up with Nadine.", "ended"),
-    ("user: My wife is Mirthe.", "user: My wife and I separated last week.", "ended"),
-    ("Mira Falk is married to Tom Berg.", "Mira Falk and Tom Berg got divorced.", "ended"),
-    ("user: My husband is Stefan.", "user: Anna and Tom divorced.", "holds"),
-    ("user: My husband is Stefan.", "user: Stefan and I almost split up.", "holds"),
-    ("user: My husband is Stefan.", "user: We split up the work.", "holds"),
-    ("user: My husband is Stefan.", "user: I broke up with Nadine.", "holds"),
-    ("user: My boss is Nadine.", "user: Nadine and I broke up.", "holds"),
-    ("Anna's husband is Stefan.", "user: We divorced.", "holds"),
-    ("user: My husband is Stefan.", "user: Stefan and I separated in 2019.", "disputed"),
-    ("user: My husband is Stefan.", "user: Stefan and I split up two weeks ago.", "ended"),
-    ("user: My husband is Stefan.", "user: I got separated from Stefan in the crowd.", "holds"),
-    ("user: My husband is Stefan.", "user: I got separated from my husband.", "holds"),
-    ("user: My husband is Stefan.", "user: Stefan and I split up in the museum.", "holds"),
-    ("user: My husband is Stefan.", "user: Stefan and I split a taxi yesterday.", "holds"),
-    ("user: My husband is Stefan.", "user: We split up this morning to search for the dog.", "holds"),
-    ("Anna Falk is married to Tom Berg.", "Anna Falk dumped Tom Berg in the pool.", "holds"),
-    ("Anna Falk is married to Tom Berg.", "Anna Falk and Tom Berg split in two groups.", "holds"),
-]
-
-
-@pytest.mark.parametrize(("first", "then", "expected"), PARTINGS, ids=lambda each: each)
-def test_who_parted_is_nobodys_partner_any_longer(book: Engine, first: str, then: str, expected: str) -> None:
-    tell(book, first, then, then="2026-06-10")
-    facts = book.graph.search_edges("Stefan Nadine Mirthe Tom Berg", 9, include_past=True)
-    told = {"ended" if each.valid_to else "disputed" if each.disputed else "holds" for each in facts}
-    assert told == {expected}
-
-
 def test_a_thing_is_its_owners(book: Engine) -> None:
     """Where the houses of several people are, one answers nothing about another."""
     ours = "Our house is in Lucca. Mira Falk lives in Rome. Her office is in Ostia."

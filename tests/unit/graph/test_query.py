@@ -266,4 +266,4 @@ def test_facts_of_one_score_keep_the_order_of_the_search(tmp_path: Path, is_reve
         assert len(facts) == 3
         finder = GraphFinder(book._runtime.graph_runtime(False), lambda *_: TextHits(dict.fromkeys(facts, 0.7)))
         found = finder.relations("what depends on what", 10, Wanted(Times(book._runtime.now())))
-    assert list(found.ids) == facts
+    assert list(found.scores) == facts
