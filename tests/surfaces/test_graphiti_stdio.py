@@ -112,13 +112,13 @@ def test_server_that_takes_long_to_start_is_sent_what_it_was_started_for(
 ) -> None:
     """Its start alone takes longer than an answer may: a command that ends then would never have sent anything."""
     file, late = tmp_path / "state.json", [0.0]
-    begin = client.Session._begin
+    begin = client.GraphitiTools._begin
 
-    def slow(session: client.Session, *given: Any) -> frozenset[str]:
+    def slow(session: client.GraphitiTools, *given: Any) -> frozenset[str]:
         late.append(PATIENCE_S + 1.0)
         return begin(session, *given)
 
-    monkeypatch.setattr(client.Session, "_begin", slow)
+    monkeypatch.setattr(client.GraphitiTools, "_begin", slow)
     monkeypatch.setattr(client, "START_S", 3 * PATIENCE_S)
     with opened(tmp_path / "store", graph_uri=command(file)) as book:
         book.graph._backend.tools._clock = lambda: time.monotonic() + sum(late)  # type: ignore[attr-defined]

@@ -112,7 +112,7 @@ class Graph:
             AdmissionError: the content is nothing but what was recalled.
             UsageError: a value is of the wrong kind, empty, too large or out of its range. Nothing was stored.
         """
-        from commonplace.graph.model_extraction import Said, read
+        from commonplace.graph.model_extraction import Text, read
 
         now = self._runtime.now()
         options = {
@@ -134,8 +134,8 @@ class Graph:
             # The same episode given again without a time is the same episode.
             episode = replace(episode, reference_time=known.reference_time)
         is_known = known is not None and replace(known, created_at=now) == episode
-        said = Said(episode.content, episode.source, episode.reference_time, given.speaker)
-        understood = read(said, self._runtime.kinds, None if is_known else self._open_reader())
+        text = Text(episode.content, episode.reference_time, self._runtime.kinds, given.speaker)
+        understood = read(text, episode.source, None if is_known else self._open_reader())
         added = self._service.add_episode(episode, understood, notices=given.notices)
         self._after()
         return added

@@ -43,21 +43,26 @@ def communities(ids: Iterable[str], edges: Iterable[tuple[str, str]]) -> list[tu
 def _climb(neighbours: _Neighbours) -> list[int]:
     """Return the community of each id."""
     whole = list(range(len(neighbours)))
-    inner = [0.0] * len(neighbours)
     for _ in range(_MAX_LEVELS):
-        labels = _move(neighbours, inner)
+        labels = _move(neighbours)
         order = {label: place for place, label in enumerate(dict.fromkeys(labels))}
         if len(order) == len(labels):
             break
         level = [order[label] for label in labels]
         whole = [level[at] for at in whole]
-        neighbours, inner = _merge(neighbours, inner, level, len(order))
+        # Each community is one id of the next level; what is inside it is its weight with itself.
+        merged: _Neighbours = [{} for _ in order]
+        for at, row in enumerate(neighbours):
+            into = merged[level[at]]
+            for other, weight in row.items():
+                into[level[other]] = into.get(level[other], 0.0) + weight
+        neighbours = merged
     return whole
 
 
-def _move(neighbours: _Neighbours, inner: Sequence[float]) -> list[int]:
+def _move(neighbours: _Neighbours) -> list[int]:
     """Move each id into the neighbouring community that gains most, until none gains or the visits are used up."""
-    degrees = [sum(each.values()) + within for each, within in zip(neighbours, inner, strict=True)]
+    degrees = [sum(each.values()) for each in neighbours]
     scale = 1.0 / (sum(degrees) or 1.0)
     labels = list(range(len(neighbours)))
     totals = degrees.copy()
@@ -71,8 +76,8 @@ def _move(neighbours: _Neighbours, inner: Sequence[float]) -> list[int]:
         own, near = labels[at], neighbours[at]
         links = {own: 0.0}
         for other, weight in near.items():
-            label = labels[other]
-            links[label] = links.get(label, 0.0) + weight
+            if other != at:
+                links[labels[other]] = links.get(labels[other], 0.0) + weight
         totals[own] -= degrees[at]
         pull = degrees[at] * scale
         best, most = own, links[own] - pull * totals[own]
@@ -88,24 +93,6 @@ def _move(neighbours: _Neighbours, inner: Sequence[float]) -> list[int]:
                     is_waiting[other] = True
                     waiting.append(other)
     return labels
-
-
-def _merge(
-    neighbours: _Neighbours, inner: Sequence[float], labels: Sequence[int], count: int
-) -> tuple[_Neighbours, list[float]]:
-    """Return the graph of which each community is one id; what was inside it is its inner weight."""
-    merged: _Neighbours = [{} for _ in range(count)]
-    within = [0.0] * count
-    for at, label in enumerate(labels):
-        within[label] += inner[at]
-        row = merged[label]
-        for other, weight in neighbours[at].items():
-            to = labels[other]
-            if to == label:
-                within[label] += weight
-            else:
-                row[to] = row.get(to, 0.0) + weight
-    return merged, within
 
 
 def _connected(neighbours: _Neighbours, labels: Sequence[int]) -> Iterable[list[int]]:

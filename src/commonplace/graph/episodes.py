@@ -253,7 +253,7 @@ class _Adding:
 
     def entities(self, found: Sequence[Found]) -> list[Entity]:
         """Return the entities that are meant, and record where they are mentioned."""
-        types = [each.type if self._ground.kinds.has_entity(each.type) else "concept" for each in found]
+        types = [each.type if each.type in self._ground.kinds.entity_types else "concept" for each in found]
         self._entities.expect(
             [(each.name, type_) for each, type_ in zip(found, types, strict=True)],
             [alias for each in found for alias in each.aliases],
@@ -280,7 +280,7 @@ class _Adding:
         if source.id == target.id:
             self.notices.append(f"what is said of {source.name!r:.80} and itself is no fact")
             return
-        if not self._ground.kinds.has_relation(claim.type):
+        if claim.type not in self._ground.kinds.relation_types:
             self.notices.append(f"facts of the type {claim.type!r:.80} are not known, and were skipped")
             return
         evidence = self._said(

@@ -177,7 +177,7 @@ class _Structure:
         if isinstance(fact, str):
             self._together.add(extract(fact, at=self._at), self._place(fact))
         given = _key(type_).upper() if isinstance(type_, str) else ""
-        known = given if self._kinds.has_relation(given) else "RELATED_TO"
+        known = given if given in self._kinds.relation_types else "RELATED_TO"
         entities = self._together.entities
         # By name: the sentence tells better than a bare name does of what type it is.
         found = [{normal(entities[end].name) for end in (c.source, c.target)} for c in self._together.claims[before:]]
@@ -211,12 +211,12 @@ class _Structure:
         if form in _KEYS:
             relation, type_ = _KEYS[form]
             return relation, type_
-        return (form.upper(), "concept") if self._kinds.has_relation(form.upper()) else ("", "")
+        return (form.upper(), "concept") if form.upper() in self._kinds.relation_types else ("", "")
 
     def _type_of(self, value: Mapping[str, Any], keys: Mapping[str, str]) -> str:
         for key in ("entity_type", "type", "kind"):
             given = value.get(keys.get(key, ""))
-            if isinstance(given, str) and self._kinds.has_entity(given.lower()):
+            if isinstance(given, str) and given.lower() in self._kinds.entity_types:
                 return given.lower()
         is_person = any(_KEYS.get(each, [""])[0] in _PERSONAL for each in keys)
         return "person" if is_person or {"email", "age", "birthday", "full_name"} & keys.keys() else "concept"

@@ -76,15 +76,8 @@ def happening(what: str, relation: str, evidence: Assertion, reason: str) -> Hap
     """Return what happened to a relation, and why, when something was said of it."""
     values = ((name, getattr(evidence, name)) for name in Assertion.__slots__)
     detail = {name: value for name, value in values if value != _DEFAULTS.get(name)}
-    return Happening(
-        "relation",
-        relation,
-        evidence.at,
-        what,
-        reason,
-        evidence.episode,
-        json.dumps({EVIDENCE: detail}, sort_keys=True),
-    )
+    told = json.dumps({EVIDENCE: detail}, sort_keys=True)
+    return Happening("relation", relation, evidence.at, what, reason, evidence.episode, told)
 
 
 def assertion_of(found: Happening) -> Assertion | None:
@@ -175,19 +168,15 @@ class Fact:
     aspect: str = ""
     doubt: str = ""
 
-    def end(self, at: float, known: float) -> None:
-        """Let it hold up to a time, as we learn now; what was stated before stays to be seen."""
+    def end(self, at: float | None, known: float) -> None:
+        """Let it hold up to a time, None for never, as we learn now; what was stated before stays to be seen."""
         if self.expired_at is None:
             self.stated_to = self.valid_to
             self.expired_at = known
-        self.valid_to = at
-
-    def retract(self, known: float) -> None:
-        """Say that it was never true, as we learn now."""
-        if self.expired_at is None:
-            self.stated_to = self.valid_to
-            self.expired_at = known
-        self.is_retracted = True
+        if at is None:
+            self.is_retracted = True
+        else:
+            self.valid_to = at
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,14 +216,10 @@ def judge(first: Fact, second: Fact) -> Verdict:
     older, newer = (first, second) if first.valid_from < second.valid_from else (second, first)
     assert older.valid_from is not None and newer.valid_from is not None
     began, told = newer.valid_from, older.told
-    if (
-        not newer.is_dated
-        and older.is_dated
-        and told is not None
-        and told - began > 0
-        and began - older.valid_from < LATELY
-    ):
+    is_late = told is not None and told > began and began - older.valid_from < LATELY
+    if is_late and older.is_dated and not newer.is_dated:
         # "We moved last week", said right after "we live in Boston": who said that had not thought of it.
+        assert told is not None
         older, newer, began = newer, older, told
     doubt = _doubt(older, newer, began)
     if doubt:
@@ -257,6 +242,10 @@ def _doubt(older: Fact, newer: Fact, began: float) -> str:
     return SENSITIVE if older.doubt == SENSITIVE else newer.doubt
 
 
+_AS_SAID: Final = ("confidence", "trust", "group", "sentence", "aspect", "doubt")
+"""What a fact has as what made it has it."""
+
+
 def first_said(evidence: Assertion, id_: str, type_: str, meant: tuple[str, str]) -> Fact:
     """Return the fact that something makes which is said for the first time, of the entities that are meant now."""
     begins, ends = evidence.begins, evidence.valid_to
@@ -276,9 +265,6 @@ def first_said(evidence: Assertion, id_: str, type_: str, meant: tuple[str, str]
         valid_from=begins,
         valid_to=ends,
         stated_to=ends,
-        confidence=evidence.confidence,
-        trust=evidence.trust,
-        group=evidence.group,
         attributes=json.loads(evidence.attributes),
         is_dated=evidence.valid_from is not None,
         still=evidence.told if evidence.valid_from is None and ends is None else None,
@@ -286,11 +272,9 @@ def first_said(evidence: Assertion, id_: str, type_: str, meant: tuple[str, str]
         is_denied=is_denied,
         is_added=is_added(evidence.text),
         topic=topic_of(evidence.text),
-        sentence=evidence.sentence,
         order=evidence.order,
         born=evidence.order,
-        aspect=evidence.aspect,
-        doubt=evidence.doubt,
+        **{name: getattr(evidence, name) for name in _AS_SAID},
     )
 
 

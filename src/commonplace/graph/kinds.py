@@ -43,29 +43,23 @@ class Kinds:
     relations: tuple[str, ...] = ()
     single_valued: tuple[str, ...] = ()
 
-    def entity(self, name: str, given: object) -> str:
-        """Return a type of entities as it is kept.
+    @property
+    def entity_types(self) -> list[str]:
+        """All types of entities."""
+        return [*ENTITY_TYPES, *self.entities]
 
-        Raises:
-            UsageError: there is no such type.
-        """
-        return _known(name, given, (*ENTITY_TYPES, *self.entities), "graph.entity_types")
+    @property
+    def relation_types(self) -> list[str]:
+        """All types of relations."""
+        return [*RELATION_TYPES, *self.relations]
+
+    def entity(self, name: str, given: object) -> str:
+        """Return a type of entities as it is kept; a `UsageError` where there is no such type."""
+        return _known(name, given, self.entity_types, "graph.entity_types")
 
     def relation(self, name: str, given: object) -> str:
-        """Return a type of relations as it is kept.
-
-        Raises:
-            UsageError: there is no such type.
-        """
-        return _known(name, given, (*RELATION_TYPES, *self.relations), "graph.relation_types")
-
-    def has_entity(self, type_: str) -> bool:
-        """Tell whether a type of entities is known."""
-        return type_ in ENTITY_TYPES or type_ in self.entities
-
-    def has_relation(self, type_: str) -> bool:
-        """Tell whether a type of relations is known."""
-        return type_ in RELATION_TYPES or type_ in self.relations
+        """Return a type of relations as it is kept; a `UsageError` where there is no such type."""
+        return _known(name, given, self.relation_types, "graph.relation_types")
 
     def is_single(self, type_: str) -> bool:
         """Tell whether a source has one target at a time, of one topic where that counts."""

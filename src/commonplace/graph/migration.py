@@ -104,7 +104,9 @@ def write_graphiti(
         write(f',\n"{name}": ['.encode())
         counts[name] = 0
         for record in records:
-            write((b",\n" if counts[name] else b"\n") + _encoded(record))
+            write(
+                (b",\n" if counts[name] else b"\n") + json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
+            )
             counts[name] += 1
         write(b"\n]" if counts[name] else b"]")
     write(b"\n}\n")
@@ -203,14 +205,6 @@ def _pages(page_at: Callable[[int], Sequence[Any]]) -> Iterator[Sequence[Any]]:
     while page := page_at(offset):
         yield page
         offset += len(page)
-
-
-def _encoded(record: dict[str, Any]) -> bytes:
-    try:
-        return json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
-    except UnicodeEncodeError:
-        # Half of a surrogate pair, which Python's texts can hold and UTF-8 cannot, goes out as the escape of JSON.
-        return json.dumps(record, allow_nan=False).encode()
 
 
 def _decoded(data: bytes) -> Any:

@@ -30,7 +30,7 @@ from commonplace.models.contract import Generator, Message
 from commonplace.models.llm import json_of
 from commonplace.text.sentences import stretches
 from commonplace.text.words import word_lists
-from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES, EpisodeSource
+from commonplace.types.graph import EpisodeSource
 
 _WRITTEN: Final = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?")
 _DAY_S: Final = 86_400.0
@@ -99,7 +99,7 @@ _OTHER_RELATION: Final = "RELATED_TO"
 def entity_type(given: str, kinds: Kinds) -> str:
     """Return the type of ours that a model means, `concept` where it is none; "" for what is not an entity here."""
     name = _APART.sub("_", given.strip()).lower()
-    if kinds.has_entity(name):
+    if name in kinds.entity_types:
         return name
     return "" if name in _NO_ENTITY else _MEANT.get(name, _OTHER_ENTITY)
 
@@ -107,7 +107,7 @@ def entity_type(given: str, kinds: Kinds) -> str:
 def relation_type(given: str, kinds: Kinds) -> str:
     """Return the type of ours that a model means, `RELATED_TO` where it is none."""
     name = _APART.sub("_", given.strip()).upper()
-    return name if kinds.has_relation(name) else _MEANT.get(name, _OTHER_RELATION)
+    return name if name in kinds.relation_types else _MEANT.get(name, _OTHER_RELATION)
 
 
 MAX_ENTITIES: Final = 200
@@ -379,17 +379,7 @@ class Understood:
     notices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """An episode that is to be read, as `understanding.understand` takes it."""
-
-    content: str
-    source: EpisodeSource
-    at: float
-    speaker: str = ""
-
-
-def read(said: Said, kinds: Kinds, open_generator: Callable[[], Generator] | None) -> Understood:
+def read(text: Text, source: EpisodeSource, open_generator: Callable[[], Generator] | None) -> Understood:
     """Return what an episode says by a language model, or by the rules where that fails, which a notice tells.
 
     JSON is read by the rules: its keys say more than any reader could guess.
@@ -401,28 +391,27 @@ def read(said: Said, kinds: Kinds, open_generator: Callable[[], Generator] | Non
         UsageError: the model's name is malformed, or the source is JSON, and the content is not.
     """
     notices: tuple[str, ...] = ()
-    if open_generator is not None and said.source != "json" and said.content.strip():
+    if open_generator is not None and source != "json" and text.content.strip():
         try:
-            found, left_out = _by_model(said, kinds, open_generator)
+            found, left_out = _by_model(text, open_generator)
         except ProviderError as error:
             notices = (f"the text was read by the rules, for the language model did not: {error}",)
         else:
             told = f"{left_out} of the things that the language model named are not in the text, and were skipped"
             return Understood(found, False, (told,) if left_out else ())
-    by_rules = understand(said.content, said.source, said.at, kinds, speaker=said.speaker)
+    by_rules = understand(text.content, source, text.at, text.kinds, speaker=text.speaker)
     return Understood(by_rules, bool(notices), notices)
 
 
-def _by_model(said: Said, kinds: Kinds, open_generator: Callable[[], Generator]) -> tuple[Extraction, int]:
-    parts = _parts(said.content)
+def _by_model(text: Text, open_generator: Callable[[], Generator]) -> tuple[Extraction, int]:
+    parts = _parts(text.content)
     if len(parts) > MAX_PARTS:
-        raise ProviderError(
-            f"the text has {len(said.content):,} characters, too many for {MAX_PARTS} calls", remedy="add it in parts"
-        )
+        told = f"the text has {len(text.content):,} characters, too many for {MAX_PARTS} calls"
+        raise ProviderError(told, remedy="add it in parts")
     generator = open_generator()
     together, left_out = Together(), 0
     for begin, end in parts:
-        found, skipped = _ask(generator, Text(said.content[begin:end], said.at, kinds, said.speaker))
+        found, skipped = _ask(generator, replace(text, content=text.content[begin:end]))
         together.add(found, begin)
         left_out += skipped
     return together.extraction(), left_out
@@ -451,8 +440,8 @@ def _data(text: Text) -> dict[str, Any]:
     return {
         "written_at": iso(text.at),
         "speaker": text.speaker or THE_USER,
-        "entity_types": [*ENTITY_TYPES, *text.kinds.entities],
-        "relation_types": [*RELATION_TYPES, *text.kinds.relations],
+        "entity_types": text.kinds.entity_types,
+        "relation_types": text.kinds.relation_types,
         "text": text.content,
     }
 
@@ -462,12 +451,12 @@ def _schema(kinds: Kinds) -> Mapping[str, Any]:
     string, date = {"type": "string"}, {"type": ["string", "null"]}
     entity = {
         "name": string,
-        "type": {"type": "string", "enum": [*ENTITY_TYPES, *kinds.entities]},
+        "type": {"type": "string", "enum": kinds.entity_types},
         "aliases": {"type": "array", "items": string},
     }
     fact = {
         "source": string,
-        "type": {"type": "string", "enum": [*RELATION_TYPES, *kinds.relations]},
+        "type": {"type": "string", "enum": kinds.relation_types},
         "target": string,
         "fact": string,
         "quote": string,

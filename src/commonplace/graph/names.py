@@ -1,7 +1,6 @@
-"""Normalise and compare names: lookup keys, abbreviations, nicknames, places.
+"""Normalise and compare names: lookup keys, abbreviations, places.
 
-Nicknames that are mostly names of their own by now (Jack, Lisa, Nancy, Sally) are left out. A wrong match merges two
-people; a missed match only waits for a merge.
+A wrong match merges two people; a missed match only waits for a merge.
 
 Where several entities match and nothing decides between them, none is chosen.
 
@@ -183,37 +182,6 @@ def has_extension(name: str) -> bool:
     return _EXTENSION.search(name) is not None
 
 
-_FILE: Final = Path(__file__).with_name("hypocorisms.txt")
-
-_MIN_LETTERS: Final = 3
-"""So many letters has a short form that may begin another one: Liz and Lizzie, but not Al and Alf."""
-
-
-def _read() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
-    short = {full: frozenset(forms.split()) for full, _, forms in (line.partition(":") for line in entries(_FILE))}
-    whole: dict[str, set[str]] = {}
-    for full, forms in short.items():
-        for form in forms:
-            whole.setdefault(form, set()).add(full)
-    return short, {form: frozenset(names) for form, names in whole.items()}
-
-
-SHORT_OF, WHOLE_OF = _read()
-"""The short forms of a given name, and the given names of a short form; all in small letters."""
-
-
-def related(name: str) -> frozenset[str]:
-    """Return the given names that somebody of this one may also go by, in small letters; itself is not among them."""
-    others = set(SHORT_OF.get(name, ())) | WHOLE_OF.get(name, frozenset())
-    for whole in WHOLE_OF.get(name, ()):
-        others |= {form for form in SHORT_OF[whole] if _is_beginning(form, name) or _is_beginning(name, form)}
-    return frozenset(others - {name})
-
-
-def _is_beginning(one: str, other: str) -> bool:
-    return len(one) >= _MIN_LETTERS and other.startswith(one)
-
-
 _SMALL: Final = frozenset("of the and for in on at to a an de & d".split())
 _ACRONYM: Final = re.compile(r"[A-Z][A-Za-z]?(?:[A-Z]|[A-Z][a-z](?=[A-Z]))*[A-Z]|(?:[A-Za-z]\.){2,}[A-Za-z]?")
 _LETTERS: Final = re.compile(r"[^A-Za-z]+")
@@ -277,9 +245,7 @@ def lookups(name: str, type_: str) -> tuple[str, ...]:
     """Return the normal forms and keys under which the entities stand that a name may mean."""
     types = (type_,) if type_ in ("person", "file") else (type_, *(("file",) if has_extension(name) else ()))
     found = [normal(name), *(key for each in types for key in keys(name, each))]
-    if type_ == "person":
-        found += [f"{KEY}part:{each}" for own in parts(name)[:1] for each in sorted(related(own))]
-    elif type_ != "file" and acronym(name):
+    if type_ not in ("person", "file") and acronym(name):
         found.append(f"{KEY}acro:{acronym(name)}")
     return tuple(dict.fromkeys(found))
 
@@ -361,7 +327,7 @@ def _is_part(fewer: Sequence[str], more: Sequence[str]) -> bool:
     if not fewer or len(fewer) > len(more):
         return False
     if len(fewer) == 1:
-        return len(fewer[0]) > _INITIAL and (fewer[0] in (more[0], more[-1]) or more[0] in related(fewer[0]))
+        return len(fewer[0]) > _INITIAL and fewer[0] in (more[0], more[-1])
     if fewer[-1] != more[-1] or not _is_given(fewer[0], more[0]):
         return False
     rest = iter(more[1:-1])
@@ -369,7 +335,7 @@ def _is_part(fewer: Sequence[str], more: Sequence[str]) -> bool:
 
 
 def _is_given(part: str, whole: str) -> bool:
-    return part == whole or (len(part) == _INITIAL and whole.startswith(part)) or whole in related(part)
+    return part == whole or (len(part) == _INITIAL and whole.startswith(part))
 
 
 def _is_end(name: str, path: str) -> bool:

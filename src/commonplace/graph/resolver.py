@@ -509,7 +509,7 @@ class FactResolver:
                 self._tell(other, "ended", evidence.reason, evidence)
                 other.rivals.discard(fact.id)
             else:
-                other.retract(evidence.at)
+                other.end(None, evidence.at)
                 self._tell(other, "retracted", evidence.reason, evidence)
                 for id_ in other.rivals:
                     self.facts[id_].rivals.discard(other.id)

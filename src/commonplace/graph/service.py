@@ -112,7 +112,11 @@ class GraphService:
                 )
             now = max(self._ground.now(), fact.created_at)
             saying: Saying = "beside" if verdict == "both" else "denied" if verdict == "ended" else "settled"
-            told = ended_by(graph, fact.id).told if verdict == "ended" else now
+            denial = denial_of(graph, fact.id) if verdict == "ended" else None
+            if verdict == "ended" and denial is None:
+                said = f"nothing says that {fact.id!r:.80} has ended"
+                raise UsageError(said, remedy="say which fact is right")
+            told = now if denial is None else denial.told
             settled = Assertion(fact.id, fact.source, fact.target, saying, fact.fact, now, told, reason=reason)
             settled = replace(settled, aspect=fact_of(fact).aspect)
             FactKeys(graph, self._ground, Texts(self._ground.destination)).say(settled, fact.type, changed)
@@ -222,18 +226,6 @@ def _of_dispute(graph: GraphReading, id_: str) -> Relation | None:
             f"{id_!r:.80} is a dispute about {len(found):,} facts", remedy=f"name the one that is right: {named}{more}"
         )
     return found[0] if found else None
-
-
-def ended_by(graph: GraphReading, relation: str) -> Assertion:
-    """Return what says that a fact has ended, which was not believed.
-
-    Raises:
-        UsageError: nothing says so.
-    """
-    found = denial_of(graph, relation)
-    if found is None:
-        raise UsageError(f"nothing says that {relation!r:.80} has ended", remedy="say which fact is right")
-    return found
 
 
 def denial_of(graph: GraphReading, relation: str) -> Assertion | None:

@@ -103,15 +103,6 @@ def test_the_setting_leaves_the_graph_alone(tmp_path: Path) -> None:
         assert book.graph.counts().episodes == 0
 
 
-def test_a_memory_that_only_calls_off_what_was_said_is_an_episode_too(book: Engine, clock: Clock) -> None:
-    book.remember("Mira lives in Berlin.")
-    clock.move(days=1)
-    book.remember("Mira moved to Munich.")
-    clock.move(days=1)
-    book.remember("the move was called off")
-    assert book.graph.counts().episodes == 3
-
-
 def test_what_people_change_on_a_page_is_in_the_graph(book: Engine) -> None:
     book.remember("Mira lives in Berlin.")
     book.sync()

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import ProviderError, UsageError
-from commonplace.graph.graphiti.client import MAX_EPISODES, Access, GraphitiTools, ToolError, group_of, own_id
+from commonplace.graph.graphiti.client import MAX_EPISODES, GraphitiTools, ToolError, group_of, own_id
 from commonplace.graph.graphiti.delivery import FINISH_S, MAX_REFUSALS, Courier, Delivery
 from commonplace.graph.graphiti.outbox import Errand, Outbox
 from commonplace.graph.graphiti.transport import Stdio, StreamableHttp, credentials
@@ -156,12 +156,14 @@ def session_of(
             remedy="set graph.graph_uri to its address, or graph.server to the command that starts it",
         )
     if target.lower().startswith(("http://", "https://")):
-        return GraphitiTools(_over_http(target, settings, environ), clock)
+        return _over_http(target, settings, environ, clock)
     group = group_of(namespace, "", settings.group)
-    return GraphitiTools(_over_pipes(target, uri if is_database else "", settings, environ, group), clock)
+    return _over_pipes(target, uri if is_database else "", settings, environ, group, clock)
 
 
-def _over_http(target: str, settings: GraphSettings, environ: Mapping[str, str]) -> Access:
+def _over_http(
+    target: str, settings: GraphSettings, environ: Mapping[str, str], clock: Callable[[], float]
+) -> GraphitiTools:
     address = address_of(target, "graph.graph_uri")
     if address.path.endswith("/sse"):
         raise UsageError(
@@ -174,10 +176,18 @@ def _over_http(target: str, settings: GraphSettings, environ: Mapping[str, str])
             f"the password of {address} would go out unencrypted", remedy="give an https:// address, or one inside"
         )
     headers, proxy = credentials(settings.graph_user, password), proxy_for(address, environ)
-    return Access(f"the MCP server {address}", lambda: StreamableHttp(address, headers, proxy), settings.timeout_s)
+    name = f"the MCP server {address}"
+    return GraphitiTools(name, lambda: StreamableHttp(address, headers, proxy), settings.timeout_s, clock)
 
 
-def _over_pipes(target: str, database: str, settings: GraphSettings, environ: Mapping[str, str], group: str) -> Access:
+def _over_pipes(
+    target: str,
+    database: str,
+    settings: GraphSettings,
+    environ: Mapping[str, str],
+    group: str,
+    clock: Callable[[], float],
+) -> GraphitiTools:
     try:
         command = shlex.split(target)
     except ValueError as error:
@@ -189,7 +199,7 @@ def _over_pipes(target: str, database: str, settings: GraphSettings, environ: Ma
     variables = {f"{kind}_{name}": value for name, value in given.items() if value}
     if DATABASE not in environ and not (database and kind == "NEO4J"):
         variables[DATABASE] = group
-    return Access(command[0], lambda: Stdio(command, variables), settings.timeout_s, is_started=True)
+    return GraphitiTools(command[0], lambda: Stdio(command, variables), settings.timeout_s, clock, is_started=True)
 
 
 ITS_OWN: Final = "main"

@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from typing import Any, Final, TypeVar
 
-from commonplace.dataclasses import dataclass, replace
+from commonplace.dataclasses import replace
 from commonplace.dates.time import iso
 from commonplace.errors import CommonplaceError, ConfigError, ProviderError
 from commonplace.formats.graphiti import EntityItem, RelationItem, read_entity, read_episode, read_relation
@@ -43,33 +43,46 @@ _MAX_PAGES: Final = 20
 _MAX_SHOWN: Final = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
-    """A server, and how long it is waited for.
+class ToolError(ProviderError):
+    """Read what the server says: it was reached, and did not do what it was asked."""
+
+
+def _line(told: object) -> str:
+    text = "".join(each if each.isprintable() else " " for each in str(told))
+    return redact(text).text[:_MAX_SHOWN]
+
+
+MAX_EPISODES: Final = 1_000
+"""How many episodes of a group are looked through for one of ours."""
+NEEDED: Final = frozenset({"add_memory", "search_nodes", "search_memory_facts", "get_episodes"})
+_PLAIN: Final = re.compile(r"[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*")
+_HASHED: Final = re.compile(r"h_[0-9a-f]{32}")
+_MARK: Final = re.compile(r" ?\[commonplace:(?P<id>[^\[\]]+)\]$")
+_MAX_NAME_LENGTH: Final = 120
+
+
+class GraphitiTools:
+    """Calls tools, one at a time. What it cannot read of an answer is a `ProviderError`. Safe for threads.
 
     Attributes:
-        name: what messages call it.
-        open: makes a transport; nothing is sent before the first call.
-        is_started: it is a process that we start, which takes its time.
+        is_started: the server is a process that we start, which takes its time and ends with the session.
     """
 
-    name: str
-    open: Callable[[], Transport]
-    timeout_s: float
-    is_started: bool = False
-
-
-class Session:
-    """Calls tools, one at a time.
-
-    Attributes:
-        is_started: the server is a process that we start, and ends with the session.
-    """
-
-    def __init__(self, access: Access, clock: Callable[[], float]) -> None:
-        self._access = access
-        self.is_started = access.is_started
+    def __init__(
+        self,
+        name: str,
+        open_transport: Callable[[], Transport],
+        timeout_s: float,
+        clock: Callable[[], float],
+        *,
+        is_started: bool = False,
+    ) -> None:
+        """Make a session with a server, which messages call `name`; nothing is sent before the first call."""
+        self._name = name
+        self._open = open_transport
+        self._timeout_s = timeout_s
         self._clock = clock
+        self.is_started = is_started
         self._turn = threading.Lock()
         self._transport: Transport | None = None
         self._ids = itertools.count(1)
@@ -99,7 +112,7 @@ class Session:
     @contextmanager
     def within_limit(self) -> Iterator[Deadline]:
         """Let all calls that this thread makes in a `with` block take together as long as one may."""
-        self._own.deadline = Deadline(self._clock() + self._access.timeout_s, self._clock)
+        self._own.deadline = Deadline(self._clock() + self._timeout_s, self._clock)
         try:
             yield self._own.deadline
         finally:
@@ -108,9 +121,9 @@ class Session:
     @contextmanager
     def _taken(self) -> Iterator[Deadline]:
         deadline: Deadline | None = getattr(self._own, "deadline", None)
-        deadline = deadline or Deadline(self._clock() + self._access.timeout_s, self._clock)
+        deadline = deadline or Deadline(self._clock() + self._timeout_s, self._clock)
         if not self._turn.acquire(timeout=deadline.left_s):
-            raise ProviderError(f"{self._access.name} is busy with others' calls", remedy="try again")
+            raise ProviderError(f"{self._name} is busy with others' calls", remedy="try again")
         try:
             yield deadline
         finally:
@@ -128,9 +141,9 @@ class Session:
 
     def _opened(self) -> Transport:
         if self._transport is None:
-            limit = max(START_S, self._access.timeout_s) if self._access.is_started else self._access.timeout_s
+            limit = max(START_S, self._timeout_s) if self.is_started else self._timeout_s
             deadline = Deadline(self._clock() + limit, self._clock)
-            transport = self._access.open()
+            transport = self._open()
             try:
                 self._tools = self._begin(transport, deadline)
             except UnansweredError as error:
@@ -150,7 +163,7 @@ class Session:
         agreed = opened.get("protocolVersion")
         if agreed not in VERSIONS:
             raise ProviderError(
-                f"{self._access.name} speaks version {agreed!r:.30} of the protocol",
+                f"{self._name} speaks version {agreed!r:.30} of the protocol",
                 remedy=f"one of {', '.join(VERSIONS)} is understood",
             )
         transport.agree(str(agreed))
@@ -176,10 +189,10 @@ class Session:
             told = error.get("message") if isinstance(error, dict) else error
             code = error.get("code") if isinstance(error, dict) else None
             helps = "check its version" if code == METHOD_NOT_FOUND else "see its log"
-            raise ToolError(f"{self._access.name} refused {method}: {_line(told)}", remedy=helps)
+            raise ToolError(f"{self._name} refused {method}: {_line(told)}", remedy=helps)
         result = answer.get("result")
         if not isinstance(result, dict):
-            raise UnansweredError(f"{self._access.name} answered {method} with something else", remedy="see its log")
+            raise UnansweredError(f"{self._name} answered {method} with something else", remedy="see its log")
         return result
 
     def _result(self, tool: str, result: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,9 +203,7 @@ class Session:
             if isinstance(each, dict) and each.get("type") == "text"
         ]
         if result.get("isError"):
-            raise ToolError(
-                f"{tool} of {self._access.name} failed: {_line(' '.join(map(str, texts)))}", remedy="see its log"
-            )
+            raise ToolError(f"{tool} of {self._name} failed: {_line(' '.join(map(str, texts)))}", remedy="see its log")
         found: Any = result.get("structuredContent")
         if not isinstance(found, dict):
             with suppress(CommonplaceError, json.JSONDecodeError):
@@ -200,37 +211,15 @@ class Session:
         if isinstance(found, dict) and found.keys() == {"result"} and isinstance(found["result"], dict):
             found = found["result"]
         if not isinstance(found, dict):
-            raise UnansweredError(f"{tool} of {self._access.name} answered no JSON object", remedy="see its log")
+            raise UnansweredError(f"{tool} of {self._name} answered no JSON object", remedy="see its log")
         if found.keys() == {"error"} and isinstance(found["error"], str):
-            raise ToolError(f"{tool} of {self._access.name} failed: {_line(found['error'])}", remedy="see its log")
+            raise ToolError(f"{tool} of {self._name} failed: {_line(found['error'])}", remedy="see its log")
         return found
 
     def _drop(self) -> None:
         transport, self._transport = self._transport, None
         if transport is not None:
             transport.close()
-
-
-class ToolError(ProviderError):
-    """Read what the server says: it was reached, and did not do what it was asked."""
-
-
-def _line(told: object) -> str:
-    text = "".join(each if each.isprintable() else " " for each in str(told))
-    return redact(text).text[:_MAX_SHOWN]
-
-
-MAX_EPISODES: Final = 1_000
-"""How many episodes of a group are looked through for one of ours."""
-NEEDED: Final = frozenset({"add_memory", "search_nodes", "search_memory_facts", "get_episodes"})
-_PLAIN: Final = re.compile(r"[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*")
-_HASHED: Final = re.compile(r"h_[0-9a-f]{32}")
-_MARK: Final = re.compile(r" ?\[commonplace:(?P<id>[^\[\]]+)\]$")
-_MAX_NAME_LENGTH: Final = 120
-
-
-class GraphitiTools(Session):
-    """Calls the tools. Whatever it cannot read of an answer is a `ProviderError`. Safe for threads."""
 
     def check(self) -> frozenset[str]:
         """Return the names of the server's tools.
