@@ -267,6 +267,13 @@ def test_a_token_expires_when_what_is_said_begins(tmp_path: Path, said: str, end
             book.tokens.create(["one"], expires="yesterday")
 
 
+def test_a_new_token_stands_alone_on_standard_output(tmp_path: Path) -> None:
+    """So that a script can take it: what is said of it goes to standard error."""
+    made = CliRunner().invoke(cli, ["token", "create", "--store", str(tmp_path / "store")])
+    assert (made.exit_code, made.stdout.count("\n"), made.stdout[:3]) == (0, 1, "cp_")
+    assert "Shown once" in made.stderr
+
+
 def test_scopes_are_given_with_commas_or_one_by_one(tmp_path: Path) -> None:
     create = ["token", "create", "--json", "--store", str(tmp_path / "store"), "--scope", "read,write", "--scope"]
     made = CliRunner().invoke(cli, [*create, "forget"])

@@ -33,7 +33,7 @@ _IN_TERMINAL: Final = frozenset({"elinks", "links", "lynx", "w3m", "www-browser"
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
-    from commonplace.engine.tokens import NewToken, Token
+    from commonplace.engine.tokens import Token
     from commonplace.server.run import Address
 
 
@@ -196,7 +196,11 @@ def create(invocation: Invocation, /, **options: Any) -> None:
     scopes = [scope for each in options["scopes"] for scope in each.split(",")]
     with invocation.open(loaded, create=True) as engine:
         made = engine.tokens.create(names, scopes, options["expires"])
-    emit(invocation, made, _made)
+    emit(invocation, made, lambda made: [made.secret])
+    if not invocation.as_json:
+        target = console(stderr=True)  # standard output is the token's alone, for `TOKEN=$(…)`
+        target.print("Shown once: keep it where only its user can read it.", style="dim")
+        target.print(_about(made.token), style="dim")
 
 
 @ask(token, lambda found: _tokens(found["tokens"]), "list")
@@ -218,12 +222,6 @@ def revoke(engine: Engine, /, id: str) -> Token:  # noqa: A002 - the name of the
     Example: commonplace token revoke 9cf90c15a945
     """
     return engine.tokens.revoke(id)
-
-
-def _made(made: NewToken) -> Rows:
-    yield made.secret
-    yield Line("Shown once: keep it where only its user can read it.", "dim")
-    yield Line(_about(made.token), "dim")
 
 
 def _tokens(found: list[Token]) -> Rows:
