@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass, field
+from commonplace.ranking.arrays import within
 
 Calibrated = Callable[[NDArray[Any]], NDArray[Any]]
 """Maps cosines to similarities, 0–1, and never a higher one to a lower similarity."""
@@ -97,11 +98,6 @@ def looked_up(codes: NDArray[np.int64], known: NDArray[np.int64], values: NDArra
         return np.zeros(len(codes), values.dtype)
     place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
     return np.where(known[place] == codes, values[place], 0)
-
-
-def is_among(codes: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell of each code whether it is among the known ones, which ascend."""
-    return looked_up(codes, known, np.ones(len(known), np.bool_)).astype(np.bool_)
 
 
 MAX_PER_ROW: Final = 5
@@ -512,8 +508,8 @@ class _Rows:
         similar, similarity = alike.codes[here], alike.similarity[here]
         # One name alone is not enough: most of these pairs are weighed no further.
         single = by_name[in_names <= 1]
-        codes, _ = counted([by_name[in_names > 1], similar, single[is_among(single, by_tag)]])
-        codes = codes[~is_among(codes, self._left_out)]
+        codes, _ = counted([by_name[in_names > 1], similar, single[within(single, by_tag)]])
+        codes = codes[~within(codes, self._left_out)]
         named, tagged = looked_up(codes, by_name, in_names), looked_up(codes, by_tag, in_tags)
         likeness = looked_up(codes, similar, similarity)
         are_turns = self._is_turn[codes // self._count] & self._is_turn[codes % self._count]
@@ -521,7 +517,7 @@ class _Rows:
         is_candidate = (named > 0) | (likeness >= LINKED)
         codes, named, tagged, likeness = (each[is_candidate] for each in (codes, named, tagged, likeness))
         confidence = _confidence(named, tagged, likeness)
-        rest = single[~is_among(single, codes) & ~is_among(single, self._left_out)]
+        rest = single[~within(single, codes) & ~within(single, self._left_out)]
         ranks = -np.round(confidence, 9) + np.where(confidence < MIN_CONFIDENCE, _UNSURE, 0.0)
         return Ranked(
             codes=np.concatenate([codes, rest]),

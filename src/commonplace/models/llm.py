@@ -398,10 +398,11 @@ class ScriptedGenerator:
         calls: what was asked so far, in order.
     """
 
-    def __init__(self, replies: Iterable[Reply] | Rule, name: str = "scripted:replies") -> None:
+    name = "scripted:replies"
+
+    def __init__(self, replies: Iterable[Reply] | Rule) -> None:
         self._rule = replies if callable(replies) else None
         self._replies = iter(() if callable(replies) else tuple(replies))
-        self.name = name
         self._lock = threading.Lock()
         self.calls: list[Call] = []
 
