@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 __all__ = ["MISSING", "asdict", "astuple", "dataclass", "field", "fields", "is_dataclass", "replace"]
 
 _FIELDS, _PARAMS, _SPECS = "__dataclass_fields__", "__dataclass_params__", "__dataclass_specs__"
-_NO_FIELD = re.compile(r"(?:\w+\s*\.\s*)?(ClassVar|KW_ONLY)\b")
+_CLASS_VARIABLE = re.compile(r"(?:\w+\s*\.\s*)?ClassVar\b")
 _FILLED = 20
 """How many values of a class are filled field by field: together they take as long as the compiler for one class."""
 _making = RLock()
@@ -42,14 +42,14 @@ else:
 
         return getattr(dataclasses, name)
 
-    def dataclass(cls=None, /, *, frozen=False, slots=False, eq=True, repr=True, weakref_slot=False):  # noqa: A002 - as there
+    def dataclass(cls=None, /, *, frozen=False, slots=False, eq=True, repr=True):  # noqa: A002 - as there
         """Make a dataclass of a class, as `dataclasses.dataclass` does."""
         if cls is None:
-            return lambda cls: dataclass(cls, frozen=frozen, slots=slots, eq=eq, repr=repr, weakref_slot=weakref_slot)
-        _refuse(cls, frozen=frozen, weakref_only=weakref_slot and not slots)
+            return lambda cls: dataclass(cls, frozen=frozen, slots=slots, eq=eq, repr=repr)
+        _refuse(cls, frozen=frozen)
         given = {name: getattr(cls, name) for name in cls.__annotations__ if hasattr(cls, name)}
         own = set(cls.__dict__)
-        options = {"frozen": frozen, "slots": slots, "weakref_slot": weakref_slot, "eq": eq, "repr": repr}
+        options = {"frozen": frozen, "slots": slots, "weakref_slot": False, "eq": eq, "repr": repr}
         rest = {"init": True, "order": False, "unsafe_hash": False, "match_args": True, "kw_only": False}
         late = (_FIELDS, _SPECS, "__match_args__", *["__repr__"] * repr, *["__eq__"] * eq)
         members = {_PARAMS: SimpleNamespace(**options, **rest), "__replace__": replace}
@@ -63,7 +63,7 @@ else:
             if "__eq__" in own and cls.__dict__.get("__hash__", MISSING) is None:
                 own.remove("__hash__")  # Python gave it, as the class says what it equals
         members = {name: members[name] for name in members.keys() - own}
-        return _with_slots(cls, weakref_slot, members) if slots else _with_members(cls, given, members)
+        return _with_slots(cls, members) if slots else _with_members(cls, given, members)
 
     def field(
         *,
@@ -115,15 +115,15 @@ class _Spec:
 
     __slots__ = ("compare", "default", "default_factory", "init", "kw_only", "metadata", "name", "type")
 
-    def __init__(self, name: str, kind: str, value: Any, *, kw_only: bool) -> None:
+    def __init__(self, name: str, kind: str, value: Any) -> None:
         self.name, self.type, self.default, self.default_factory = name, kind, value, MISSING
         self.init = self.compare = True
         self.metadata: Mapping[str, Any] = {}
-        self.kw_only = kw_only
+        self.kw_only = False
         if _is_field(value):
             self.default, self.default_factory = _present(value.default), _present(value.default_factory)
             self.metadata, self.init, self.compare = value.metadata, value.init, value.compare
-            self.kw_only = kw_only if _present(value.kw_only) is MISSING else value.kw_only
+            self.kw_only = _present(value.kw_only) is True
         if type(self.default).__hash__ is None:
             raise ValueError(f"mutable default {type(self.default)} for field {name} is not allowed")
 
@@ -142,9 +142,7 @@ def _present(value: object) -> object:
     return MISSING if type(value).__name__ == "_MISSING_TYPE" else value
 
 
-def _refuse(cls: type, *, frozen: bool, weakref_only: bool) -> None:
-    if weakref_only:
-        raise TypeError("weakref_slot is True but slots is False")
+def _refuse(cls: type, *, frozen: bool) -> None:
     bases = [base.__dict__[_PARAMS].frozen for base in cls.__mro__ if _PARAMS in base.__dict__]
     if bases and any(bases) != frozen:
         kinds = ("frozen", "non-frozen") if frozen else ("non-frozen", "frozen")
@@ -152,11 +150,12 @@ def _refuse(cls: type, *, frozen: bool, weakref_only: bool) -> None:
     for name in ("__setattr__", "__delattr__"):
         if frozen and name in cls.__dict__:
             raise TypeError(f"Cannot overwrite attribute {name} in class {cls.__name__}")
-    if any("InitVar" in kind for kind in cls.__annotations__.values()):
-        raise TypeError(f"{cls.__name__} has an InitVar, which only dataclasses.dataclass supports")
+    for word in ("InitVar", "KW_ONLY"):
+        if any(word in kind for kind in cls.__annotations__.values()):
+            raise TypeError(f"{cls.__name__} has {word}, which only dataclasses.dataclass supports")
 
 
-def _with_slots(cls: type, is_weakly_referable: bool, more: Mapping[str, Any]) -> type:
+def _with_slots(cls: type, more: Mapping[str, Any]) -> type:
     """Return the class anew with more members, as a class has its slots from its beginning."""
     if "__slots__" in cls.__dict__:
         raise TypeError(f"{cls.__name__} already specifies __slots__")
@@ -164,10 +163,10 @@ def _with_slots(cls: type, is_weakly_referable: bool, more: Mapping[str, Any]) -
     for base in cls.__mro__[1:]:
         slots = base.__dict__.get("__slots__", ())
         inherited.update([slots] if isinstance(slots, str) else slots)
-    names = [name for name, kind in cls.__annotations__.items() if not _NO_FIELD.match(kind)]
+    names = [name for name, kind in cls.__annotations__.items() if not _CLASS_VARIABLE.match(kind)]
     left_out = {"__dict__", "__weakref__", *names}
     members = {name: value for name, value in cls.__dict__.items() if name not in left_out}
-    members["__slots__"] = tuple(n for n in [*names, *["__weakref__"] * is_weakly_referable] if n not in inherited)
+    members["__slots__"] = tuple(name for name in names if name not in inherited)
     return type(cls)(cls.__name__, cls.__bases__, {**members, **more, "__qualname__": cls.__qualname__})
 
 
@@ -244,12 +243,9 @@ def _specs(cls: type, given: Mapping[str, Any]) -> dict[str, _Spec]:
     known: dict[str, _Spec] = {}
     for base in cls.__mro__[:0:-1]:
         known |= getattr(base, _SPECS, {})
-    kw_only = False
     for name, kind in cls.__annotations__.items():
-        if (special := _NO_FIELD.match(kind)) is not None:
-            kw_only |= special[1] == "KW_ONLY"
-        else:
-            known[name] = _Spec(name, kind, given.get(name, MISSING), kw_only=kw_only)
+        if not _CLASS_VARIABLE.match(kind):
+            known[name] = _Spec(name, kind, given.get(name, MISSING))
     placed = [each.is_preset for each in known.values() if each.init and not each.kw_only]
     if placed != sorted(placed):
         raise TypeError(f"{cls.__qualname__}: non-default argument follows default argument")

@@ -37,7 +37,7 @@ _SPARED_DEAD = 1_000
 """So many deleted passages are never worth a rebuild."""
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
+@dataclass(frozen=True)
 class Generation:
     """One immutable state of the index.
 

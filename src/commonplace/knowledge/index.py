@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from uuid import uuid4
 
-from commonplace.dataclasses import dataclass, field, replace
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import EmbedderMismatchError, ProviderError
-from commonplace.ingest.passages import Destination, PassageMaker, passage_id
+from commonplace.ingest.passages import PassageMaker, passage_id
 from commonplace.ingest.read import normalise
 from commonplace.knowledge.config import KnowledgeRuntime, Means, NoVectors, Vectors
 from commonplace.knowledge.maps import CheckedMaps, KnowledgeMap, checked_maps
@@ -112,7 +112,6 @@ def _compared(wanted: Sequence[KnowledgeMap], known: Sequence[StoredKnowledge], 
     return found
 
 
-@dataclass(slots=True)
 class _Maker:
     """Cuts and embeds texts before anything is written.
 
@@ -121,16 +120,12 @@ class _Maker:
         made: the passages of each map, without an owner, and its own vector where there is one.
     """
 
-    ground: KnowledgeRuntime
-    means: Means
-    destination: Destination = field(init=False)
-    embedder: str = field(init=False)
-    made: dict[KnowledgeMap, tuple[tuple[NewPassage, ...], bytes]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
+    def __init__(self, ground: KnowledgeRuntime, means: Means) -> None:
+        self.ground, self.means = ground, means
+        self.made: dict[KnowledgeMap, tuple[tuple[NewPassage, ...], bytes]] = {}
         # First the destination, which takes up the store's embedder of now: its name is told only then.
-        found = self.ground.destination()
-        self.embedder = embedder_of(self.ground, self.means)
+        found = ground.destination()
+        self.embedder = embedder_of(ground, means)
         self.destination = found if self.embedder else replace(found, embedder=NoVectors(found.embedder.stamp))
 
     def make(self, compared: Sequence[_Compared]) -> None:
