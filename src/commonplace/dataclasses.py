@@ -69,7 +69,6 @@ else:
         *,
         default=MISSING,
         default_factory=MISSING,
-        init=True,
         repr=True,  # noqa: A002 - as there
         compare=True,
         metadata=None,
@@ -81,7 +80,6 @@ else:
         return _Given(
             default=default,
             default_factory=default_factory,
-            init=init,
             repr=repr,
             compare=compare,
             metadata=metadata or {},
@@ -113,16 +111,18 @@ class _Given(SimpleNamespace):
 class _Spec:
     """What is to be known of a field for making values."""
 
-    __slots__ = ("compare", "default", "default_factory", "init", "kw_only", "metadata", "name", "type")
+    __slots__ = ("compare", "default", "default_factory", "kw_only", "metadata", "name", "type")
+    init = True
+    """Of every field of ours; one of the library's may have another."""
 
     def __init__(self, name: str, kind: str, value: Any) -> None:
         self.name, self.type, self.default, self.default_factory = name, kind, value, MISSING
-        self.init = self.compare = True
+        self.compare = True
         self.metadata: Mapping[str, Any] = {}
         self.kw_only = False
         if _is_field(value):
             self.default, self.default_factory = _present(value.default), _present(value.default_factory)
-            self.metadata, self.init, self.compare = value.metadata, value.init, value.compare
+            self.metadata, self.compare = value.metadata, value.compare
             self.kw_only = _present(value.kw_only) is True
         if type(self.default).__hash__ is None:
             raise ValueError(f"mutable default {type(self.default)} for field {name} is not allowed")
@@ -222,9 +222,8 @@ class _LateInitialiser(_Late):
         cls = self._cls
         specs: Mapping[str, _Spec] = getattr(cls, _SPECS)
         given = dict(zip(getattr(cls, "__match_args__"), arguments, strict=False)) | named  # noqa: B009 - made late
-        needed = {name for name, each in specs.items() if each.init and not each.is_preset}
-        allowed = {name for name, each in specs.items() if each.init}
-        if len(given) < len(arguments) + len(named) or not needed <= given.keys() <= allowed:
+        needed = {name for name, each in specs.items() if not each.is_preset}
+        if len(given) < len(arguments) + len(named) or not needed <= given.keys() <= specs.keys():
             return super().__get__(value)(*arguments, **named)  # which says what is wrong
         params = cls.__dict__[_PARAMS]
         assign = object.__setattr__ if params.frozen else setattr
@@ -233,7 +232,7 @@ class _LateInitialiser(_Late):
                 assign(value, name, given[name])
             elif each.default_factory is not MISSING:
                 assign(value, name, each.default_factory())
-            elif each.default is not MISSING and (each.init or params.slots):
+            else:
                 assign(value, name, each.default)
         return value.__post_init__() if hasattr(cls, "__post_init__") else None
 
@@ -246,14 +245,14 @@ def _specs(cls: type, given: Mapping[str, Any]) -> dict[str, _Spec]:
     for name, kind in cls.__annotations__.items():
         if not _CLASS_VARIABLE.match(kind):
             known[name] = _Spec(name, kind, given.get(name, MISSING))
-    placed = [each.is_preset for each in known.values() if each.init and not each.kw_only]
+    placed = [each.is_preset for each in known.values() if not each.kw_only]
     if placed != sorted(placed):
         raise TypeError(f"{cls.__qualname__}: non-default argument follows default argument")
     return known
 
 
 def _places(cls: type, _: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(name for name, each in getattr(cls, _SPECS).items() if each.init and not each.kw_only)
+    return tuple(name for name, each in getattr(cls, _SPECS).items() if not each.kw_only)
 
 
 def _compared(cls: type) -> Callable[[Any], tuple[Any, ...]]:
@@ -317,14 +316,11 @@ def _initialiser(cls: type, _: Mapping[str, Any]) -> Callable[..., None]:
     parameters, lines = [me], ["pass"]
     for each in known:
         name, default = each.name, f"_default_{each.name}_"
-        names[default], value = each.default, name if each.init else default
+        names[default], value = each.default, name
         if each.default_factory is not MISSING:
-            names[default] = each.default_factory
-            value = f"{default}() if {name} is _FACTORY_ else {name}" if each.init else f"{default}()"
-        elif not each.init and (each.default is MISSING or not params.slots):
-            continue  # `__post_init__` gives it a value, or the class has it
+            names[default], value = each.default_factory, f"{default}() if {name} is _FACTORY_ else {name}"
         lines.append(f"_set_({me}, {name!r}, {value})" if params.frozen else f"{me}.{name} = {value}")
-    asked = sorted((each for each in known if each.init), key=lambda each: each.kw_only)
+    asked = sorted(known, key=lambda each: each.kw_only)
     for each in asked:
         parameters += ["*"] if each.kw_only and "*" not in parameters else []
         preset = f"={'_FACTORY_' if each.default_factory is not MISSING else f'_default_{each.name}_'}"

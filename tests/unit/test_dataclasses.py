@@ -48,7 +48,6 @@ class Tagged(Point):
     y: float = 3.0
     tags: list[str] = field(default_factory=list, compare=False)
     secret: str = field(default="s", repr=False)
-    late: int = field(init=False, default=7)
     only: int = field(kw_only=True, default=1)
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ class Open:
     """One that takes other attributes too."""
     name: str
     values: list[int] = field(default_factory=list)
-    made: int = field(init=False, repr=False, compare=False)
+    made: int = field(default=0, repr=False, compare=False)
 
 @dataclass(frozen=True, eq=False)
 class Itself:
@@ -127,7 +126,6 @@ class Alike:
 class Defaults:
     """One with defaults, which a class of the same kind takes over."""
     a: int = 1
-    made: int = field(init=False, default=3)
     option: str = field(kw_only=True)
 
 @dataclass(frozen=True)
@@ -192,7 +190,6 @@ WRONG: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("Tagged", (), {}),
     ("Tagged", (1, 2.0, [], "s", 5), {}),
     ("Tagged", (1,), {"x": 2}),
-    ("Tagged", (1,), {"late": 2}),
     ("Tagged", (1,), {"none": 2}),
     ("Tagged", (-1,), {}),
     ("Defaults", (), {}),
