@@ -13,10 +13,9 @@ from tests.reference_store.state import KnowledgeRow, Space, State
 
 from commonplace.store.database import begin_store, connect, driver_errors, prepare_writer, refuse_existing
 from commonplace.store.graph import GraphChange
-from commonplace.store.knowledge import insert_item
 from commonplace.store.ledger import LedgerChange
 from commonplace.store.memories import MemoryChange, insert_version
-from commonplace.store.rows import WriteBuffer
+from commonplace.store.rows import WriteBuffer, put
 from commonplace.store.transaction import Transaction
 from commonplace.store.writes import NEXT, Change, create_namespace, set_embedding
 from commonplace.types import Embedding, JournalBlock, JournalPage, Link, MemoryWrite, Note, OwnerWrite
@@ -171,7 +170,7 @@ def _fill(db: sqlite3.Connection, contents: Contents) -> None:
             insert_version(change, stored.number, memory, is_latest=stored.is_latest, is_live=is_live)
         if stored.knowledge is not None:
             item = KnowledgeWrite(write.owner, write.passages, stored.knowledge.record)
-            insert_item(change, stored.number, item, stored.knowledge.updated_at)
+            put(change.db, change.space, item.record, owner=stored.number, updated_at=stored.knowledge.updated_at)
         change.flush()
     if contents.next_embedding:
         set_embedding(db, contents.next_embedding, NEXT)

@@ -211,16 +211,6 @@ def test_a_session_that_names_all_namespaces_reads_them(address: str) -> None:
             assert connection.execute(count).fetchall() == [(found,)]
 
 
-def test_a_store_of_an_earlier_build_is_mended_by_init(address: str) -> None:
-    postgres.run(address, "DROP FUNCTION commonplace_enter")
-    found = CliRunner().invoke(cli, ["recall", "anything", "--store", address])
-    assert (found.exit_code, "did not part namespaces; let who owns" in found.output) == (1, True)
-    assert CliRunner().invoke(cli, ["init", "--store", address]).exit_code == 1
-    owner = address.replace(postgres.AGENTS, "postgres")
-    assert CliRunner().invoke(cli, ["init", "--store", owner]).exit_code == 0
-    assert CliRunner().invoke(cli, ["remember", "a text", "--store", address]).exit_code == 0
-
-
 def test_doctor_makes_anew_what_searches_lack(address: str) -> None:
     def run(*words: str) -> tuple[int, str]:
         result = CliRunner().invoke(cli, [*words, "--store", address])

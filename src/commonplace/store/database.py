@@ -278,19 +278,14 @@ def refuse_existing(target: Path) -> None:
 
 
 def begin_store(db: sqlite3.Connection, store_id: str) -> None:
-    """Make an empty database a store of that id, in one transaction."""
+    """Make an empty database a store of that id, in one transaction; whoever made it drops it where that fails."""
     db.execute("BEGIN IMMEDIATE")
-    try:
-        for statement in initial_sql():
-            db.execute(statement)
-        db.execute("INSERT INTO schema_versions (version, name) VALUES (?, 'initial')", (VERSION,))
-        db.execute("INSERT INTO sequences (number, next_owner, next_passage) VALUES (1, 1, 1)")
-        db.execute("INSERT INTO meta VALUES ('store_id', ?)", (store_id,))
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
+    for statement in initial_sql():
+        db.execute(statement)
+    db.execute("INSERT INTO schema_versions (version, name) VALUES (?, 'initial')", (VERSION,))
+    db.execute("INSERT INTO sequences (number, next_owner, next_passage) VALUES (1, 1, 1)")
+    db.execute("INSERT INTO meta VALUES ('store_id', ?)", (store_id,))
+    db.execute("COMMIT")
 
 
 def _beside(path: Path) -> Path:

@@ -8,7 +8,7 @@ from commonplace.store.dialect import SPACE, each, listed_numbers
 from commonplace.store.owners import LIVE_STAMP
 from commonplace.store.rows import Row, check_times, form_of, put
 from commonplace.store.transaction import ChangingSpace, SpaceReading
-from commonplace.store.writes import Change, check_recorded
+from commonplace.store.writes import check_recorded
 from commonplace.types import Owner, OwnerWrite
 from commonplace.types.knowledge import AgentCounts, ContextRecord, KnowledgeRecord, KnowledgeWrite, StoredKnowledge
 
@@ -106,7 +106,7 @@ class KnowledgeChange(ChangingSpace, KnowledgeReading):
             number = change.put(OwnerWrite(kept.owner, kept.passages), created_at)
         else:
             number = change.add(kept.owner, kept.passages, created_at=created_at, expired_at=deleted_at)
-        insert_item(change, number, kept, updated_at)
+        put(change.db, change.space, kept.record, owner=number, updated_at=updated_at)
         return number
 
     def expire(self, numbers: Sequence[int], at: float) -> int:
@@ -125,8 +125,3 @@ class KnowledgeChange(ChangingSpace, KnowledgeReading):
     def drop_context(self, name: str) -> bool:
         """Delete a context; return whether there was one."""
         return bool(self._transaction.drop("agent_contexts", name=name))
-
-
-def insert_item(change: Change, number: int, write: KnowledgeWrite, updated_at: float) -> None:
-    """Write what an item has besides its owner and passages."""
-    put(change.db, change.space, write.record, owner=number, updated_at=updated_at)

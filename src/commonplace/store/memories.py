@@ -372,10 +372,6 @@ class MemoryChange(ChangingSpace):
             is of another kind or of a file.
     """
 
-    def __init__(self, transaction: Transaction) -> None:
-        super().__init__(transaction)
-        self._begin = transaction.begin
-
     @property
     def graph(self) -> GraphChange:
         """The graph of the same namespace, in the same transaction."""
@@ -425,7 +421,7 @@ class MemoryChange(ChangingSpace):
         write = check_recorded(write, "memory", "a memory", self._transaction.embedding, created_at, expired_at)
         if self._rows(owners.LIVE, kind="memory", ids=listed([owner.id])):
             raise live_version_exists(owner.id)
-        change = self._begin()
+        change = self._transaction.begin()
         self._db.execute(OUTDATE, {"namespace": change.space, "id": owner.id})
         content = write.record.content
         number = change.add(write.owner, write.passages, content=content, created_at=created_at, expired_at=expired_at)
@@ -445,7 +441,7 @@ class MemoryChange(ChangingSpace):
                 self._db.execute(DETACH, {"owner": number})
             self._db.execute(REVISE, {"owner": number, **_RECORD.pack(record, f"memory {old.owner.id!r}")})
             if any(getattr(old.record, name) != getattr(record, name) for name in _SEARCHED):
-                self._begin().mark()
+                self._transaction.begin().mark()
             if is_shown:
                 self._mark(old.owner.id)
 
@@ -456,7 +452,7 @@ class MemoryChange(ChangingSpace):
             check_times(f"memory {old.owner.id!r}", at)
             checked(record, f"memory {old.owner.id!r}")
             if old.expired_at is None:
-                self._begin().expire(number, at)
+                self._transaction.begin().expire(number, at)
                 drop(self._db, "memory_bands", owner=number)
                 self.revise(number, record)
 
@@ -484,7 +480,7 @@ class MemoryChange(ChangingSpace):
         if self._rows(owners.LIVE, kind="memory", ids=listed([old.owner.id])):
             raise live_version_exists(old.owner.id)
         write = replace(read_version(self._db, old), record=record, bands=tuple(bands))
-        change = self._begin()
+        change = self._transaction.begin()
         change.remove(number)
         self._db.execute(OUTDATE, {"namespace": change.space, "id": old.owner.id})
         revived = change.add(write.owner, write.passages, content=record.content, created_at=old.created_at)
@@ -500,7 +496,7 @@ class MemoryChange(ChangingSpace):
         gone = 0
         for id_ in dict.fromkeys(ids):
             for row in self._rows(VERSIONS, id=id_):
-                gone += self._begin().remove(row[0])
+                gone += self._transaction.begin().remove(row[0])
             self._transaction.drop("links", source=id_)
             self._transaction.drop("links", target=id_)
             self.drop_block(id_)
@@ -558,7 +554,7 @@ class MemoryChange(ChangingSpace):
         return build_memory(found[0]) if found else None
 
     def _mark(self, id_: str) -> None:
-        add_rows(self._db, SCHEMA["mirror_due"], [{"namespace": self._begin().space, "id": id_}], "keep")
+        add_rows(self._db, SCHEMA["mirror_due"], [{"namespace": self._transaction.begin().space, "id": id_}], "keep")
 
     def _mark_known(self, id_: str) -> None:
         if self.find(id_) is not None:

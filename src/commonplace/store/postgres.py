@@ -842,11 +842,6 @@ def _prepare(connection: psycopg.Connection[Any], address: Address, *, create: b
     if not session.execute("SELECT 1 FROM meta WHERE key = 'store_id'").fetchone():
         raise StoreDamagedError(f"{address} is not a Commonplace store", remedy="name an empty database")
     refuse_other_version(session, address)
-    if not rights.is_guarded(connection):
-        raise StoreVersionError(
-            f"the store {address} was made by an earlier build, which did not part namespaces",
-            remedy=f"let who owns the tables run `commonplace init {address.option}`",
-        )
     (is_read_only,) = session.execute(
         """
         SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean
@@ -885,18 +880,15 @@ def _make(connection: psycopg.Connection[Any], address: Address, grant_to: str =
         session.execute("INSERT INTO schema_versions VALUES (:version, 'initial')", {"version": VERSION})
         session.execute("INSERT INTO meta VALUES ('store_id', :id)", {"id": str(uuid4())})
     version, recall = map(int, session.execute(_VERSIONS).fetchone())
-    is_older = version == VERSION and recall < postings.VERSION
-    if not is_older:
-        refuse_other_version(session, address)
-    if is_older or not rights.is_guarded(connection):
+    if version == VERSION and recall < postings.VERSION:
         connection.execute(f"SELECT pg_advisory_xact_lock({_STORE_LOCK})")
-        if is_older:
-            postings.make_tables(session)
+        postings.make_tables(session)
         connection.execute(_CREATE_LEASES)
         rights.guard(connection, _NAMES)
-        if is_older:
-            connection.execute(rights.entering("*"))
-            postings.rebuild(session)
+        connection.execute(rights.entering("*"))
+        postings.rebuild(session)
+    else:
+        refuse_other_version(session, address)
     for role in {*rights.granted(connection), grant_to} - {""}:
         rights.grant(connection, role, _NAMES)
     connection.execute("COMMIT")

@@ -18,9 +18,6 @@ from commonplace.store.dialect import script
 from commonplace.store.graph_rules import namespace_of
 
 ENTER: Final = "SELECT commonplace_enter($1)"
-_IS_GUARDED: Final = (
-    "SELECT to_regprocedure('commonplace_enter(text)') IS NOT NULL AND to_regclass('leases') IS NOT NULL"
-)
 # A setting is "" where a transaction of the session had it, NULL where none did: neither is a namespace. It is read
 # once for each table of a statement, not for each row: to plan that costs more than all else here.
 _SPACES: Final = "nullif(coalesce(nullif(current_setting('commonplace.spaces', true), ''), '{}'), '*')::bigint[]"
@@ -57,11 +54,6 @@ def scope_of(namespace: str | None) -> str:
 def entering(scope: str) -> str:
     """Return `ENTER` with its value written out, to be run with the statements that begin a transaction."""
     return ENTER.replace("$1", Literal(scope).as_string())
-
-
-def is_guarded(connection: psycopg.Connection[Any]) -> bool:
-    """Tell whether the tables show each transaction the rows of its namespace alone."""
-    return connection.execute(_IS_GUARDED).fetchall() == [(True,)]
 
 
 def guard(connection: psycopg.Connection[Any], tables: Sequence[str]) -> None:

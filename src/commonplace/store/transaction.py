@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 from commonplace.dataclasses import dataclass, field
@@ -43,6 +43,7 @@ class Transaction:
     """The writing connection until its block ends, and the change that begins with the first write.
 
     Attributes:
+        namespace: its name, whether it is there yet or not.
         is_over: its block has ended.
     """
 
@@ -55,9 +56,8 @@ class Transaction:
         self.is_over = False
         self._numbers = numbers
         self._writer = WriteBuffer(db)
-        self._namespace = namespace
+        self.namespace = namespace
         self._change: Change | None = None
-        self._embedding: tuple[Embedding | None] | None = None
         self._texts: dict[Subject, int] = {}
         self.graph = GraphMemo()
 
@@ -72,23 +72,16 @@ class Transaction:
             raise change_is_over()
         return self._writer
 
-    @property
-    def namespace(self) -> str:
-        """The name of the namespace, whether it is there yet or not."""
-        return self._namespace
-
-    @property
+    @cached_property
     def embedding(self) -> Embedding | None:
         """The stamp of the stored vectors, which stays while this transaction writes."""
-        if self._embedding is None:
-            self._embedding = (read_embedding(self.db),)
-        return self._embedding[0]
+        return read_embedding(self.db)
 
     def texts_number(self, kind: Subject, *, create: bool = False) -> int | None:
         """Return the number of the namespace with the texts of entities or relations, None where there is none."""
         number = self._texts.get(kind)
         if number is None:
-            name = texts_of(self._namespace, kind)
+            name = texts_of(self.namespace, kind)
             number = self._change.spaces.get(name) if self._change else None
             if number is None:
                 number = create_namespace(self.db, name) if create else namespace_number(self.db, name)
@@ -99,13 +92,13 @@ class Transaction:
     def known(self) -> Change | None:
         """Return the change under way, None where there is no namespace to change."""
         if self._change is None:
-            self._change = Change.begin(self.db, self._namespace)
+            self._change = Change.begin(self.db, self.namespace)
         return self._change
 
     def begin(self) -> Change:
         """Return the change under way, in a namespace that is made if need be."""
         if self._change is None:
-            self._change = Change.create(self.db, self._namespace)
+            self._change = Change.create(self.db, self.namespace)
             if any(self._numbers):
                 self._change.reserve(*self._numbers)
         return self._change
