@@ -7,9 +7,12 @@ import os
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from commonplace.errors import ModelError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SHIPPED: Final = Path(__file__).parent / "data"
 _REMEDY: Final = "reinstall Commonplace"
@@ -62,9 +65,20 @@ class ModelFiles(Generic[Manifest]):
         """Return a part of a file."""
         # Not mapped: whole pages of the file would count as this process's memory, and one cut short would end it.
         data = os.pread(self._opened[name], count, offset)
-        if len(data) != count:
-            raise ModelError(f"model data {name} ends before byte {offset + count}", remedy=_REMEDY)
+        self._refuse_end(name, len(data), count, offset)
         return data
+
+    def read_into(self, name: str, array: NDArray[Any], offset: int) -> None:
+        """Fill an array with a part of a file: what is read often needs no new memory each time.
+
+        Raises:
+            ModelError: the file ends before it.
+        """
+        self._refuse_end(name, os.preadv(self._opened[name], [array.data], offset), array.nbytes, offset)
+
+    def _refuse_end(self, name: str, read: int, count: int, offset: int) -> None:
+        if read != count:
+            raise ModelError(f"model data {name} ends before byte {offset + count}", remedy=_REMEDY)
 
     def verify(self) -> None:
         """Read every byte and compare it with what the manifest says.

@@ -32,6 +32,8 @@ from commonplace.ranking.arrays import ONE_BLAS_THREAD
 from commonplace.types import Embedding
 
 Floats = NDArray[np.float32]
+Scratch = tuple[NDArray[np.int8], Floats]
+"""Where a square of weights is read to, and widened to."""
 
 NAME: Final = "minilm"
 SCHEMA: Final = "commonplace-transformer/1"
@@ -130,7 +132,8 @@ class MinilmEmbedder:
         of their products, and a batch would hardly be faster.
         """
         vectors = np.zeros((len(texts), self._network.width), np.float32)
-        scratch = np.empty((self._network.width, self._network.width), np.float32)
+        square = (self._network.width, self._network.width)
+        scratch = np.empty(square, np.int8), np.empty(square, np.float32)
         with ONE_BLAS_THREAD:
             for place, text in enumerate(texts):
                 for window in _windows(text.token_ids, self._network.tokens - 2):
@@ -139,7 +142,7 @@ class MinilmEmbedder:
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)
         return vectors
 
-    def _states(self, ids: list[int], scratch: Floats) -> Floats:
+    def _states(self, ids: list[int], scratch: Scratch) -> Floats:
         """Return the last layer's states of tokens, marks included, float32, shape (n, width)."""
         hidden = self._embedded(ids)
         vectors = self._all_vectors()
@@ -168,18 +171,21 @@ class MinilmEmbedder:
                 self._vectors = np.frombuffer(data, "<f4").reshape(-1, network.width)
             return self._vectors
 
-    def _layer(self, layer: int, hidden: Floats, count: int, vectors: Floats, scratch: Floats) -> Floats:
+    def _layer(self, layer: int, hidden: Floats, count: int, vectors: Floats, scratch: Scratch) -> Floats:
         """Return the next states of `count` tokens, whose place is that of `hidden`; rows behind them mean nothing."""
         inner, width = self._network.inner, self._network.width
         parts = next((parts for parts in (2, 3, 4) if hidden.size * (width // parts) <= SMALL_PRODUCT), 1)
         step = -(-width // parts)
         biases, norms, scales = np.split(vectors, [5 + inner, 9 + inner])
+        packed, square = scratch
 
         def product(rows: Floats, number: int) -> Floats:
-            np.copyto(scratch, self._square(layer, number))
+            place = layer * self._network.squares + number
+            self._files.read_into(WEIGHTS, packed, self._network.squares_at + place * packed.nbytes)
+            np.copyto(square, packed)
             found = np.empty_like(rows)
             for first in range(0, width, step):
-                np.matmul(rows, scratch[:, first : first + step], out=found[:, first : first + step])
+                np.matmul(rows, square[:, first : first + step], out=found[:, first : first + step])
             found *= scales[number]
             return found
 
@@ -202,12 +208,6 @@ class MinilmEmbedder:
             out += product(wide, part + inner)
         _normalise(out, norms[2], norms[3])
         return out
-
-    def _square(self, layer: int, number: int) -> NDArray[np.int8]:
-        width = self._network.width
-        place = layer * self._network.squares + number
-        data = self._read(width**2, self._network.squares_at + place * width**2)
-        return np.frombuffer(data, np.int8).reshape(width, width)
 
     def _read(self, count: int, offset: int) -> bytes:
         return self._files.read(WEIGHTS, count, offset)

@@ -185,11 +185,9 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
 def _twins(candidates: Candidates, order: NDArray[np.intp], choice: _Choice) -> set[int]:
     """Return the ranks beyond the limit that may hold the same text as what is chosen: as long, and as near."""
 
-    def looks(rank: int) -> tuple[int, float]:
-        return int(candidates.lengths[order[rank]]), float(candidates.dense[order[rank]])
-
-    chosen = {looks(each.rank) for each in choice.chosen}
-    return {rank for rank, reason in choice.rejected if reason == "beyond the limit" and looks(rank) in chosen}
+    looks = list(zip(candidates.lengths[order].tolist(), candidates.dense[order].tolist(), strict=True))
+    chosen = {looks[each.rank] for each in choice.chosen}
+    return {rank for rank, reason in choice.rejected if reason == "beyond the limit" and looks[rank] in chosen}
 
 
 def _made(
@@ -236,19 +234,21 @@ def _choose(
     copies: Collection[int],
 ) -> _Choice:
     """Return what may become hits, ties with the last one included, and what is rejected: the ranks of copies, too."""
-    ranks = {place: rank for rank, place in enumerate(order.tolist())}
+    places = order.tolist()
+    ranks = {place: rank for rank, place in enumerate(places)}
+    owners, values, likely = ranking.candidates.owners.tolist(), ranking.values.tolist(), scores.tolist()
     choice = _Choice()
     taken: Counter[int] = Counter()
     below: dict[int, float] = {}
     last = 0.0
-    floor = request.min_score if len(scores) and scores[0] >= request.first_floor else math.inf
-    for place, before in placed(order.tolist(), ranking.newer):
+    # The scores are float32, and so is what they are compared with.
+    floor = float(np.float32(request.min_score)) if len(scores) and scores[0] >= request.first_floor else math.inf
+    for place, before in placed(places, ranking.newer):
         rank, anchor = ranks[place], ranks[place if before is None else before]
-        owner = int(ranking.candidates.owners[place])
-        value = float(ranking.values[order[anchor]])
-        if scores[anchor] < floor and scores[rank] < floor:
+        owner, value = owners[place], values[places[anchor]]
+        if likely[anchor] < floor and likely[rank] < floor:
             choice.rejected.append((rank, "below the floor"))
-            below.setdefault(owner, float(scores[rank]))
+            below.setdefault(owner, likely[rank])
         elif rank in copies:
             choice.rejected.append((rank, "same text as a better hit"))
         elif taken[owner] >= request.per_owner:

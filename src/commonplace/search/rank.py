@@ -454,7 +454,12 @@ def placed(order: Sequence[int], newer: Mapping[int, Sequence[int]]) -> list[tup
     """
     left, result = set(order), list[tuple[int, int | None]]()
     for place in order:
-        if place in left:
+        if place not in left:
+            continue
+        if place not in newer:
+            left.discard(place)
+            result.append((place, None))
+        else:
             taken = _chain(place, None, newer, left)
             if 1 < len(taken) <= MAX_CHAIN + 1:
                 taken[:-1] = [(other, place) for other, _ in taken[:-1]]

@@ -261,11 +261,12 @@ class Searcher:
         """
         candidates = ranking.candidates
         chosen = np.argsort(-ranking.values, kind="stable")[:POOL]
-        memories = self._store.statements(request.namespace, candidates.owners[chosen].tolist())
-        chosen = chosen[[number in memories for number in candidates.owners[chosen].tolist()]]
+        owners = candidates.owners[chosen].tolist()
+        memories = self._store.statements(request.namespace, owners)
+        chosen = chosen[[number in memories for number in owners]]
         if len(chosen) < 2:
             return {}
-        kept = [memories[number] for number in candidates.owners[chosen].tolist()]
+        kept = [memories[number] for number in owners if number in memories]
         newer: dict[int, tuple[int, ...]] = {}
         if prepared.embedders[self._spaces.codes["memory"]] in COMPARABLE:
             newer = self._competing(request, rows, candidates, chosen, np.array([each.stored for each in kept]))
@@ -276,6 +277,8 @@ class Searcher:
             for id_ in each.overtaken_by:
                 overtakes.setdefault(id_, set()).add(place_of[each.id])
         for each, place in zip(kept, chosen.tolist(), strict=True):
+            if not each.overtaken_by and place not in newer:
+                continue
             known = each.overtaken_by if request.wanted.as_of is None else ()
             by = [place_of[id_] for id_ in sorted(known) if id_ in place_of]
             beside = {*overtakes.get(each.id, ()), *(place_of.get(id_) for id_ in each.beside)}

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass
-from commonplace.ranking.arrays import distinct, within
+from commonplace.ranking.arrays import distinct, ranked, within
 from commonplace.text.languages import STOP_WORDS
 
 NEAREST: Final = 5
@@ -108,6 +108,9 @@ class Wordings:
         self._is_log, self._is_date = mask(WORDS_OF_LOGS), mask(WORDS_OF_DATES)
         self._is_number = mask(" ".join(map(str, range(2100))))
         self._is_ours = mask(_OURS)
+        self._doubts, self._tells = (
+            frozenset(np.flatnonzero(chosen).tolist()) for chosen in (self._is_doubt, self._is_doubt | self._is_change)
+        )
         self._colon, self._s, *self._quotes = (int(tokenize(sign)[-1]) for sign in (":", "'s", "'", "’"))
 
     def statements(
@@ -133,13 +136,12 @@ class Wordings:
             terms=_terms(token_ids, lengths, ~self._is_function),
             changes=np.where(lengths > MAX_CHANGE_LENGTH, 0, changes),
             owners=np.array([self._owner(head) for head in heads], dtype=np.int64),
-            titles=np.array([self._title(head) for head in heads], dtype=np.int64),
+            titles=np.array([self._title(head) if self._colon in head else 0 for head in heads], dtype=np.int64),
             is_open=np.array([self._is_open(head) for head in heads], dtype=np.bool_),
         )
 
     def _is_open(self, head: list[int]) -> bool:
-        told = np.flatnonzero(self._is_doubt[head] | self._is_change[head])[:1]
-        return bool(len(told)) and bool(self._is_doubt[head[told[0]]])
+        return next((token in self._doubts for token in head if token in self._tells), False)
 
     def _owner(self, head: list[int]) -> int:
         for place in range(1, min(len(head) - 1, 5)):
@@ -203,7 +205,7 @@ def scaled(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def shares(terms: NDArray[np.int64], count: int) -> NDArray[np.float32]:
     """Return the share of a row's terms, by their rarity among all, that a column has; float32, shape (n, n)."""
-    _, places = np.unique(terms & (1 << _TOKEN_BITS) - 1, return_inverse=True)
+    _, places = ranked(terms & (1 << _TOKEN_BITS) - 1)
     rows, holders = terms >> _TOKEN_BITS, np.bincount(places)
     weights = np.log1p(count / holders).astype(np.float32)
     all_of = np.bincount(rows, weights=weights[places], minlength=count)

@@ -129,7 +129,10 @@ def listed_numbers(numbers: Iterable[int]) -> str:
 
     One that needs more than 64 bits is left out: nothing has it.
     """
-    return listed(sorted(number for number in map(int, numbers) if -(2**63) <= number < 2**63))
+    ordered = sorted(map(int, numbers))
+    if ordered and not (ordered[0] >= -(2**63) and ordered[-1] < 2**63):
+        ordered = [number for number in ordered if -(2**63) <= number < 2**63]
+    return listed(ordered)
 
 
 def listed_or_none(values: Collection[str]) -> str | None:

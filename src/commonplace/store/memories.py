@@ -103,20 +103,20 @@ OF_NUMBERS = f"""
 # A memory is overtaken where a link says so, or where what another one said ended the last of its facts, and none of
 # them holds any more.
 STATEMENTS = f"""
-    SELECT o.number, o.id, m.born_at, l.source, l.type, (
+    SELECT m.owner, m.id, m.born_at, l.source, l.type, (
         SELECT b.memory
         FROM episodes e
             CROSS JOIN mentions n ON n.namespace = e.namespace AND n.episode = e.id AND n.kind = 'relation'
             CROSS JOIN happenings h ON h.namespace = e.namespace AND h.kind = n.kind AND h.subject = n.subject
             CROSS JOIN episodes b ON b.namespace = e.namespace AND b.id = h.episode
-        WHERE e.namespace = m.namespace AND e.memory = o.id AND e.memory != ''
-            AND h.what = 'ended' AND b.memory NOT IN ('', o.id)
+        WHERE e.namespace = m.namespace AND e.memory = m.id AND e.memory != ''
+            AND h.what = 'ended' AND b.memory NOT IN ('', m.id)
             AND NOT EXISTS (
                 SELECT 1
                 FROM episodes a
                     CROSS JOIN mentions k ON k.namespace = a.namespace AND k.episode = a.id AND k.kind = 'relation'
                     CROSS JOIN relations r ON r.namespace = k.namespace AND r.id = k.subject
-                WHERE a.namespace = m.namespace AND a.memory = o.id
+                WHERE a.namespace = m.namespace AND a.memory = m.id
                     AND (r.valid_to IS NULL OR r.is_retracted = 1)
             )
         ORDER BY h.number DESC
@@ -124,11 +124,10 @@ STATEMENTS = f"""
     )
     FROM {each("numbers")} j
         CROSS JOIN memories m ON m.owner = j.value
-        CROSS JOIN owners o ON o.number = m.owner
         LEFT JOIN links l
-            ON l.namespace = m.namespace AND l.target = o.id AND l.type IN ('{SUPERSEDES}', '{HOLDS_BESIDE}')
+            ON l.namespace = m.namespace AND l.target = m.id AND l.type IN ('{SUPERSEDES}', '{HOLDS_BESIDE}')
     WHERE m.namespace = {SPACE}
-    ORDER BY o.number, l.source
+    ORDER BY m.owner, l.source
 """
 
 PASSAGES_OF_HITS = f"""
