@@ -43,6 +43,7 @@ _MIN_VALUES = 5
 """A vector or list of token ids with fewer distinct bytes is no mark of one text."""
 
 _PARTS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+|(?<=[.!?。！？])\s+")
+_ESCAPED = re.compile(r"[^ !#-\[\]-~]")
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SLOTS_PER_PATTERN = 64
 _MIN_BITS, _MAX_BITS = 16, 24
@@ -50,10 +51,10 @@ _MIN_BITS, _MAX_BITS = 16, 24
 
 def forms(text: str) -> list[bytes]:
     """Return a text as files may hold it: as it is, in lower case, escaped in JSON with and without other alphabets."""
-    written = dict.fromkeys(
-        (text, text.lower(), json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]), None
-    )
-    return [each.encode("utf-8", "surrogatepass") for each in written]
+    written = [text, text.lower()]
+    if _ESCAPED.search(text):  # else JSON holds it as it is
+        written += json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]
+    return [each.encode("utf-8", "surrogatepass") for each in dict.fromkeys(written)]
 
 
 def texts_in(column: Column, value: Any) -> Iterator[str]:

@@ -40,6 +40,7 @@ from commonplace.settings.paths import LONG_TERM_PAGE
 from commonplace.store.database import begin_store
 from commonplace.store.graph_rules import texts_of
 from commonplace.store.ledger import LedgerReading
+from commonplace.store.rows import Values
 from commonplace.store.schema import TABLES
 from commonplace.store.store import Store
 from commonplace.store.writes import STAMP_KEYS
@@ -254,10 +255,13 @@ def _held(store: Store) -> Iterator[bytes]:
     for table in TABLES:
         columns = [column for column in table.columns if column.is_erased]
         if columns and table.name not in _OF_ITSELF:
+            before: Values = {}
             for row in store.table_rows(table):
                 for column in columns:
                     value = row[column.name]
-                    yield from [value or b""] if column.role == "bytes" else _forms(texts_in(column, value))
+                    if value and value != before.get(column.name):  # of a kind or a tier, most rows have the same
+                        yield from [value] if column.role == "bytes" else _forms(texts_in(column, value))
+                before = row
 
 
 def _noted(store: Store) -> Iterator[bytes]:

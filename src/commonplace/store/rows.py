@@ -377,8 +377,13 @@ def read_rows(db: Database, table: Table, namespace: str | None, **among: Sequen
         terms.append(f"namespace = {SPACE}")
     columns = ", ".join(selected(column, table.name) for column in table.columns)
     sql = f"SELECT {columns} FROM {table.name}{' WHERE ' if terms else ''}{' AND '.join(terms)}"
+    names = [column.name for column in table.columns]
+    encoded = [column for column in table.columns if column.is_list or column.role == "flag"]
     for row in db.execute(sql, {"namespace": namespace, **bound(among)}):
-        yield {column.name: decoded(column, value) for column, value in zip(table.columns, row, strict=True)}
+        values = dict(zip(names, row, strict=True))
+        for column in encoded:
+            values[column.name] = decoded(column, values[column.name])
+        yield values
 
 
 def hanging_rows(db: Database, table: Table, numbers: Sequence[int]) -> Iterator[tuple[Table, Values]]:
