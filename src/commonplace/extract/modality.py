@@ -8,6 +8,7 @@ from typing import Final
 
 from commonplace.extract.tokens import Tokens
 from commonplace.extract.words import DOUBTS, NEGATIONS, PATTERNS, REPORTS, REPORTS_WITH_THAT
+from commonplace.patterns import late_pattern
 
 BOUNDARIES: Final = frozenset({";", "but", "because", "—", "–", "however"})
 """Behind one of these the sentence speaks anew."""
@@ -77,18 +78,18 @@ def is_sensitive(text: str) -> bool:
 HEARSAY: Final = 0.45
 """No surer is what somebody else has said, however plain their words are: it may be recorded, and ends nothing."""
 
-_QUOTED_LINES: Final = re.compile(r"^[ \t]{0,3}>(?!>>[ \t]).*$", re.MULTILINE)
-_FORWARDED: Final = re.compile(
+_QUOTED_LINES: Final = late_pattern(r"^[ \t]{0,3}>(?!>>[ \t]).*$", re.MULTILINE)
+_FORWARDED: Final = late_pattern(
     r"^[ \t]*(?:-{3,}[ \t]*(?:original message|forwarded message|forwarded by)\b|begin forwarded message:).*\Z",
     re.MULTILINE | re.IGNORECASE | re.DOTALL,
 )
-_PARAGRAPH: Final = re.compile(r"\n[ \t]*\n")
+_PARAGRAPH: Final = late_pattern(r"\n[ \t]*\n")
 _OPENING: Final = "“«"
 _CLOSING: Final = "”»"
 _STRAIGHT: Final = '"'
 _OPENED_BEHIND: Final = frozenset(" \t\n([{—–-*_,:")
 
-_LABEL: Final = re.compile(r"[ \t>*-]*([^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]*")
+_LABEL: Final = late_pattern(r"[ \t>*-]*([^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]*")
 _REPORTS_OF_ALL: Final = REPORTS | REPORTS_WITH_THAT
 _TO_THEM: Final = frozenset("me us him her them you everyone everybody someone".split())
 _OWN: Final = frozenset({"i", "we"})

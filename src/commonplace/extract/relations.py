@@ -17,6 +17,7 @@ from commonplace.extract.model import SENSITIVE, UNMARKED, Claim
 from commonplace.extract.phrases import SPEAKERS, USER, Line, Phrase, read_before
 from commonplace.extract.verbs import FORMS
 from commonplace.extract.words import FRESH
+from commonplace.patterns import late_pattern
 from commonplace.text.words import entries
 
 MOVES: Final = {
@@ -98,7 +99,7 @@ _SINCE: Final = frozenset({"since", "from", "starting", "after", "as"})
 UP_TO: Final = frozenset({"until", "till"})
 _UNTIL: Final = UP_TO | {"before", "by"}
 _BETWEEN: Final = frozenset({"from", "between", "during"})
-_RANGE: Final = re.compile(r"\b(?:to|until|till|through)\b|\d\s?[–—]|\d{4}\s?-\s?\d{4}", re.IGNORECASE)
+_RANGE: Final = late_pattern(r"\b(?:to|until|till|through)\b|\d\s?[–—]|\d{4}\s?-\s?\d{4}", re.IGNORECASE)
 
 
 class Validity(NamedTuple):

@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from commonplace.patterns import late_pattern
 from commonplace.text.sentences import ABBREVIATIONS
 
-_TOKEN: Final = re.compile(
+_TOKEN: Final = late_pattern(
     r"""
     https?://[^\s<>"'`)\]}|]+
     | \[redacted:\ [a-z0-9 ]{1,40}\]             # stands for a secret, and names nothing

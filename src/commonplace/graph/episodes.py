@@ -21,6 +21,7 @@ from commonplace.graph.merge import Joining
 from commonplace.graph.names import KEY, MAX_NAME_CHARACTERS, cleaned, has_extension, normal
 from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, names_text
 from commonplace.ingest.passages import Destination
+from commonplace.patterns import late_pattern
 from commonplace.store.graph import GraphChange
 from commonplace.store.memories import MemoryChange
 from commonplace.types import MemoryRecord, MemoryWrite, Owner, StoredMemory
@@ -351,7 +352,7 @@ _LEFT: Final = ("RELATED_TO", "USES")
 """What ends where what it names is left."""
 _NAMED: Final = ("organization", "tool")
 """What of these has a name of its own is somebody else's."""
-_OURS: Final = re.compile(r"\b(?:our|my|we|i|the team)\b", re.IGNORECASE)
+_OURS: Final = late_pattern(r"\b(?:our|my|we|i|the team)\b", re.IGNORECASE)
 
 
 MAX_ENTITIES: Final = 1_000
@@ -528,7 +529,7 @@ def _told(owner: Owner, record: MemoryRecord) -> float:
     return record.born_at if owner.at is None else owner.at
 
 
-_ID: Final = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_ID: Final = late_pattern("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _ENDS: Final = {
     "LIVES_IN": ("person", "place"),
     "WORKS_FOR": ("person", "organization"),

@@ -15,13 +15,14 @@ from commonplace.extract.modality import HEARSAY
 from commonplace.extract.model import Claim, Departure, Extraction, Found
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension, normal
+from commonplace.patterns import late_pattern
 from commonplace.text.words import word_lists
 from commonplace.types.graph import EpisodeSource
 
-_SPEAKER: Final = re.compile(r"^[ \t>*-]*(?P<speaker>[^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]+(?=\S)", re.MULTILINE)
+_SPEAKER: Final = late_pattern(r"^[ \t>*-]*(?P<speaker>[^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]+(?=\S)", re.MULTILINE)
 _ASSISTANTS: Final = frozenset({"assistant", "agent", "ai", "bot"})
 """Who names scores of things to choose from: of what they name, what nothing is stated of is left out."""
-_HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_HUMPS: Final = late_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 _NAMES: Final = ("name", "title", "full_name", "fullname", "label", "id")
 _MAX_DEPTH: Final = 8
 _MAX_VALUES: Final = 2_000

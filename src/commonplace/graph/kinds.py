@@ -9,6 +9,7 @@ from typing import Final
 from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
 from commonplace.graph.names import normal
+from commonplace.patterns import late_pattern
 from commonplace.types.graph import ENTITY_TYPES, RELATION_TYPES
 
 SINGLE_VALUED: Final = ("LIVES_IN", "LOCATED_IN", "WORKS_FOR", "DECIDED")
@@ -17,14 +18,14 @@ PER_TOPIC: Final = frozenset({"DECIDED"})
 """Of these a fact without a topic stands beside all others."""
 SYMMETRIC: Final = frozenset({"SIMILAR_TO", "RELATED_TO", "CONTRADICTS"})
 
-_TYPE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_ -]{0,59}")
-_APART: Final = re.compile(r"[\s-]+")
-_TOPIC: Final = re.compile(
+_TYPE: Final = late_pattern(r"[A-Za-z][A-Za-z0-9_ -]{0,59}")
+_APART: Final = late_pattern(r"[\s-]+")
+_TOPIC: Final = late_pattern(
     r"\bfor (?:the |our |its |their |all )?([\w][\w ./+#&-]*?)"
     r"(?=$|[.,;:!?](?:\s|$)| (?:because|since|over|instead|rather|as|on|in|from|after|until|and|but|to)\b)",
     re.IGNORECASE,
 )
-_ADDED: Final = re.compile(
+_ADDED: Final = late_pattern(
     r"\b(?:also|too(?=\s*(?:$|[.,;:!?)]))|as well|another|second|additional(?:ly)?|open(?:s|ed)?)\b", re.IGNORECASE
 )
 """`too` at the end of a clause; "locked too often" adds nothing."""

@@ -28,11 +28,12 @@ from commonplace.graph.kinds import Kinds
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, normal
 from commonplace.models.contract import Generator, Message
 from commonplace.models.llm import json_of
+from commonplace.patterns import late_pattern
 from commonplace.text.sentences import stretches
 from commonplace.text.words import word_lists
 from commonplace.types.graph import EpisodeSource
 
-_WRITTEN: Final = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?")
+_WRITTEN: Final = late_pattern(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?")
 _DAY_S: Final = 86_400.0
 """A model may count a day in another timezone than ours, which is UTC."""
 
@@ -84,7 +85,7 @@ def _written(given: str) -> float | None:
         return None
 
 
-_APART: Final = re.compile(r"[\s-]+")
+_APART: Final = late_pattern(r"[\s-]+")
 _NO_ENTITY: Final = frozenset(
     "date time datetime duration number quantity amount money percent percentage age url".split()
 )
@@ -121,12 +122,12 @@ _LESS_SURE: Final = 0.6
 """One end of the fact is not named in its sentence: who is meant there, the model says alone."""
 
 THE_USER: Final = "the user"
-_SPEAKING: Final = re.compile(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself)\b(?!['’/]?\w)|\bI(?=['’])")
+_SPEAKING: Final = late_pattern(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself)\b(?!['’/]?\w)|\bI(?=['’])")
 _PRONOUNS: Final = frozenset(
     "i me my mine myself you your yours he him his she her hers it its we us our ours they them their theirs this that "
     "these those who whom which what someone somebody everyone one here there".split()
 )
-_LETTER: Final = re.compile(r"[^\W_]")
+_LETTER: Final = late_pattern(r"[^\W_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +366,7 @@ _TRIES: Final = 2
 _MAX_ECHO_LENGTH: Final = 4_000
 _OPTIONS: Final = {"temperature": 0.0}
 _CUTS: Final = ("\n\n", "\n", ". ", " ")
-_INSIDE: Final = re.compile(r"\S")
+_INSIDE: Final = late_pattern(r"\S")
 
 TASK: Final = Path(__file__).with_name("task.txt").read_text(encoding="utf-8").rstrip("\n")
 

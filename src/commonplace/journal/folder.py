@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.files import open_file, sync
+from commonplace.patterns import late_pattern
 from commonplace.settings.paths import LONG_TERM_PAGE, PAGE_DRAFT, is_page_name
 from commonplace.text.hashes import sha256
 
@@ -26,8 +26,8 @@ MAX_PAGE_BYTES: Final = 8 * 1024 * 1024
 NUL: Final = "\0"
 """No editor writes it, and we write it as `&#0;`: where it stands, a disk or a program has lost what was there."""
 
-_COPY: Final = re.compile(r"(.+)\.(?:conflict|damaged)-[0-9a-f]{8}\.md")
-_DAMAGED: Final = re.compile(r"(.+)\.damaged-[0-9a-f]{8}\.md")
+_COPY: Final = late_pattern(r"(.+)\.(?:conflict|damaged)-[0-9a-f]{8}\.md")
+_DAMAGED: Final = late_pattern(r"(.+)\.damaged-[0-9a-f]{8}\.md")
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 _MAX_NAME_LENGTH: Final = 200
 """Bytes; file systems take 255."""

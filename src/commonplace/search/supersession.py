@@ -136,7 +136,7 @@ class Wordings:
             terms=_terms(token_ids, lengths, ~self._is_function),
             changes=np.where(lengths > MAX_CHANGE_LENGTH, 0, changes),
             owners=np.array([self._owner(head) for head in heads], dtype=np.int64),
-            titles=np.array([self._title(head) if self._colon in head else 0 for head in heads], dtype=np.int64),
+            titles=np.array([self._title(head) for head in heads], dtype=np.int64),
             is_open=np.array([self._is_open(head) for head in heads], dtype=np.bool_),
         )
 
