@@ -16,7 +16,6 @@ from commonplace.cli.input import can_ask
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import (
     INDENT,
-    MAX_LISTED,
     Fields,
     Line,
     Rows,
@@ -30,6 +29,7 @@ from commonplace.cli.output import (
     progress_bars,
     say,
     size_text,
+    some,
     write_whole,
 )
 from commonplace.cli.watch import watch as keep_watching
@@ -63,10 +63,7 @@ def report_rows(place: str, found: IndexReport) -> Rows:
         yield Line(f"{INDENT}skipped: {listed}", "dim")
     of_front_matter = [problem for problem in found.problems if problem.reason.startswith(FAULT)]
     others = [problem for problem in found.problems if not problem.reason.startswith(FAULT)]
-    for problem in others[:MAX_LISTED]:
-        yield Line(f"{INDENT}{problem.path}: {problem.reason}", "dim")
-    if len(others) > MAX_LISTED:
-        yield Line(f"{INDENT}… and {len(others) - MAX_LISTED:,} more; --json lists all", "dim")
+    yield from some([f"{problem.path}: {problem.reason}" for problem in others], "dim")
     for problem in of_front_matter[:1]:
         files = counted(len({each.path for each in of_front_matter}), "file")
         many = (f"front matter of {files} is not used in full, such as ", "; --json lists all")

@@ -18,6 +18,7 @@ from commonplace.formats.foreign.reader import (
     Notes,
     json_lines,
     load_json,
+    objects,
     plain_mapping,
     read_text,
 )
@@ -256,12 +257,7 @@ def _lines(path: Path, notes: Notes) -> Iterator[tuple[str, Mapping[str, object]
     if fault:
         yield from json_lines(path.name, text, notes)
         return
-    for number, each in enumerate(value if isinstance(value, list) else [value], 1):
-        where = f"{path.name}:entry {number}"
-        if isinstance(each, Mapping):
-            yield where, each
-        else:
-            notes.add(where, "is not an object and was skipped")
+    yield from objects(value if isinstance(value, list) else [value], f"{path.name}:entry", notes)
 
 
 def _message(message: Mapping[str, object], line: Mapping[str, object], id_: object) -> _Message:

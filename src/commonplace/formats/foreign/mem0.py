@@ -17,6 +17,7 @@ from commonplace.formats.foreign.reader import (
     ForeignMemory,
     Notes,
     load_json,
+    objects,
     plain_mapping,
     read_text,
 )
@@ -35,8 +36,7 @@ def read(path: Path) -> Foreign:
         notes.add(path.name, fault)
     entries = _entries(document, path.name, notes) if not fault else []
     memories: dict[str, ForeignMemory] = {}
-    for number, entry in enumerate(entries, 1):
-        where = f"{path.name}:memory {number}"
+    for where, entry in objects(entries, f"{path.name}:memory", notes):
         memory = _memory(entry, path.name, where, notes)
         if memory and memory.id in memories:
             notes.add(where, f"has the id {memory.id!r} of a memory before it and was skipped")
@@ -73,11 +73,7 @@ def _facts(document: object, file: str, notes: Notes) -> tuple[ForeignFact, ...]
     if not isinstance(relations, list):
         return ()
     found: dict[tuple[str, str, str], ForeignFact] = {}
-    for number, each in enumerate(relations, 1):
-        where = f"{file}:relation {number}"
-        if not isinstance(each, Mapping):
-            notes.add(where, "is not an object and was skipped")
-            continue
+    for where, each in objects(relations, f"{file}:relation", notes):
         source, type_, target = (
             notes.text(next((each[key] for key in keys if each.get(key)), None), where, keys[0])
             for keys in (("source",), ("relationship", "relation", "relation_type"), ("target", "destination"))
@@ -94,10 +90,7 @@ def _facts(document: object, file: str, notes: Notes) -> tuple[ForeignFact, ...]
     return tuple(found.values())
 
 
-def _memory(entry: object, file: str, where: str, notes: Notes) -> ForeignMemory | None:
-    if not isinstance(entry, Mapping):
-        notes.add(where, "is not an object and was skipped")
-        return None
+def _memory(entry: Mapping[str, object], file: str, where: str, notes: Notes) -> ForeignMemory | None:
     if entry.get("deleted") is True or str(entry.get("event", "")).upper() == "DELETE":
         notes.tell(where, "is marked as deleted and was skipped")
         return None

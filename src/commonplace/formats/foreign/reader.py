@@ -297,6 +297,16 @@ def json_lines(file: str, text: str, notes: Notes) -> Iterator[tuple[str, Mappin
             yield where, value
 
 
+def objects(values: Iterable[object], place: str, notes: Notes) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Yield the objects of a list with their places (`chats.json:entry 3`); what is none is noted as a problem."""
+    for number, each in enumerate(values, 1):
+        where = f"{place} {number}"
+        if isinstance(each, Mapping):
+            yield where, each
+        else:
+            notes.add(where, "is not an object and was skipped")
+
+
 def _is_deep(value: object) -> bool:
     level = [value]
     for _ in range(DEEPEST):
