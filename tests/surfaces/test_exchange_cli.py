@@ -380,10 +380,10 @@ def test_ctrl_c_in_an_import_is_told_and_importing_again_completes_it(bare: Prog
     program = (
         "import os, signal\nfrom commonplace.exchange.import_ import Writer\nadd = Writer.add\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # whoever runs the tests may ignore it
-        "def interrupted(self, item, count=[0]):\n"
+        "def interrupted(*given, count=[0]):\n"
         "    count[0] += 1\n"
         "    if count[0] == 300:\n        os.kill(os.getpid(), signal.SIGINT)\n"
-        f"    add(self, item)\nWriter.add = interrupted\n{MAIN}"
+        f"    add(*given)\nWriter.add = interrupted\n{MAIN}"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, "import", str(path)],
