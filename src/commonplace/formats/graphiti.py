@@ -176,7 +176,6 @@ class EntityItem:
     entity: Entity
     aliases: tuple[Alias, ...] = ()
     happenings: tuple[Happening, ...] = ()
-    is_ours: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +189,6 @@ class RelationItem:
     relation: Relation
     mentions: tuple[Mention, ...] = ()
     happenings: tuple[Happening, ...] = ()
-    is_ours: bool = True
     told: float | None = None
 
 
@@ -293,7 +291,7 @@ def read_entity(value: object, path: str, now: float = 0.0) -> EntityItem:
     where = f"{path}.attributes.{EXTRA}"
     aliases = _items(Alias, extra.pop("aliases", []), f"{where}.aliases")
     happenings = _items(Happening, extra.pop("happenings", []), f"{where}.happenings")
-    return EntityItem(_with_own(entity, extra, where), aliases, happenings, is_ours=_is_ours(node))
+    return EntityItem(_with_own(entity, extra, where), aliases, happenings)
 
 
 def relation_json(item: RelationItem) -> dict[str, Any]:
@@ -357,9 +355,7 @@ def read_relation(value: object, path: str, now: float = 0.0) -> RelationItem:
     if "mentions" in extra:
         mentions = _items(Mention, extra.pop("mentions"), f"{where}.mentions")
     happenings = _items(Happening, extra.pop("happenings", []), f"{where}.happenings")
-    return RelationItem(
-        _with_own(relation, extra, where), mentions, happenings, _is_ours(edge), edge.time("reference_time")
-    )
+    return RelationItem(_with_own(relation, extra, where), mentions, happenings, edge.time("reference_time"))
 
 
 def mentions_json(mentions: Sequence[Mention], group: str, created_at: float) -> dict[str, Any]:
@@ -426,10 +422,6 @@ def _attributes(found: Fields) -> tuple[dict[str, Any], dict[str, Any]]:
         return attributes, {}
     where = f"{found.path}.attributes.{EXTRA}"
     return attributes, dict(fields_of(from_json_text(text, where), where).values)
-
-
-def _is_ours(found: Fields) -> bool:
-    return EXTRA in found.members("attributes")
 
 
 def _with_own(record: T, extra: Mapping[str, Any], where: str) -> T:
