@@ -117,7 +117,7 @@ class Invocation:
             UsageError: `--store` names a directory that holds no store; a slip of the hand must not make one.
         """
         from commonplace import logs
-        from commonplace.cli.notices import Details, Notices
+        from commonplace.cli.notices import Notices
         from commonplace.engine.open import open_engine
         from commonplace.settings.paths import LOGS, directory_of
 
@@ -142,8 +142,6 @@ class Invocation:
         rotation = logs.Rotation(settings.log.max_bytes, settings.log.keep)
         self.log_handlers.append(logs.attach(directory / LOGS, level=engine.settings.log.level, rotation=rotation))
         self.attach(Notices(self))
-        if self.is_verbose:
-            self.attach(Details(self))
         return engine
 
     def attach(self, handler: logging.Handler) -> None:

@@ -14,28 +14,18 @@ if TYPE_CHECKING:
 _JOURNAL_LOGGER: Final = "commonplace.journal"
 
 
-class Details(logging.Handler):
-    """Prints every record on standard error, but for what `Notices` prints."""
-
-    def __init__(self, invocation: Invocation) -> None:
-        super().__init__(logging.DEBUG)
-        self._has_notices = not invocation.as_json
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if self._has_notices and record.name == _JOURNAL_LOGGER and record.levelno >= logging.WARNING:
-            return
-        say(f"{record.levelname.lower()}: {harmless_line(record.getMessage())}", err=True)
-        if record.exc_info:
-            say(logging.Formatter().formatException(record.exc_info), err=True)
-
-
 class Notices(logging.Handler):
-    """Prints as notes on standard error, where output is no JSON, what became of pages that somebody edited."""
+    """Prints as notes what became of pages that somebody edited; with --verbose also every other record."""
 
     def __init__(self, invocation: Invocation) -> None:
-        super().__init__(logging.WARNING)
-        self.addFilter(logging.Filter(_JOURNAL_LOGGER))
+        super().__init__(logging.DEBUG if invocation.is_verbose else logging.WARNING)
         self._invocation = invocation
 
     def emit(self, record: logging.LogRecord) -> None:
-        notify((record.getMessage(),), self._invocation)
+        is_note = record.name == _JOURNAL_LOGGER and record.levelno >= logging.WARNING
+        if is_note and not self._invocation.as_json:
+            notify((record.getMessage(),), self._invocation)
+        elif self._invocation.is_verbose:
+            say(f"{record.levelname.lower()}: {harmless_line(record.getMessage())}", err=True)
+            if record.exc_info:
+                say(logging.Formatter().formatException(record.exc_info), err=True)
