@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import wraps
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
@@ -19,7 +18,7 @@ import click
 import commonplace
 from commonplace.cli import options
 from commonplace.cli.invocation import Invocation, run_to_the_end
-from commonplace.cli.output import Rows, emit, notify, print_json, progress_bars, say
+from commonplace.cli.output import Rows, emit, notify, own_store_notice, print_json, progress_bars, say
 from commonplace.errors import CommonplaceError, ConfigError, UsageError
 from commonplace.formats.escaping import harmless_line
 
@@ -214,25 +213,21 @@ def ask(
     return decorate
 
 
-def is_there(loaded: Settings) -> bool:
-    """Return whether the store's directory is there; that of a server says itself where there is none."""
-    from commonplace.settings.paths import address_of
-
-    return address_of(loaded.store.path) is not None or Path(loaded.store.path).exists()
-
-
 @contextmanager
-def opened(invocation: Invocation, *, create: bool = False, is_long: bool = False) -> Iterator[Engine]:
-    """Open the engine, with a progress bar where work is long, and say where a store was made."""
-    loaded = invocation.settings()
-    is_new = create and not is_there(loaded)
+def opened(
+    invocation: Invocation, loaded: Settings | None = None, *, create: bool = False, is_long: bool = False
+) -> Iterator[Engine]:
+    """Open the engine, with a progress bar where work is long; where it may make a store, say which it is or was."""
+    loaded = loaded or invocation.settings()
+    told = own_store_notice(loaded) if create else ()
+    if create and not told and not invocation.has_store(loaded):
+        told = (f"there was no store here; one was made in {loaded.store.path}",)
     with (
         progress_bars(invocation) if is_long else nullcontext() as progress,
         invocation.open(loaded, create=create, progress=progress) as engine,
     ):
         yield engine
-    if is_new:
-        notify((f"there was no store here; one was made in {loaded.store.path}",), invocation)
+    notify(told, invocation)
 
 
 class Commands(Mapping[str, click.Command]):

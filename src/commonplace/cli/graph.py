@@ -297,7 +297,7 @@ def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **v
         raise click.UsageError("there is no episode to keep; give a text, a --file, or a pipe")
     given = {name: value for name, value in values.items() if value is not None}
     checked_episode(content, now(), settings.memory.max_bytes, given)  # before a store is made for it
-    with opened(invocation, create=True) as engine:
+    with opened(invocation, settings, create=True) as engine:
         added = engine.graph.add_episode(content, **given)
     emit(invocation, added, _addition)
 
@@ -322,8 +322,9 @@ def fact(invocation: Invocation, /, source: str, relation_type: str, target: str
     """
     from commonplace.engine.graph_input import checked_fact, kinds_of_settings
 
-    checked_fact(source, relation_type, target, now(), kinds_of_settings(invocation.settings()), values)
-    with opened(invocation, create=True) as engine:
+    settings = invocation.settings()
+    checked_fact(source, relation_type, target, now(), kinds_of_settings(settings), values)
+    with opened(invocation, settings, create=True) as engine:
         added = engine.graph.add_triplet(source, relation_type, target, **values)
     emit(invocation, added, _addition)
 

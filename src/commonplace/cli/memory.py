@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import Group, ask, command, is_there, opened
+from commonplace.cli.app import Group, ask, command, opened
 from commonplace.cli.input import can_ask, read_text
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import (
@@ -25,7 +25,6 @@ from commonplace.cli.output import (
     emit,
     local_time,
     notify,
-    own_store_notice,
     print_rows,
 )
 from commonplace.dataclasses import asdict
@@ -164,12 +163,8 @@ def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None
         raise click.UsageError("there is nothing to remember; give a text, a --file, or a pipe")
     given = _given(values)
     refuse_unfit_memory({"content": content, **given}, loaded, clock(), force=force)  # before a store is made for it
-    made = own_store_notice(loaded)
-    if not made and not is_there(loaded):
-        made = (f"there was no store here; one was made in {loaded.store.path}",)
-    with invocation.open(loaded, create=True) as engine:
+    with opened(invocation, loaded, create=True) as engine:
         memory = engine.remember(content, force=force, **given)
-    notify(made, invocation)
     emit(invocation, memory, _outcome)
 
 
