@@ -20,6 +20,7 @@ from commonplace.cli.app import (
     ask,
     command,
     invocation_of,
+    opened,
     report,
     shared_option,
 )
@@ -37,7 +38,6 @@ from commonplace.cli.output import (
     memory_texts,
     more,
     print_json,
-    progress_bars,
     say,
     some,
 )
@@ -284,7 +284,7 @@ def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden
     """
     if is_all == bool(agents):
         raise click.UsageError(f"Name agents ({', '.join(AGENTS)}), or give --all.")
-    with progress_bars(invocation) as progress, invocation.open(progress=progress) as engine:
+    with opened(invocation, is_long=True) as engine:
         done = engine.consolidate(agents or None, invocation.dry_run, rate_limit=invocation.rate_limit, golden=golden)
         texts = {} if invocation.as_json else _texts(engine, done)
     emit(invocation, done, lambda done: _run(done, texts), has_notices=True)

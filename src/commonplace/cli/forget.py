@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import FAILURE, SUCCESS, command
+from commonplace.cli.app import FAILURE, SUCCESS, command, opened
 from commonplace.cli.input import refuse_unasked
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import (
@@ -26,7 +26,6 @@ from commonplace.cli.output import (
     joined,
     local_time,
     more,
-    progress_bars,
     say,
     size_text,
     some,
@@ -131,7 +130,7 @@ def _run(invocation: Invocation, act: Act, *, dry_run: bool, whole: bool = False
     if dry_run:
         _preview(invocation, act, whole=whole)
         return SUCCESS
-    with progress_bars(invocation) as progress, invocation.open(progress=progress) as engine:
+    with opened(invocation, is_long=True) as engine:
         receipt = act(engine, False)
     emit(invocation, receipt, lambda done: _receipt(done, whole=whole), has_notices=True)
     return SUCCESS if receipt.verified else FAILURE

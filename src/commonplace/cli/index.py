@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command
+from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command, opened
 from commonplace.cli.input import can_ask
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import (
@@ -268,7 +268,7 @@ def upgrade(invocation: Invocation, embedder: str, kinds: tuple[EmbeddedKind, ..
     Example: commonplace index upgrade --embedder minilm --for memories
     """
     loaded = invocation.settings()
-    with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
+    with opened(invocation, loaded, is_long=True) as engine:
         report = engine.index_upgrade(embedder, kinds or None)
     emit(invocation, report, _upgrade, value={"store": loaded.store.path, **asdict(report)})
 

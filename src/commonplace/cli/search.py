@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import command
+from commonplace.cli.app import command, opened
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import (
     INDENT,
@@ -27,7 +27,6 @@ from commonplace.cli.output import (
     local_time,
     notify,
     packed,
-    progress_bars,
     say,
     some,
     styled,
@@ -353,7 +352,7 @@ def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
     )
     names = ("as_of", "kinds", "types", "phases", "tags", "paths", "agent", "also")
     asked: dict[str, Any] = {name: values[name] or None for name in names} | options.flag_values(loaded)
-    with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
+    with opened(invocation, loaded, is_long=True) as engine:
         result = engine.search(" ".join(query), **asked)
         engine.log_retrieval(result)
         if asked["as_of"] is None:
@@ -378,7 +377,7 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
     """
     options.refuse_short_json(form, as_json=invocation.as_json)
     loaded = invocation.settings(search_limit=values.pop("limit"), search_min_score=values.pop("min_score"))
-    with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
+    with opened(invocation, loaded, is_long=True) as engine:
         result = engine.recall(" ".join(query), **values)
         engine.log_retrieval(result, "recall")
         receipts = [engine.why(result, hit.id) for hit in result.hits] if form == "why" else []

@@ -12,7 +12,7 @@ import click
 
 import commonplace
 from commonplace.cli import options
-from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command
+from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command, opened
 from commonplace.cli.forget import forget_namespace, gc
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import (
@@ -266,7 +266,7 @@ def doctor(invocation: Invocation, /, no_mend: bool, secrets: bool) -> int:
     Example: commonplace doctor --secrets
     """
     loaded = invocation.settings()
-    with progress_bars(invocation) as progress, invocation.open(loaded, progress=progress) as engine:
+    with opened(invocation, loaded, is_long=True) as engine:
         found = engine.doctor(mend=not no_mend, secrets=secrets)
 
     def rows(_: object) -> Rows:
