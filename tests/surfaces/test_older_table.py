@@ -19,9 +19,9 @@ REMEDY = "index upgrade --embedder static"
 class Earlier(StaticEmbedder):
     """The table under the stamp that the first version had."""
 
-    @property
-    def stamp(self) -> Embedding:
-        return Embedding("static", "1", 256)
+    def __init__(self) -> None:
+        super().__init__()
+        self.stamp = Embedding("static", "1", 256)
 
 
 @pytest.fixture

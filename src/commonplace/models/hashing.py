@@ -23,21 +23,16 @@ class HashingEmbedder:
     """A stateless embedder: the same token ids give the same bytes on every machine."""
 
     def __init__(self, dimensions: int = DIMENSIONS) -> None:
-        self._stamp = Embedding(NAME, VERSION, dimensions)
-
-    @property
-    def stamp(self) -> Embedding:
-        """Name, version and dimensions; whoever derives an embedder of their own gives it another."""
-        return self._stamp
+        self.stamp = Embedding(NAME, VERSION, dimensions)
 
     def embed(self, texts: Sequence[TokenizedText]) -> NDArray[np.float32]:
-        vectors = np.zeros((len(texts), self._stamp.dimensions), np.float32)
+        vectors = np.zeros((len(texts), self.stamp.dimensions), np.float32)
         for vector, text in zip(vectors, texts, strict=True):
             vector[:] = self._signs(text.token_ids).sum(0)
         return units(vectors)
 
     def _signs(self, token_ids: NDArray[np.uint16]) -> NDArray[np.int8]:
-        width = self._stamp.dimensions
+        width = self.stamp.dimensions
         words = -(-width // 64)
         seeds = token_ids.astype(np.uint64)[:, None] * np.uint64(words) + np.arange(words).astype(np.uint64)
         scattered = _mixed(seeds.astype(np.uint64)).astype("<u8").view(np.uint8)
