@@ -236,9 +236,9 @@ def test_a_store_made_with_ones_own_embedder_asks_for_it(tmp_path: Path) -> None
     """Commonplace cannot make an embedder that it does not know."""
 
     class Mine(HashingEmbedder):
-        @property
-        def stamp(self) -> Embedding:
-            return Embedding("mine", "1", 64)
+        def __init__(self) -> None:
+            super().__init__()
+            self.stamp = Embedding("mine", "1", 64)
 
     with commonplace.open(tmp_path / "own", embedder=Mine()) as own:
         own.index_documents(animals("heron", 2))
