@@ -223,6 +223,7 @@ def own_words() -> bytes:
     receipt = ForgetReceipt("", 0.0, outside=(ELSEWHERE,), notices=(LEFT, UNPROVED))
     notes = [f"{note.kind} {note.body}" for note in (receipt.note(), Pending("", 0.0, "", STEPS).note())]
     said = [LONG_TERM_PAGE, *SECTIONS, copy.text, json.dumps(asdict(Settings())), *STAMP_KEYS, *notes]
+    said.append("SQLite format 3")  # how the file of a database begins
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         begin_store(db, "")
         said += [f"{name} {sql}" for name, sql in db.execute("SELECT name, sql FROM sqlite_schema")]

@@ -74,6 +74,12 @@ def test_every_word_of_any_store_is_among_its_own_words(words: list[str], own: b
     assert [word for word in words if word.encode() not in own] == []
 
 
+def test_how_every_database_begins_is_no_trace(book: Engine) -> None:
+    memory = book.remember("SQLite format 3", entities=["SQLite format"])
+    receipt = book.forget(memory.id)
+    assert (receipt.found, receipt.verified) == ((), True)
+
+
 @pytest.mark.parametrize(
     "kept",
     [
