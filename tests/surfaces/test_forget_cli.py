@@ -130,6 +130,17 @@ def test_a_dry_run_shows_the_texts_that_would_go_and_changes_nothing(talked: Pro
     assert len(kept(talked)) == 5
 
 
+def test_of_a_long_text_without_spaces_the_beginning_is_shown(bare: Program) -> None:
+    """Some scripts have none, nor has an address."""
+    bare.run("init")
+    bare.run("remember", "--id", "move", "我们上周把办公室搬到了柏林，因为旧的合同到期了" * 5)
+    bare.run("remember", "--id", "page", "https://example.com/" + "a" * 90)
+    shown = bare.run("forget", "--dry-run", "move", "page").stdout
+    assert "我们上周把办公室搬到了柏林，因为旧的合同到期了" in shown
+    assert "https://example.com/aaa" in shown
+    assert "a" * 80 not in shown
+
+
 def test_many_are_shown_by_the_first_and_their_number(bare: Program) -> None:
     bare.run("init")
     with commonplace.open(bare.project / ".commonplace") as book:

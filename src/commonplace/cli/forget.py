@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -217,7 +216,8 @@ def _gone(verb: str, receipt: ForgetReceipt, texts: Mapping[str, str], *, whole:
     if parts := tally((receipt.counts.get(name, 0), noun, plural) for name, noun, plural in _PARTS):
         yield Line(f"with {parts}", "dim", 1)
     for id_ in receipt.ids[:MAX_LISTED]:
-        yield Row(id_, (shorten(texts.get(id_, ""), _MAX_TEXT, placeholder="…"),), before=INDENT)
+        text = " ".join(texts.get(id_, "").split())
+        yield Row(id_, (text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…",), before=INDENT)
     yield from more(len(receipt.ids))
 
 
