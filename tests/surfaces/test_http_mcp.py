@@ -15,6 +15,9 @@ from tests.serving import serving
 from tests.surfaces.test_http import problem
 
 import commonplace
+from commonplace.mcp.registry import Tool, ToolResult
+from commonplace.mcp.tools import ADDS, DESTROYS, READS
+from commonplace.server.mcp import _scope
 
 LIMIT_S = 30
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -64,6 +67,13 @@ def test_what_a_token_stores_and_names_no_source_for_has_the_token_as_its_source
     own = f"token {made.token.id}"
     sources = {"The pump is on the roof": own, "The kettle is in the attic": own, "Ada": own, "Bo": "mail"}
     assert {each["content"]: each["source"] for each in found} == sources
+
+
+def test_a_tool_is_of_the_scope_that_its_hints_say() -> None:
+    """The protocol takes a tool that says nothing for one that destroys."""
+    hinted = [{**READS}, {**ADDS}, {**DESTROYS}, {}]
+    tools = [Tool(str(at), "", "", {}, lambda *_: ToolResult({}, ""), hints=hints) for at, hints in enumerate(hinted)]
+    assert [_scope(tool) for tool in tools] == ["read", "write", "forget", "forget"]
 
 
 def test_what_two_tokens_store_under_one_id_is_of_neither(tmp_path: Path) -> None:

@@ -36,7 +36,6 @@ from commonplace.mcp.registry import (
 )
 from commonplace.mcp.resources import Host, registry_of
 from commonplace.mcp.server import answer
-from commonplace.mcp.tools import DESTROYS, READS
 from commonplace.server.access import Caller
 from commonplace.server.problems import Problem
 
@@ -118,4 +117,6 @@ def _of_scopes(registry: Registry, caller: Caller) -> Registry:
 
 
 def _scope(tool: Tool) -> str:
-    return "read" if tool.hints is READS else "forget" if tool.hints is DESTROYS else "write"
+    if tool.hints.get("readOnlyHint"):
+        return "read"
+    return "forget" if tool.hints.get("destructiveHint", True) else "write"
