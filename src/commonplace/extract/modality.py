@@ -94,6 +94,10 @@ _REPORTS_OF_ALL: Final = REPORTS | REPORTS_WITH_THAT
 _TO_THEM: Final = frozenset("me us him her them you everyone everybody someone".split())
 _OWN: Final = frozenset({"i", "we"})
 _HELPERS: Final = frozenset("have had has 've already just also once did".split())
+_STORIES: Final = frozenset(
+    "novel story film movie book fiction tale play series game dream legend fable saga comic song poem script "
+    "screenplay thriller sitcom musical opera fanfic".split()
+)
 _FURTHEST: Final = 6
 _MAX_SPEAKER_LENGTH: Final = 5
 
@@ -167,12 +171,19 @@ def _is_labelled(text: str, opened: int) -> bool:
 
 
 def is_reported(tokens: Tokens, verb: int) -> bool:
-    """Tell whether the sentence says of what a verb says that somebody said so."""
-    if _REPORTS_OF_ALL.isdisjoint(tokens.lower):
+    """Tell whether the sentence says of what a verb says that somebody said so, or that it goes on in a story."""
+    if _STORIES.isdisjoint(tokens.lower) and _REPORTS_OF_ALL.isdisjoint(tokens.lower):
         return False
-    if any(_reports(tokens, place) for place in range(min(verb, tokens.count))):
+    before = range(min(verb, tokens.count))
+    if any(_reports(tokens, place) or _is_story(tokens, place) for place in before):
         return True
     return _is_attributed_behind(tokens, verb)
+
+
+def _is_story(tokens: Tokens, place: int) -> bool:
+    """Tell whether what follows goes on in a story: `in the old film`."""
+    before = tokens.lower[max(place - 4, 0) : place]
+    return tokens.lower[place] in _STORIES and "in" in before and "," not in before
 
 
 def _reports(tokens: Tokens, place: int) -> bool:

@@ -12,6 +12,8 @@ from commonplace.graph.kinds import Kinds
 
 REPORTED = [
     "The novel says Mira lives in Rome.",
+    "In the novel, Mira lives in Rome.",
+    "In the old film Mira lives in Rome.",
     "> Mira lives in Rome.",
     ">Mira lives in Rome.",
     "> > Mira lives in Rome.",
