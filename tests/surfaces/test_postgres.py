@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from tests import postgres
 from tests.surfaces import test_golden as golden
-from tests.surfaces.test_golden import GOLDEN, SESSIONS, Session
+from tests.surfaces.test_golden import GOLDEN, SESSIONS, Session, near
 
 import commonplace
 from commonplace.cli.app import cli
@@ -53,15 +53,6 @@ def common(answer: Any) -> Any:
     return answer
 
 
-def near(answer: Any) -> Any:
-    """Return what equals an answer, scores within the last of the four places that are told of them."""
-    if isinstance(answer, dict):
-        return {name: near(each) for name, each in answer.items()}
-    if isinstance(answer, list):
-        return [near(each) for each in answer]
-    return pytest.approx(answer, abs=1.5e-4) if isinstance(answer, float) else answer
-
-
 @pytest.mark.parametrize("name", SESSIONS)
 def test_requests_are_answered_as_by_a_store_in_a_file(
     name: str, session: Session, address: str, monkeypatch: pytest.MonkeyPatch
@@ -73,7 +64,7 @@ def test_requests_are_answered_as_by_a_store_in_a_file(
     for request in asked:
         answer = session.ask(request)
         if not any(each in (request.get("cli") or request.get("python") or "") for each in OF_FILES):
-            assert common(answer) == near(common(request["answer"])), request
+            assert common(near(answer, request["answer"])) == common(request["answer"]), request
 
 
 def test_a_memory_stored_by_one_process_is_found_by_another_at_once(address: str) -> None:
