@@ -24,7 +24,6 @@ from commonplace.graph.entities import Entities
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.runtime import GraphRuntime, Texts
 from commonplace.ingest.passages import Destination
-from commonplace.models.contract import TokenizedText
 from commonplace.store.store import Store
 from commonplace.types import Progress
 from commonplace.types.graph import ENTITY_TYPES, Episode
@@ -128,11 +127,7 @@ def _joined(things: Sequence[Thing], embedder: StaticEmbedder) -> set[tuple[Name
     store = Store.in_memory()
     store.set_embedding(embedder.stamp)
 
-    def similarity(one: str, other: str) -> float:
-        first, second = embedder.embed([TokenizedText(each, embedder.tokenize(each)) for each in (one, other)])
-        return float(first @ second)
-
-    ground = GraphRuntime(Destination(store, embedder, embedder.tokenize, _NAMESPACE), Kinds(), similarity, lambda: 0.0)
+    ground = GraphRuntime(Destination(store, embedder, embedder.tokenize, _NAMESPACE), Kinds(), lambda: 0.0)
     meant: dict[Name, str] = {}
     with store.change_memories(_NAMESPACE) as change:
         entities = Entities(change.graph, ground, Texts(ground.destination))

@@ -50,7 +50,6 @@ class Book:
         self.ground = GraphRuntime(
             Destination(self.store, embedder, model().tokenize, NAMESPACE),
             Kinds(),
-            lambda _one, _other: 1.0,
             lambda: float(next(self.ticks)),
             lambda: f"id{next(ids)}",
         )

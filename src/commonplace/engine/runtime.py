@@ -21,7 +21,7 @@ from commonplace.memory.validate import reject_invalid_id
 from commonplace.memory.view import Memory, RetentionPolicy, seen
 from commonplace.models.cache import Bounds
 from commonplace.models.client import Budget
-from commonplace.models.contract import Embedder, Generator, Reranker, TokenizedText
+from commonplace.models.contract import Embedder, Generator, Reranker
 from commonplace.models.registry import by_space, is_broken, is_slow
 from commonplace.models.static import StaticEmbedder
 from commonplace.retention import DAY_S
@@ -378,7 +378,7 @@ class Runtime:
     def graph_on(self, destination: Destination) -> GraphRuntime:
         from commonplace.graph.runtime import GraphRuntime
 
-        return GraphRuntime(destination, self.kinds, self._similarity, self.now)
+        return GraphRuntime(destination, self.kinds, self.now)
 
     @made_once
     def kinds(self) -> Kinds:
@@ -386,11 +386,6 @@ class Runtime:
         from commonplace.engine.graph_input import kinds_of_settings
 
         return kinds_of_settings(self.settings)
-
-    def _similarity(self, one: str, other: str) -> float:
-        """Return the cosine of two names' vectors in the shipped table."""
-        first, second = self.tokens.embed([TokenizedText(each, self.tokens.tokenize(each)) for each in (one, other)])
-        return float(first @ second)
 
     @property
     def ultra(self) -> Ultra:

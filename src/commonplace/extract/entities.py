@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from commonplace.dataclasses import dataclass, field
-from commonplace.extract.model import Found
+from commonplace.extract.model import Found, outermost
 from commonplace.extract.names import Mention, kind_of_noun
 from commonplace.extract.phrases import PERSONAL, POINTING, SPEAKERS, USER, Phrase
 from commonplace.extract.words import CLASS_NOUNS
@@ -121,7 +121,7 @@ class Entities:
                 entity.type = "concept"
             places[place] = len(found)
             aliases = tuple(form for form in entity.forms if form != entity.name)
-            spans = _apart(sorted(entity.spans))
+            spans = outermost(entity.spans)
             found.append(Found(entity.name, entity.type, spans, aliases, round(entity.confidence, 2)))
         return found, places
 
@@ -225,15 +225,3 @@ def _fits(anaphor: str, type_: str) -> bool:
 def _key(name: str) -> str:
     """Return a name as it is compared: small letters, single spaces, no full stop at the end."""
     return " ".join(name.casefold().split()).rstrip(".")
-
-
-def _apart(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return spans without those that lie in another."""
-    kept: list[tuple[int, int]] = []
-    for start, end in spans:
-        if kept and start < kept[-1][1]:
-            if end > kept[-1][1] and start == kept[-1][0]:
-                kept[-1] = (start, end)
-            continue
-        kept.append((start, end))
-    return tuple(kept)

@@ -34,6 +34,15 @@ class Found:
     confidence: float = 1.0
 
 
+def outermost(spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return the spans that lie in no other, in order: a surname stands in the whole name, too."""
+    kept: list[tuple[int, int]] = []
+    for start, end in sorted(set(spans), key=lambda span: (span[0], -span[1])):
+        if not kept or start >= kept[-1][1]:
+            kept.append((start, end))
+    return tuple(kept)
+
+
 _ENDS: Final = ("source", "target", "successor")
 Statement = TypeVar("Statement", bound="_OfEntities")
 

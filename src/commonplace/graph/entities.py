@@ -66,7 +66,7 @@ class Entities:
 
     def known(self, name: str, type_: str) -> Entity | None:
         """Return the entity that a name means, None where it means none or nobody can tell which."""
-        return known_by(self._graph, self._ground, name, type_)
+        return known_by(self._graph, name, type_)
 
     def keep(self, entity: Entity, giver: Episode) -> Entity:
         """Return an entity that somebody names, which no episode's deletion takes along from now on."""
@@ -147,14 +147,14 @@ class Entities:
         return entity
 
 
-def known_by(graph: GraphReading, ground: GraphRuntime, name: str, type_: str) -> Entity | None:
+def known_by(graph: GraphReading, name: str, type_: str) -> Entity | None:
     """Return the live entity that a name means, None where it means none or nobody can tell which."""
     form = normal(name)
     named = graph.named([form])
     own = [each for each in named.get(form, ()) if normal(each.name) == form]
     if own:
         # Most names are known ones: what else they may mean need not be read.
-        chosen = choose(name, type_, [Known(each, (each.name,)) for each in own], ground.similarity)
+        chosen = choose(name, type_, [Known(each, (each.name,)) for each in own])
         if chosen is not None:
             return chosen.entity
     others = graph.named([each for each in lookups(name, type_) if each != form], limit=MAX_CANDIDATES)
@@ -164,7 +164,7 @@ def known_by(graph: GraphReading, ground: GraphRuntime, name: str, type_: str) -
         return None
     aliases = graph.aliases(list(live))
     candidates = [Known(entity, shown_names(entity, aliases.get(id_, ()))) for id_, entity in live.items()]
-    chosen = choose(name, type_, candidates, ground.similarity)
+    chosen = choose(name, type_, candidates)
     return None if chosen is None else chosen.entity
 
 

@@ -22,7 +22,7 @@ from commonplace.dates import Mention, mentions
 from commonplace.dates.time import iso, parse
 from commonplace.errors import ProviderError
 from commonplace.extract.modality import HEARSAY, is_passed_on
-from commonplace.extract.model import Claim, Extraction, Found
+from commonplace.extract.model import Claim, Extraction, Found, outermost
 from commonplace.graph.extraction import Together, understand
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, normal
@@ -38,30 +38,17 @@ _DAY_S: Final = 86_400.0
 """A model may count a day in another timezone than ours, which is UTC."""
 
 
-class Dates:
-    """The dates of one text.
+def moment(given: str, now: datetime, found: Sequence[Mention]) -> float | None:
+    """Return the moment that a date names, its beginning; None where it is none, or none of those that were found.
 
-    Attributes:
-        found: those that it speaks of, in order.
+    Args:
+        given: ISO 8601, also a year or a month alone, or the words of the text.
     """
-
-    def __init__(self, content: str, at: float) -> None:
-        self._now = datetime.fromtimestamp(at, UTC)
-        self.found = mentions(content, now=self._now)
-        # Which `May` is meant, the model may know better than we do.
-        self._meant = (*self.found, *mentions(content, now=self._now, prefer="future")) if self.found else ()
-
-    def moment(self, given: str) -> float | None:
-        """Return the moment that a date names, its beginning; None where it is none, or none of the text's.
-
-        Args:
-            given: ISO 8601, also a year or a month alone, or the words of the text.
-        """
-        at = _written(given.strip())
-        if at is None:
-            said = mentions(given, now=self._now)
-            at = said[0].since if said and isfinite(said[0].since) else None
-        return at if at is not None and any(_is_of(at, each) for each in self._meant) else None
+    at = _written(given.strip())
+    if at is None:
+        said = mentions(given, now=now)
+        at = said[0].since if said and isfinite(said[0].since) else None
+    return at if at is not None and any(_is_of(at, each) for each in found) else None
 
 
 def _is_of(at: float, date: Mention) -> bool:
@@ -189,7 +176,11 @@ class _Reading:
         self._text = text
         self._content = text.content
         self._sentences = list(stretches(text.content))
-        self._dates = Dates(text.content, text.at)
+        self._now = datetime.fromtimestamp(text.at, UTC)
+        self._dates = mentions(text.content, now=self._now)
+        # Which `May` is meant, the model may know better than we do.
+        later = mentions(text.content, now=self._now, prefer="future") if self._dates else ()
+        self._meant = (*self._dates, *later)
         self._entities: list[Found] = []
         self._places: dict[str, int] = {}
         self._claims: dict[tuple[int, int, str, int, bool], Claim] = {}
@@ -224,7 +215,7 @@ class _Reading:
         claims = [replace(each, source=moved[each.source], target=moved[each.target]) for each in self._claims.values()]
         claims.sort(key=lambda each: (each.span, each.source, each.target, each.type))
         entities = tuple(self._entities[place] for place in order)
-        return Extraction(entities, tuple(claims), self._dates.found), self._left_out
+        return Extraction(entities, tuple(claims), self._dates), self._left_out
 
     def _place(self, name: str, type_: str) -> int | None:
         """Return the place of an entity that the text names, None where it does not."""
@@ -247,7 +238,7 @@ class _Reading:
             if spans and normal(alias) not in self._places:
                 self._places[normal(alias)] = place
                 self._entities[place] = replace(
-                    entity, aliases=(*entity.aliases, written), spans=_outermost((*entity.spans, *spans))
+                    entity, aliases=(*entity.aliases, written), spans=outermost((*entity.spans, *spans))
                 )
 
     def _named(self, name: str) -> tuple[str, tuple[tuple[int, int], ...]]:
@@ -255,7 +246,7 @@ class _Reading:
         kept = cleaned(name)
         if kept in (self._text.speaker or THE_USER,):
             spans = (*_spans(kept, self._content), *(match.span() for match in _SPEAKING.finditer(self._content)))
-            return kept, _outermost(spans[:_MAX_SPANS])
+            return kept, outermost(spans[:_MAX_SPANS])
         if len(kept) > MAX_NAME_CHARACTERS or not _LETTER.search(kept) or kept.casefold() in _PRONOUNS:
             return kept, ()
         spans = _spans(kept, self._content)
@@ -275,7 +266,7 @@ class _Reading:
         if not any(ends):
             return None
         is_end = given.get("ended") is True
-        since, until = (self._dates.moment(_string(given, key)) for key in ("valid_from", "valid_to"))
+        since, until = (moment(_string(given, key), self._now, self._meant) for key in ("valid_from", "valid_to"))
         if since is not None and until is not None and until <= since:
             since = until = None
         fact = self._sentence(_string(given, "fact"), span, source, target, has_both=all(ends))
@@ -339,15 +330,6 @@ def _spans(name: str, content: str) -> tuple[tuple[int, int], ...]:
 
 def _is_plain(letter: str) -> bool:
     return letter.isascii() and (letter.isalnum() or letter == "_")
-
-
-def _outermost(spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return the spans that lie in no other, in order: a surname stands in the whole name, too."""
-    kept: list[tuple[int, int]] = []
-    for start, end in sorted(set(spans), key=lambda span: (span[0], -span[1])):
-        if not kept or end > kept[-1][1]:
-            kept.append((start, end))
-    return tuple(kept)
 
 
 def _is_within(spans: Sequence[tuple[int, int]], around: tuple[int, int]) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -21,7 +21,6 @@ from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
 from commonplace.extract.words import CONCEPT_ACRONYMS, COUNTRIES, STATES, TOOLS
 from commonplace.patterns import late_pattern
-from commonplace.text.tokens import analyse
 from commonplace.text.words import entries
 from commonplace.types.graph import Entity
 
@@ -56,15 +55,6 @@ _SAME: Final = {
 }
 """The best known form of well-known names."""
 
-_SHORT: Final = {
-    "db": "database",
-    "config": "configuration",
-    "repo": "repository",
-    "docs": "documentation",
-    "app": "application",
-    "prod": "production",
-}
-_MIN_WORDS: Final = 2
 _NAMES_AT_HAND: Final = 1_024
 """The forms of a name are asked for several times while it is written; those of so many names are kept."""
 
@@ -131,7 +121,6 @@ def keys(name: str, type_: str) -> tuple[str, ...]:
         found.append(f"{KEY}file:{form.rsplit('/', 1)[-1]}")
     else:
         found.append(f"{KEY}same:{loose(name)}")
-        found += [f"{KEY}stem:{form}" for form in (stems(name),) if form]
     return tuple(dict.fromkeys(found))
 
 
@@ -165,19 +154,11 @@ def place_form(name: str) -> str:
 
 
 def singular(name: str) -> str:
-    """Return the singular of one plain word or acronym, `modules`, `MOBAs`; "" for all else, and what may be none."""
-    if not _PLAIN_PLURAL.fullmatch(name) or name.endswith(_NO_PLURAL) or name.lower() in TOOLS:
+    """Return a name with its last word in the singular, `auth module`, `MOBA`; "" for what may be no plural."""
+    last = name.rsplit(" ", 1)[-1]
+    if not _PLAIN_PLURAL.fullmatch(last) or last.endswith(_NO_PLURAL) or last.lower() in TOOLS:
         return ""
     return name[:-1]
-
-
-def stems(name: str) -> str:
-    """Return the stems of the words of a name of several words, in order; "" for one word, or where digits tell."""
-    words = cleaned(name).casefold().replace("-", " ").replace("_", " ").split()
-    if len(words) < _MIN_WORDS or _VERSIONED.search(name) or not all(map(str.isalpha, words)):
-        return ""
-    written = [_SHORT.get(word, word) for word in words if word not in ("the", "a", "an")]
-    return " ".join(analyse(" ".join(written)))
 
 
 def has_extension(name: str) -> bool:
@@ -224,12 +205,6 @@ def initials(name: str) -> tuple[str, ...]:
     return tuple(each for each in dict.fromkeys(made) if _OF_ORGANIZATIONS <= len(each) <= _MAX_LENGTH)
 
 
-MIN_SIMILARITY: Final = 0.75
-"""Cosine of two names' vectors from which they may be one, where their words have the same stems; a round guess."""
-
-Similarity = Callable[[str, str], float]
-"""Returns the cosine of the vectors of two names."""
-
 _LOOSE: Final = frozenset({"concept", "tool", "project", "organization"})
 """Types that are easily taken for one another: software is a tool, a project, and the company that makes it."""
 _SPECIFIC_LOOSE: Final = _LOOSE - {"concept"}
@@ -253,7 +228,7 @@ def lookups(name: str, type_: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def choose(name: str, type_: str, candidates: Sequence[Known], similarity: Similarity) -> Known | None:
+def choose(name: str, type_: str, candidates: Sequence[Known]) -> Known | None:
     """Return the entity among the candidates that a name means, None where that is a new one or nobody can tell.
 
     Args:
@@ -265,7 +240,7 @@ def choose(name: str, type_: str, candidates: Sequence[Known], similarity: Simil
     if own:
         return min(own, key=lambda each: (each.entity.type != type_, each.entity.created_at, each.entity.id))
     named = [each for each in able if form in map(normal, each.names)]
-    near = [each for each in able if each not in named and _is_near(name, type_, each, similarity)]
+    near = [each for each in able if each not in named and _is_near(name, type_, each)]
     if type_ == "person" and len(parts(name)) == 1:
         # A given name is not somebody's alone, even if it was when it was used before.
         named, near = [*named, *near], []
@@ -300,16 +275,16 @@ def better_name(known: str, found: str, type_: str) -> str:
     return known
 
 
-def _is_near(name: str, type_: str, known: Known, similarity: Similarity) -> bool:
+def _is_near(name: str, type_: str, known: Known) -> bool:
     kind = known.entity.type if type_ == "concept" else type_
     names = known.names
     if kind == "person" and len(parts(name)) > 1 and len(parts(known.entity.name)) > 1:
         # Whoever is called Mira is not for that everybody with a surname who is called Mira.
         names = tuple(each for each in names if len(parts(each)) > 1)
-    return any(_is_form_of(name, other, kind, similarity) for other in names)
+    return any(_is_form_of(name, other, kind) for other in names)
 
 
-def _is_form_of(name: str, other: str, type_: str, similarity: Similarity) -> bool:
+def _is_form_of(name: str, other: str, type_: str) -> bool:
     """Tell whether two different names of things of one type may mean the same."""
     if type_ == "person":
         first, second = parts(name), parts(other)
@@ -318,11 +293,7 @@ def _is_form_of(name: str, other: str, type_: str, similarity: Similarity) -> bo
         return _is_end(name, other) or _is_end(other, name)
     fewest = _OF_ORGANIZATIONS if type_ == "organization" else _MIN_LENGTH
     is_acronym = len(acronym(name)) >= fewest and acronym(name) in initials(other)
-    if loose(name) == loose(other) or is_acronym:
-        return True
-    if type_ == "place" or has_extension(name) != has_extension(other):
-        return False
-    return bool(stems(name)) and stems(name) == stems(other) and similarity(name, other) >= MIN_SIMILARITY
+    return loose(name) == loose(other) or is_acronym
 
 
 def _is_part(fewer: Sequence[str], more: Sequence[str]) -> bool:

@@ -156,7 +156,7 @@ class GraphFinder:
         for id_ in sorted(keep(list(ends))):
             # Being named and being in a fact that answers are two signs, not one.
             scores[id_] = 1.0 - (1.0 - scores.get(id_, 0.0)) * (1.0 - ends[id_])
-        meant = known_by(self._graph, self._ground, query, "concept") if len(query) <= _MAX_NAME_LENGTH else None
+        meant = known_by(self._graph, query, "concept") if len(query) <= _MAX_NAME_LENGTH else None
         if meant is not None and keep([meant.id]):
             scores[meant.id] = max(scores.get(meant.id, 0.0), NAMED)
         distances = self._distances(wanted)
@@ -323,7 +323,7 @@ class GraphReader:
 
     def entity(self, name: str, times: Times) -> EntityView:
         """Return an entity by its id or name."""
-        return Seeing(self._graph, times).entities([find_entity(self._graph, self._ground, name)])[0]
+        return Seeing(self._graph, times).entities([find_entity(self._graph, name)])[0]
 
     def relation(self, id_: str, times: Times) -> RelationView:
         """Return a fact by its id."""
@@ -332,7 +332,7 @@ class GraphReader:
     def neighbourhood(self, name: str, depth: int, limit: int, times: Times) -> Subgraph:
         """Return what lies about an entity; see `Graph.neighbourhood`."""
         graph = self._graph
-        centre = find_entity(graph, self._ground, name)
+        centre = find_entity(graph, name)
         near = outward([centre.id], adjacent(graph, times), depth=depth, limit=limit, fan_out=FAN_OUT)
         distances, edges = near.distances, dict.fromkeys(near.edges)
         rim = [id_ for id_, distance in distances.items() if distance == depth]
@@ -361,7 +361,7 @@ class GraphReader:
     def path(self, source: str, target: str, max_depth: int, times: Times) -> GraphPath:
         """Return a shortest way between two entities; see `Graph.path`."""
         graph = self._graph
-        start, goal = (find_entity(graph, self._ground, each).id for each in (source, target))
+        start, goal = (find_entity(graph, each).id for each in (source, target))
         found = shortest_path(
             start, goal, adjacent(graph, times), max_depth=max_depth, max_visited=MAX_VISITED, fan_out=FAN_OUT
         )
@@ -374,7 +374,7 @@ class GraphReader:
 
     def timeline(self, name: str, limit: int, times: Times) -> Timeline:
         """Return what began and ended for an entity; see `Graph.timeline`."""
-        entity = find_entity(self._graph, self._ground, name)
+        entity = find_entity(self._graph, name)
         found = self._graph.relations_of([entity.id], times.filter(), limit=limit).get(entity.id, [])
         seeing = Seeing(self._graph, times)
         views = seeing.relations(each for each in found if not times.known(each)[2])
@@ -389,7 +389,7 @@ class GraphReader:
         graph = self._graph
         kind: Subject = "relation" if graph.relations([id_]) else "entity"
         if kind == "entity":
-            id_ = (graph.entities([id_]).get(id_) or find_entity(graph, self._ground, id_)).id
+            id_ = (graph.entities([id_]).get(id_) or find_entity(graph, id_)).id
         happened = graph.happenings(kind, id_)
         entries = (HistoryEntry(moment_of(each.at), each.what, each.reason, each.episode) for each in happened)
         return History(id_, kind, tuple(entries))
@@ -470,11 +470,11 @@ class GraphReader:
         missing = []
         for name in asked.names:
             try:
-                entity = find_entity(graph, self._ground, name)
+                entity = find_entity(graph, name)
                 found[entity.id] = entity
             except NotFoundError:
                 missing.append(name)
-        centre = find_entity(graph, self._ground, asked.centre).id if asked.centre else ""
+        centre = find_entity(graph, asked.centre).id if asked.centre else ""
         starts = [*found, *([centre] if centre and centre not in found else [])]
         scores: dict[str, float] = {}
         is_degraded, notices = False, tuple[str, ...]()

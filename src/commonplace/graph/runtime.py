@@ -9,7 +9,6 @@ from typing import Final
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.graph.kinds import Kinds
-from commonplace.graph.names import Similarity
 from commonplace.ingest.passages import Destination, passage_id
 from commonplace.models.contract import TokenizedText
 from commonplace.models.registry import for_kind
@@ -34,14 +33,12 @@ class GraphRuntime:
     """Where a graph is kept and what it is made with.
 
     Attributes:
-        similarity: how near two names are in meaning, the same whatever embedder makes the vectors.
         now: the time, seconds since the epoch.
         new_id: makes ids.
     """
 
     destination: Destination
     kinds: Kinds
-    similarity: Similarity
     now: Callable[[], float]
     new_id: Callable[[], str] = made_id
 

@@ -6,8 +6,8 @@ hold again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from commonplace.dataclasses import replace
@@ -86,8 +86,9 @@ class GraphService:
 
     def merge(self, keep: str, other: str, reason: str) -> Merging:
         """Make two entities one; see `Graph.merge`."""
-        with self._changing() as graph:
-            kept, gone = (find_entity(graph, self._ground, each) for each in (keep, other))
+        with self._change() as change:
+            graph = change.graph
+            kept, gone = (find_entity(graph, each) for each in (keep, other))
             _refuse_too_many_names(graph, kept, gone)
             moved = self._joining(graph).merge(kept, gone, reason)
         [entity, merged] = self._entities([kept.id, gone.id])
@@ -95,7 +96,8 @@ class GraphService:
 
     def split(self, entity: str, names: Sequence[str], reason: str) -> Splitting:
         """Make an entity several again; see `Graph.split`."""
-        with self._changing() as graph:
+        with self._change() as change:
+            graph = change.graph
             parted = self._split(graph, entity, names, reason)
         [kept, *others] = self._entities([parted.entity, *parted.parted])
         return Splitting(kept, tuple(others), self._relations(parted.relations), reason)
@@ -103,7 +105,8 @@ class GraphService:
     def settle(self, relation: str, reason: str, verdict: str = "right") -> Settlement:
         """Say what is right of a dispute; see `Graph.settle`."""
         changed = Changed()
-        with self._changing() as graph:
+        with self._change() as change:
+            graph = change.graph
             known = graph.relations([relation]).get(relation)
             fact = known or _of_dispute(graph, relation) or find_relation(graph, relation)
             if not fact.dispute:
@@ -125,7 +128,7 @@ class GraphService:
 
     def _split(self, graph: GraphChange, name: str, names: Sequence[str], reason: str) -> Parted:
         """Undo merges, of all or of those whose names are given; or part names that were never apart."""
-        entity = find_entity(graph, self._ground, name)
+        entity = find_entity(graph, name)
         merged = list(graph.entities(merged_into(entity)).values())
         if not names and not merged:
             raise UsageError(
@@ -143,11 +146,6 @@ class GraphService:
 
     def _joining(self, graph: GraphChange) -> Joining:
         return Joining(graph, self._ground, Texts(self._ground.destination), self._ground.now())
-
-    @contextmanager
-    def _changing(self) -> Iterator[GraphChange]:
-        with self._change() as change:
-            yield change.graph
 
     def _change(self) -> AbstractContextManager[MemoryChange]:
         destination = self._ground.destination
@@ -188,7 +186,7 @@ def _refuse_too_many_names(graph: GraphReading, kept: Entity, gone: Entity) -> N
         )
 
 
-def find_entity(graph: GraphReading, ground: GraphRuntime, name: str) -> Entity:
+def find_entity(graph: GraphReading, name: str) -> Entity:
     """Return the entity of an id or a name; what was merged into another is that other.
 
     Raises:
@@ -206,7 +204,7 @@ def find_entity(graph: GraphReading, ground: GraphRuntime, name: str) -> Entity:
     if own:
         return own[0]
     for type_ in (ANY_TYPE, "person", "file"):
-        near = known_by(graph, ground, name, type_)
+        near = known_by(graph, name, type_)
         if near is not None:
             return near
     raise NotFoundError(f"there is no entity {name!r:.80}", remedy="see `commonplace graph entities QUERY`")

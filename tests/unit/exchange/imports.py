@@ -34,7 +34,7 @@ def into(store: Store, namespace: str = NAMESPACE) -> ImportRuntime:
     destination = Destination(
         store, embedder, lambda text: np.arange(len(text.split()), dtype=np.uint16), namespace, at=NOW
     )
-    ground = GraphRuntime(destination, Kinds(), lambda one, other: 0.0, lambda: NOW)
+    ground = GraphRuntime(destination, Kinds(), lambda: NOW)
     return ImportRuntime(store, namespace, lambda: destination, NOW, lambda _: ground)
 
 

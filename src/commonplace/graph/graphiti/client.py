@@ -39,7 +39,6 @@ VERSIONS: Final = ("2025-06-18", "2025-11-25", "2025-03-26", "2024-11-05")
 """Those that are understood, the one that is asked for first."""
 START_S: Final = 20.0
 """A server that is started may need so long for its database."""
-_MAX_PAGES: Final = 20
 _MAX_SHOWN: Final = 300
 
 
@@ -168,18 +167,9 @@ class GraphitiTools:
             )
         transport.agree(str(agreed))
         transport.tell(notification("notifications/initialized", {}), deadline)
-        names: list[str] = []
-        cursor: object = None
-        for _ in range(_MAX_PAGES):
-            page = self._ask(transport, "tools/list", {} if cursor is None else {"cursor": cursor}, deadline)
-            tools = page.get("tools")
-            names += (
-                [str(each.get("name")) for each in tools if isinstance(each, dict)] if isinstance(tools, list) else []
-            )
-            cursor = page.get("nextCursor")
-            if cursor is None:
-                break
-        return frozenset(names)
+        tools = self._ask(transport, "tools/list", {}, deadline).get("tools")
+        found = tools if isinstance(tools, list) else []
+        return frozenset(str(each.get("name")) for each in found if isinstance(each, dict))
 
     def _ask(self, transport: Transport, method: str, params: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
         message = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
