@@ -9,11 +9,12 @@ A key may have thousands of facts, of which a new assertion overlaps few: cost d
 from __future__ import annotations
 
 import uuid
-from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from math import inf
+from math import inf, nan
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.extract.model import SENSITIVE, UNSURE
@@ -37,35 +38,6 @@ MAX_OVERLAPPING: Final = 512
 """A fact meets so many that end, that begin and that have no end: the nearest in time, the last that came."""
 
 
-@dataclass(slots=True)
-class _Times:
-    """The places of facts: those without an end in order, (end, place) of the others, and (begin, place) of all."""
-
-    endless: dict[int, None] = field(default_factory=dict)
-    ending: list[tuple[float, int]] = field(default_factory=list)
-    beginning: list[tuple[float, int]] = field(default_factory=list)
-
-    def put(self, place: int, begins: float | None, ends: float | None) -> None:
-        insort(self.beginning, (-inf if begins is None else begins, place))
-        if ends is None:
-            self.endless[place] = None
-        else:
-            insort(self.ending, (ends, place))
-
-    def drop(self, place: int, begins: float | None, ends: float | None) -> None:
-        del self.beginning[bisect_left(self.beginning, (-inf if begins is None else begins, place))]
-        if ends is None:
-            del self.endless[place]
-        else:
-            del self.ending[bisect_left(self.ending, (ends, place))]
-
-    def ending_after(self, at: float, most: int | None = None) -> list[int]:
-        """Return the places of those that end after a time, in order; of many the first to end and the last to come."""
-        first = bisect_right(self.ending, (at, inf))
-        ending = islice(self.ending, first, None if most is None else first + most)
-        return sorted([*islice(reversed(self.endless), most), *(place for _, place in ending)])
-
-
 class KeyFacts:
     """Facts in the order in which they came. Whoever changes when one holds tells it by `note`."""
 
@@ -78,8 +50,9 @@ class KeyFacts:
         self._has_topics = has_topics
         self._facts: list[Fact] = []
         self._places: dict[str, int] = {}
-        self._times: dict[frozenset[str] | str, _Times] = {}
-        self._noted: dict[int, list[tuple[_Times, float | None, float | None]]] = {}
+        self._pairs: dict[frozenset[str], list[Fact]] = {}
+        self._topics: dict[str, int] = {}
+        self._times = np.full((3, 16), nan)  # by places: beginnings, ends, numbers of topics
         self._oldest: dict[str, tuple[float, str]] = {}
         for fact in facts:
             self.add(fact)
@@ -99,49 +72,44 @@ class KeyFacts:
 
     def add(self, fact: Fact) -> None:
         """Add a fact behind all others."""
-        self._places[fact.id] = len(self._facts)
+        place = self._places[fact.id] = len(self._facts)
         self._facts.append(fact)
+        self._pairs.setdefault(frozenset((fact.source, fact.target)), []).append(fact)
+        if place == self._times.shape[1]:
+            self._times = np.concatenate((self._times, np.full_like(self._times, nan)), axis=1)
         self.note(fact)
 
     def note(self, fact: Fact) -> None:
-        """Take note of when a fact holds now, and whether it can meet others at all."""
-        place = self._places[fact.id]
-        for times, begins, ends in self._noted.pop(place, ()):
-            times.drop(place, begins, ends)
-        if fact.is_retracted:
-            return
-        keys: list[frozenset[str] | str] = [frozenset((fact.source, fact.target))]
-        if self._meets_others(fact):
-            keys.append(self._key(fact))
-        for key in keys:
-            self._times.setdefault(key, _Times()).put(place, fact.valid_from, fact.valid_to)
-        self._noted[place] = [(self._times[key], fact.valid_from, fact.valid_to) for key in keys]
+        """Take note of when a fact holds now; what meets no others has times that compare with none."""
+        begins = -inf if fact.valid_from is None else fact.valid_from
+        topic = self._topics.setdefault(self._key(fact), len(self._topics))
+        times = (begins, inf if fact.valid_to is None else fact.valid_to, topic)
+        self._times[:, self._places[fact.id]] = times if self._meets_others(fact) else nan
 
     def between(self, one: str, other: str, begins: float | None = None) -> list[Fact]:
         """Return the facts of two entities, whichever is the source, that are not retracted and end after a time."""
-        times = self._times.get(frozenset((one, other)))
-        places = [] if times is None else times.ending_after(-inf if begins is None else begins)
-        return [self._facts[place] for place in places]
+        at = -inf if begins is None else begins
+        some = self._pairs.get(frozenset((one, other)), ())
+        return [each for each in some if not each.is_retracted and (each.valid_to is None or each.valid_to > at)]
 
     def met(self, fact: Fact) -> list[Fact]:
         """Return the others that may hold when a fact does; what is retracted, denied or added meets none.
 
         Those that hold when it begins come first, in order; then those that begin while it holds, the first first.
         """
-        times = self._times.get(self._key(fact))
-        if times is None or not self._meets_others(fact):
+        if not self._meets_others(fact):
             return []
-        begins = -inf if fact.valid_from is None else fact.valid_from
-        ends = inf if fact.valid_to is None else fact.valid_to
-        first = bisect_left(times.beginning, (begins, -1))
-        beginning = (place for _, place in times.beginning[first : first + MAX_OVERLAPPING])
-        places = {*times.ending_after(begins, MAX_OVERLAPPING), *beginning}
-        found = [each for each in (self._facts[place] for place in sorted(places)) if each is not fact]
-        later = [each for each in found if each.valid_from is not None and begins <= each.valid_from < ends]
-        return [
-            *(each for each in found if each.valid_from is None or each.valid_from < begins),
-            *sorted(later, key=lambda each: each.valid_from or 0.0),
-        ]
+        at = -inf if fact.valid_from is None else fact.valid_from
+        until = inf if fact.valid_to is None else fact.valid_to
+        begins, ends, topics = self._times[:, : len(self._facts)]
+        is_same = topics == self._topics.get(self._key(fact), -1)
+        endless = np.flatnonzero(is_same & (ends == inf))[-MAX_OVERLAPPING:]
+        ending = _first(ends, is_same & (ends > at) & (ends < inf))
+        later = _first(begins, is_same & (begins >= at))
+        places = sorted({*endless, *ending, *later} - {self._places.get(fact.id, -1)})
+        earlier = [place for place in places if begins[place] < at]
+        inside = sorted((place for place in places if at <= begins[place] < until), key=begins.__getitem__)
+        return [self._facts[place] for place in (*earlier, *inside)]
 
     def name_disputes(self, of: Iterable[Fact]) -> list[Fact]:
         """Give facts that dispute others one id with these, that of the oldest, where more came to dispute each other.
@@ -199,6 +167,12 @@ class KeyFacts:
         name = str(uuid.uuid5(DISPUTES, oldest[1]))
         self._oldest[name] = oldest
         return name
+
+
+def _first(times: NDArray[np.float64], are_meant: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the places of the earliest of some times."""
+    places = np.flatnonzero(are_meant)
+    return places[np.argsort(times[places], kind="stable")][:MAX_OVERLAPPING]
 
 
 def _age(fact: Fact) -> tuple[float, str]:
