@@ -89,15 +89,9 @@ class Entities:
 
     def _make(self, name: str, type_: str, episode: Episode) -> Entity:
         now = episode.created_at
-        entity = Entity(
-            id=self._graph.make_id(self._ground.new_id(), "entity"),
-            name=name,
-            type=type_,
-            created_at=now,
-            trust=episode.trust,
-            group=episode.group,
-            valid_from=episode.reference_time,
-        )
+        id_ = self._graph.make_id(self._ground.new_id(), "entity")
+        entity = Entity(id_, name, type_, now, trust=episode.trust, group=episode.group)
+        entity = replace(entity, valid_from=episode.reference_time)
         self._graph.put_happening(Happening("entity", entity.id, now, "created", "", episode.id))
         return entity
 

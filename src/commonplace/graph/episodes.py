@@ -284,16 +284,10 @@ class _Adding:
         if claim.type not in self._ground.kinds.relation_types:
             self.notices.append(f"facts of the type {claim.type!r:.80} are not known, and were skipped")
             return
-        evidence = self._said(
-            self._graph.make_id(self._ground.new_id(), "relation"),
-            (source.id, target.id),
-            "denied" if claim.is_end else "once" if claim.is_former else "said",
-            claim,
-            valid_from=claim.valid_from,
-            valid_to=claim.valid_to,
-            confidence=claim.confidence,
-            doubt=claim.doubt,
-        )
+        saying: Saying = "denied" if claim.is_end else "once" if claim.is_former else "said"
+        home = self._graph.make_id(self._ground.new_id(), "relation")
+        more = {name: getattr(claim, name) for name in ("valid_from", "valid_to", "confidence", "doubt")}
+        evidence = self._said(home, (source.id, target.id), saying, claim, **more)
         aspects = {claim.aspect} - {""}
         if not aspects and not self._ground.kinds.is_single(claim.type):
             # What is said, or ends, without one is of all aspects of which it is known.
@@ -586,20 +580,9 @@ def add_fact(graph: GraphChange, ground: GraphRuntime, texts: Texts, given: Fact
     target = _end(graph, entities, given.target, given.target_type or _type_of(given.target, likely[1]), giver)
     if source.id == target.id:
         raise itself(source.name)
-    evidence = Assertion(
-        home=ground.new_id(),
-        source=source.id,
-        target=target.id,
-        saying="said",
-        text=given.fact or f"{source.name} {given.type.replace('_', ' ').lower()} {target.name}",
-        at=now,
-        told=now,
-        valid_from=given.valid_from,
-        valid_to=given.valid_to,
-        trust=given.trust,
-        group=given.group,
-        reason=given.reason,
-    )
+    text = given.fact or f"{source.name} {given.type.replace('_', ' ').lower()} {target.name}"
+    more = {name: getattr(given, name) for name in ("valid_from", "valid_to", "trust", "group", "reason")}
+    evidence = Assertion(ground.new_id(), source.id, target.id, "said", text, now, now, **more)
     changed = Changed()
     FactKeys(graph, ground, texts).say(evidence, given.type, changed)
     ends = (source.id, target.id)

@@ -243,13 +243,8 @@ _ENDED: Final = "it had ended where it was imported from"
 
 def prepare(texts: Texts, document: Document) -> None:
     """Embed what a document will most likely write, before a transaction begins."""
-    texts.prepare([item.relation.fact for item in document.relations])
-    texts.prepare(
-        [
-            names_text(item.entity.name, [alias.name for alias in item.aliases if alias.name])
-            for item in document.entities
-        ]
-    )
+    names = [(item.entity.name, [alias.name for alias in item.aliases if alias.name]) for item in document.entities]
+    texts.prepare([*(item.relation.fact for item in document.relations), *(names_text(*each) for each in names)])
 
 
 def clean(document: Document) -> Document:
@@ -377,13 +372,8 @@ class _TakingIn:
 
     def mentions(self) -> None:
         """Write where episodes mention entities."""
-        self._graph.put_mentions(
-            [
-                each
-                for each in self._document.mentions
-                if each.episode in self._episodes and each.subject in self._entities
-            ]
-        )
+        known = (each for each in self._document.mentions if each.episode in self._episodes)
+        self._graph.put_mentions([each for each in known if each.subject in self._entities])
 
     def notices(self) -> tuple[str, ...]:
         """Say what a person may want to look at."""
@@ -418,23 +408,12 @@ class _TakingIn:
         given = item.relation
         told = next((at for at in (item.told, given.valid_from) if at is not None), given.created_at)
         episodes = [each.episode for each in item.mentions if each.episode in self._episodes]
+        kept = {name: getattr(given, name) for name in ("trust", "confidence", "group", "attributes", "valid_from")}
         said = Assertion(
-            home=given.id,
-            source=given.source,
-            target=given.target,
-            saying="said",
-            text=given.fact,
-            at=given.created_at,
-            told=told,
-            order=order,
-            valid_from=given.valid_from,
-            valid_to=None if given.expired_at is not None else given.valid_to,
-            trust=given.trust,
-            confidence=given.confidence,
-            group=given.group,
-            episode=episodes[0] if episodes else "",
-            attributes=given.attributes,
+            given.id, given.source, given.target, "said", given.fact, given.created_at, told, order, **kept
         )
+        until = None if given.expired_at is not None else given.valid_to
+        said = replace(said, valid_to=until, episode=episodes[0] if episodes else "")
         fact = first_said(said, given.id, given.type, (given.source, given.target))
         fact.valid_from, fact.valid_to = given.valid_from, given.valid_to
         fact.stated_to, fact.expired_at, fact.is_retracted = given.stated_to, given.expired_at, given.is_retracted
@@ -444,15 +423,8 @@ class _TakingIn:
         ]
         if given.expired_at is not None or given.is_retracted:
             known = given.created_at if given.expired_at is None else given.expired_at
-            ended = replace(
-                said,
-                saying="denied",
-                at=known,
-                told=known,
-                valid_from=None,
-                valid_to=given.valid_from if given.is_retracted else given.valid_to,
-                episode="",
-            )
+            until = given.valid_from if given.is_retracted else given.valid_to
+            ended = replace(said, saying="denied", at=known, told=known, valid_from=None, valid_to=until, episode="")
             happened.append(happening("ended", given.id, ended, _ENDED))
         return relation_of(fact), tuple(happened)
 

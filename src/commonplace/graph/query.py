@@ -236,13 +236,10 @@ class GraphFinder:
         return chosen | {id_ for id_, some in mentions.items() if any(each.episode in of_them for each in some)}
 
     def _relations_that_pass(self, wanted: Wanted, ids: Sequence[str]) -> set[str]:
-        return {
-            id_
-            for id_, each in self._graph.relations(ids).items()
-            if wanted.times.shows(each)
-            and (not wanted.types or each.type in wanted.types)
-            and (not wanted.groups or each.group in wanted.groups)
-        }
+        types, groups = wanted.types, wanted.groups
+        shown = (each for each in self._graph.relations(ids).values() if wanted.times.shows(each))
+        of_type = (each for each in shown if not types or each.type in types)
+        return {each.id for each in of_type if not groups or each.group in groups}
 
     def _distances(self, wanted: Wanted) -> Mapping[str, int]:
         if not wanted.centre:
@@ -340,23 +337,15 @@ class GraphReader:
             edges.update({each.id: None for each in some})
         stored, relations = graph.entities(list(distances)), graph.relations(list(edges))
         seeing = Seeing(graph, times)
-        return Subgraph(
-            centre.id,
-            seeing.entities(
-                (stored[id_] for id_ in distances if id_ in stored), distances=distances, has_summaries=False
-            ),
-            seeing.relations(
-                sorted(
-                    relations.values(),
-                    key=lambda each: (
-                        min(distances.get(end, len(distances)) for end in (each.source, each.target)),
-                        -each.created_at,
-                        each.id,
-                    ),
-                )
-            ),
-            near.is_capped,
-        )
+        near_first = (stored[id_] for id_ in distances if id_ in stored)
+        entities = seeing.entities(near_first, distances=distances, has_summaries=False)
+
+        def order(fact: Relation) -> tuple[int, float, str]:
+            ends = (distances.get(end, len(distances)) for end in (fact.source, fact.target))
+            return min(ends), -fact.created_at, fact.id
+
+        facts = seeing.relations(sorted(relations.values(), key=order))
+        return Subgraph(centre.id, entities, facts, near.is_capped)
 
     def path(self, source: str, target: str, max_depth: int, times: Times) -> GraphPath:
         """Return a shortest way between two entities; see `Graph.path`."""
@@ -449,19 +438,11 @@ class GraphReader:
     def stats(self) -> GraphStats:
         """Return what the graph holds."""
         graph = self._graph
-        counts = graph.counts()
-        times = Times(self._ground.now(), with_past=True)
-        now = Times(self._ground.now())
-        relations = graph.list_relations(times.filter())
-        return GraphStats(
-            counts.episodes,
-            counts.entities,
-            counts.relations,
-            sum(now.shows(each) for each in relations),
-            counts.disputed,
-            _most(each.type for each in graph.list_entities(GraphFilter())),
-            _most(each.type for each in relations),
-        )
+        counts, now = graph.counts(), Times(self._ground.now())
+        relations = graph.list_relations(replace(now, with_past=True).filter())
+        current = sum(now.shows(each) for each in relations)
+        types = (_most(each.type for each in some) for some in (graph.list_entities(GraphFilter()), relations))
+        return GraphStats(counts.episodes, counts.entities, counts.relations, current, counts.disputed, *types)
 
     def context(self, asked: AskedContext, count: CountTokens) -> GraphContext:
         """Return what is known of some entities as text; see `Graph.build_context`."""
@@ -520,10 +501,9 @@ class GraphReader:
             if past:
                 old[each.id] = max(past, key=lambda one: (one.valid_to or 0.0, one.id))
         shown = dict(zip(old, seeing.relations(old.values()), strict=True))
+        before = {id_: {"overtook": _seen_before(each)} for id_, each in shown.items()}
         return tuple(
-            replace(each, attributes={**each.attributes, "overtook": _seen_before(shown[each.uuid])})
-            if each.uuid in shown and "overtook" not in each.attributes
-            else each
+            replace(each, attributes={**each.attributes, **before[each.uuid]}) if each.uuid in before else each
             for each in views
         )
 

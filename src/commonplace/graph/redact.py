@@ -146,15 +146,9 @@ class Cleaner:
             found = replace(found, detail=self._json(found.detail, self._detail))
         else:
             start, end = self._span(said.episode, said.start, said.end)
-            clean = replace(
-                said,
-                text=self.text(said.text),
-                group=self.text(said.group),
-                reason=self.text(said.reason),
-                attributes=self._json(said.attributes, self._attributes),
-                start=start,
-                end=end,
-            )
+            texts: dict[str, Any] = {name: self.text(getattr(said, name)) for name in ("text", "group", "reason")}
+            clean = replace(said, **texts, attributes=self._json(said.attributes, self._attributes))
+            clean = replace(clean, start=start, end=end)
             if clean != said:
                 found = happening(found.what, found.subject, clean, found.reason)
         return replace(found, what=self.text(found.what), reason=self.text(found.reason))

@@ -6,7 +6,7 @@ The caller supplies neighbours in batches, so that the graph need not be held in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -112,30 +112,38 @@ def shortest_path(start: str, goal: str, adjacent: Adjacent, *, max_depth: int, 
     """
     if start == goal:
         return Path((start,), ())
-    near, far = _Side(start), _Side(goal)
+    near, far = _Side(start), _Side(goal, is_far=True)
     is_cut = False
     while near.rim and far.rim:
-        room = max_visited - len(near.distances) - len(far.distances)
+        room = max_visited - len(near.reached) - len(far.reached)
         if near.depth + far.depth >= max_depth or room < 0:
             return Path((), (), True)
         side, other = (near, far) if (len(near.rim), near.depth) <= (len(far.rim), far.depth) else (far, near)
         is_cut = side.expand(adjacent, other, fan_out, room) or is_cut
-        met = {id_: near.distances[id_] + far.distances[id_] for id_ in side.rim if id_ in other.distances}
+        met = {id_: near.reached[id_].distance + far.reached[id_].distance for id_ in side.rim if id_ in other.reached}
         if met:
             shortest = min(met.values())
-            return _join(near, far, {id_ for id_ in met if met[id_] == shortest}, is_capped=is_cut)
+            ids, edges = min(_through(id_, near, far) for id_ in met if met[id_] == shortest)
+            return Path(tuple(ids), tuple(edges), is_cut)
     return Path((), (), is_cut)
 
 
-class _Side:
-    """What a search has reached from one of its two ends, and by which steps."""
+class _Reached(NamedTuple):
+    """How an id was reached: in how many steps, from which id and by which edge."""
 
-    def __init__(self, root: str) -> None:
-        self.root = root
-        self.distances = {root: 0}
-        self.before: dict[str, dict[str, str]] = {root: {}}
+    distance: int
+    before: str
+    edge: str
+
+
+class _Side:
+    """What a search has reached from one of its two ends; each id by the way whose ids come first in order."""
+
+    def __init__(self, root: str, *, is_far: bool = False) -> None:
+        self.reached = {root: _Reached(0, root, "")}
         self.rim = [root]
         self.depth = 0
+        self._is_far = is_far
 
     def expand(self, adjacent: Adjacent, other: _Side, fan_out: int, room: int) -> bool:
         """Go one step further everywhere; return whether anything was left out.
@@ -145,50 +153,38 @@ class _Side:
             room: how many ids may be added beside.
         """
         self.depth += 1
-        found: dict[str, None] = {}
+        rim: list[str] = []
         is_cut = False
         for source, steps, is_hub in _steps(self.rim, adjacent, fan_out):
             is_cut = is_cut or is_hub
+            found = []
             for step in steps:
-                if step.to not in self.distances:
-                    if room <= 0 and step.to not in other.distances:
-                        is_cut = True
-                        continue
-                    room -= step.to not in other.distances
-                    self.distances[step.to] = self.depth
-                    self.before[step.to] = {}
-                    found[step.to] = None
-                if self.distances[step.to] == self.depth:
-                    self.before[step.to].setdefault(source, step.edge)
-        self.rim = sorted(found)
+                if step.to in self.reached:
+                    continue
+                if room <= 0 and step.to not in other.reached:
+                    is_cut = True
+                    continue
+                room -= step.to not in other.reached
+                self.reached[step.to] = _Reached(self.depth, source, step.edge)
+                found.append(step.to)
+            rim += sorted(found)
+        # From the goal an id's own name tells which way comes first, from the start the names before it.
+        self.rim = sorted(rim) if self._is_far else rim
         return is_cut
 
-    def leading(self, ids: Iterable[str]) -> set[str]:
-        """Return the ids that lie on a shortest way from the root to some ids, these included."""
-        leading = set(ids)
-        waiting = list(leading)
-        while waiting:
-            new = self.before[waiting.pop()].keys() - leading
-            leading |= new
-            waiting.extend(new)
-        return leading
+    def way(self, id_: str) -> tuple[list[str], list[str]]:
+        """Return the ids and edges from an id back to the root."""
+        ids, edges = [id_], []
+        while self.reached[ids[-1]].distance:
+            edges.append(self.reached[ids[-1]].edge)
+            ids.append(self.reached[ids[-1]].before)
+        return ids, edges
 
 
-def _join(near: _Side, far: _Side, met: Set[str], *, is_capped: bool) -> Path:
-    """Return the first in order of the ways through the ids at which two searches have met."""
-    ahead: dict[str, dict[str, str]] = {}
-    for id_ in near.leading(met):
-        for before, edge in near.before[id_].items():
-            ahead.setdefault(before, {})[id_] = edge
-    ids = [near.root]
-    edges: list[str] = []
-    has_met = near.root in met
-    while ids[-1] != far.root:
-        ways = far.before[ids[-1]] if has_met else ahead[ids[-1]]
-        ids.append(min(ways))
-        edges.append(ways[ids[-1]])
-        has_met = has_met or ids[-1] in met
-    return Path(tuple(ids), tuple(edges), is_capped)
+def _through(id_: str, near: _Side, far: _Side) -> tuple[list[str], list[str]]:
+    """Return the ids and edges of the way through an id at which two searches have met."""
+    (ids, edges), (further, last) = near.way(id_), far.way(id_)
+    return ids[::-1] + further[1:], edges[::-1] + last
 
 
 def _steps(ids: Sequence[str], adjacent: Adjacent, fan_out: int) -> Iterable[tuple[str, Sequence[Step], bool]]:
