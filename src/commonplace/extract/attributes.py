@@ -116,7 +116,6 @@ class Attributes:
         self._thing: tuple[int, str] | None = None
 
     def statements(self) -> Iterator[Statement]:
-        """Yield what it says, in order."""
         if not 3 < len(self._text) <= _MAX_SENTENCE or "\n\n" in self._text:
             return
         doubtful = doubtful_places(self._tokens)

@@ -184,7 +184,6 @@ class Clauses:
         self._inside = {place for mention in line.mentions for place in range(mention.first, mention.last)}
 
     def statements(self) -> Iterator[Statement]:
-        """Yield what the sentence states, in order."""
         verbs = [place for place, lower in enumerate(self.tokens.lower) if lower in TRIGGERS][:_MAX_VERBS]
         groups = [
             group
@@ -297,20 +296,10 @@ class Clauses:
             is_future = group.is_future or (rule.is_event and group.form.shape == "ing" and not group.is_past)
             if is_future and relation == "USES" and source.anaphor in ("we", "i"):
                 relation, is_future = "DECIDED", False
-            return Statement(
-                left,
-                right,
-                relation,
-                group.verb,
-                0,
-                *types,
-                is_event=rule.is_event or group.is_start,
-                is_end=rule.is_end or group.is_end,
-                is_past=group.is_past,
-                is_future=is_future,
-                is_former=rule.is_once or _is_over(rule, group),
-                is_ever=_is_state(rule, group) and group.is_perfect and group.form.shape != "ing",
-            )
+            said = Statement(left, right, relation, group.verb, 0, *types, is_past=group.is_past, is_future=is_future)
+            said = replace(said, is_event=rule.is_event or group.is_start, is_end=rule.is_end or group.is_end)
+            is_ever = _is_state(rule, group) and group.is_perfect and group.form.shape != "ing"
+            return replace(said, is_former=rule.is_once or _is_over(rule, group), is_ever=is_ever)
         return None
 
     def _rules(self, group: VerbGroup, behind: int) -> Iterator[tuple[list[Rule], int, bool, str]]:

@@ -67,11 +67,9 @@ class Entities:
         return self._all[meant].type if meant is not None else ""
 
     def name_of(self, place: int) -> str:
-        """Return what an entity is called so far."""
         return self._all[place].name
 
     def retype(self, place: int, type_: str) -> None:
-        """Say what an entity is, where its name alone did not."""
         self._all[place].type = type_
 
     def begin(self, mentions: Iterable[Mention], subjects: Sequence[Phrase]) -> None:

@@ -298,7 +298,6 @@ class _Reader:
         self._quotations = quotations(text)
 
     def read(self, stretch: Stretch) -> None:
-        """Take in one sentence."""
         for begin in range(stretch.start, stretch.end, _MAX_SENTENCE_LENGTH):
             tokens = Tokens(self._text, begin, min(begin + _MAX_SENTENCE_LENGTH, stretch.end))
             if tokens.count:

@@ -20,7 +20,6 @@ _INVERTED: Final = frozenset("should would could were had".split())
 
 
 def is_question(tokens: Tokens) -> bool:
-    """Tell whether a sentence asks."""
     place = tokens.count - 1
     while place >= 0 and tokens.word[place] in ('"', "'", ")", "”", "’", "]", "*", "_"):
         place -= 1

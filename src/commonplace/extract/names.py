@@ -60,7 +60,6 @@ def kind_of_noun(head: str) -> str:
 
 
 def _kind_of_word(word: str, written: str, *, is_start: bool, before: str) -> Kind:
-    """Return what one capitalised word is."""
     if len(word) == 1 or written[:1].isdigit():
         return NOTHING
     is_place = word in _PLACES and (word not in _PLAIN_PLACES or written.isupper() or before in lists.INTO_PLACE)

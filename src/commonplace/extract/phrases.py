@@ -337,6 +337,5 @@ def _with_head(line: Line, phrase: Phrase, start: int) -> tuple[Phrase, int] | N
 
 
 def phrase_of(mention: Mention) -> Phrase:
-    """Return a name as a phrase."""
     of = mention
     return Phrase(of.first, of.last, of.start, of.end, of.name, of.type, of.confidence, of)

@@ -41,7 +41,6 @@ def communities(ids: Iterable[str], edges: Iterable[tuple[str, str]]) -> list[tu
 
 
 def _climb(neighbours: _Neighbours) -> list[int]:
-    """Return the community of each id."""
     whole = list(range(len(neighbours)))
     for _ in range(_MAX_LEVELS):
         labels = _move(neighbours)

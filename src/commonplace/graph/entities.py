@@ -65,7 +65,6 @@ class Entities:
         self._graph.expect(dict.fromkeys(further), limit=MAX_CANDIDATES)
 
     def known(self, name: str, type_: str) -> Entity | None:
-        """Return the entity that a name means, None where it means none or nobody can tell which."""
         return known_by(self._graph, name, type_)
 
     def keep(self, entity: Entity, giver: Episode) -> Entity:

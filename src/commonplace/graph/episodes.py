@@ -276,7 +276,6 @@ class _Adding:
         return entity
 
     def claim(self, claim: Claim, entities: Sequence[Entity]) -> None:
-        """Take in a fact."""
         source, target = entities[claim.source], entities[claim.target]
         if source.id == target.id:
             self.notices.append(f"what is said of {source.name!r:.80} and itself is no fact")
@@ -366,20 +365,6 @@ def bounded(extraction: Extraction) -> Bounded:
     entities, claims = extraction.entities, extraction.claims
     if len(entities) <= MAX_ENTITIES and len(claims) <= MAX_FACTS:
         return extraction, ()
-    kept, ends = _first(claims)
-    often = sorted(range(len(entities)), key=lambda place: (place not in ends, -len(entities[place].spans), place))
-    places = often[:MAX_ENTITIES]
-    notices = [
-        f"the graph took {most:,} of the {found:,} {what} in it: give it in parts to have them all"
-        for what, most, found in (("facts", len(kept), len(claims)), ("entities", len(places), len(entities)))
-        if most < found
-    ]
-    first = replace(extraction, claims=tuple(kept))
-    return first.only(places), tuple(notices)
-
-
-def _first(claims: tuple[Claim, ...]) -> tuple[list[Claim], set[int]]:
-    """Return the first claims that are within the bounds, and the places of the entities that they are about."""
     kept: list[Claim] = []
     ends: set[int] = set()
     for claim in claims:
@@ -387,7 +372,14 @@ def _first(claims: tuple[Claim, ...]) -> tuple[list[Claim], set[int]]:
         if len(kept) < MAX_FACTS and len(ends) + len(new) <= MAX_ENTITIES:
             kept.append(claim)
             ends |= new
-    return kept, ends
+    often = sorted(range(len(entities)), key=lambda place: (place not in ends, -len(entities[place].spans), place))
+    places = often[:MAX_ENTITIES]
+    notices = [
+        f"the graph took {most:,} of the {found:,} {what} in it: give it in parts to have them all"
+        for what, most, found in (("facts", len(kept), len(claims)), ("entities", len(places), len(entities)))
+        if most < found
+    ]
+    return replace(extraction, claims=tuple(kept)).only(places), tuple(notices)
 
 
 MAX_KEPT: Final = 500
@@ -442,18 +434,10 @@ class MemoryFeed:
         extraction, _ = self._read(readings, owner, record)
         if not extraction.entities:
             return
-        episode = Episode(
-            id=readings.ground.new_id(),
-            content="",
-            reference_time=_told(owner, record),
-            created_at=memory.created_at,
-            source="memory",
-            source_description=record.source,
-            origin=record.origin,
-            trust=record.trust,
-            memory=owner.id,
-            version=record.version,
-        )
+        told, id_ = _told(owner, record), readings.ground.new_id()
+        episode = Episode(id_, "", told, memory.created_at, memory=owner.id, version=record.version)
+        episode = replace(episode, source="memory", source_description=record.source)
+        episode = replace(episode, origin=record.origin, trust=record.trust)
         add_episode(change.graph, readings.ground, readings.texts, episode, extraction, record.content, is_new=True)
 
     def let_go(self, change: MemoryChange, id_: str) -> None:

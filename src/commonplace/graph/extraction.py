@@ -116,7 +116,6 @@ class Together:
         return self._places[key]
 
     def extraction(self) -> Extraction:
-        """Return all of it."""
         parts = (self.entities, self.claims, self.dates, self.departures)
         return Extraction(*map(tuple, parts))  # type: ignore[arg-type]
 
@@ -137,7 +136,6 @@ class _Structure:
         self._from = 0
 
     def read(self) -> Extraction:
-        """Return what it says."""
         self._walk(self._value, None, 0)
         return self._together.extraction()
 

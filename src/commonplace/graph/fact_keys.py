@@ -57,7 +57,6 @@ class Changed:
     erased: dict[str, None] = field(default_factory=dict)
 
     def take(self, effects: Iterable[Effect]) -> None:
-        """Take note of what happened to facts."""
         for effect in effects:
             if effect.is_own:
                 self.said[effect.relation] = None
@@ -124,7 +123,6 @@ class FactKeys:
         self._runs: dict[tuple[FactKey, bool], tuple[FactResolver, dict[str, Relation]]] = {}
 
     def slot_of(self, source: str, type_: str, target: str, aspect: str = "") -> FactKey:
-        """Return the slot of a fact."""
         if self._ground.kinds.is_single(type_):
             return FactKey(source, type_)
         if aspect:
@@ -134,11 +132,9 @@ class FactKeys:
         return FactKey(source, type_, target)
 
     def slot_of_fact(self, relation: Relation) -> FactKey:
-        """Return the slot of a stored fact."""
         return self.slot_of(relation.source, relation.type, relation.target, fact_of(relation).aspect)
 
     def say(self, evidence: Assertion, type_: str, changed: Changed) -> None:
-        """Take in one thing that is said of a fact."""
         self._places.told.clear()
         if type_ in _LYING_IN:
             self._places.ends.clear()
@@ -189,12 +185,10 @@ class FactKeys:
             self._write(result.effects)
 
     def said_in(self, slots: Iterable[FactKey]) -> list[Said]:
-        """Return all that is said of the facts of some slots."""
         facts = {each.id: each for slot in dict.fromkeys(slots) for each in facts_of(self._graph, slot)}
         return self.said_of(facts.values())
 
     def said_of(self, relations: Iterable[Relation]) -> list[Said]:
-        """Return all that is said of some facts."""
         return [
             Said(relation.type, evidence)
             for relation in relations

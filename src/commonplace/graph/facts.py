@@ -287,7 +287,6 @@ _REMEMBERED: Final = tuple(each.name for each in fields(Fact) if each.name not i
 
 
 def fact_of(relation: Relation) -> Fact:
-    """Return a stored relation as a fact."""
     attributes = json.loads(relation.attributes)
     own = attributes.pop(OWN, {})
     values = {name: getattr(relation, name) for name in _SHARED}
@@ -297,7 +296,6 @@ def fact_of(relation: Relation) -> Fact:
 
 
 def relation_of(fact: Fact) -> Relation:
-    """Return a fact as it is stored."""
     own = {**{name: getattr(fact, name) for name in _REMEMBERED}, "rivals": sorted(fact.rivals)}
     said = {name: value for name, value in own.items() if value or (value == 0.0 and value is not False)}
     attributes = json.dumps({**fact.attributes, OWN: said}, sort_keys=True)

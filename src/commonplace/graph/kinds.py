@@ -46,12 +46,10 @@ class Kinds:
 
     @property
     def entity_types(self) -> list[str]:
-        """All types of entities."""
         return [*ENTITY_TYPES, *self.entities]
 
     @property
     def relation_types(self) -> list[str]:
-        """All types of relations."""
         return [*RELATION_TYPES, *self.relations]
 
     def entity(self, name: str, given: object) -> str:

@@ -289,7 +289,7 @@ _BETWEEN: Final = 100
 
 
 class GraphReader:
-    """Answers questions about the graph of one namespace. Safe for threads."""
+    """Answers questions about the graph of one namespace, as the methods of `Graph` say. Safe for threads."""
 
     def __init__(self, ground: GraphRuntime, search: Search, words_of: Callable[[str, int], str]) -> None:
         self._ground = ground
@@ -301,7 +301,6 @@ class GraphReader:
         return self._ground.graph
 
     def search_entities(self, query: str, limit: int, wanted: Wanted) -> FoundEntities:
-        """Return entities that answer a query; see `Graph.search_entities`."""
         found = GraphFinder(self._ground, self._search).entities(query, limit, wanted)
         stored = self._graph.entities(list(found.scores))
         ranked = (stored[id_] for id_ in found.scores if id_ in stored)
@@ -309,7 +308,6 @@ class GraphReader:
         return FoundEntities(query, views, found.is_degraded, found.notices)
 
     def search_relations(self, query: str, limit: int, wanted: Wanted) -> FoundRelations:
-        """Return facts that answer a query; see `Graph.search_edges`."""
         found = GraphFinder(self._ground, self._search).relations(query, limit, wanted)
         stored = self._graph.relations(list(found.scores))
         ranked = [stored[id_] for id_ in found.scores if id_ in stored]
@@ -319,15 +317,12 @@ class GraphReader:
         return FoundRelations(query, views, found.is_degraded, found.notices)
 
     def entity(self, name: str, times: Times) -> EntityView:
-        """Return an entity by its id or name."""
         return Seeing(self._graph, times).entities([find_entity(self._graph, name)])[0]
 
     def relation(self, id_: str, times: Times) -> RelationView:
-        """Return a fact by its id."""
         return Seeing(self._graph, times).relations([find_relation(self._graph, id_)])[0]
 
     def neighbourhood(self, name: str, depth: int, limit: int, times: Times) -> Subgraph:
-        """Return what lies about an entity; see `Graph.neighbourhood`."""
         graph = self._graph
         centre = find_entity(graph, name)
         near = outward([centre.id], adjacent(graph, times), depth=depth, limit=limit, fan_out=FAN_OUT)
@@ -348,7 +343,6 @@ class GraphReader:
         return Subgraph(centre.id, entities, facts, near.is_capped)
 
     def path(self, source: str, target: str, max_depth: int, times: Times) -> GraphPath:
-        """Return a shortest way between two entities; see `Graph.path`."""
         graph = self._graph
         start, goal = (find_entity(graph, each).id for each in (source, target))
         found = shortest_path(
@@ -362,7 +356,6 @@ class GraphReader:
         )
 
     def timeline(self, name: str, limit: int, times: Times) -> Timeline:
-        """Return what began and ended for an entity; see `Graph.timeline`."""
         entity = find_entity(self._graph, name)
         found = self._graph.relations_of([entity.id], times.filter(), limit=limit).get(entity.id, [])
         seeing = Seeing(self._graph, times)
@@ -374,7 +367,6 @@ class GraphReader:
         return Timeline(seeing.entities([entity])[0], tuple(entries))
 
     def history(self, id_: str) -> History:
-        """Return what happened to an entity or a fact; see `Graph.history`."""
         graph = self._graph
         kind: Subject = "relation" if graph.relations([id_]) else "entity"
         if kind == "entity":
@@ -384,13 +376,11 @@ class GraphReader:
         return History(id_, kind, tuple(entries))
 
     def episodes(self, limit: int, groups: tuple[str, ...], times: Times) -> tuple[EpisodeView, ...]:
-        """Return episodes, newest first; see `Graph.episodes`."""
         found = self._graph.list_episodes(GraphFilter(groups=groups, known_at=times.as_of), limit=limit)
         seeing = Seeing(self._graph, times)
         return tuple(seeing.episode(each, self._words_of(each.memory, each.version)) for each in found)
 
     def episode(self, id_: str) -> EpisodeView:
-        """Return an episode by its id."""
         found = self._graph.episodes([id_]).get(id_)
         if found is None:
             raise NotFoundError(f"there is no episode {id_!r:.80}", remedy="see `commonplace graph episodes`")
@@ -398,7 +388,6 @@ class GraphReader:
         return seeing.episode(found, self._words_of(found.memory, found.version))
 
     def facts_of_memory(self, memory: str) -> list[RelationView]:
-        """Return the facts that a memory says; see `Graph.facts_of_memory`."""
         graph = self._graph
         said = graph.mentioned([each.id for each in graph.episodes_of_memory(memory)])
         ids = dict.fromkeys(each.subject for some in said.values() for each in some if each.kind == "relation")
@@ -406,7 +395,6 @@ class GraphReader:
         return list(Seeing(graph, Times(self._ground.now())).relations([known[each] for each in ids if each in known]))
 
     def communities(self, limit: int, times: Times) -> tuple[Community, ...]:
-        """Return entities that are related; see `Graph.communities`."""
         graph = self._graph
         edges = [(source, target) for _, source, target in graph.pairs(times.filter())]
         degrees = Counter(end for ends in edges for end in ends)
@@ -445,7 +433,6 @@ class GraphReader:
         return GraphStats(counts.episodes, counts.entities, counts.relations, current, counts.disputed, *types)
 
     def context(self, asked: AskedContext, count: CountTokens) -> GraphContext:
-        """Return what is known of some entities as text; see `Graph.build_context`."""
         graph, times = self._graph, asked.times
         found: dict[str, Entity] = {}
         missing = []

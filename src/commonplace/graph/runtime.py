@@ -24,7 +24,6 @@ MAX_CHARACTERS: Final = 2_000
 
 
 def made_id() -> str:
-    """Return a new id."""
     return str(uuid.uuid4())
 
 
@@ -44,12 +43,10 @@ class GraphRuntime:
 
     @property
     def namespace(self) -> str:
-        """The namespace of the graph."""
         return self.destination.namespace
 
     @property
     def graph(self) -> GraphReading:
-        """The graph as it is now."""
         return self.destination.store.graph(self.namespace)
 
 

@@ -52,7 +52,6 @@ class GraphService:
         self._follower = follower
 
     def add_episode(self, episode: Episode, understood: Understood, *, notices: Sequence[str] = ()) -> Addition:
-        """Write an episode with what it says; see `Graph.add_episode`."""
         extraction, left_out = bounded(understood.extraction)
         texts = Texts(self._ground.destination)
         prepare(texts, extraction)
@@ -64,7 +63,6 @@ class GraphService:
         return replace(self._addition(replace(added, notices=told)), degraded=understood.is_degraded)
 
     def add_fact(self, given: FactInput, now: float) -> Addition:
-        """Write a fact that somebody gives; see `Graph.add_triplet`."""
         texts = Texts(self._ground.destination)
         texts.prepare([fact_text(given.fact, given.type), given.source, given.target])
         with self._change() as change:
@@ -74,7 +72,6 @@ class GraphService:
         return replace(self._addition(added), episode=None)
 
     def delete_episode(self, id_: str) -> Deletion:
-        """Delete an episode with what only it supported; see `Graph.delete_episode`."""
         with self._change() as change:
             known = change.graph.episodes([id_]).get(id_)
             if known is None:
@@ -85,7 +82,6 @@ class GraphService:
         return Deletion(id_, gone.entities, gone.relations, self._relations(gone.reopened))
 
     def merge(self, keep: str, other: str, reason: str) -> Merging:
-        """Make two entities one; see `Graph.merge`."""
         with self._change() as change:
             graph = change.graph
             kept, gone = (find_entity(graph, each) for each in (keep, other))
@@ -95,7 +91,6 @@ class GraphService:
         return Merging(entity, merged, self._relations(moved), reason)
 
     def split(self, entity: str, names: Sequence[str], reason: str) -> Splitting:
-        """Make an entity several again; see `Graph.split`."""
         with self._change() as change:
             graph = change.graph
             parted = self._split(graph, entity, names, reason)
@@ -103,7 +98,6 @@ class GraphService:
         return Splitting(kept, tuple(others), self._relations(parted.relations), reason)
 
     def settle(self, relation: str, reason: str, verdict: str = "right") -> Settlement:
-        """Say what is right of a dispute; see `Graph.settle`."""
         changed = Changed()
         with self._change() as change:
             graph = change.graph
@@ -152,16 +146,10 @@ class GraphService:
         return destination.store.change_memories(destination.namespace, made_by=destination.embedder.stamp)
 
     def _addition(self, added: Added) -> Addition:
-        seeing = self._seeing
-        return Addition(
-            seeing.episode(added.episode),
-            self._entities(added.entities, has_summaries=False),  # the facts that it brought stand beside
-            self._relations(added.relations),
-            self._relations(added.ended),
-            self._relations(added.disputed),
-            added.outcome,
-            added.notices,
-        )
+        entities = self._entities(added.entities, has_summaries=False)  # the facts that it brought stand beside
+        new, ended, disputed = map(self._relations, (added.relations, added.ended, added.disputed))
+        episode = self._seeing.episode(added.episode)
+        return Addition(episode, entities, new, ended, disputed, added.outcome, added.notices)
 
     @property
     def _seeing(self) -> Seeing:

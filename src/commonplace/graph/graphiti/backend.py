@@ -32,10 +32,6 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Resting(ProviderError):  # noqa: N818 - it is a state
-    """Wait: the server did not answer a moment ago, and is not asked again yet."""
-
-
 @dataclass(frozen=True, slots=True)
 class Backend:
     """Graphiti, and what waits to be told to it. Safe for threads."""
@@ -82,7 +78,6 @@ class Backend:
         return Delivery(NAME, len(delivered), len(left), unsure, given_up, tuple(notices))
 
     def group(self, label: str) -> str:
-        """Return the group at Graphiti's of a group of ours."""
         return group_of(self.namespace, label, self.default_group)
 
     def labels(self, wanted: tuple[str, ...]) -> dict[str, str]:
@@ -116,14 +111,14 @@ class Rest:
             is_asked: do it also while the server rests.
 
         Raises:
-            Resting: it rests.
+            ProviderError: it rests.
         """
         if not is_asked and self._clock() < self._until:
-            raise Resting(self._why)
+            raise ProviderError(self._why)
         try:
             yield
-        except (ToolError, Resting) as error:
-            self._until = self._until if isinstance(error, Resting) else 0.0
+        except ToolError:
+            self._until = 0.0
             raise
         except ProviderError as error:
             self._why, self._until = str(error.args[0]), self._clock() + REST_S
@@ -132,7 +127,6 @@ class Rest:
 
 
 def told(error: ProviderError) -> str:
-    """Say in one sentence that Graphiti does not answer."""
     return f"Graphiti does not answer: {error.args[0]}"
 
 

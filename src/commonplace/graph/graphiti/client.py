@@ -265,7 +265,6 @@ class GraphitiTools:
         self.call("delete_episode", {"uuid": id_})
 
     def clear_group(self, group: str) -> None:
-        """Delete all that the server has in one group."""
         self.call("clear_graph", {"group_ids": [group]})
 
 

@@ -74,7 +74,6 @@ class From:
 
 
 def waiting_for(number: int) -> str:
-    """Say how much waits to be told."""
     return f"{number} item{'' if number == 1 else 's'} queued for Graphiti"
 
 

@@ -48,7 +48,6 @@ class Errand:
 
     @property
     def note(self) -> Note:
-        """The note that keeps it."""
         body = asdict(self)
         return Note(WAITING, f"{self.what}:{self.id}", body.pop("at"), json.dumps(body))
 
@@ -111,7 +110,6 @@ class Outbox:
         self._put(replace(errand, sent_at=sent_at, refusals=errand.refusals + bool(told), error=told))
 
     def done(self, errand: Errand) -> None:
-        """Take note that it arrived."""
         with self._store.change_memories(self._namespace) as change:
             note = errand.note
             change.drop_note(note.kind, note.id)

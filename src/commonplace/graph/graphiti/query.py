@@ -70,7 +70,6 @@ class GraphitiReader(GraphReader):
         self._answered: dict[str, EntityItem] = {}
 
     def search_entities(self, query: str, limit: int, wanted: Wanted) -> FoundEntities:
-        """Return the entities that Graphiti finds; see `Graph.search_entities`."""
 
         def ask(tools: GraphitiTools) -> FoundEntities:
             labels = self._backend.labels(wanted.groups)
@@ -90,7 +89,6 @@ class GraphitiReader(GraphReader):
         return self._either(ask, lambda: super(GraphitiReader, self).search_entities(query, limit, wanted))
 
     def search_relations(self, query: str, limit: int, wanted: Wanted) -> FoundRelations:
-        """Return the facts that Graphiti finds; see `Graph.search_edges`."""
 
         def ask(tools: GraphitiTools) -> FoundRelations:
             labels = self._backend.labels(wanted.groups)
@@ -108,7 +106,6 @@ class GraphitiReader(GraphReader):
         return self._either(ask, lambda: super(GraphitiReader, self).search_relations(query, limit, wanted))
 
     def context(self, asked: AskedContext, count: CountTokens) -> GraphContext:
-        """Return what Graphiti knows of some entities as text; see `Graph.build_context`."""
 
         def ask(tools: GraphitiTools) -> GraphContext:
             labels = self._backend.labels(())
@@ -143,7 +140,6 @@ class GraphitiReader(GraphReader):
         return self._either(ask, lambda: super(GraphitiReader, self).context(asked, count))
 
     def neighbourhood(self, name: str, depth: int, limit: int, times: Times) -> Subgraph:
-        """Return what lies about an entity at Graphiti's, in few questions; see `Graph.neighbourhood`."""
 
         def ask(tools: GraphitiTools) -> Subgraph:
             labels = self._backend.labels(())

@@ -64,7 +64,6 @@ def encoded(message: Mapping[str, Any]) -> bytes:
 
 
 def is_answer_to(value: object, id_: object) -> bool:
-    """Tell whether a message is the answer to a request."""
     return isinstance(value, dict) and value.get("id") == id_ and ("result" in value or "error" in value)
 
 
