@@ -201,16 +201,16 @@ def session(bare: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]
 
 
 def near(answer: Any, expected: Any) -> Any:
-    """Return an answer with the scores that are expected, where they differ by the last of four places.
+    """Return an answer with the scores that are expected, where they differ by no more than processors do.
 
-    Where a value lies on the border of two, the processor's arithmetic decides.
+    One computes a cosine in another order than the next, and a probability goes up to five times as far.
     """
     if isinstance(answer, dict) and isinstance(expected, dict):
         return {name: near(each, expected.get(name)) for name, each in answer.items()}
     if isinstance(answer, list) and isinstance(expected, list) and len(answer) == len(expected):
         return [near(*pair) for pair in zip(answer, expected, strict=True)]
     is_score = isinstance(answer, float) and isinstance(expected, float)
-    return expected if is_score and abs(answer - expected) < 1.5e-4 else answer
+    return expected if is_score and abs(answer - expected) < 5e-4 else answer
 
 
 @pytest.mark.parametrize("name", SESSIONS)
