@@ -430,11 +430,10 @@ class StoredSecrets:
             known = sort.of(self.store.graph(self.namespace), id_)
             return None if known is None else known.cleaned(cleaner)
 
-        def write(change: MemoryChange, item: GraphItem, _: Cleaner) -> None:
-            item.put(change.graph, Texts(self._destination()))
-
-        what = "entity" if sort is EntityItem else "fact"
-        return self._add(Holder(self._of(what, id_)), (id_,), clean, write)
+        holder = Holder(self._of("entity" if sort is EntityItem else "fact", id_))
+        return self._add(
+            holder, (id_,), clean, lambda change, item, _: item.put(change.graph, Texts(self._destination()))
+        )
 
     def _item(self, item: StoredKnowledge) -> None:
         def clean(cleaner: Cleaner) -> tuple[StoredKnowledge, KnowledgeRecord] | None:
@@ -466,10 +465,8 @@ class StoredSecrets:
             known = self.store.knowledge(self.namespace).context(context.name)
             return None if known is None else cleaner.record(known)
 
-        def write(change: MemoryChange, cleaned: ContextRecord, _: Cleaner) -> None:
-            change.knowledge.put_context(cleaned)
-
-        self._add(Holder(self._of("the context of agent", context.name)), (context.name,), clean, write)
+        holder = Holder(self._of("the context of agent", context.name))
+        self._add(holder, (context.name,), clean, lambda change, cleaned, _: change.knowledge.put_context(cleaned))
 
     def _issue(self, id_: str) -> None:
         ledger = self.store.ledger(self.namespace)

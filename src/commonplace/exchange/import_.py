@@ -39,14 +39,12 @@ from commonplace.ingest.passages import Destination, PassageMaker, PassageWriter
 from commonplace.ingest.read import normalise
 from commonplace.ledger.erase import rewrite
 from commonplace.memory.admission import replaced
-from commonplace.memory.content import BATCH_CHARACTERS, writes_of
+from commonplace.memory.content import BATCH, BATCH_CHARACTERS, writes_of
 from commonplace.store.memories import MemoryChange
 from commonplace.store.store import Store
 from commonplace.types import MemoryWrite, Progress
 from commonplace.types.knowledge import KnowledgeRecord, KnowledgeWrite
 
-BATCH: Final = 256
-"""A batch holds the store's write lock while it is written: so many versions take some hundredths of a second."""
 BATCH_BYTES: Final = 4_194_304
 
 

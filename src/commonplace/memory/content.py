@@ -98,6 +98,7 @@ def _digest(file: Path) -> str:
 
 
 BATCH: Final = 256
+"""A batch holds the store's write lock while it is written: so many versions take some hundredths of a second."""
 BATCH_CHARACTERS: Final = 131_072
 
 

@@ -189,9 +189,7 @@ class _Note:
         is_live = False
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            is_live = True
-        except OSError:  # no locks here: nobody can tell
+        except OSError:  # somebody has it, or there are no locks here and nobody can tell
             is_live = True
         with suppress(OSError):
             if os.fstat(descriptor).st_nlink:

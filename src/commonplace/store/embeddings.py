@@ -98,6 +98,7 @@ _SWITCHED = {
 """The names under which `meta` keeps the old and the new stamps, which recipes of files and items of knowledge name,
 from the switch on until everything is settled."""
 
+_NEXT_KEYS: Final = [f"{NEXT}{key}" for key in STAMP_KEYS]
 _FIRST = "SELECT number FROM next_vectors ORDER BY number LIMIT :limit"
 _SETTLE = (
     f"""
@@ -252,7 +253,7 @@ class ReembeddingStore:
             for key, kind in _SWITCHED.items():
                 stamp = old if key.startswith("switched_from") else embedding
                 add_rows(db, SCHEMA["meta"], [{"key": key, "value": str(stamp.of(kind)) if stamp else ""}])
-            _drop_stamp(db)
+            _drop_keys(db, _NEXT_KEYS)
             set_embedding(db, embedding)
             for sql in _MOVE_ALL:
                 db.execute(sql)
@@ -310,11 +311,7 @@ def _switched(db: Database) -> dict[str, str | bytes]:
 
 def _drop(db: Database) -> None:
     db.execute("DELETE FROM next_vectors")
-    _drop_stamp(db)
-
-
-def _drop_stamp(db: Database) -> None:
-    _drop_keys(db, [f"{NEXT}{key}" for key in STAMP_KEYS])
+    _drop_keys(db, _NEXT_KEYS)
 
 
 def _drop_keys(db: Database, keys: Iterable[str]) -> None:
