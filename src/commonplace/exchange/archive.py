@@ -340,6 +340,22 @@ def file_errors(what: str, *, remedy: str = "name another place") -> Iterator[No
         raise StoreError(f"{what}: {error.strerror or error}", remedy=helps) from error
 
 
+def refuse_occupied(target: Path) -> None:
+    """Refuse a place for a new file where something stands, or that is in no directory.
+
+    Raises:
+        StoreError: naming it.
+    """
+    if os.path.lexists(target):
+        raise StoreError(f"{target} exists already", remedy="name a file that does not exist yet")
+    with file_errors(f"cannot write {target}"):
+        is_place = target.parent.is_dir()
+    if not is_place:
+        raise StoreError(
+            f"cannot write {target}: {target.parent} is no directory", remedy="make it, or name another one"
+        )
+
+
 @contextmanager
 def database_errors(what: str, database: Path, shown: str) -> Iterator[None]:
     """Turn an error of a database that is made on the way, and whose name nobody knows, into one of what it is for.

@@ -29,6 +29,7 @@ from commonplace.exchange.archive import (
     file_errors,
     opened,
     read_manifest,
+    refuse_occupied,
     unpack,
     write_archive,
 )
@@ -78,7 +79,7 @@ def back_up(
     """
     begun = time.perf_counter()
     target = target.expanduser().absolute()
-    _refuse_existing(target)
+    refuse_occupied(target)
     if target.parent.resolve().is_relative_to(directory.resolve()):
         raise StoreError(
             f"{target} is inside the store, which deletions scan",
@@ -110,7 +111,7 @@ def back_up(
         if found_again != manifest:
             raise StoreDamagedError(f"{archive} does not hold what was written to it", remedy="check the disk")
         with _noted(store, namespace, target, created_at):
-            _refuse_existing(target)
+            refuse_occupied(target)
             with file_errors(writing):
                 archive.rename(target)
                 sync(target.parent)
@@ -181,12 +182,3 @@ def _noted(store: Store, namespace: str, target: Path, at: datetime) -> Iterator
         with store.change_memories(namespace) as change:
             change.drop_note(NOTE, str(target))
         raise
-
-
-def _refuse_existing(target: Path) -> None:
-    if os.path.lexists(target):
-        raise StoreError(f"{target} exists already", remedy="name a file that does not exist yet")
-    with file_errors(f"cannot write {target}"):
-        is_place = target.parent.is_dir()
-    if not is_place:
-        raise StoreError(f"{target.parent} is no directory", remedy="make it, or name another place")

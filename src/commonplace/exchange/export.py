@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final, TextIO, TypeVar
 
 from commonplace.dataclasses import dataclass
-from commonplace.errors import StoreDamagedError, StoreError
-from commonplace.exchange.archive import counter, file_errors
+from commonplace.errors import StoreDamagedError
+from commonplace.exchange.archive import counter, file_errors, refuse_occupied
 from commonplace.exchange.codec import FORMAT, VERSION, NotAnObjectError, encoded
 from commonplace.files import sync
 from commonplace.store.drafts import clear_drafts, draft
@@ -312,10 +312,7 @@ def new_file(path: Path, directory: Path | None) -> Iterator[Callable[[bytes], o
     Raises:
         StoreError: it exists already, its directory does not, or it cannot be written.
     """
-    if os.path.lexists(path):
-        raise StoreError(f"{path} exists already", remedy="name a file that does not exist yet")
-    if not path.parent.is_dir():
-        raise StoreError(f"cannot write {path}: {path.parent} is no directory", remedy="make it, or name another one")
+    refuse_occupied(path)
     if directory is not None:
         clear_drafts(directory)
     with draft(directory, path) as base, file_errors(f"cannot write {path}"):
