@@ -19,7 +19,7 @@ from commonplace.errors import NotFoundError, UsageError
 from commonplace.graph.graphiti.backend import Backend, Left, Rest, cannot_leave, session_of, to_leave
 from commonplace.graph.graphiti.backend import leave as take_away
 from commonplace.graph.graphiti.client import group_of
-from commonplace.graph.graphiti.delivery import Courier, Delivery, From, waiting_for
+from commonplace.graph.graphiti.delivery import Courier, Delivery, waiting_for
 from commonplace.graph.graphiti.outbox import Outbox
 from commonplace.graph.graphiti.query import GraphitiReader, is_id
 from commonplace.graph.query import GraphReader
@@ -108,13 +108,15 @@ class GraphitiGraph(Graph):
         settings = self._runtime.settings.graph
         tools = session_of(settings, os.environ, time.monotonic, namespace)
         outbox = Outbox(store, namespace, now)
-        source = From(
+        courier = Courier(
+            outbox,
+            tools,
+            store.lock(self._runtime.directory / LOCK),
             graph=lambda: store.graph(namespace),
             words_of=self._words_of,
             group_of=lambda label: group_of(namespace, label, settings.group),
             now=now,
         )
-        courier = Courier(outbox, tools, source, store.lock(self._runtime.directory / LOCK))
         return Backend(tools, outbox, courier, Rest(now), namespace, settings.group)
 
 

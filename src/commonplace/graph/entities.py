@@ -17,6 +17,7 @@ from commonplace.graph.names import (
     choose,
     cleaned,
     lookups,
+    names_among,
     normal,
     stored_keys,
 )
@@ -76,7 +77,7 @@ class Entities:
         self._write(entity, self._aliases(entity))
 
     def _write(self, entity: Entity, aliases: Sequence[Alias]) -> None:
-        names = [alias for alias in aliases if not alias.normal.startswith(KEY)]
+        names = names_among(aliases)
         wanted = {key for alias in names for key in stored_keys(alias.name, entity.type)}
         for alias in aliases:
             if alias.normal.startswith(KEY) and alias.normal not in wanted:
@@ -163,8 +164,7 @@ def known_by(graph: GraphReading, name: str, type_: str) -> Entity | None:
 
 def shown_names(entity: Entity, aliases: Iterable[Alias]) -> tuple[str, ...]:
     """Return the names of an entity, its own first, without the keys by which it is looked up."""
-    names = (alias.name for alias in aliases if not alias.normal.startswith(KEY))
-    return tuple(dict.fromkeys((entity.name, *names)))
+    return tuple(dict.fromkeys((entity.name, *(alias.name for alias in names_among(aliases)))))
 
 
 def merged_into(entity: Entity) -> list[str]:

@@ -18,7 +18,7 @@ from commonplace.graph.extraction import understand
 from commonplace.graph.fact_keys import Changed, FactKeys, facts_of
 from commonplace.graph.facts import Assertion, Saying, fact_of
 from commonplace.graph.merge import Joining
-from commonplace.graph.names import KEY, MAX_NAME_CHARACTERS, cleaned, has_extension, normal
+from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, has_extension, names_among, normal
 from commonplace.graph.runtime import GraphRuntime, Texts, fact_text, names_text
 from commonplace.ingest.passages import Destination
 from commonplace.patterns import late_pattern
@@ -91,7 +91,7 @@ class _Entity:
         ids = [each.id for each in family]
         mentions = self._graph.mentions("entity", ids)
         aliases = self._graph.aliases(ids)
-        is_given = {id_: any(not each.episode and _is_name(each) for each in aliases.get(id_, ())) for id_ in ids}
+        is_given = {id_: any(not each.episode for each in names_among(aliases.get(id_, ()))) for id_ in ids}
         erased = [id_ for id_ in ids if not mentions.get(id_) and not is_given[id_]]
         if len(family) > 1 and erased:
             return self._mend_apart(gone, erased)
@@ -124,7 +124,7 @@ class _Entity:
         used: dict[str, list[str]] = {}
         for mention in sorted(mentions, key=lambda each: (times[each.episode].created_at, each.episode)):
             used.setdefault(normal(mention.name) if mention.name else "", []).append(mention.episode)
-        names = [each for each in aliases if _is_name(each)]
+        names = names_among(aliases)
         kept: list[Alias] = []
         for alias in names:
             if alias.episode not in gone:
@@ -159,10 +159,6 @@ class _Entity:
             self._graph.erase_happenings("entity", id_)
             for each in kept:
                 self._graph.put_happening(each)
-
-
-def _is_name(alias: Alias) -> bool:
-    return not alias.normal.startswith(KEY)
 
 
 MAX_MENTIONS: Final = 50

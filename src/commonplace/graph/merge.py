@@ -13,7 +13,7 @@ from commonplace.errors import UsageError
 from commonplace.graph.entities import Entities, all_merged, merged_into, roots, with_merged
 from commonplace.graph.fact_keys import Changed, FactKey, FactKeys, Said
 from commonplace.graph.facts import Assertion
-from commonplace.graph.names import KEY, normal
+from commonplace.graph.names import names_among, normal
 from commonplace.graph.runtime import GraphRuntime, Texts
 from commonplace.store.graph import GraphChange
 from commonplace.types.graph import Alias, Entity, GraphFilter, Happening, Mention, Relation
@@ -47,9 +47,7 @@ class Joining:
         said = self._slots.said_in(slots)
         names = self._graph.aliases([kept.id, other.id])
         borne = {alias.normal for alias in names.get(kept.id, ())}
-        added = [
-            alias for alias in names.get(other.id, ()) if alias.normal not in borne and not alias.normal.startswith(KEY)
-        ]
+        added = [alias for alias in names_among(names.get(other.id, ())) if alias.normal not in borne]
         for alias in added:
             self._graph.put_alias(replace(alias, entity=kept.id))
         began = min((each for each in (kept.valid_from, other.valid_from) if each is not None), default=None)
@@ -100,9 +98,7 @@ class Joining:
     def part(self, entity: Entity, names: Sequence[str], reason: str) -> Parted:
         """Make a new entity of some names of one, with the mentions and facts of the episodes that used no others."""
         forms = {normal(name) for name in names}
-        aliases = [
-            alias for alias in self._graph.aliases([entity.id]).get(entity.id, []) if not alias.normal.startswith(KEY)
-        ]
+        aliases = names_among(self._graph.aliases([entity.id]).get(entity.id, []))
         leaving = [alias for alias in aliases if alias.normal in forms]
         staying = [alias for alias in aliases if alias.normal not in forms]
         _check_names(entity, names, leaving, staying)
@@ -135,9 +131,7 @@ class Joining:
         for form in forms:
             if form not in called:
                 self._graph.drop_alias(entity.id, form)
-        names = [
-            each for each in self._graph.aliases([entity.id]).get(entity.id, []) if not each.normal.startswith(KEY)
-        ]
+        names = names_among(self._graph.aliases([entity.id]).get(entity.id, []))
         if names and normal(entity.name) not in {alias.normal for alias in names}:
             return replace(entity, name=names[0].name)
         return entity

@@ -32,7 +32,7 @@ from commonplace.formats.graphiti import (
 from commonplace.formats.json_values import View
 from commonplace.graph.entities import Entities
 from commonplace.graph.facts import Assertion, fact_of, first_said, happening, relation_of
-from commonplace.graph.names import KEY, MAX_NAME_CHARACTERS, cleaned, normal
+from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, names_among, normal
 from commonplace.graph.redact import Cleaner, refuse_many_names, refuse_odd_detail
 from commonplace.graph.runtime import GraphRuntime, Texts, names_text
 from commonplace.graph.views import Seeing
@@ -389,7 +389,7 @@ class _TakingIn:
         if entity.merged_into and entity.merged_into not in self._entities:
             self._refuse(entity.id, "attributes.commonplace.merged_into", entity.merged_into)
         aliases = item.aliases
-        if not any(not each.normal.startswith(KEY) for each in aliases):
+        if not names_among(aliases):
             name = cleaned(entity.name)[:MAX_NAME_CHARACTERS]
             home = said_in if said_in in self._episodes else ""
             aliases = (Alias(entity.id, name, normal(name), entity.created_at, home),) if normal(name) else ()

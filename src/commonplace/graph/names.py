@@ -22,7 +22,7 @@ from commonplace.errors import UsageError
 from commonplace.extract.words import CONCEPT_ACRONYMS, COUNTRIES, STATES, TOOLS
 from commonplace.patterns import late_pattern
 from commonplace.text.words import entries
-from commonplace.types.graph import Entity
+from commonplace.types.graph import Alias, Entity
 
 MAX_NAME_CHARACTERS: Final = 200
 
@@ -57,6 +57,11 @@ _SAME: Final = {
 
 _NAMES_AT_HAND: Final = 1_024
 """The forms of a name are asked for several times while it is written; those of so many names are kept."""
+
+
+def names_among(aliases: Iterable[Alias]) -> list[Alias]:
+    """Return the names among what an entity stands under, without the keys by which it is looked up."""
+    return [each for each in aliases if not each.normal.startswith(KEY)]
 
 
 def cleaned(name: str) -> str:

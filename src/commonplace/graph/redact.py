@@ -12,7 +12,7 @@ from commonplace.formats.graphiti import checked
 from commonplace.graph.entities import MAX_ALIASES
 from commonplace.graph.facts import EVIDENCE, OWN, Assertion, assertion_of, happening
 from commonplace.graph.kinds import topic_of
-from commonplace.graph.names import KEY, normal, stored_keys
+from commonplace.graph.names import names_among, normal, stored_keys
 from commonplace.redaction import Secret, cleaned_json, find_secrets, with_placeholders
 from commonplace.store import rows
 from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
@@ -108,7 +108,7 @@ class Cleaner:
     def aliases(self, entity: Entity, aliases: Iterable[Alias]) -> tuple[Alias, ...]:
         """Return the names of an entity without secrets, and keys that fit them; of two that become one, the first."""
         given = tuple(aliases)
-        names = [each for each in given if not each.normal.startswith(KEY)]
+        names = names_among(given)
         clean = [replace(each, name=self.text(each.name)) for each in names]
         if clean == names:
             return given
@@ -195,7 +195,7 @@ def refuse_many_names(aliases: Iterable[Alias]) -> None:
     Raises:
         UsageError: naming how many, and the limit.
     """
-    names = {each.normal for each in aliases if not each.normal.startswith(KEY)}
+    names = {each.normal for each in names_among(aliases)}
     if len(names) > MAX_ALIASES:
         raise UsageError(
             f"an entity has {len(names):,} names, the limit is {MAX_ALIASES}", remedy="leave out what nobody calls it"

@@ -17,7 +17,7 @@ from commonplace.graph.episodes import Added, FactInput, add_episode, add_fact, 
 from commonplace.graph.fact_keys import Changed, FactKeys, facts_of
 from commonplace.graph.facts import Assertion, Saying, assertion_of, fact_of
 from commonplace.graph.merge import Joining, Parted
-from commonplace.graph.names import KEY, normal
+from commonplace.graph.names import names_among, normal
 from commonplace.graph.runtime import GraphRuntime, Texts, fact_text
 from commonplace.graph.views import (
     Addition,
@@ -166,7 +166,7 @@ class GraphService:
 
 def _refuse_too_many_names(graph: GraphReading, kept: Entity, gone: Entity) -> None:
     known = graph.aliases([kept.id, gone.id])
-    names = {each.normal for some in known.values() for each in some if not each.normal.startswith(KEY)}
+    names = {each.normal for some in known.values() for each in names_among(some)}
     if len(names) > MAX_ALIASES:
         raise UsageError(
             f"{kept.name!r:.80} and {gone.name!r:.80} have {len(names):,} names, the limit of one is {MAX_ALIASES}",

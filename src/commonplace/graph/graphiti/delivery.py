@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from commonplace.dataclasses import dataclass, replace
+from commonplace.dataclasses import dataclass, field, replace
 from commonplace.errors import ProviderError
 from commonplace.graph.graphiti.client import MAX_EPISODES, GraphitiTools, ToolError, own_id
 from commonplace.graph.graphiti.outbox import Errand, Outbox
@@ -58,35 +58,28 @@ class Delivery(View):
     notices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class From:
-    """Where what is sent is read.
-
-    Attributes:
-        words_of: the words of a memory in one of its versions.
-        group_of: the group at Graphiti's of a group of ours.
-    """
-
-    graph: Callable[[], GraphReading]
-    words_of: Callable[[str, int], str]
-    group_of: Callable[[str], str]
-    now: Callable[[], float]
-
-
 def waiting_for(number: int) -> str:
     return f"{number} item{'' if number == 1 else 's'} queued for Graphiti"
 
 
+@dataclass(slots=True)
 class Courier:
-    """Delivers the errands of one outbox."""
+    """Delivers the errands of one outbox.
 
-    def __init__(self, outbox: Outbox, tools: GraphitiTools, source: From, lock: Lock) -> None:
-        self._outbox = outbox
-        self._tools = tools
-        self._source = source
-        self._lock = lock
-        self._looked: dict[str, float] = {}
-        self._queued: set[str] = set()
+    Attributes:
+        graph, words_of: the graph as it is, and the words of a memory in one of its versions.
+        group_of: the group at Graphiti's of a group of ours.
+    """
+
+    outbox: Outbox
+    tools: GraphitiTools
+    lock: Lock
+    graph: Callable[[], GraphReading]
+    words_of: Callable[[str, int], str]
+    group_of: Callable[[str], str]
+    now: Callable[[], float]
+    _looked: dict[str, float] = field(default_factory=dict)
+    _queued: set[str] = field(default_factory=set)
 
     def deliver(self, arrived: Callable[[Errand], object], *, is_asked: bool = False) -> None:
         """Deliver what waits, oldest first: as much as there is time for in one call.
@@ -98,17 +91,17 @@ class Courier:
         Raises:
             ProviderError: the server cannot be reached, or did not answer; what is left waits on.
         """
-        due = [each for each in self._outbox.errands() if is_asked or self._is_due(each)]
-        if not due or not self._lock.acquire(0):
+        due = [each for each in self.outbox.errands() if is_asked or self._is_due(each)]
+        if not due or not self.lock.acquire(0):
             return
         try:
             held = set[str]()
-            has = self._tools.check()
+            has = self.tools.check()
             # Counted from here: a server that is started may have taken longer than all of it to be there.
-            with self._tools.within_limit() as limit:
+            with self.tools.within_limit() as limit:
                 pass
             # Read again, now that nobody else delivers.
-            for errand in self._outbox.errands():
+            for errand in self.outbox.errands():
                 if not is_asked and limit.left_s <= 0.0:
                     break
                 is_wanted = errand.id not in held and (is_asked or self._is_due(errand))
@@ -116,12 +109,12 @@ class Courier:
                 if has_arrived:
                     arrived(errand)
                 elif errand.what == "delete":
-                    left = (each for each in self._outbox.errands() if each.note.id == errand.note.id)
+                    left = (each for each in self.outbox.errands() if each.note.id == errand.note.id)
                     if not any(each.refusals for each in left):
                         # What takes its place must not come before it is gone: both bear the same mark.
                         held.add(errand.id)
         finally:
-            self._lock.release()
+            self.lock.release()
 
     def finish(self, arrived: Callable[[Errand], object], timeout_s: float) -> None:
         """Wait for a server that we started to take in what it was sent, which is lost when it ends.
@@ -130,9 +123,9 @@ class Courier:
             ProviderError: it does not answer; what it was sent is looked for by the next one.
         """
         deadline = time.monotonic() + timeout_s
-        while self._queued and self._lock.acquire(0):
+        while self._queued and self.lock.acquire(0):
             try:
-                left = [each for each in self._outbox.errands() if each.note.id in self._queued]
+                left = [each for each in self.outbox.errands() if each.note.id in self._queued]
                 self._queued = {each.note.id for each in left}
                 for errand in left:
                     said = self._said(errand)
@@ -142,21 +135,21 @@ class Courier:
                     elif time.monotonic() >= deadline:
                         self._queued.discard(errand.note.id)
                         late = f"the server that was started had not taken it in after {timeout_s:.0f} s"
-                        self._outbox.refused(errand, late, is_sure=False)
+                        self.outbox.refused(errand, late, is_sure=False)
             finally:
-                self._lock.release()
+                self.lock.release()
             if self._queued:
                 time.sleep(_LOOK_AGAIN_S)
 
     def _done(self, errand: Errand) -> None:
         self._queued.discard(errand.note.id)
-        self._outbox.done(errand)
+        self.outbox.done(errand)
 
     def _is_due(self, errand: Errand) -> bool:
         if errand.refusals >= MAX_REFUSALS:
             return False
         looked = self._looked.get(errand.note.id, errand.sent_at)
-        return looked is None or errand.sent_at is None or self._source.now() - looked >= LOOK_S
+        return looked is None or errand.sent_at is None or self.now() - looked >= LOOK_S
 
     def _one(self, errand: Errand, has: frozenset[str], *, is_asked: bool) -> bool:
         """Deliver one errand and tell whether it arrived."""
@@ -169,17 +162,17 @@ class Courier:
                 return False
             if (has_arrived := self._looked_for(errand, said, is_asked=is_asked)) is not None:
                 return has_arrived
-            errand = self._outbox.sending(errand)
-            self._tools.add_memory(said)
+            errand = self.outbox.sending(errand)
+            self.tools.add_memory(said)
         except UnansweredError:
             raise
         except ToolError as error:
-            self._outbox.refused(errand, str(error.args[0]))
+            self.outbox.refused(errand, str(error.args[0]))
             return False
         except ProviderError:
-            self._outbox.refused(errand, "")
+            self.outbox.refused(errand, "")
             raise
-        if not self._tools.is_started:
+        if not self.tools.is_started:
             self._done(errand)
             return True
         self._queued.add(errand.note.id)
@@ -192,41 +185,41 @@ class Courier:
         if self._is_there(said, errand.sent_at):
             self._done(errand)
             return True
-        self._looked[errand.note.id] = now = self._source.now()
+        self._looked[errand.note.id] = now = self.now()
         is_early = errand.note.id in self._queued or (not is_asked and now - errand.sent_at < GRACE_S)
         return False if is_early else None
 
     def _said(self, errand: Errand) -> Episode | None:
         """Return an episode with its words and its group there; a fact is one, too. None where it is gone."""
-        graph = self._source.graph()
+        graph = self.graph()
         fact = graph.relations([errand.id]).get(errand.id) if errand.what == "relation" else None
         if fact is not None:
             told = fact.created_at if fact.valid_from is None else fact.valid_from
-            return Episode(fact.id, fact.fact, told, fact.created_at, group=self._source.group_of(fact.group))
+            return Episode(fact.id, fact.fact, told, fact.created_at, group=self.group_of(fact.group))
         found = graph.episodes([errand.id]).get(errand.id)
         if found is None:
             return None
-        content = found.content or (self._source.words_of(found.memory, found.version) if found.memory else "")
-        return replace(found, content=content, group=self._source.group_of(found.group)) if content else None
+        content = found.content or (self.words_of(found.memory, found.version) if found.memory else "")
+        return replace(found, content=content, group=self.group_of(found.group)) if content else None
 
     def _delete(self, errand: Errand, has: frozenset[str], *, is_asked: bool) -> bool:
         """Delete an episode; one that is not there is given up when Graphiti has had the time to show it."""
-        group = self._source.group_of(errand.group)
-        listed = self._tools.episodes([group], MAX_EPISODES)
+        group = self.group_of(errand.group)
+        listed = self.tools.episodes([group], MAX_EPISODES)
         theirs = next((each.id for each in listed if own_id(each.name) == errand.id), "")
-        is_late = self._source.now() - errand.at >= GRACE_S
+        is_late = self.now() - errand.at >= GRACE_S
         if theirs:
             if "delete_episode" not in has:
                 raise ToolError("Graphiti's server has no tool delete_episode", remedy="delete it there")
             # To delete twice does no harm: the second time it is not there.
-            self._tools.delete_episode(theirs)
+            self.tools.delete_episode(theirs)
         elif not is_late or not listed:
-            self._looked[errand.note.id] = self._source.now()
-            errand = self._outbox.sending(errand)
+            self._looked[errand.note.id] = self.now()
+            errand = self.outbox.sending(errand)
             if not listed and (is_late or is_asked):
-                self._outbox.refused(errand, _UNLISTED.format(group), is_sure=False)
+                self.outbox.refused(errand, _UNLISTED.format(group), is_sure=False)
             return False
-        self._outbox.done(errand)
+        self.outbox.done(errand)
         return bool(theirs)
 
     def _is_there(self, said: Episode, since: float) -> bool:
@@ -234,8 +227,8 @@ class Courier:
 
         Where no episode of the group is listed, facts are asked for that are newer than it.
         """
-        listed = self._tools.episodes([said.group], MAX_EPISODES)
+        listed = self.tools.episodes([said.group], MAX_EPISODES)
         if listed:
             return any(own_id(each.name) == said.id for each in listed)
-        found = self._tools.search_facts(said.content[:_MAX_QUERY], [said.group], _FACTS, now=0.0)
+        found = self.tools.search_facts(said.content[:_MAX_QUERY], [said.group], _FACTS, now=0.0)
         return any(each.relation.created_at >= since for each in found)
