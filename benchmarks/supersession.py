@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from benchmarks.output import FILE, json_option, show
 from commonplace.benchmarks.data import Person, read_people, read_talk
 from commonplace.benchmarks.harness import describe
+from commonplace.dataclasses import dataclass
 from commonplace.errors import UsageError
 from commonplace.models.contract import TokenizedText
 from commonplace.models.minilm import MinilmEmbedder
@@ -29,116 +30,187 @@ from commonplace.search.supersession import Statements, Wordings, judge
 
 PRECISION: Final = 0.85
 OTHERS: Final = 1_000
-Judged = tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]
-"""Values of all pairs of a person, n × n, which of them are true, and which count as neither."""
 
 
-def run(memories: Path, questions: Path, *, further: Path | None = None, talk: Path | None = None) -> dict[str, Any]:
-    """Judge all pairs of each person, and the turns of a talk as if one was said each day; return the figures.
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The pairs of one store, as rows that a column may overtake.
+
+    Attributes:
+        values: of all pairs, float32, shape (n, n).
+        true: which of them are; bool, shape (n, n).
+        left: which count as neither; bool, shape (n, n).
+        turns: the last so many rows and columns are of other talk.
+    """
+
+    values: NDArray[np.float32]
+    true: NDArray[np.bool_]
+    left: NDArray[np.bool_]
+    turns: int = 0
+
+    def counted(self) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return the values of all pairs that count, which of them are true, and which are with other talk."""
+        is_turn = np.arange(len(self.values)) >= len(self.values) - self.turns
+        with_turn = is_turn | is_turn[:, np.newaxis]
+        return self.values[~self.left], self.true[~self.left], with_turn[~self.left]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What one store holds, in the order of its times.
+
+    Attributes:
+        memories: each an id, a time as ISO 8601 and a content.
+        true: ids, the newer one first.
+        left: the same, of pairs that count as neither.
+        chatter: other talk in it.
+    """
+
+    memories: Sequence[Mapping[str, str]]
+    true: Sequence[Sequence[str]]
+    left: Sequence[Sequence[str]]
+    chatter: Sequence[str] = ()
+
+
+def run(
+    memories: Path, questions: Path, *, further: Path | None = None, talk: Path | None = None, mixed: Path | None = None
+) -> dict[str, Any]:
+    """Judge all pairs of each person, alone and beside turns of a talk, and those of mixed stores; return the figures.
 
     Raises:
         UsageError: a file is wrong.
     """
-    people = read_people(memories, questions)
-    named = _named(further)
-    judged = [_judged(person, named) for person in people]
-    others = [] if talk is None else list(islice(read_talk(talk), OTHERS))
-    values = judge(statements(others, list(range(len(others))))) if others else np.empty((0, 0), np.float32)
-    halves = [(judged[start::2], judged[1 - start :: 2]) for start in (0, 1)]
-    return {
+    named = _read(further, {})
+    people = [_kept(person, named) for person in read_people(memories, questions)]
+    turns = [] if talk is None else list(islice(read_talk(talk), OTHERS))
+    reader = Reader()
+    judged = [reader.judged(each) for each in people]
+    result = {
         "benchmark": "supersession",
         "machine": describe(),
         "people": len(people),
-        "true_pairs": sum(int(true.sum()) for _, true, _ in judged),
+        "true_pairs": sum(int(each.true.sum()) for each in judged),
         "asked": asked(judged),
-        "halves": [held_out(chosen, rest, values) for chosen, rest in halves if chosen and rest],
+        "halves": _halves(judged),
     }
+    if turns:
+        result["beside_talk"] = _halves([reader.judged(each, turns) for each in people])
+    stores = [Kept(each["memories"], each["supersedes"], each["unclear"], each["chatter"]) for each in _read(mixed, [])]
+    if stores:
+        others = [reader.judged(each, turns[place :: len(stores)]) for place, each in enumerate(stores)]
+        result |= {"mixed_asked": asked(others), "mixed": held_out(judged, others)}
+    return result
 
 
-def held_out(chosen: Sequence[Judged], rest: Sequence[Judged], talk: NDArray[np.float32]) -> dict[str, float]:
-    """Return what the least value from which on so many of the chosen are right does to the rest, and to talk."""
-    values, true = _counted(chosen)
+def _halves(stores: Sequence[Judged]) -> list[dict[str, float]]:
+    halves = [(stores[start::2], stores[1 - start :: 2]) for start in (0, 1)]
+    return [held_out(chosen, rest) for chosen, rest in halves if chosen and rest]
+
+
+def held_out(chosen: Sequence[Judged], rest: Sequence[Judged]) -> dict[str, float]:
+    """Return what the least value from which on so many of the chosen are right does to the rest."""
+    values, true, _ = _counted(chosen)
     order = np.argsort(-values, kind="stable")
     right = np.flatnonzero(np.cumsum(true[order]) / np.arange(1, len(order) + 1) >= PRECISION)
     cut = float(values[order[right[-1]]]) if len(right) else float("inf")
-    values, true = _counted(rest)
+    values, true, with_turn = _counted(rest)
     flagged = values >= cut
+    turns = sum(each.turns for each in rest)
     return {
         "from": round(cut, 3),
         "precision": round(float(true[flagged].mean()), 3) if flagged.any() else 0.0,
         "recall": round(float(true[flagged].sum() / max(1, true.sum())), 3),
-        "flags_per_100_turns": round(100 * float((talk >= cut).sum()) / max(1, len(talk)), 2),
+        "flags_per_100_turns": round(100 * float((flagged & with_turn).sum()) / max(1, turns), 2),
     }
 
 
-def _counted(people: Sequence[Judged]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    values, true = ([each[place][~each[2]] for each in people] for place in (0, 1))
-    return np.concatenate(values), np.concatenate(true)
+def _counted(stores: Sequence[Judged]) -> list[NDArray[Any]]:
+    return [np.concatenate(some) for some in zip(*(each.counted() for each in stores), strict=True)]
 
 
-def asked(people: Sequence[Judged]) -> dict[str, float]:
+def asked(stores: Sequence[Judged]) -> dict[str, float]:
     """Return about how many overtaken memories `commonplace review` asks, of how many, and how often in vain."""
     right = overtaken = wrong = 0
-    for values, true, left in people:
-        newer = values.argmax(axis=1)
-        rows = np.arange(len(values))
-        is_asked = (values[rows, newer] >= COMPETING) & ~left[rows, newer]
-        right += int((is_asked & true[rows, newer]).sum())
-        wrong += int((is_asked & ~true[rows, newer]).sum())
-        overtaken += int(true.any(axis=1).sum())
-    return {"overtaken": overtaken, "asked": right, "in_vain_per_person": round(wrong / max(1, len(people)), 2)}
+    for each in stores:
+        newer = each.values.argmax(axis=1)
+        rows = np.arange(len(each.values))
+        is_asked = (each.values[rows, newer] >= COMPETING) & ~each.left[rows, newer]
+        right += int((is_asked & each.true[rows, newer]).sum())
+        wrong += int((is_asked & ~each.true[rows, newer]).sum())
+        overtaken += int(each.true.any(axis=1).sum())
+    return {"overtaken": overtaken, "asked": right, "in_vain_per_person": round(wrong / max(1, len(stores)), 2)}
 
 
-def statements(texts: Sequence[str], times: Sequence[float]) -> Statements:
-    """Return memories as they are judged."""
-    tokens = StaticEmbedder.load()
-    tokenized = [TokenizedText(text, tokens.tokenize(text)) for text in texts]
-    return Wordings(tokens.tokenize).statements(
-        np.concatenate([each.token_ids for each in tokenized]),
-        np.array([len(each.token_ids) for each in tokenized]),
-        times=np.array(times, dtype=np.float64),
-        stored=np.zeros(len(texts)),
-        sessions=[""] * len(texts),
-        vectors=MinilmEmbedder.load().embed(tokenized),
-    )
+class Reader:
+    """Judges what stores hold; embeds each text once."""
+
+    def __init__(self) -> None:
+        self._tokens, self._embedder = StaticEmbedder.load(), MinilmEmbedder.load()
+        self._wordings = Wordings(self._tokens.tokenize)
+        self._vectors: dict[str, NDArray[np.float32]] = {}
+
+    def judged(self, kept: Kept, turns: Sequence[str] = ()) -> Judged:
+        """Judge all pairs of a store, in which turns of other talk were spread over the same time."""
+        turns = [*kept.chatter, *turns]
+        times = [datetime.fromisoformat(each["at"]).replace(tzinfo=UTC).timestamp() for each in kept.memories]
+        between = np.linspace(min(times), max(times), len(turns) + 2)[1:-1].tolist()
+        values = judge(self.statements([*(each["content"] for each in kept.memories), *turns], [*times, *between]))
+        place = {each["id"]: number for number, each in enumerate(kept.memories)}
+        true, left = np.zeros_like(values, dtype=np.bool_), np.zeros_like(values, dtype=np.bool_)
+        for marks, pairs in ((true, kept.true), (left, kept.left)):
+            for newer, older, *_ in pairs:
+                if newer in place and older in place:
+                    marks[place[older], place[newer]] = True
+        return Judged(values, true, left, len(turns))
+
+    def statements(self, texts: Sequence[str], times: Sequence[float]) -> Statements:
+        """Return memories as they are judged."""
+        tokenized = [TokenizedText(text, self._tokens.tokenize(text)) for text in texts]
+        new = [each for each in tokenized if each.text not in self._vectors]
+        if new:
+            self._vectors.update(zip((each.text for each in new), self._embedder.embed(new), strict=True))
+        return self._wordings.statements(
+            np.concatenate([each.token_ids for each in tokenized]),
+            np.array([len(each.token_ids) for each in tokenized]),
+            times=np.array(times, dtype=np.float64),
+            stored=np.zeros(len(texts)),
+            sessions=[""] * len(texts),
+            vectors=np.array([self._vectors[text] for text in texts]),
+        )
 
 
-def _judged(person: Person, named: Mapping[str, Sequence[Sequence[str]]]) -> Judged:
-    kept = person.memories
-    times = [datetime.fromisoformat(each["at"]).replace(tzinfo=UTC).timestamp() for each in kept]
-    values = judge(statements([each["content"] for each in kept], times))
-    place = {each["id"]: number for number, each in enumerate(kept)}
-    true, left = np.zeros_like(values, dtype=np.bool_), np.zeros_like(values, dtype=np.bool_)
+def _kept(person: Person, named: Mapping[str, Sequence[Sequence[str]]]) -> Kept:
     pairs = [(newer, older) for each in person.questions for newer in each.relevant for older in each.stale]
-    for marks, some in ((true, [*pairs, *named.get("supersedes", ())]), (left, named.get("artefacts", ()))):
-        for newer, older, *_ in some:
-            if newer in place and older in place:
-                marks[place[older], place[newer]] = True
-    return values, true, left
+    return Kept(person.memories, [*pairs, *named.get("supersedes", ())], named.get("artefacts", ()))
 
 
-def _named(path: Path | None) -> Mapping[str, Sequence[Sequence[str]]]:
-    """Return the lists [newer, older, why] of a file: "supersedes" are true, "artefacts" count as neither."""
+def _read(path: Path | None, empty: Any) -> Any:
+    """Return what a file of JSON holds, of the type of `empty`."""
     try:
-        found: Any = {} if path is None else json.loads(path.read_text("utf-8"))
-        return {name: found.get(name, []) for name in ("supersedes", "artefacts")}
-    except (OSError, ValueError, AttributeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}", remedy="name a file with one JSON object") from error
+        found = empty if path is None else json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {error}", remedy="name a file of JSON") from error
+    if not isinstance(found, type(empty)):
+        raise UsageError(f"{path} cannot be read: it is no {type(empty).__name__}", remedy="name another file of JSON")
+    return found
 
 
 @click.command()
 @click.argument("memories", type=FILE)
 @click.argument("questions", type=FILE)
 @click.option("--further", type=FILE, help="JSON with lists of [newer, older, why]: supersedes, artefacts.")
-@click.option("--talk", type=FILE, help="Judge 1,000 turns of this talk too.")
+@click.option("--talk", type=FILE, help="Judge beside 1,000 turns of this talk too.")
+@click.option("--mixed", type=FILE, help="Judge stores of several people too, as in benchmarks/mixed_memories.json.")
 @json_option
-def main(*, as_json: bool, memories: Path, questions: Path, further: Path | None, talk: Path | None) -> None:
+def main(
+    *, as_json: bool, memories: Path, questions: Path, further: Path | None, talk: Path | None, mixed: Path | None
+) -> None:
     """Measure how well two memories alone tell that one overtakes the other.
 
     MEMORIES and QUESTIONS are those of `commonplace benchmark recall`. The cut is chosen on every second person, for a
-    precision of 0.85, and shown on the others.
+    precision of 0.85, and shown on the others; that of all people is shown on mixed stores.
     """
-    show(lambda: run(memories, questions, further=further, talk=talk), as_json=as_json)
+    show(lambda: run(memories, questions, further=further, talk=talk, mixed=mixed), as_json=as_json)
 
 
 if __name__ == "__main__":

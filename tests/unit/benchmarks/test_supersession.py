@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.supersession import asked, held_out, run
+from benchmarks.supersession import Judged, asked, held_out, run
 
 from commonplace.errors import UsageError
 
@@ -24,22 +24,31 @@ def test_of_each_memory_the_likeliest_newer_one_is_asked_about() -> None:
     values = np.array([[-1, 0.5, 0.4, 0], [-1, -1, 0.9, 0], [0, 0, -1, 0.1], [0, 0.8, 0, -1]], np.float32)
     true, left = np.zeros((2, 4, 4), np.bool_)
     true[0, 2] = true[1, 2] = left[3, 1] = True
-    assert asked([(values, true, left)] * 2) == {"overtaken": 4, "asked": 2, "in_vain_per_person": 1.0}
+    assert asked([Judged(values, true, left)] * 2) == {"overtaken": 4, "asked": 2, "in_vain_per_person": 1.0}
 
 
 def test_the_cut_of_one_half_is_shown_on_the_other() -> None:
-    """From .8 on all of the first are right, with .6 two of three; of the second's two true ones one is found."""
-    first = np.array([0.9, 0.6, 0.8, 0.1], np.float32), np.array([True, False, True, False]), NEITHER
-    second = np.array([0.95, 0.7, 0.85, -np.inf], np.float32), np.array([True, True, False, False]), NEITHER
-    talk = np.array([[-np.inf, 0.81], [-np.inf, -np.inf]], np.float32)
-    expected = {"from": 0.8, "precision": 0.5, "recall": 0.5, "flags_per_100_turns": 50.0}
-    assert held_out([first], [second], talk) == expected
-    nothing = np.array([0.9], np.float32), np.array([False]), NEITHER[:1]
-    assert held_out([nothing], [second], talk)["recall"] == 0.0
+    """From .8 on all of the first are right, with .6 two of three; of the second's two true ones one is found.
+
+    The third memory of the second is a turn of other talk, and one flag touches it.
+    """
+    low = -np.inf
+    first = np.array([[low, 0.9, 0.6], [low, low, 0.8], [low, 0.1, low]], np.float32)
+    second = np.array([[low, 0.95, 0.85], [0.7, low, low], [low, low, low]], np.float32)
+    true, left = np.zeros((3, 3), np.bool_), np.zeros((3, 3), np.bool_)
+    true[0, 1] = True
+    chosen, rest = (
+        Judged(first, true | (first == np.float32(0.8)), left),
+        Judged(second, true | (second > 0.6), left, 1),
+    )
+    rest.true[0, 2] = False
+    expected = {"from": 0.8, "precision": 0.5, "recall": 0.5, "flags_per_100_turns": 100.0}
+    assert held_out([chosen], [rest]) == expected
+    assert held_out([Judged(first, left, left)], [rest])["recall"] == 0.0
 
 
 def test_pairs_of_questions_and_of_the_file_are_true(tmp_path: Path) -> None:
-    memories, questions, further, talk = (tmp_path / name for name in ("m", "q", "f", "t"))
+    memories, questions, further, talk, mixed = (tmp_path / name for name in ("m", "q", "f", "t", "x"))
     rows = [
         {"user": user, "id": f"{user}{place}", "at": f"2026-01-0{place + 1}", "content": text, "origin": "user"}
         for user in "ab"
@@ -51,10 +60,15 @@ def test_pairs_of_questions_and_of_the_file_are_true(tmp_path: Path) -> None:
     questions.write_text("\n".join(map(json.dumps, each)))
     further.write_text(json.dumps({"supersedes": [["a1", "a0", "why"]], "artefacts": [["a2", "a1", "no"]]}))
     talk.write_text("\n".join(json.dumps({"content": text}) for text in TEXTS))
-    result = run(memories, questions, further=further, talk=talk)
+    store = {"memories": rows[:3], "supersedes": [["a2", "a0", "why"]], "unclear": [], "chatter": []}
+    mixed.write_text(json.dumps([store]))
+    result = run(memories, questions, further=further, mixed=mixed)
     assert (result["people"], result["true_pairs"]) == (2, 3)
     assert [half["recall"] for half in result["halves"]] == [1.0, 0.5]
-    assert [half["flags_per_100_turns"] for half in result["halves"]] == [33.33, 33.33]
+    beside = run(memories, questions, talk=talk)["beside_talk"]
+    assert [half["flags_per_100_turns"] for half in beside] == [0.0, 0.0]
+    assert result["mixed_asked"]["overtaken"] == 1
+    assert result["mixed"]["recall"] == 1.0
     further.write_text("[]")
     with pytest.raises(UsageError, match="cannot be read"):
         run(memories, questions, further=further)
