@@ -1,7 +1,7 @@
 """Measure how well two memories alone tell that one overtakes the other: chosen on some people, shown on the others.
 
 True is that a question's newest relevant memories overtake its stale ones; all other pairs of a person are not, but for
-those that a file of further pairs names.
+those that a file of further pairs names. What is flagged of other talk in the same store is counted by itself.
 """
 
 from __future__ import annotations
@@ -48,11 +48,12 @@ class Judged:
     left: NDArray[np.bool_]
     turns: int = 0
 
-    def counted(self) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return the values of all pairs that count, which of them are true, and which are with other talk."""
+    def counted(self) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32]]:
+        """Return the values of the pairs of memories that count, which of them are true, and values with other talk."""
         is_turn = np.arange(len(self.values)) >= len(self.values) - self.turns
         with_turn = is_turn | is_turn[:, np.newaxis]
-        return self.values[~self.left], self.true[~self.left], with_turn[~self.left]
+        counts = ~self.left & ~with_turn
+        return self.values[counts], self.true[counts], self.values[with_turn]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +114,14 @@ def held_out(chosen: Sequence[Judged], rest: Sequence[Judged]) -> dict[str, floa
     order = np.argsort(-values, kind="stable")
     right = np.flatnonzero(np.cumsum(true[order]) / np.arange(1, len(order) + 1) >= PRECISION)
     cut = float(values[order[right[-1]]]) if len(right) else float("inf")
-    values, true, with_turn = _counted(rest)
+    values, true, talk = _counted(rest)
     flagged = values >= cut
     turns = sum(each.turns for each in rest)
     return {
         "from": round(cut, 3),
         "precision": round(float(true[flagged].mean()), 3) if flagged.any() else 0.0,
         "recall": round(float(true[flagged].sum() / max(1, true.sum())), 3),
-        "flags_per_100_turns": round(100 * float((flagged & with_turn).sum()) / max(1, turns), 2),
+        "flags_per_100_turns": round(100 * float((talk >= cut).sum()) / max(1, turns), 2),
     }
 
 

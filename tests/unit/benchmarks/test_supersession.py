@@ -35,16 +35,11 @@ def test_the_cut_of_one_half_is_shown_on_the_other() -> None:
     low = -np.inf
     first = np.array([[low, 0.9, 0.6], [low, low, 0.8], [low, 0.1, low]], np.float32)
     second = np.array([[low, 0.95, 0.85], [0.7, low, low], [low, low, low]], np.float32)
-    true, left = np.zeros((3, 3), np.bool_), np.zeros((3, 3), np.bool_)
-    true[0, 1] = True
-    chosen, rest = (
-        Judged(first, true | (first == np.float32(0.8)), left),
-        Judged(second, true | (second > 0.6), left, 1),
-    )
-    rest.true[0, 2] = False
-    expected = {"from": 0.8, "precision": 0.5, "recall": 0.5, "flags_per_100_turns": 100.0}
-    assert held_out([chosen], [rest]) == expected
-    assert held_out([Judged(first, left, left)], [rest])["recall"] == 0.0
+    none = np.zeros((3, 3), np.bool_)
+    chosen = Judged(first, (first > 0.7), none)
+    rest = Judged(second, (np.abs(second - np.float32(0.8)) > 0.06) & (second > 0), none, turns=1)
+    assert held_out([chosen], [rest]) == {"from": 0.8, "precision": 1.0, "recall": 0.5, "flags_per_100_turns": 100.0}
+    assert held_out([Judged(first, none, none)], [rest])["recall"] == 0.0
 
 
 def test_pairs_of_questions_and_of_the_file_are_true(tmp_path: Path) -> None:
