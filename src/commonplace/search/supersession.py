@@ -6,19 +6,22 @@ from regressions on either half of the people of everyday memories; the manual t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.dataclasses import dataclass
+from commonplace.dates.vocabulary import MONTH_NAMES, WEEKDAY_NAMES
 from commonplace.ranking.arrays import distinct, ranked, within
 from commonplace.text.languages import STOP_WORDS
+from commonplace.text.words import word_lists
 
 NEAREST: Final = 5
 """A text's surroundings are the mean of so many of its nearest."""
-CHANGE: Final = 0.11
+CHANGE: Final = 0.12
 """A value is the locally scaled cosine (2 · cosine − the surroundings of either: "csls", Conneau et al. 2018), so much
 for each word of change in the later text, up to `MAX_CHANGES`, …"""
 MAX_CHANGES: Final = 2
@@ -40,25 +43,20 @@ STRANGER: Final = np.float32(0.1)
 OURS: Final = -1
 _TOKEN_BITS: Final = 16
 
-WORDS_OF_CHANGE: Final = (
-    "again anymore back became becomes broke cancelled change changed changes closed cut died ended ends extended "
-    "finally finished former formerly from gone got increased instead left longer lost lowered merged moved moving new "
-    "newly no now old over postponed previously promoted raised reduced renamed replaced replaces resigned retired "
-    "since sold split started starting starts stepped stopped switched switching today tomorrow tonight took traded "
-    "until upgraded went yet"
-)
-"""They tell that something is no longer as it was, or is from now on. In English, as the texts to choose on are."""
-WORDS_OF_DOUBT: Final = (
-    "thinking considering wondering might maybe perhaps hoping hopes tempted dreams declined rejected"
-)
-"""What has one of these is a thought, a wish or a refusal: nothing has changed by it."""
-WORDS_OF_LOGS: Final = "diary journal log logs minutes notes recap retro summary"
-"""What has one of these or a date in its title (`Notes for Monday: …`) is an entry of many, and each stays."""
-WORDS_OF_DATES: Final = (
-    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
-    "september october november december"
-)
-_OURS: Final = "my our"
+_WORDS: Final = word_lists(Path(__file__).with_suffix(".txt"))
+TALK: Final = 0.25
+"""Less so much for each word that is said to somebody, up to `MAX_TALK`, in either text."""
+MAX_TALK: Final = 2
+TOPICS: Final = [name for name in _WORDS if name.startswith("one ")]
+TOPIC: Final = 0.25
+"""So much where a later text with a word of change has a word of the same topic as the earlier one, …"""
+MIN_SIMILARITY_OF_TOPIC: Final = 0.1
+"""… and then this is the least cosine: such news is told in many words."""
+LENGTH: Final = 0.2
+"""Less so much for each e-fold that the earlier text is longer than `PLAIN_LENGTH` tokens: what says several things is
+seldom overtaken as a whole."""
+PLAIN_LENGTH: Final = 16
+_OURS: Final = ("my", "our")
 _HEAD: Final = 12
 """So many tokens tell whose a statement is, or which title it has."""
 
@@ -78,6 +76,11 @@ class Statements:
             others; int64, shape (n,).
         titles: alike of entries of one log, 0 of what is none; int64, shape (n,).
         is_open: whether nothing has changed by it; bool, shape (n,).
+        is_refusal: whether nothing but an offer has; bool, shape (n,).
+        is_offer: bool, shape (n,).
+        topics: a bit for each of `TOPICS` that it has a word of; int64, shape (n,).
+        talk: how many different words of talk it has, int64, shape (n,).
+        lengths: in tokens, int64, shape (n,).
     """
 
     times: NDArray[np.float64]
@@ -89,28 +92,34 @@ class Statements:
     owners: NDArray[np.int64]
     titles: NDArray[np.int64]
     is_open: NDArray[np.bool_]
+    is_refusal: NDArray[np.bool_]
+    is_offer: NDArray[np.bool_]
+    topics: NDArray[np.int64]
+    talk: NDArray[np.int64]
+    lengths: NDArray[np.int64]
 
 
 class Wordings:
     """What tokens tell of texts, of which the ids follow each other: uint16, with their lengths, int64, shape (n,)."""
 
     def __init__(self, tokenize: Callable[[str], NDArray[np.uint16]]) -> None:
-        def mask(words: str) -> NDArray[np.bool_]:
+        def mask(words: Iterable[str]) -> NDArray[np.bool_]:
             chosen = np.zeros(1 << _TOKEN_BITS, dtype=np.bool_)
-            for ids in map(tokenize, words.split()):
-                chosen[ids] |= len(ids) == 1  # words of several tokens are left out
+            for ids in map(tokenize, words):
+                chosen[ids] |= len(ids) == 1
             return chosen
+
+        def pairs(words: Iterable[str]) -> NDArray[np.int64]:
+            ids = [tokenize(each).tolist() for each in words if " " in each]
+            return np.array(sorted(first << _TOKEN_BITS | second for first, second in ids), dtype=np.int64)
 
         self._is_function = np.zeros(1 << _TOKEN_BITS, dtype=np.bool_)
         for word in STOP_WORDS:
             self._is_function[tokenize(word)] = True
-        self._is_change, self._is_doubt = mask(WORDS_OF_CHANGE), mask(WORDS_OF_DOUBT)
-        self._is_log, self._is_date = mask(WORDS_OF_LOGS), mask(WORDS_OF_DATES)
-        self._is_number = mask(" ".join(map(str, range(2100))))
+        self._lists = {name: (mask(words), pairs(words)) for name, words in _WORDS.items()}
+        self._is_date = mask((*WEEKDAY_NAMES, *MONTH_NAMES))
+        self._is_number = mask(map(str, range(2100)))
         self._is_ours = mask(_OURS)
-        self._doubts, self._tells = (
-            frozenset(np.flatnonzero(chosen).tolist()) for chosen in (self._is_doubt, self._is_doubt | self._is_change)
-        )
         self._colon, self._s, *self._quotes = (int(tokenize(sign)[-1]) for sign in (":", "'s", "'", "’"))
 
     def statements(
@@ -125,23 +134,42 @@ class Wordings:
     ) -> Statements:
         """Return what is known of texts by their tokens beside what is given."""
 
-        changes = np.bincount(_terms(token_ids, lengths, self._is_change) >> _TOKEN_BITS, minlength=len(lengths))
         ends = np.cumsum(lengths)
+        following = np.append(token_ids[1:], 0).astype(np.int64)
+        following[ends - 1] = 0
+        pairs = token_ids.astype(np.int64) << _TOKEN_BITS | following
+        has = {name: words[token_ids] | within(pairs, known) for name, (words, known) in self._lists.items()}
+        texts = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
+
+        def counts(name: str) -> NDArray[np.int64]:
+            return np.bincount(_terms(token_ids, texts, has[name]) >> _TOKEN_BITS, minlength=len(lengths))
+
+        def first(name: str) -> NDArray[np.int64]:
+            """Return the place of the first such word in each text, `_HEAD` where there is none."""
+            found = np.flatnonzero(has[name])
+            owners, at = np.unique(texts[found], return_index=True)
+            places = np.full(len(lengths), _HEAD)
+            places[owners] = found[at] - (ends - lengths)[owners]
+            return places
+
         heads = [token_ids[end - length : end][:_HEAD].tolist() for end, length in zip(ends, lengths, strict=True)]
+        changed = np.minimum(first("change"), _HEAD)
         return Statements(
             times,
             stored,
             sessions,
             vectors,
-            terms=_terms(token_ids, lengths, ~self._is_function),
-            changes=np.where(lengths > MAX_CHANGE_LENGTH, 0, changes),
+            terms=_terms(token_ids, texts, ~self._is_function[token_ids]),
+            changes=np.where(lengths > MAX_CHANGE_LENGTH, 0, counts("change")),
             owners=np.array([self._owner(head) for head in heads], dtype=np.int64),
             titles=np.array([self._title(head) for head in heads], dtype=np.int64),
-            is_open=np.array([self._is_open(head) for head in heads], dtype=np.bool_),
+            is_open=first("doubt") < changed,
+            is_refusal=first("refusal") < changed,
+            is_offer=counts("offer") > 0,
+            topics=sum(((counts(name) > 0) << bit for bit, name in enumerate(TOPICS)), np.zeros_like(lengths)),
+            talk=counts("talk"),
+            lengths=lengths,
         )
-
-    def _is_open(self, head: list[int]) -> bool:
-        return next((token in self._doubts for token in head if token in self._tells), False)
 
     def _owner(self, head: list[int]) -> int:
         for place in range(1, min(len(head) - 1, 5)):
@@ -161,14 +189,12 @@ class Wordings:
         )
         end = next(colons, 0)
         dates = np.flatnonzero(is_dated[:end]).tolist()
-        is_log = bool(dates) or bool(self._is_log[head[:end]].any())
+        is_log = bool(dates) or bool(self._lists["log"][0][head[:end]].any())
         return hash(tuple(head[: min([*dates, end])])) | 1 if is_log else 0
 
 
-def _terms(token_ids: NDArray[np.uint16], lengths: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
-    is_chosen = chosen[token_ids]
-    places = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
-    return distinct((places << _TOKEN_BITS | token_ids)[is_chosen])
+def _terms(token_ids: NDArray[np.uint16], texts: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+    return distinct(texts[chosen] << _TOKEN_BITS | token_ids[chosen])
 
 
 def judge(said: Statements) -> NDArray[np.float32]:
@@ -184,6 +210,10 @@ def judge(said: Statements) -> NDArray[np.float32]:
     shared = np.where(is_turn & is_turn[:, np.newaxis], np.float32(0), same)
     values = scaled(cosines) + SHARED * shared - RANK * (ranks + ranks.T)
     values += np.float32(CHANGE) * np.minimum(said.changes, MAX_CHANGES)
+    one_topic = (said.topics & said.topics[:, np.newaxis] != 0) & (said.changes > 0)
+    talk = np.minimum(said.talk, MAX_TALK)
+    values += np.float32(TOPIC) * one_topic - np.float32(TALK) * (talk + talk[:, np.newaxis])
+    values -= np.float32(LENGTH) * np.log(np.maximum(said.lengths / PLAIN_LENGTH, 1))[:, np.newaxis].astype(np.float32)
     sessions = np.array([hash(name) if name else index for index, name in enumerate(said.sessions)])
     least = MIN_SIMILARITY if count > NEAREST else MIN_SIMILARITY_OF_FEW
     gaps = said.times - said.times[:, np.newaxis]
@@ -192,8 +222,9 @@ def judge(said: Statements) -> NDArray[np.float32]:
     is_later = (
         (gaps > 0) & (sessions != sessions[:, np.newaxis]) & (np.minimum(same, same.T) < _ALL)
     )  # something differs
-    is_later &= ~said.is_open & ~_is_apart(said)
-    return np.where(is_later & (cosines >= least), values, -np.inf).astype(np.float32)
+    is_later &= ~said.is_open & ~_is_apart(said) & (~said.is_refusal | said.is_offer[:, np.newaxis])
+    is_near = cosines >= np.where(one_topic, min(least, MIN_SIMILARITY_OF_TOPIC), least)
+    return np.where(is_later & is_near, values, -np.inf).astype(np.float32)
 
 
 def scaled(cosines: NDArray[np.float32]) -> NDArray[np.float32]:

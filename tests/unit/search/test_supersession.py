@@ -16,9 +16,14 @@ from tests.unit.search.notebook import model
 import commonplace
 from commonplace.search.supersession import (
     CHANGE,
+    LENGTH,
     MAX_CHANGE_LENGTH,
+    PLAIN_LENGTH,
     RANK,
     SHARED,
+    TALK,
+    TOPIC,
+    TOPICS,
     Statements,
     Wordings,
     judge,
@@ -44,6 +49,9 @@ def about_two_things(
     sessions: list[str] | None = None,
     terms: list[str] | None = None,
     changes: list[int] | None = None,
+    topics: list[int] | None = None,
+    talk: list[int] | None = None,
+    lengths: list[int] | None = None,
 ) -> Statements:
     """Return three memories, of which the first two are about the same, in words that they do not share."""
     return Statements(
@@ -56,6 +64,11 @@ def about_two_things(
         owners=np.zeros(3, dtype=np.int64),
         titles=np.zeros(3, dtype=np.int64),
         is_open=np.zeros(3, dtype=np.bool_),
+        is_refusal=np.zeros(3, dtype=np.bool_),
+        is_offer=np.zeros(3, dtype=np.bool_),
+        topics=np.array(topics or [0, 0, 0]),
+        talk=np.array(talk or [0, 0, 0]),
+        lengths=np.array(lengths or [1, 1, 1]),
     )
 
 
@@ -126,6 +139,34 @@ def test_words_of_change_and_shared_words_count() -> None:
     assert judge(turns)[0, 1] == pytest.approx(plain), "talk comes back to the same words"
 
 
+def test_news_of_a_thing_that_people_have_one_of_counts_more() -> None:
+    times = [1.0, 2.0, 3.0]
+    changed = judge(about_two_things(times=times, changes=[0, 1, 0]))[0, 1]
+    both = about_two_things(times=times, changes=[0, 1, 0], topics=[3, 2, 0])
+    assert judge(both)[0, 1] == pytest.approx(changed + TOPIC)
+    apart = about_two_things(times=times, changes=[0, 1, 0], topics=[1, 2, 0])
+    assert judge(apart)[0, 1] == pytest.approx(changed)
+    plain = judge(about_two_things(times=times))[0, 1]
+    assert judge(about_two_things(times=times, topics=[3, 2, 0]))[0, 1] == pytest.approx(plain), "no word of change"
+
+
+def test_what_is_said_to_somebody_and_what_says_much_count_less() -> None:
+    times = [1.0, 2.0, 3.0]
+    plain = judge(about_two_things(times=times))[0, 1]
+    assert judge(about_two_things(times=times, talk=[1, 5, 0]))[0, 1] == pytest.approx(plain - 3 * TALK)
+    long = about_two_things(times=times, lengths=[2 * PLAIN_LENGTH, 5 * PLAIN_LENGTH, 1])
+    assert judge(long)[0, 1] == pytest.approx(plain - LENGTH * math.log(2), abs=1e-6), "of the earlier one"
+
+
+def test_words_are_counted_by_what_they_tell() -> None:
+    said = read("We live in Rome.", "Thanks, did you and Ana split up?", "I split the up arrow", "turned down")
+    one_home, one_partner = (1 << TOPICS.index(f"one {name}") for name in ("home", "partner"))
+    assert said.topics.tolist() == [one_home, one_partner, 0, 0]
+    assert said.talk.tolist() == [0, 3, 0, 0]
+    assert said.is_refusal.tolist() == [False, False, False, True]
+    assert read("", "He turned", "down, and", "").is_refusal.tolist() == [False] * 4, "two texts hold no pair"
+
+
 def test_what_has_others_nearer_is_less_likely_overtaken() -> None:
     """The third is the second nearest of the first, at 30°; the first is the second nearest of the third."""
     said = about_two_things(times=[1.0, 2.0, 3.0])
@@ -155,6 +196,9 @@ def test_a_text_is_about_each_of_its_words_once_but_function_words() -> None:
         ("My office is in Rome.", "My manager’s office is in Rome, too.", False),
         ("Ola lives in Krakow.", "Ola is thinking about moving to Gdansk.", False),
         ("We use Jenkins for CI.", "Maybe we should use GitHub Actions instead.", False),
+        ("I work at Globex.", "I turned down the job at Lumen.", False),
+        ("Lumen offered me a job.", "I turned down the job at Lumen.", True),
+        ("Kim works in Paris.", "If Kim got the job in Rome she would move.", False),
         ("I live in Krakow.", "I moved to Gdansk and I am thinking about a car.", True),
         ("Daily notes for Monday: Ravi fixed it.", "Daily notes for Tuesday: Mei is blocked.", False),
         ("Weekly report 2026-W02: 14 closed.", "Weekly report 2026-W03: 9 closed.", False),
@@ -197,6 +241,25 @@ def test_of_a_chain_the_newest_is_first_whatever_each_has_overtaken(
         assert [hit.text for hit in book.recall(query).hits] == [*reversed(said)]
         assert book.recall(query, limit=1).hits[0].text == said[-1]
         assert said[-1] in book.injection(query).text
+
+
+@pytest.mark.parametrize(
+    ("said", "query", "first"),
+    [
+        (("I'm dating Anna.", "Anna and I broke up.", "I'm seeing Bea now."), "Who am I dating?", 2),
+        (("I work at Globex as an analyst.", "Started at Lumen Labs."), "Where do I work?", 1),
+        (("I work at Globex as an analyst.", "Started at Nordwind this week."), "Where do I work?", 1),
+        (("Kim works at Globex.", "Kim turned down the job at Nordwind."), "Where does Kim work?", 0),
+    ],
+)
+def test_the_first_is_what_holds(tmp_path: Path, said: tuple[str, ...], query: str, first: int) -> None:
+    """A parting does not stand above the new partner, nor a refused post above the one that is held."""
+    clock = Clock()
+    with commonplace.open(tmp_path / "store", clock=clock) as book:
+        for text in (*said, "The cat is called Figaro.", "I like plums."):
+            book.remember(text)
+            clock.move(days=10)
+        assert book.recall(query).hits[0].text == said[first]
 
 
 def test_notes_of_one_form_do_not_crowd_out_the_one_that_is_asked_for(tmp_path: Path) -> None:
