@@ -353,7 +353,7 @@ def test_status_tells_how_the_index_stands(
 
     monkeypatch.setattr(Engine, "index_status", status)
     assert program.json("index", "status")["state"] == state
-    line = next(line for line in program.run("index", "status").stdout.splitlines() if line.startswith("Index:"))
+    line = next(line for line in program.run("index", "status").stdout.splitlines() if line.split()[:1] == ["index"])
     assert told in line
     assert f"change {indexed} of {change}" in line
 
