@@ -33,8 +33,12 @@ times = st.floats(-6e10, 2.5e11).map(lambda time: time + 0.0)
 shares = st.floats(0.0, 1.0)
 counts = st.integers(0, 2**63 - 1)
 values: st.SearchStrategy[object] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(letters, max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(letters, max_size=3), inner, max_size=2),
     max_leaves=4,
 )
 records = st.builds(
