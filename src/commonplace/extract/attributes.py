@@ -359,9 +359,19 @@ class Attributes:
     ) -> Statement:
         is_change = ("!" in flags or self._is_change) and self._is_sure
         doubt = "" if is_change else BESIDE if "~" in flags else UNMARKED if self._is_sure else UNSURE
-        said = Statement(source, target, relation, self._place(verb), self._tokens.count, is_event="!" in flags)
-        said = replace(said, is_end=is_end, confidence=0.8, new_type=_NEW_TYPES.get(relation, ""))
-        return replace(said, aspect=aspect, doubt=doubt if aspect or is_end else "")
+        return Statement(
+            source,
+            target,
+            relation,
+            self._place(verb),
+            self._tokens.count,
+            is_event="!" in flags,
+            is_end=is_end,
+            confidence=0.8,
+            new_type=_NEW_TYPES.get(relation, ""),
+            aspect=aspect,
+            doubt=doubt if aspect or is_end else "",
+        )
 
     def _place(self, at: int) -> int:
         """Return the place of the word that stands at a character of the sentence."""

@@ -96,8 +96,19 @@ def _relation(entities: Entities, source: Phrase, target: Phrase, *, is_move: bo
 def _statement(group: VerbGroup, source: Phrase, target: Phrase, relation: Demand, *, is_end: bool) -> Statement:
     is_future = group.is_future or (group.form.shape == "ing" and not group.is_past)
     name, before, behind = relation
-    said = Statement(source, target, name, group.verb, 0, before, behind, is_event=True)
-    return replace(said, is_end=is_end, is_past=group.is_past, is_future=is_future)
+    return Statement(
+        source,
+        target,
+        name,
+        group.verb,
+        0,
+        before,
+        behind,
+        is_event=True,
+        is_end=is_end,
+        is_past=group.is_past,
+        is_future=is_future,
+    )
 
 
 def _ends(line: Line, group: VerbGroup) -> tuple[list[Phrase], list[Phrase], Phrase | None]:
@@ -146,8 +157,7 @@ def replaced(line: Line, group: VerbGroup, subject: list[Phrase]) -> Iterator[St
             users, stop = places, behind
     used = [(target, False) for target in new] + [(target, True) for target in old]
     for user, (target, is_end) in product(users, used):
-        said = Statement(user, target, "USES", group.verb, stop, is_event=True, is_end=is_end)
-        yield replace(said, is_future=group.is_future)
+        yield Statement(user, target, "USES", group.verb, stop, is_event=True, is_end=is_end, is_future=group.is_future)
 
 
 _TELLING: Final = VERBS_OF_RULES | {"decide"}
@@ -296,10 +306,20 @@ class Clauses:
             is_future = group.is_future or (rule.is_event and group.form.shape == "ing" and not group.is_past)
             if is_future and relation == "USES" and source.anaphor in ("we", "i"):
                 relation, is_future = "DECIDED", False
-            said = Statement(left, right, relation, group.verb, 0, *types, is_past=group.is_past, is_future=is_future)
-            said = replace(said, is_event=rule.is_event or group.is_start, is_end=rule.is_end or group.is_end)
-            is_ever = _is_state(rule, group) and group.is_perfect and group.form.shape != "ing"
-            return replace(said, is_former=rule.is_once or _is_over(rule, group), is_ever=is_ever)
+            return Statement(
+                left,
+                right,
+                relation,
+                group.verb,
+                0,
+                *types,
+                is_event=rule.is_event or group.is_start,
+                is_end=rule.is_end or group.is_end,
+                is_past=group.is_past,
+                is_former=rule.is_once or _is_over(rule, group),
+                is_future=is_future,
+                is_ever=_is_state(rule, group) and group.is_perfect and group.form.shape != "ing",
+            )
         return None
 
     def _rules(self, group: VerbGroup, behind: int) -> Iterator[tuple[list[Rule], int, bool, str]]:
@@ -358,10 +378,19 @@ class Clauses:
                 for source in subject:
                     for target in objects[:1]:
                         if target.type == "organization" or (target.mention and target.type == "concept"):
-                            said = Statement(source, target, "WORKS_FOR", group.verb, stop, _PERSON, _ORGANIZATION)
                             is_end = group.is_end or is_former
-                            was = group.is_past and not (is_end or group.is_perfect)
-                            yield replace(said, is_end=is_end, is_past=group.is_past, is_former=was)
+                            yield Statement(
+                                source,
+                                target,
+                                "WORKS_FOR",
+                                group.verb,
+                                stop,
+                                _PERSON,
+                                _ORGANIZATION,
+                                is_end=is_end,
+                                is_past=group.is_past,
+                                is_former=group.is_past and not (is_end or group.is_perfect),
+                            )
                 if any(target.type == "organization" for target in objects):
                     return
             is_former = is_former or lower in _FORMER

@@ -68,8 +68,17 @@ def chosen(
     for target in targets:
         for source in (*sources, *purposes):
             types = frozenset() if source in purposes else _WHO
-            said = Statement(source, target, "DECIDED", group.verb, max(stop, 1), types, is_event=True, is_past=True)
-            yield replace(said, is_end=group.is_end)
+            yield Statement(
+                source,
+                target,
+                "DECIDED",
+                group.verb,
+                max(stop, 1),
+                types,
+                is_event=True,
+                is_past=True,
+                is_end=group.is_end,
+            )
 
 
 def purpose(line: Line, place: int) -> list[Phrase]:

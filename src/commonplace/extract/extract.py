@@ -60,8 +60,16 @@ def beside(line: Line) -> Iterator[Statement]:
         if not _is_backed(line, source, target, relation) or _is_rest(line, source) or _is_rest(line, target):
             continue
         is_end = bool(_FORMER.intersection(gap)) or line.tokens.at(left.first - 1) in _FORMER
-        said = Statement(phrase_of(source), phrase_of(target), relation, left.last - 1, right.last)
-        yield replace(said, target_types=_TARGETS.get(relation, frozenset()), is_end=is_end, confidence=sure)
+        yield Statement(
+            phrase_of(source),
+            phrase_of(target),
+            relation,
+            left.last - 1,
+            right.last,
+            target_types=_TARGETS.get(relation, frozenset()),
+            is_end=is_end,
+            confidence=sure,
+        )
 
 
 def _is_rest(line: Line, name: Mention) -> bool:
