@@ -145,13 +145,15 @@ TRACE_LENGTH = 20
 def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit, ...], Trace]:
     """Return the hits, best first, ties by id, what is newer before what it overtakes; and the trace behind them."""
     order = np.lexsort((ranking.candidates.numbers, -ranking.values))
+    ranking, ahead = ranking.standing(request.now if request.wanted.as_of is None else request.wanted.as_of)
     likely = probabilities(ranking.odds[order])
     scores = scores_of(likely)
     numbers = ranking.candidates.numbers
+    moved = placed(order.tolist(), ahead)
     made: dict[int, Hit] = {}
     copies: set[int] = set()
     while True:
-        choice = _choose(ranking, order, scores, request, copies)
+        choice = _choose(ranking, moved, order, scores, request, copies)
         looked_at = copies | _twins(ranking.candidates, order, choice)
         found = [*choice.chosen, *(_Chosen(rank, rank) for rank in looked_at)]
         places = {each.rank: int(order[each.rank]) for each in found if each.rank not in made}
@@ -228,6 +230,7 @@ class _Choice:
 
 def _choose(
     ranking: Ranking,
+    moved: Sequence[tuple[int, int | None]],
     order: NDArray[np.intp],
     scores: NDArray[np.float32],
     request: Request,
@@ -243,7 +246,7 @@ def _choose(
     last = 0.0
     # The scores are float32, and so is what they are compared with.
     floor = float(np.float32(request.min_score)) if len(scores) and scores[0] >= request.first_floor else math.inf
-    for place, before in placed(places, ranking.newer):
+    for place, before in moved:
         rank, anchor = ranks[place], ranks[place if before is None else before]
         owner, value = owners[place], values[places[anchor]]
         if likely[anchor] < floor and likely[rank] < floor:

@@ -105,6 +105,7 @@ class Ranking:
         evidence: what each signal weighs in them, by name; float32, shape (n,).
         fault: why meaning had no part in it; "" where it had.
         newer: of candidates that are memories, by index, those that may have overtaken them, newest first.
+        begins: when those of these begin that say so, seconds since the epoch.
     """
 
     words: tuple[tuple[str, ...], ...]
@@ -119,6 +120,7 @@ class Ranking:
     asked: AskedTimes = NO_TIMES
     fault: str = ""
     newer: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    begins: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def size_bytes(self) -> int:
@@ -126,6 +128,17 @@ class Ranking:
         named = chain.from_iterable(getattr(self, name).values() for name in _NAMED)
         own: int = sum(array.nbytes for array in (self.values, self.odds, *named))
         return self.candidates.size_bytes + own
+
+    def standing(self, now: float | None) -> tuple[Ranking, Mapping[int, tuple[int, ...]]]:
+        """Return this without what has yet to begin, and what stands before each: what holds before that."""
+        later = {place for place, begins in self.begins.items() if now is not None and begins > now}
+        if not later:
+            return self, self.newer
+        newer = {place: tuple(each for each in others if each not in later) for place, others in self.newer.items()}
+        before = dict(newer)
+        for place, others in self.newer.items():
+            before |= {each: (*before.get(each, ()), place) for each in others if each in later}
+        return replace(self, newer=newer), before
 
     def lacks_owners(self, count: int) -> bool:
         """Return whether the candidates are of fewer owners."""

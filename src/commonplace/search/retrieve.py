@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -36,9 +36,11 @@ from commonplace.search.signals import TIME, Candidates, Phrasing, Spaces, Token
 from commonplace.search.supersession import Wordings
 from commonplace.search.time import (
     NO_TIMES,
+    ONSETS,
     AskedTimes,
     DatedOwners,
     asked_times,
+    begins_at,
     dated_owners,
     passages_worth_recalling,
 )
@@ -246,7 +248,9 @@ class Searcher:
             # Nor can the vectors tell of scripts that they do not know which texts are about one thing.
             is_left = request.method != "two-stage" or run.asked.times or any(query.unspaced for query in queries)
             newer = {} if is_left else self._newer(queries[0], request, rows, ranking)
-            return replace(ranking, fault=next((query.fault for query in queries if query.fault), ""), newer=newer)
+            begins = self._begins(request.namespace, rows, ranking.candidates, newer)
+            fault = next((query.fault for query in queries if query.fault), "")
+            return replace(ranking, fault=fault, newer=newer, begins=begins)
 
     @cached_property
     def _wordings(self) -> Wordings:
@@ -284,6 +288,28 @@ class Searcher:
             beside = {*overtakes.get(each.id, ()), *(place_of.get(id_) for id_ in each.beside)}
             newer[place] = (*by, *(other for other in newer.get(place, ()) if other not in {*by, *beside}))
         return newer
+
+    def _begins(
+        self, namespace: str, rows: TokenRows, candidates: Candidates, newer: Mapping[int, tuple[int, ...]]
+    ) -> dict[int, float]:
+        """Return when those that overtake others begin, where they say so."""
+        places = sorted({each for others in newer.values() for each in others})
+        numbers = candidates.numbers[places]
+        rows = rows.take(np.searchsorted(rows.numbers, numbers))
+        onsets = {number for number, holds in zip(numbers.tolist(), rows.holding(self._onsets), strict=True) if holds}
+        found = self._store.passages_with_owners(namespace, sorted(onsets)) if onsets else {}
+        begins: dict[int, float] = {}
+        for place, number in zip(places, numbers.tolist(), strict=True):
+            _, owner, memory = found.get(number, (None, None, None))
+            if owner is not None and memory is not None:
+                told = memory.record.born_at if owner.at is None else owner.at
+                since = begins_at(memory.record.content, told)
+                begins |= {} if since is None else {place: since}
+        return begins
+
+    @cached_property
+    def _onsets(self) -> NDArray[np.uint16]:
+        return np.concatenate([self._tokens.tokenize(word) for word in ONSETS.split()])
 
     def _competing(
         self,

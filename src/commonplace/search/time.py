@@ -116,6 +116,19 @@ def _margin(text: str, ago: float) -> float:
     return ROUGHLY * ago if _AGO.search(text) and WEEK_S <= ago < inf else 0.0
 
 
+ONSETS = "from starting beginning effective as"
+_ONSET = re.compile(r"\b(?:from|starting|beginning|effective|as of)\b", re.IGNORECASE)
+_ONSET_CHARACTERS = 14
+
+
+def begins_at(text: str, told: float) -> float | None:
+    """Return when what a text tells begins, where it says so by a date to come: `from January we live in Oslo`."""
+    for mention in mentions(text, now=moment_of(told), prefer="future"):
+        if mention.since > told and _ONSET.search(text, max(0, mention.start - _ONSET_CHARACTERS), mention.end):
+            return mention.since
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class DatedOwners:
     """Memories that speak of an asked time or happened in it.

@@ -262,6 +262,23 @@ def test_the_first_is_what_holds(tmp_path: Path, said: tuple[str, ...], query: s
         assert book.recall(query).hits[0].text == said[first]
 
 
+def test_what_is_to_begin_stands_behind_what_holds_until_then(tmp_path: Path) -> None:
+    clock = Clock()
+    with commonplace.open(tmp_path / "store", clock=clock) as book:
+        for text in ("We live in Bergen.", "From September we live in Oslo.", "The cat is called Figaro.", "I like plums."):
+            book.remember(text)
+            clock.move(days=10)
+        found = book.recall("Where do we live?").hits[:2]
+        assert [(hit.text, hit.superseded_by) for hit in found] == [
+            ("We live in Bergen.", None),
+            ("From September we live in Oslo.", None),
+        ]
+        clock.move(days=200)
+        then = book.recall("Where do we live?").hits[:2]
+        assert [hit.text for hit in then] == ["From September we live in Oslo.", "We live in Bergen."]
+        assert then[1].superseded_by == then[0].owner_id
+
+
 def test_notes_of_one_form_do_not_crowd_out_the_one_that_is_asked_for(tmp_path: Path) -> None:
     """Each of them looks like the next state of another one, and such chains hold more than a search returns."""
     clock = Clock()
