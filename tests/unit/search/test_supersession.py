@@ -256,7 +256,7 @@ def test_the_first_is_what_holds(tmp_path: Path, said: tuple[str, ...], query: s
     """A parting does not stand above the new partner, nor a refused post above the one that is held."""
     clock = Clock()
     with commonplace.open(tmp_path / "store", clock=clock) as book:
-        for text in (*said, "The cat is called Figaro.", "I like plums."):
+        for text in (*said, "The cat is called Figaro.", "I like figs."):
             book.remember(text)
             clock.move(days=10)
         assert book.recall(query).hits[0].text == said[first]
@@ -265,7 +265,7 @@ def test_the_first_is_what_holds(tmp_path: Path, said: tuple[str, ...], query: s
 def test_what_is_to_begin_stands_behind_what_holds_until_then(tmp_path: Path) -> None:
     clock = Clock()
     with commonplace.open(tmp_path / "store", clock=clock) as book:
-        for text in ("We live in Bergen.", "From September we live in Oslo.", "The cat is called Figaro.", "I like plums."):
+        for text in ("We live in Bergen.", "From September we live in Oslo.", "The cat is Figaro.", "I like figs."):
             book.remember(text)
             clock.move(days=10)
         found = book.recall("Where do we live?").hits[:2]
