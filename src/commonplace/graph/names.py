@@ -54,6 +54,15 @@ _SAME: Final = {
     form: line.split()[0] for line in entries(Path(__file__).with_name("synonyms.txt")) for form in line.split()
 }
 """The best known form of well-known names."""
+_SHORT: Final = {
+    "app": "application",
+    "config": "configuration",
+    "db": "database",
+    "docs": "documentation",
+    "prod": "production",
+    "repo": "repository",
+}
+"""What the last of several words is short for."""
 
 _NAMES_AT_HAND: Final = 1_024
 """The forms of a name are asked for several times while it is written; those of so many names are kept."""
@@ -141,7 +150,8 @@ def loose(name: str) -> str:
 
     Well-known names of the same thing have the same one.
     """
-    text = " ".join(unicodedata.normalize("NFKC", cleaned(name)).split())
+    *before, last = unicodedata.normalize("NFKC", cleaned(name)).split() or [""]
+    text = " ".join([*before, _SHORT.get(last.lower(), last) if before else last])
     bare = _POSSESSIVE.sub("", _KIND_WORDS.sub("", _LEGAL.sub("", text)))
     known = _best_known(normal(bare))
     return known if known in _SAME else _best_known(normal(singular(bare) or bare))

@@ -267,6 +267,9 @@ SAME = [
     ("RPGs", "concept", "RPG"),
     ("Acme's", "organization", "Acme"),
     ("the auth module's", "concept", "auth module"),
+    ("user db", "concept", "user database"),
+    ("billing repository", "project", "the billing repo"),
+    ("API docs", "concept", "API documentation"),
     ("James'", "concept", "James"),
 ]
 
