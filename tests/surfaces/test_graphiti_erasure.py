@@ -99,6 +99,20 @@ def test_what_is_still_being_read_there_is_told(desk: Desk, server: GraphitiServ
     assert "not listed there (1 of 1): it may still process them, so check again" in receipt.outside[0]
 
 
+def test_a_fact_that_is_still_being_read_there_is_told_and_hides_no_episode_that_is(
+    desk: Desk, server: GraphitiServer
+) -> None:
+    """A fact goes out as an episode, which Graphiti only queues."""
+    with desk.open(server.url, "team") as book:
+        book.graph.add_triplet("Ann", "USES", "Vim")
+        server.state.works_at_once = False
+        book.graph.add_episode("Bo lives in Rome.")
+    assert "not listed there (1 of 2): it may still process" in forgotten(desk, server.url, "team").outside[0]
+    with desk.open(server.url, "crew") as book:
+        book.graph.add_triplet("Ann", "USES", "Vim")
+    assert "not listed there (1 of 1): it may still process" in forgotten(desk, server.url, "crew").outside[0]
+
+
 def test_server_that_is_down_holds_no_forgetting_up(desk: Desk, server: GraphitiServer) -> None:
     with desk.open(server.url, "team") as book:
         book.graph.add_episode(SAID)

@@ -30,6 +30,7 @@ from commonplace.search.request import Request
 from commonplace.search.result import SearchResult
 from commonplace.settings.schema import GraphSettings
 from commonplace.store.store import Store
+from commonplace.types.graph import GraphFilter
 
 LOCK: Final = "graphiti.lock"
 _ITS_OWN: Final = "Graphiti takes it in by itself: what it finds there is not counted here"
@@ -50,7 +51,7 @@ class GraphitiGraph(Graph):
         return self._told(super().add_episode(*given, **named))
 
     def add_triplet(self, *given: Any, **named: Any) -> Addition:
-        """Keep a fact here and tell Graphiti of it, which takes no times; see `Graph.add_triplet`."""
+        """Keep a fact here and tell Graphiti its sentence and since when it holds; see `Graph.add_triplet`."""
         return self._told(super().add_triplet(*given, **named))
 
     def delete_episode(self, uuid: str) -> Deletion:
@@ -130,9 +131,13 @@ def leave(store: Store, namespace: str, settings: GraphSettings, episodes: int, 
         session = session_of(settings, os.environ, time.monotonic, namespace)
     except UsageError as error:
         return cannot_leave(list(groups), str(error))
-    unsent = sum(each.what == "episode" and each.sent_at is None for each in outbox.errands())
+    unsent = [(each.what, each.id) for each in outbox.errands() if each.sent_at is None]
+    graph, waiting = store.graph(namespace), sum(what == "episode" for what, _ in unsent)
+    facts = [each.id for each in graph.list_relations(GraphFilter(with_past=True))]
+    of_episodes = {id_ for id_, mentions in graph.mentions("relation", facts).items() if mentions}
+    given = {*facts} - of_episodes - {id_ for what, id_ in unsent if what == "relation"}
     with closing(session) as tools:
-        return take_away(tools, store.graph(namespace), groups, episodes - unsent)
+        return take_away(tools, graph, groups, episodes - waiting, given)
 
 
 def _notices(delivery: Delivery) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
@@ -227,7 +227,7 @@ def cannot_leave(groups: Sequence[str], why: str) -> Left:
     return Left(outside=(_unreached(groups, why),))
 
 
-def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], sent: int) -> Left:
+def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], sent: int, facts: Set[str]) -> Left:
     """Delete there what a namespace has told it, while the namespace is still here.
 
     A group is cleared where it is the namespace's alone: not Graphiti's own, and every episode in it is one of ours. Of
@@ -236,12 +236,13 @@ def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], 
     Args:
         groups: ours, by what Graphiti calls them.
         sent: how many episodes it was told of.
+        facts: the ids of those that it was told as episodes.
     """
     notices: list[str] = []
     outside: list[str] = []
     found: list[tuple[str, str]] = []
     waiting = list(groups)
-    seen = 0
+    seen = set[str]()
     try:
         has = tools.check()
         while waiting:
@@ -266,15 +267,16 @@ def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], 
                         f"data sent to Graphiti in its group {group}, which others share: {many} deleted there; check"
                         " for facts that it took from them"
                     )
-            seen += len(ours)
+            seen |= {own_id(each.name) for each in listed}
             waiting.pop(0)
     except ProviderError as error:
         outside.append(_unreached(waiting, told(error)))
     else:
-        if seen < sent and not found:
+        unseen = max(0, sent - len(graph.episodes(list(seen)))) + len(facts - seen)
+        if unseen and not found:
             outside.append(
-                f"episodes sent to Graphiti not listed there ({sent - seen} of {sent}): it may still process them,"
-                " so check again in ten minutes"
+                f"episodes sent to Graphiti not listed there ({unseen} of {sent + len(facts)}): it may still process"
+                " them, so check again in ten minutes"
             )
     return Left(tuple(notices), tuple(outside), tuple(found))
 
