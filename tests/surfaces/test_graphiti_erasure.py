@@ -91,6 +91,17 @@ def test_server_without_the_tool_has_the_episodes_deleted(desk: Desk) -> None:
         assert "1 episode was deleted there" in receipt.outside[0]
 
 
+def test_a_fact_that_is_forgotten_goes_there_too(desk: Desk, server: GraphitiServer) -> None:
+    """It was told as an episode, and bears its id; one that was never sent needs no deletion."""
+    with desk.open(server.url, "team") as book:
+        added = book.graph.add_triplet("Ann", "USES", "Vim")
+        receipt = book.forget(added.relations[0].uuid)
+        assert "`commonplace graph sync` deletes them" in receipt.outside[0]
+        assert book.graph.sync().waiting == 0
+        assert server.state.episodes == []
+        assert len(server.state.called("delete_episode")) == 1
+
+
 def test_what_is_still_being_read_there_is_told(desk: Desk, server: GraphitiServer) -> None:
     server.state.works_at_once = False
     with desk.open(server.url, "team") as book:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -158,8 +158,8 @@ class ErasureApi(Service):
 
         return Outbox(self._store, self._namespace, self._runtime.now).deleted
 
-    def _leave(self, name: str, episodes: int, is_rehearsal: bool) -> Left:
+    def _leave(self, name: str, known: Set[str], is_rehearsal: bool) -> Left:
         """Take a namespace away from Graphiti; return what is to be told of it, and what is left there."""
         from commonplace.engine.graphiti import leave
 
-        return leave(self._store, name, self._settings.graph, episodes, is_rehearsal=is_rehearsal)
+        return leave(self._store, name, self._settings.graph, known, is_rehearsal=is_rehearsal)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from contextlib import closing
 from functools import cached_property
 from typing import Any, Final
@@ -30,7 +30,6 @@ from commonplace.search.request import Request
 from commonplace.search.result import SearchResult
 from commonplace.settings.schema import GraphSettings
 from commonplace.store.store import Store
-from commonplace.types.graph import GraphFilter
 
 LOCK: Final = "graphiti.lock"
 _ITS_OWN: Final = "Graphiti takes it in by itself: what it finds there is not counted here"
@@ -121,8 +120,8 @@ class GraphitiGraph(Graph):
         return Backend(tools, outbox, courier, Rest(now), namespace, settings.group)
 
 
-def leave(store: Store, namespace: str, settings: GraphSettings, episodes: int, *, is_rehearsal: bool) -> Left:
-    """Take a namespace of the store, with so many episodes, away from Graphiti, or only say that it would be."""
+def leave(store: Store, namespace: str, settings: GraphSettings, known: Set[str], *, is_rehearsal: bool) -> Left:
+    """Take a namespace of the store, with what has these ids, away from Graphiti, or only say that it would be."""
     outbox = Outbox(store, namespace, time.time)
     groups = {group_of(namespace, label, settings.group): label for label in ("", *outbox.labels())}
     if is_rehearsal:
@@ -131,13 +130,9 @@ def leave(store: Store, namespace: str, settings: GraphSettings, episodes: int, 
         session = session_of(settings, os.environ, time.monotonic, namespace)
     except UsageError as error:
         return cannot_leave(list(groups), str(error))
-    unsent = [(each.what, each.id) for each in outbox.errands() if each.sent_at is None]
-    graph, waiting = store.graph(namespace), sum(what == "episode" for what, _ in unsent)
-    facts = [each.id for each in graph.list_relations(GraphFilter(with_past=True))]
-    of_episodes = {id_ for id_, mentions in graph.mentions("relation", facts).items() if mentions}
-    given = {*facts} - of_episodes - {id_ for what, id_ in unsent if what == "relation"}
+    unsent = {each.id for each in outbox.errands() if each.what != "delete" and each.sent_at is None}
     with closing(session) as tools:
-        return take_away(tools, graph, groups, episodes - waiting, given)
+        return take_away(tools, store.graph(namespace), groups, known - unsent)
 
 
 def _notices(delivery: Delivery) -> tuple[str, ...]:

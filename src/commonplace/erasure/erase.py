@@ -218,7 +218,7 @@ def _left(place: ErasureRuntime, receipt: ForgetReceipt, plan: Plan) -> ForgetRe
     """Take a namespace away from an outside graph that was told of it; return the receipt with what became of that."""
     if place.leave is None or not (plan.gone.told or plan.gone.parts.relations):
         return receipt
-    left = place.leave(receipt.namespace, len(plan.gone.told), receipt.dry_run)
+    left = place.leave(receipt.namespace, {id_ for id_, _ in plan.gone.told}, receipt.dry_run)
     notices, outside = (*receipt.notices, *left.notices), (*left.outside, *receipt.outside)
     return replace(receipt, notices=notices, outside=outside, found=left.found)
 

@@ -52,7 +52,8 @@ class Gone:
 
     Attributes:
         passages: by namespace of texts, the passages of all that was looked at; those that went are among them.
-        told: (id, group) of the episodes that went and are no memories: an outside graph may have been told of them.
+        told: (id, group) of the episodes that went and are no memories, and of the facts that no episode says: an
+            outside graph may have been told of them.
     """
 
     parts: Parts = field(default_factory=Parts)
@@ -226,7 +227,7 @@ class _Snapshot:
 
     Attributes:
         values: by (table, column, value), in the order in which they were read.
-        told: the group of each episode that is no memory.
+        told: the group of each episode that is no memory, and of each fact that no episode says.
     """
 
     def __init__(self, rows: Rows, looked_at: Parts) -> None:
@@ -234,12 +235,15 @@ class _Snapshot:
         found = [self._add(name, rows(SCHEMA[name], id=getattr(looked_at, name))) for name in _PARTS]
         self.parts = Parts(*(tuple(row["id"] for row in each) for each in found))
         self.told = {row["id"]: row["group"] for row in found[0] if not row["memory"]}
+        said = set[str]()
         for table in SCHEMA.values():
             if table.told == ("entity",):
                 self._add(table.name, rows(table, entity=self.parts.entities))
             elif table.told == ("kind", "subject"):
                 self._add(table.name, rows(table, subject=self.parts.entities, kind=["entity"]))
-                self._add(table.name, rows(table, subject=self.parts.relations, kind=["relation"]))
+                held = self._add(table.name, rows(table, subject=self.parts.relations, kind=["relation"]))
+                said |= {row["subject"] for row in held if table.name == "mentions"}
+        self.told |= {row["id"]: row["group"] for row in found[2] if row["id"] not in said}
 
     def _add(self, table: str, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         held = list(rows)
@@ -261,7 +265,7 @@ def _gone(store: Store, before: _Snapshot, after: _Snapshot | None, passages: Ma
             collector.add_row((SCHEMA[table][column],), {column: value})
     for space, numbers in passages.items():
         _add_arrays(store, space, numbers, collector)
-    told = tuple((id_, before.told[id_]) for id_ in parts.episodes if id_ in before.told)
+    told = tuple((id_, before.told[id_]) for id_ in parts.ids if id_ in before.told)
     return Gone(parts, _traces(collector), tuple(passages.items()), told)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -61,8 +61,8 @@ class ErasureRuntime:
         pages: None where the store has no Markdown.
         untell: takes note, in the transaction, that an outside graph is to delete an episode of a group too; None where
             there is none.
-        leave: takes a namespace, of which so many episodes may have been told, away from an outside graph, or only says
-            that it would (True); returns what went there and what is left; None where there is none.
+        leave: takes a namespace, of which what has these ids may have been told, away from an outside graph, or only
+            says that it would (True); returns what went there and what is left; None where there is none.
         follow: brings the graph, in the transaction, to what memories say now; None where it takes none of it.
         ground: what a graph is changed with; None where nobody forgets parts of one.
         forget_caches: lets this process drop what it keeps of questions and texts.
@@ -80,7 +80,7 @@ class ErasureRuntime:
     follow: Callable[[MemoryChange, Sequence[str]], None] | None = None
     ground: Callable[[], GraphRuntime] | None = None
     untell: Callable[[MemoryChange, str, str], None] | None = None
-    leave: Callable[[str, int, bool], Left] | None = None
+    leave: Callable[[str, Set[str], bool], Left] | None = None
 
 
 FORGETTING: Final = "forgetting"

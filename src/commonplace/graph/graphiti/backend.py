@@ -227,7 +227,7 @@ def cannot_leave(groups: Sequence[str], why: str) -> Left:
     return Left(outside=(_unreached(groups, why),))
 
 
-def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], sent: int, facts: Set[str]) -> Left:
+def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], sent: Set[str]) -> Left:
     """Delete there what a namespace has told it, while the namespace is still here.
 
     A group is cleared where it is the namespace's alone: not Graphiti's own, and every episode in it is one of ours. Of
@@ -235,8 +235,7 @@ def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], 
 
     Args:
         groups: ours, by what Graphiti calls them.
-        sent: how many episodes it was told of.
-        facts: the ids of those that it was told as episodes.
+        sent: the ids of the episodes, and of the facts that were sent as such.
     """
     notices: list[str] = []
     outside: list[str] = []
@@ -272,11 +271,11 @@ def leave(tools: GraphitiTools, graph: GraphReading, groups: Mapping[str, str], 
     except ProviderError as error:
         outside.append(_unreached(waiting, told(error)))
     else:
-        unseen = max(0, sent - len(graph.episodes(list(seen)))) + len(facts - seen)
+        unseen = sent - seen
         if unseen and not found:
             outside.append(
-                f"episodes sent to Graphiti not listed there ({unseen} of {sent + len(facts)}): it may still process"
-                " them, so check again in ten minutes"
+                f"episodes sent to Graphiti not listed there ({len(unseen)} of {len(sent)}): it may still process them,"
+                " so check again in ten minutes"
             )
     return Left(tuple(notices), tuple(outside), tuple(found))
 

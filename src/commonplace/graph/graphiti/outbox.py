@@ -81,8 +81,9 @@ class Outbox:
 
         One that was never sent needs no more than not to be sent.
         """
-        waiting = next((each for each in self.errands() if each.what == "episode" and each.id == episode), None)
-        change.drop_note(WAITING, f"episode:{episode}")
+        waiting = next((each for each in self.errands() if each.what != "delete" and each.id == episode), None)
+        if waiting is not None:
+            change.drop_note(WAITING, waiting.note.id)
         if waiting is None or waiting.sent_at is not None:
             change.put_note(Errand("delete", episode, self._now(), group).note)
 
