@@ -281,8 +281,16 @@ class _Adding:
             return
         saying: Saying = "denied" if claim.is_end else "once" if claim.is_former else "said"
         home = self._graph.make_id(self._ground.new_id(), "relation")
-        more = {name: getattr(claim, name) for name in ("valid_from", "valid_to", "confidence", "doubt")}
-        evidence = self._said(home, (source.id, target.id), saying, claim, **more)
+        evidence = self._said(
+            home,
+            (source.id, target.id),
+            saying,
+            claim,
+            valid_from=claim.valid_from,
+            valid_to=claim.valid_to,
+            confidence=claim.confidence,
+            doubt=claim.doubt,
+        )
         aspects = {claim.aspect} - {""}
         if not aspects and not self._ground.kinds.is_single(claim.type):
             # What is said, or ends, without one is of all aspects of which it is known.
@@ -430,10 +438,18 @@ class MemoryFeed:
         extraction, _ = self._read(readings, owner, record)
         if not extraction.entities:
             return
-        told, id_ = _told(owner, record), readings.ground.new_id()
-        episode = Episode(id_, "", told, memory.created_at, memory=owner.id, version=record.version)
-        episode = replace(episode, source="memory", source_description=record.source)
-        episode = replace(episode, origin=record.origin, trust=record.trust)
+        episode = Episode(
+            readings.ground.new_id(),
+            "",
+            _told(owner, record),
+            memory.created_at,
+            source="memory",
+            source_description=record.source,
+            origin=record.origin,
+            trust=record.trust,
+            memory=owner.id,
+            version=record.version,
+        )
         add_episode(change.graph, readings.ground, readings.texts, episode, extraction, record.content, is_new=True)
 
     def let_go(self, change: MemoryChange, id_: str) -> None:
@@ -561,8 +577,20 @@ def add_fact(graph: GraphChange, ground: GraphRuntime, texts: Texts, given: Fact
     if source.id == target.id:
         raise itself(source.name)
     text = given.fact or f"{source.name} {given.type.replace('_', ' ').lower()} {target.name}"
-    more = {name: getattr(given, name) for name in ("valid_from", "valid_to", "trust", "group", "reason")}
-    evidence = Assertion(ground.new_id(), source.id, target.id, "said", text, now, now, **more)
+    evidence = Assertion(
+        ground.new_id(),
+        source.id,
+        target.id,
+        "said",
+        text,
+        now,
+        now,
+        valid_from=given.valid_from,
+        valid_to=given.valid_to,
+        trust=given.trust,
+        group=given.group,
+        reason=given.reason,
+    )
     changed = Changed()
     FactKeys(graph, ground, texts).say(evidence, given.type, changed)
     ends = (source.id, target.id)

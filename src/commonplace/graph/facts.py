@@ -242,10 +242,6 @@ def _doubt(older: Fact, newer: Fact, began: float) -> str:
     return SENSITIVE if older.doubt == SENSITIVE else newer.doubt
 
 
-_AS_SAID: Final = ("confidence", "trust", "group", "sentence", "aspect", "doubt")
-"""What a fact has as what made it has it."""
-
-
 def first_said(evidence: Assertion, id_: str, type_: str, meant: tuple[str, str]) -> Fact:
     """Return the fact that something makes which is said for the first time, of the entities that are meant now."""
     begins, ends = evidence.begins, evidence.valid_to
@@ -274,7 +270,12 @@ def first_said(evidence: Assertion, id_: str, type_: str, meant: tuple[str, str]
         topic=topic_of(evidence.text),
         order=evidence.order,
         born=evidence.order,
-        **{name: getattr(evidence, name) for name in _AS_SAID},
+        confidence=evidence.confidence,
+        trust=evidence.trust,
+        group=evidence.group,
+        sentence=evidence.sentence,
+        aspect=evidence.aspect,
+        doubt=evidence.doubt,
     )
 
 

@@ -408,12 +408,23 @@ class _TakingIn:
         given = item.relation
         told = next((at for at in (item.told, given.valid_from) if at is not None), given.created_at)
         episodes = [each.episode for each in item.mentions if each.episode in self._episodes]
-        kept = {name: getattr(given, name) for name in ("trust", "confidence", "group", "attributes", "valid_from")}
         said = Assertion(
-            given.id, given.source, given.target, "said", given.fact, given.created_at, told, order, **kept
+            given.id,
+            given.source,
+            given.target,
+            "said",
+            given.fact,
+            given.created_at,
+            told,
+            order,
+            valid_from=given.valid_from,
+            valid_to=None if given.expired_at is not None else given.valid_to,
+            trust=given.trust,
+            confidence=given.confidence,
+            group=given.group,
+            episode=episodes[0] if episodes else "",
+            attributes=given.attributes,
         )
-        until = None if given.expired_at is not None else given.valid_to
-        said = replace(said, valid_to=until, episode=episodes[0] if episodes else "")
         fact = first_said(said, given.id, given.type, (given.source, given.target))
         fact.valid_from, fact.valid_to = given.valid_from, given.valid_to
         fact.stated_to, fact.expired_at, fact.is_retracted = given.stated_to, given.expired_at, given.is_retracted
