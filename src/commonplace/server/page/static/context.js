@@ -1,4 +1,4 @@
-import { address, attempt, bar, byId, el, fill, get, linkTo, memoriesOf, nothing, parameters, post, quiet, section, time } from "./page.js";
+import { address, attempt, bar, byId, el, fill, get, linkTo, memoriesOf, nothing, parameters, plural, post, quiet, section, time } from "./page.js";
 
 const nameOf = (hit) => (hit.kind === "memory" ? el("a", { href: address("/memory", { id: hit.owner_id }), dir: "auto" }, hit.text.slice(0, 100)) : el("span", { dir: "auto" }, hit.path || hit.text.slice(0, 100)));
 
@@ -22,7 +22,7 @@ function omitted(hits) {
 function shown(answer, most) {
   if (!answer.text) return [nothing("Nothing."), omitted(answer.omitted)];
   return [
-    el("p", {}, `${answer.tokens} of at most ${most} tokens `, bar(answer.tokens / most, "Share of the tokens"), ` from ${answer.hits.length} texts`, answer.left_out ? `; ${answer.left_out} more had no room.` : "."),
+    el("p", {}, `${answer.tokens} of at most ${most} tokens `, bar(answer.tokens / most, "Share of the tokens"), ` from ${plural(answer.hits.length, "text")}`, answer.left_out ? `; ${answer.left_out} more had no room.` : "."),
     el("ul", { class: "list" }, answer.hits.map((hit) => el("li", {}, nameOf(hit), " ", quiet(`${answer.shares[hit.id]} tokens, `, hit.confidence, " ", time(hit.at))))),
     tokens(answer.pieces), omitted(answer.omitted), answer.notices.map((each) => nothing(each)),
   ];
