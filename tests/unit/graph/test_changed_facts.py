@@ -82,6 +82,12 @@ def test_a_new_job_or_home_is_told_in_many_ways(book: Engine, older: str, newer:
     assert became(book, {"old": old, "new": new}) == pair
 
 
+def test_another_s_first_day_is_no_job_of_the_speaker(book: Engine) -> None:
+    tell(book, "user: I work at Initech.", "user: First day at Globex for Tom.")
+    assert [each.target_name for each in book.graph.search_edges("where do I work", 5)] == ["Initech"]
+    assert not book.graph.disputes()
+
+
 def test_who_is_laid_off_works_there_no_longer(book: Engine) -> None:
     tell(book, "user: I work at Initech.", "user: I was laid off from Initech.")
     [fact] = book.graph.search_edges("where do I work", 5, include_past=True)
