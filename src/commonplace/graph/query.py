@@ -490,7 +490,7 @@ class GraphReader:
         shown = dict(zip(old, seeing.relations(old.values()), strict=True))
         before = {id_: {"overtook": _seen_before(each)} for id_, each in shown.items()}
         return tuple(
-            replace(each, attributes={**each.attributes, **before[each.uuid]}) if each.uuid in before else each
+            replace(each, attributes={**before[each.uuid], **each.attributes}) if each.uuid in before else each
             for each in views
         )
 

@@ -268,3 +268,17 @@ def test_who_owns_it_is_not_told_by_their(book: Engine) -> None:
     tell(book, "Our server is located in Bonn.", "Their server is located in Oslo.")
     found = book.graph.search_edges("where is the server located", 5, include_past=True)
     assert [(each.target_name, each.valid_to) for each in found] == [("Bonn", None)]
+
+
+def test_what_a_fact_came_with_is_not_taken_for_what_it_overtook(book: Engine, tmp_path: Path) -> None:
+    """An attribute of the same name, as another program may keep, stays as it was given."""
+    tell(book, "user: We live in Boston.", "user: We moved to Seattle last week.")
+    book.graph.export_graphiti(tmp_path / "graph.json")
+    document = json.loads((tmp_path / "graph.json").read_text(encoding="utf-8"))
+    for edge in document["entity_edges"]:
+        edge["attributes"] = {"overtook": "a bid"}
+    (tmp_path / "given.json").write_text(json.dumps(document), encoding="utf-8")
+    other = book.in_namespace("other")
+    other.graph.import_graphiti(tmp_path / "given.json")
+    [home] = other.graph.search_edges("where do we live", 1)
+    assert home.attributes["overtook"] == "a bid"
