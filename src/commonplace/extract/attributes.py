@@ -36,9 +36,7 @@ _MARKUP: Final = late_pattern(r"[*\"“”|<>#_]")
 _VALUE: Final = late_pattern(r"^[`$€£]|\d|[^\W\d_a-zß-öø-ÿ]")
 _OWNED: Final = late_pattern(r"(?:(?P<by>[Mm]y)|(?P<who>[A-Z][\w-]*(?: [A-Z][\w-]*)?)['’]s?) +(?P<what>.+)")
 _MINE: Final = late_pattern(r" +my (?P<what>[a-z][\w -]*?)(?: now| these days| nowadays| from now on)? *")
-_OWN: Final = late_pattern(
-    r"(?:(?:i(?: have|'ve)?|have|got|today (?:is|was)|yesterday was) )?(?:(?:a|my) )?", re.IGNORECASE
-)
+_OWN: Final = late_pattern(r"(?:(?:i(?: have|'ve)?|have|got) )?(?:(?:a|my) )?", re.IGNORECASE)
 """What may stand before `new job at` and `first day at` of the speaker's own."""
 _MANY: Final = (KIN - WORDS["ONE_OF_A_KIND"]) | WORDS["MANY"]
 """What people have many of."""

@@ -1,14 +1,17 @@
-"""The views of the page: each gives a template; its script asks the operations of `/v1` for what it shows."""
+"""The views of the page: each gives a template, whose script asks the operations of `/v1` for what it shows.
+
+Two answers are put together for the page alone: what Recall and Context show.
+"""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
@@ -20,9 +23,12 @@ import commonplace
 from commonplace.formats.json_values import plain
 from commonplace.mcp.clients import CLIENTS, Client, is_configured
 from commonplace.server.app import Service, call, json_object
-from commonplace.server.page.operations import PAGE_OPERATIONS
+from commonplace.server.operations import Operation
 from commonplace.server.page.session import ENTRANCE, PageSession
 from commonplace.server.problems import Problem
+
+if TYPE_CHECKING:
+    from commonplace.engine import Engine
 
 _HERE: Final = Path(__file__).parent
 PAGES: Final[Mapping[str, str]] = {
@@ -37,6 +43,12 @@ PAGES: Final[Mapping[str, str]] = {
 }
 """The pages of the navigation by their path; a memory's own page is reached from the others."""
 INSTALL_TIMEOUT_S: Final = 60
+_BELOW: Final = 10
+"""So many of those that are not shown are told beside the hits."""
+_RANKED: Final = 30
+"""So many of the best are told of when they are not in a context."""
+_WEAK: Final = 3
+"""So many weak memories are in a context at most."""
 _templates: Final = Environment(
     loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
 )
@@ -51,10 +63,7 @@ def page_routes(service: Service, session: PageSession) -> list[BaseRoute]:
         Route("/page/doctor", partial(_doctor, service), name="doctor"),
         Route("/page/install", partial(_install, service, session), methods=["POST"], name="install"),
         Route("/page/edit", partial(_edit, service, session), methods=["POST"], name="edit"),
-        *(
-            Route(each.path, partial(call, service, each), methods=[each.verb], name=each.id)
-            for each in PAGE_OPERATIONS
-        ),
+        *(Route(each.path, partial(call, service, each), methods=[each.verb], name=each.id) for each in _OPERATIONS),
         Mount("/static", StaticFiles(directory=_HERE / "static"), name="static"),
         *(
             Route(path, partial(_page, service, session, path, title), name=f"page {title.lower()}")
@@ -168,3 +177,76 @@ async def _page(service: Service, session: PageSession, path: str, title: str, r
 
 def _locked() -> Response:
     return HTMLResponse(_templates.get_template("locked.html").render(), 401)
+
+
+def _recall(
+    engine: Engine,
+    query: str,
+    limit: int | None = None,
+    kinds: Sequence[str] | None = None,
+    method: str | None = None,
+    as_of: str | None = None,
+    also: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """Search; return the hits, the next ones that are not shown with the reason of each, and what was said of them.
+
+    `words` are those of the query that count.
+    """
+    found = engine.search(query, limit, kinds, method, as_of=as_of, also=also)  # type: ignore[arg-type]
+    most = max(len(found.hits), limit or 0) + _BELOW
+    every = engine.search(query, most, kinds, method, as_of=as_of, also=also, min_score=0.0)  # type: ignore[arg-type]
+    shown = {hit.id for hit in found.hits}
+    below = [hit.id for hit in every.hits if hit.id not in shown][:_BELOW]
+    rejected = {each.number: each.rejected for each in found.trace.candidates}
+    words = [engine.why(every, hit.id) for hit in every.hits[:1]]
+    asked = " ".join(query.split())
+    return {
+        "found": found,
+        "below": [each for each in every.to_dict()["hits"] if each["id"] in below],
+        "reasons": {
+            id_: {
+                "rejected": rejected.get(every.trace.numbers.get(id_, -1)),
+                "missing": engine.why(every, id_).missing_terms,
+            }
+            for id_ in below
+        },
+        "words": [word for each in words for word in (*each.matched_terms, *each.missing_terms)],
+        "floor": found.trace.min_score,
+        "golden": next((each for each in engine.golden_queries() if each.query == asked), None),
+    }
+
+
+def _context(engine: Engine, task: str = "", max_tokens: int | None = None, is_hook: bool = False) -> dict[str, Any]:
+    """Return what an agent gets for a task, or a hook adds to it, token by token, and what is left out and why."""
+    call = engine.injection if is_hook else engine.context
+    made = call(task, max_tokens, touch=False)
+    every = None if made.found is None else engine.search(task, _RANKED, min_score=0.0)
+    return {
+        **made.to_dict(),
+        "pieces": engine.cut_tokens(made.text),
+        "shares": {hit.id: engine.count_tokens(hit.text) for hit in made.hits},
+        "omitted": [] if every is None else list(_omitted(made, every, is_hook=is_hook)),
+    }
+
+
+def _omitted(made: Any, every: Any, *, is_hook: bool) -> Iterator[dict[str, Any]]:
+    """Yield the best of what was ranked and is not in a context, with the reason of each."""
+    taken = {(hit.kind, hit.owner_id) for hit in made.hits}
+    texts = {" ".join(hit.text.split()) for hit in made.hits}
+    rejected = {each.number: each.rejected for each in made.found.trace.candidates}
+    weak = sum(hit.confidence == "weak" for hit in made.hits)
+    for hit, shown in zip(every.hits, every.to_dict()["hits"], strict=True):
+        if (hit.kind, hit.owner_id) in taken:
+            continue
+        reason: str | None = rejected.get(every.trace.numbers.get(hit.id, -1))
+        if " ".join(hit.text.split()) in texts:
+            reason = "same text as a better hit"
+        elif reason is None and hit.confidence == "weak":
+            reason = "too weak for a hook" if is_hook else "weak" if hit.kind != "memory" or weak >= _WEAK else None
+        yield {**shown, "reason": reason or "no room"}
+
+
+_OPERATIONS: Final = (
+    Operation("page_recall", "POST", "/page/recall", "read", _recall, "Page"),
+    Operation("page_context", "POST", "/page/context", "read", _context, "Page"),
+)
