@@ -13,6 +13,7 @@ import re
 import sys
 import textwrap
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -37,10 +38,15 @@ PACKAGE = ROOT / "src" / "commonplace"
 WIDTH = 100
 STRATEGY = "agents."
 SHARED = (
-    "Every command takes the options of `commonplace`, and those of its group, before or after its name. Results go to"
-    " standard output; progress, notices and errors go to standard error, progress on a terminal only.\n"
+    "Every command takes the options of `commonplace` and of its group, before or after its name. Results go to"
+    " standard output; progress (on a terminal only), notices and errors go to standard error.\n"
 )
-ALSO = "These commands of the groups `memory` and `store` can also be called without the name of the group: "
+COMMON = """\
+## Options of several commands
+
+A command that takes one of these names it after *Also*.
+"""
+ALSO = "These commands can be called without the name of their group: "
 COMPLETION = """\
 ## Shell completion
 
@@ -51,40 +57,73 @@ Add the line for your shell to its start-up file:
 * fish, in `~/.config/fish/completions/commonplace.fish`: `_COMMONPLACE_COMPLETE=fish_source commonplace | source`
 """
 HTTP = """\
-`commonplace serve` answers these routes; [Serve several machines](../serve.md) says how to set it up. A call takes the
-arguments of the [Python](python.md) method of that name: those in braces stand in the path, those of GET and DELETE in
-the query, and the others in a JSON object. `/v1/openapi.json` describes each, with what it answers.
+`commonplace serve` answers these routes, all below `/v1`; see [Serve several machines](../serve.md). A call takes the
+arguments of the [Python](python.md) method of that name: those in braces are part of the path, those of GET and DELETE
+go in the query, all others in a JSON object. `/v1/openapi.json` describes requests and answers.
 
-Each also takes `namespace` in the query, one of the token's; the first is the default. A route whose scope is not
-`read` takes an `Idempotency-Key`. A memory comes with its version as `ETag`, and `If-Match` changes that version alone.
+The scope is `read` unless given. Every route also takes `namespace` in the query, one of the token's; the default is
+the first. A route whose scope is not `read` takes an `Idempotency-Key`. A memory has its version as `ETag`; `If-Match`
+changes only that version.
 """
 NOTE = "<!-- Written by scripts/generate_docs.py; change the code and run `make docs`. -->\n"
 
 
 def command_line() -> str:
-    """Return the page with the help of every command, without the options that it shares with its group."""
+    """Return the page with the help of every command; what several commands take is printed once."""
+    listed = list(commands(cli, ("commonplace",)))
+    contexts = {path: _context(path, command) for path, command in listed}
+    own: dict[tuple[str, ...], list[tuple[str, str]]] = {(): []}
+    for path, context in contexts.items():
+        inherited = [record for n in range(len(path)) for record in own[path[:n]]]
+        records = (each.get_help_record(context) for each in context.command.params if isinstance(each, click.Option))
+        own[path] = [record for record in records if record and record not in inherited]
+    common = _common([record for path, records in own.items() if len(path) > 1 for record in records])
     names = ", ".join(f"`{name}`" for name in sorted(SHORTCUTS))
     parts = ["# Command line\n", NOTE, SHARED, f"{ALSO}{names}.\n", COMPLETION]
-    known: dict[tuple[str, ...], list[tuple[str, str]]] = {(): []}
-    for path, command in commands(cli, ("commonplace",)):
-        context = click.Context(command, info_name=" ".join(path), terminal_width=WIDTH, max_content_width=WIDTH)
-        text = context.make_formatter()
-        pieces = [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]
-        if pieces and not isinstance(command, click.Group):
-            text.write(" ".join([*path, *pieces]))
-            text.write_paragraph()
-        command.format_help_text(context, text)
-        options = [each.get_help_record(context) for each in command.params if isinstance(each, click.Option)]
-        own = [each for each in options if each and each not in known[path[:-1]]]
-        known[path] = [*known[path[:-1]], *own]
-        if own:
-            with text.section("Options"):
-                text.write_dl(own)
-        if command is cli:
-            cli.format_commands(context, text)
-        command.format_epilog(context, text)
-        parts.append(f"## {' '.join(path)}\n\n```text\n{text.getvalue().strip(chr(10))}\n```\n")
+    for path, context in contexts.items():
+        pieces = [] if isinstance(context.command, click.Group) else context.command.collect_usage_pieces(context)
+        title = " ".join([*path, *(piece for piece in pieces if piece != "[OPTIONS]")])
+        parts.append(f"## {title}\n\n{_help(context, own[path], common)}")
+        if context.command is cli:
+            text = context.make_formatter()
+            text.write_dl(list(common.values()))
+            parts.append(f"{COMMON}\n{_fenced(text)}")
     return "\n".join([*parts, exit_codes()])
+
+
+def _context(path: tuple[str, ...], command: click.Command) -> click.Context:
+    return click.Context(command, info_name=" ".join(path), terminal_width=WIDTH, max_content_width=WIDTH)
+
+
+def _common(records: list[tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    """Return the options that several commands have with the same help, by their flags, one for each."""
+    found: dict[str, tuple[str, str]] = {}
+    for record, count in Counter(records).most_common():
+        if count > 1:
+            found.setdefault(_flags(record), record)
+    return dict(sorted(found.items(), key=lambda each: each[0].lstrip("-")))
+
+
+def _flags(record: tuple[str, str]) -> str:
+    return ", ".join(part.split()[0] for part in record[0].split(", "))
+
+
+def _help(context: click.Context, records: list[tuple[str, str]], common: Mapping[str, tuple[str, str]]) -> str:
+    text = context.make_formatter()
+    context.command.format_help_text(context, text)
+    written = [record for record in records if record not in common.values()]
+    if written:
+        with text.section("Options"):
+            text.write_dl(written)
+    if context.command is cli:
+        cli.format_commands(context, text)
+    context.command.format_epilog(context, text)
+    shared = [f"`{_flags(record)}`" for record in records if record not in written]
+    return _fenced(text) + (f"\nAlso: {', '.join(shared)}\n" if shared else "")
+
+
+def _fenced(text: click.HelpFormatter) -> str:
+    return f"```text\n{text.getvalue().strip(chr(10))}\n```\n"
 
 
 def commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -315,14 +354,15 @@ def http() -> str:
     """Return the page with the routes of the HTTP API and the problems that they answer."""
     parts = ["# HTTP API\n", NOTE, HTTP]
     for tag in dict.fromkeys(each.tag for each in OPERATIONS.values()):
-        parts += [f"## {tag}\n", "| route | call | scope |", "|---|---|---|"]
+        parts.append(f"## {tag}\n")
         for each in OPERATIONS.values():
             if each.tag == tag:
                 call = f"`{each.call}`" if isinstance(each.call, str) else each.summary.rstrip(".")
-                parts.append(f"| `{each.verb} /v1{each.path}` | {call} | {each.scope} |")
+                scope = "" if each.scope == "read" else f" ({each.scope})"
+                parts.append(f"* `{each.verb} {each.path}`{scope}: {call}")
         parts.append("")
-    parts += ["## Problems\n", "| status | name | error |", "|---|---|---|"]
-    parts += [f"| {status} | `{name}` | `{kind.__name__}` |" for kind, (status, name) in STATUSES.items()]
+    parts.append("## Problems\n")
+    parts += [f"* {status} `{name}`: `{kind.__name__}`" for kind, (status, name) in STATUSES.items()]
     return "\n".join([*parts, ""])
 
 
