@@ -37,6 +37,8 @@ REFERENCE = DOCS / "reference"
 PACKAGE = ROOT / "src" / "commonplace"
 WIDTH = 100
 STRATEGY = "agents."
+NOT_PUBLIC = ("answers",)
+"""Services of the engine that only the server uses."""
 SHARED = (
     "Every command takes the options of `commonplace` and of its group, before or after its name. Results go to"
     " standard output; progress (on a terminal only), notices and errors go to standard error.\n"
@@ -237,10 +239,7 @@ def _kind(field: Mapping[str, Any]) -> str:
 def python() -> str:
     """Return the page of the Python interface: the package's functions, the engine, its services, what they return."""
     parts = ["# Python interface\n", NOTE]
-    parts.append(
-        "Arguments after `*` are keyword-only. `help()` and your editor show types, errors and further remarks.\n"
-        "\n## commonplace\n"
-    )
+    parts.append("Arguments after `*` are keyword-only. `help()` shows types, errors and more.\n\n## commonplace\n")
     functions = [commonplace.open, commonplace.restore, commonplace.run_spec]
     parts += [_callable(function.__name__, function) for function in functions]
     engine = _returned(commonplace.open)["Engine"]
@@ -251,7 +250,7 @@ def python() -> str:
         if callable(member):
             parts.append(_callable(name, member))
             results |= _returned(member)
-        else:
+        elif name not in NOT_PUBLIC:
             services[name] = next(iter(_returned(getattr(member, "func", None) or member.fget).values()))
     for name, kind in services.items():
         parts.append(f"## engine.{name}\n\n{_first(kind)}\n")
@@ -297,6 +296,7 @@ def _call(name: str, function: Any) -> str:
     returns = given.return_annotation
     returns = returns if isinstance(returns, str) else inspect.formatannotation(returns)
     arrow = "" if returns == "None" else f" -> {returns}"
+    arrow = arrow.replace("views.", "")
     return f"{name}{given.replace(parameters=bare, return_annotation=empty)}{arrow}"
 
 

@@ -57,17 +57,17 @@ def open(  # noqa: A001 - as in `commonplace.open`, on the model of `gzip.open`
     progress: Progress | None = None,
     clock: Callable[[], float] | None = None,
 ) -> Engine:
-    """Open a store and return its engine; close it or use it in a `with` block.
+    """Open a store and return its engine; use it in a `with` block, or close it.
 
     Args:
-        path: the store's directory, or `postgresql://…`. None finds `.commonplace` upward from the working directory,
-            as git finds its own, and else takes the one in the user's data directory.
-        namespace: the owner of everything that is stored and searched through this engine.
-        embedder: a name ("static", "hashing") or an embedder of your own; None is what the store was built with.
-        create: make the store where there is none; False refuses that.
-        settings: already loaded settings; None loads them from files and environment.
+        path: the store's directory, or `postgresql://…`. Default: the nearest `.commonplace`, upward from the working
+            directory, else the one in the user's data directory.
+        namespace: the owner of everything stored and searched through this engine.
+        embedder: a name ("static", "hashing") or an embedder of your own; default: the store's.
+        create: create a missing store; False raises `StoreMissingError`.
+        settings: loaded settings; default: from files and environment.
         progress: called with (what, done, total) during long work.
-        clock: returns seconds since the epoch; None is the system's clock.
+        clock: returns seconds since the epoch; default: the system's clock.
 
     Raises:
         EmbedderMismatchError: the store was built with another embedder than the one asked for.
@@ -105,12 +105,12 @@ def restore(
     replace: bool = False,
     progress: Progress | None = None,
 ) -> RestoreReport:
-    """Make a store of a backup that `Engine.backup` wrote; everything in it is checked before anything is touched.
+    """Make a store from a backup that `Engine.backup` wrote; everything is checked before anything is touched.
 
     Args:
-        path: the store's directory; None is the one that `open` would take.
-        replace: put it in the place of a store that is there, which is kept beside it under a name with the time.
-        progress: called with what is being done, how many bytes of it are done, and of how many.
+        path: the store's directory; default: as in `open`.
+        replace: replace the store there, which is kept beside it.
+        progress: called with (what, bytes done, bytes in all).
 
     Raises:
         NotFoundError: there is no such backup.
@@ -131,19 +131,19 @@ def run_spec(
     user: str | None = None,
     settings: Settings | None = None,
 ) -> dict[str, Any]:
-    """Run a task of an Open Agent Spec and return its envelope: that of its result, or of its error, with a `code`.
+    """Run a task of an Open Agent Spec and return its envelope, of a result or of an error with a `code`.
 
     A result has `task, output, input, prompt, engine, model, raw_output`, with `chain` where tasks ran before it,
     `delegated_to` where another spec implements it, `usage` where tokens were counted, and `degraded` where our own
     re-ranker can stand in for a model. An error has `error, code, stage`, and mostly `task`.
 
     Args:
-        spec: a file, or a document that was parsed already.
-        task: its name; None is the first that can be run.
-        generator: answers in the place of every model: an object with `generate`, or a function of a system and a
-            user prompt; a mapping from names of tasks to such answers in the place of the models of those.
-        system: a system prompt in the place of the task's; `user` likewise.
-        settings: already loaded settings; None loads them from files and environment.
+        spec: a file, or a parsed document.
+        task: its name; default: the first that can be run.
+        generator: replaces models: an object with `generate`, a function of system and user prompt, or a mapping from
+            task names to these.
+        system: a system prompt instead of the task's; `user` likewise.
+        settings: as in `open`.
 
     Raises:
         SettingsError: a settings file or variable is wrong.

@@ -35,7 +35,7 @@ KEPT: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationRun(View):
-    """A run, and what can be undone of it.
+    """A run, and what of it can be undone.
 
     Attributes:
         run: its UUID, which `undo_consolidation` takes.
@@ -43,8 +43,8 @@ class ConsolidationRun(View):
         agents: those that ran; where only its changes are known, those whose issues it did.
         applied, undone, standing: how many changes it made, and how many of them were undone, or stand and can be
             undone; what was forgotten is in neither.
-        proposed: how many issues it filed or found waiting; None where only the changes of the run are known: it
-            still runs, was stopped, or is older than what is remembered.
+        proposed: how many issues it filed or found waiting; None where only the changes of the run are known: it still
+            runs, was stopped, or is older than what is remembered.
         errors: how many items it could not process; None as for `proposed`.
         before, after: how many memories of each tier, archived ones and links there were when it began and ended; empty
             as `proposed` is None.
@@ -128,16 +128,16 @@ def latest(runtime: ConsolidationRuntime, limit: int) -> list[ConsolidationRun]:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationChange(View):
-    """A change that a run made.
+    """A change made by a run.
 
     Attributes:
         issue: by which it was made, which `undo_consolidation` takes.
         title, agent, why: of the issue; "" where another program keeps the issues.
         memory_ids: the memories that it changed, made or archived.
         undone_at: None while it stands.
-        acts: what was done, in order: `what` is "made", "archived", "changed", "linked" or "wrote", then the
-            memory's `id`, and what belongs to it: `changed`, by field the value before and after, `target` and
-            `type` of a link, the `path` of a note.
+        acts: what was done, in order: `what` is "made", "archived", "changed", "linked" or "wrote", then the memory's
+            `id`, and what belongs to it: `changed`, by field the value before and after, `target` and `type` of a link,
+            the `path` of a note.
     """
 
     issue: str
@@ -213,7 +213,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """What a run of agents came to.
+    """The result of a run of agents.
 
     Attributes:
         run: the UUID under which what it applied can be undone.
@@ -391,7 +391,7 @@ _COLUMNS = {"open": "pending", "in_progress": "in_progress", "blocked": "blocked
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationStatus:
-    """What waits for agents.
+    """What is pending for the agents.
 
     Attributes:
         agents: by agent, how many issues are `pending`, `in_progress` and `blocked`.

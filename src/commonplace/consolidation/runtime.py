@@ -38,7 +38,7 @@ _READ_AT_ONCE: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationRuntime:
-    """What agents work with.
+    """What an agent works with.
 
     Attributes:
         directory: the store's.

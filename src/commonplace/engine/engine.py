@@ -127,7 +127,7 @@ if TYPE_CHECKING:
 
 
 class Engine:
-    """One store, seen from one namespace. Safe to call from several threads; made by `commonplace.open`.
+    """One store, seen from one namespace. Safe for threads; `commonplace.open` returns it.
 
     Every call raises a `NotFoundError` where what an id or a path names is not there, and a `UsageError` where a value
     is of the wrong kind or out of its range; then nothing was changed.
@@ -189,18 +189,18 @@ class Engine:
         self.close()
 
     def is_local(self) -> bool:
-        """Tell whether the embedders of the store run in this process, so that no search sends anything away."""
+        """Whether every embedder of the store runs in this process, so that a search sends nothing away."""
         stamp = self._runtime.current_embedder().stamp
         return not any(is_remote(each.name) for each in (stamp, *(other for _, other in stamp.others)))
 
     def in_namespace(self, namespace: str, settings: Settings | None = None, *, is_served: bool = False) -> Engine:
-        """Return an engine of another namespace of this store, which shares its connections, index and models.
+        """Return an engine for another namespace of this store; it shares connections, index and models.
 
         It is closed by itself, and before this one.
 
         Args:
-            settings: other than this one's; its models and its embedders stay.
-            is_served: no answer names other namespaces, for a server's clients may not know of them.
+            settings: other settings; models and embedders stay.
+            is_served: never name other namespaces, which a server's clients may not know.
         """
         from commonplace.engine.open import check_namespace
 
@@ -208,7 +208,7 @@ class Engine:
         return Engine(self._runtime.in_namespace(namespace, settings, is_served=is_served))
 
     def close(self) -> None:
-        """Give back what the graph holds, then everything else; calling twice is harmless."""
+        """Close the engine; closing twice is harmless."""
         if "graph" in self.__dict__:  # made when it is asked for
             self.graph.close()
         if "_knowledge_api" in self.__dict__:
@@ -233,7 +233,7 @@ class Engine:
         derived_from: Sequence[str] = (),
         force: bool = False,
     ) -> Memory:
-        """Keep a text, and return when it is durable; every process finds it from then on.
+        """Store a memory. It is durable and can be found by every process when the call returns.
 
         Secrets are replaced by placeholders. What is remembered already, exactly or in nearly the same words, is
         touched instead: the memory that is returned says so in `outcome` and `notices`. A known `id` with other words
@@ -241,21 +241,21 @@ class Engine:
         into the graph in the same transaction, unless the setting graph.remember is off.
 
         Args:
-            content: at most 1 MiB of UTF-8, by the setting memory.max_bytes.
-            tier: "ultra" (this process only), "short", "medium" or "long"; None is short, and medium in a session.
+            content: at most 1 MiB of UTF-8 (setting memory.max_bytes).
+            tier: "ultra" (this process only), "short", "medium" or "long"; the default is short, in a session medium.
             tags: at most 100, each at most 200 characters.
-            source: who or what it came from; "" leaves a memory of a known `id` its own.
-            at: when it happened: an ISO 8601 text, a datetime, seconds, or words such as "yesterday", which mean its
-                beginning; None is now. Dates in the text are read as seen from then.
-            metadata: what JSON can hold, at most 64 KiB.
-            category: chooses the half-life: decision, preference, fact, context, ….
-            id: an id of yours, kept verbatim; None makes a UUID.
-            session: a conversation; memories of one session keep their order and are never joined.
-            entities: names of what it is about.
+            source: who or what it came from; "" keeps the source of a memory with a known `id`.
+            at: when it happened: an ISO 8601 text, a datetime, seconds, or words such as "yesterday" (its beginning);
+                default: now. Dates in the text are relative to it.
+            metadata: a JSON object, at most 64 KiB.
+            category: decision, preference, fact, context, …; sets the half-life.
+            id: your own id, kept verbatim; default: a new UUID.
+            session: the conversation; its memories keep their order and are never merged.
+            entities: names of its subjects.
             origin: "user", "agent" (the default), "tool", "document" or "web".
-            trust: 0–1; None follows from the origin. A derived memory has at most its sources' trust.
-            derived_from: ids of the memories it was made from.
-            force: take it even if it repeats what is stored, or looks binary; the memory records that.
+            trust: 0–1; default: by origin, for a derived memory the least of its sources.
+            derived_from: ids of the memories that it was made from.
+            force: store it even if it is a duplicate or looks binary; the memory records this.
 
         Raises:
             AdmissionError: the text is a passage of an indexed artifact, or nothing but what was recalled.
@@ -279,16 +279,16 @@ class Engine:
         return self.remember_many([item], force=force)[0]
 
     def remember_many(self, items: Iterable[Mapping[str, Any]], *, force: bool = False, wait: bool = True) -> Memories:
-        """Keep many texts, in their order, and return one memory for each.
+        """Store many memories in order, and return one for each.
 
         All are checked before any is stored; 256 at a time, or 128 KiB of text, are one transaction. They are durable
         and found by their words before they are embedded.
 
         Args:
-            items: mappings with `content` and any of the other arguments of `remember`, or chat messages: with `role`
-                (user, assistant, tool), which gives the origin, and `content` as a text or a list of text parts.
+            items: mappings with `content` and other arguments of `remember`, or chat messages with `role` (user,
+                assistant, tool), which sets the origin, and `content` as a text or a list of text parts.
             force: as for `remember`.
-            wait: return when they can be found by meaning too; otherwise that is done beside what follows.
+            wait: return when all can be found by meaning; False embeds in the background.
 
         Raises:
             AdmissionError: as for `remember`; the message says which one.
@@ -300,12 +300,11 @@ class Engine:
         return self._memory_api.remember(given, force=force, wait=wait)
 
     def get(self, id: str, *, as_of: Moment | None = None, touch: bool | None = None) -> Memory:  # noqa: A002
-        """Return a memory by its id, live or archived, and count that as a use, at most once an hour.
+        """Return a memory, live or archived. This counts as a use, at most once an hour.
 
         Args:
-            as_of: the version that was known at that time, which may be said in words as for `search`. Its words are
-                those of then; its status, tier and use, which make no version, are those it had when it was replaced.
-            touch: True counts one more use now, as `touch` does; False counts nothing, for who only looks at it.
+            as_of: return the version that was known then, as in `search`.
+            touch: True counts a use now, False none.
 
         Raises:
             NotFoundError: there is none of that id, or there was none at that time.
@@ -323,12 +322,12 @@ class Engine:
         return self._runtime.seen(stored)
 
     def resolve_id(self, abbreviation: str) -> str:
-        """Return the id of the memory that begins with some characters, as git takes them.
+        """Return the id of the memory that begins with these characters, as git does.
 
         What is no beginning, and the whole id of anything else, comes back as given.
 
         Args:
-            abbreviation: a whole id, or its first characters, at least 4.
+            abbreviation: at least 4 characters of an id.
 
         Raises:
             UsageError: several memories begin so.
@@ -362,10 +361,10 @@ class Engine:
         entities: Sequence[str] | None = None,
         if_version: int | None = None,
     ) -> Memory:
-        """Write the next version of a memory; what is None stays. The old version stays readable by `as_of`.
+        """Write the next version of a memory. None keeps a field; `as_of` finds the old version.
 
         Args:
-            if_version: change it only while it has this version; None changes the one it has.
+            if_version: fail unless the memory has this version.
 
         Raises:
             VersionConflictError: it has another version than `if_version`.
@@ -387,7 +386,7 @@ class Engine:
             return memories.set_tier(id, tier) if is_tier else memories.update(id, changed, if_version)
 
     def touch(self, id: str, *, reinforce: bool = False) -> Memory:  # noqa: A002
-        """Count one more use of a memory; three in seven days move it to the next tier, unless it is not trusted.
+        """Count a use of a memory. Three in seven days raise its tier, if its trust is at least 0.5.
 
         Args:
             reinforce: also raise its strength by 0.1, up to 2.
@@ -396,7 +395,7 @@ class Engine:
             return self._memory_api.touch(id, reinforce=reinforce)
 
     def review(self, id: str) -> Memory:  # noqa: A002
-        """Say that a person looked at a memory and found it right: it counts as a review, and as a use.
+        """Record that a person confirmed a memory. This also counts as a use.
 
         Three reviews are a reason to promote it, as `consolidate` does.
         """
@@ -404,7 +403,7 @@ class Engine:
             return self._runtime.memory.touch([id], is_review=True)[0]
 
     def questions(self) -> list[Question]:
-        """Return what waits for a person: facts that cannot all be true, and what consolidation proposes."""
+        """Return what waits for a decision: contradicting facts and proposals of consolidation."""
         from commonplace.engine.review import questions
 
         return questions(self)
@@ -418,12 +417,12 @@ class Engine:
         text: str = "",
         by_agent: bool = False,
     ) -> dict[str, Any]:
-        """Settle one of `questions`.
+        """Answer one of `questions`.
 
         Args:
-            answer: one of its `answers`, or the id of the side that is right: "left" and "right" keep that side, "both"
-                keeps all, "edit" writes `text` in their place, "accept" does what is proposed, "reject" does not.
-            by_agent: it is no person who answers, so what a user said and what is not trusted is refused.
+            answer: one of the question's `answers`, or the id of the side that is right. "left" and "right" keep that
+                side, "both" keeps all, "edit" writes `text` instead, "accept" and "reject" answer a proposal.
+            by_agent: refuse where a user said one of the sides, or one is not trusted.
 
         Raises:
             NotFoundError: no such question waits.
@@ -436,17 +435,17 @@ class Engine:
         return answered(self, id, answer, reason=told, text=text, by_agent=boolean("by_agent", by_agent))
 
     def archive(self, id: str) -> Memory:  # noqa: A002
-        """Take a memory out of finding; `restore_memory` brings it back, `gc` deletes it after 30 days."""
+        """Hide a memory from searches. `restore_memory` undoes it; `gc` deletes it after 30 days."""
         with self._runtime.writing(id):
             return self._runtime.memory.archive([id])[0]
 
     def restore_memory(self, id: str) -> Memory:  # noqa: A002
-        """Let an archived memory be found again, as a new version with the same words."""
+        """Bring an archived memory back, as a new version with the same text."""
         with self._runtime.writing(id):
             return self._runtime.memory.restore(id)
 
     def raise_tier(self, id: str, tier: str | None = None) -> Memory:  # noqa: A002 - the name of the field
-        """Move a live memory to a higher tier: the next one, or the one that is named.
+        """Move a live memory to the next tier, or to a given higher one.
 
         Raises:
             UsageError: the tier is no higher one, or the memory is trusted less than 0.5.
@@ -458,7 +457,7 @@ class Engine:
         return self.update(id, tier=chosen)
 
     def decay(self, tier: str = "short", threshold: float = 0.3) -> DecayReport:
-        """Lower the scores of one tier to what is left of them now, and archive what fell below a threshold.
+        """Recompute the retention of one tier, and archive memories below a threshold.
 
         A memory goes only when it was unused for as long as its tier keeps it: short for 7 days, medium for 90. Long
         ones never do. `restore_memory` brings one back for 30 days.
@@ -491,12 +490,12 @@ class Engine:
         *,
         by_agent: bool = False,
     ) -> Link:
-        """Link a memory to another one, in the place of a link of the same type between them.
+        """Link two memories; a link of the same type between them is replaced.
 
         Args:
             strength: 0–1.
-            by_agent: no person links them, so what a user said, or what is not trusted, is refused where the type
-                settles which of the two holds: "supersedes" or "holds beside".
+            by_agent: refuse the types "supersedes" and "holds beside" where a user said one of the memories, or one is
+                not trusted.
         """
         if boolean("by_agent", by_agent) and link_type(type) in (SUPERSEDES, HOLDS_BESIDE):
             from commonplace.engine.review import refuse_agent
@@ -506,24 +505,24 @@ class Engine:
             return self._runtime.memory.link(source, target, type, strength)
 
     def unlink(self, source: str, target: str, type: str | None = None) -> int:  # noqa: A002
-        """Delete the links from one memory to another, of one type or of all; return how many there were."""
+        """Delete the links from one memory to another, of one type or all; return how many."""
         if type is not None:
             short_text("type", type)
         with self._runtime.writing(source, target):
             return self._runtime.memory.unlink(source, target, type)
 
     def links(self, id: str | None = None) -> list[Link]:  # noqa: A002
-        """Return the links that start or end at a memory, or all of the namespace, by source, target and type."""
+        """Return the links from and to a memory, or all, by source, target and type."""
         if id is not None:
             reject_invalid_id(id)
         return self._runtime.store.links(self.namespace, None if id is None else [id])
 
     def neighbourhood(self, id: str, *, depth: int = 2, limit: int = 50) -> Neighbourhood:  # noqa: A002
-        """Return the live memories that a memory is linked to, in either direction, and those that these are.
+        """Return the live memories linked to a memory, in either direction.
 
         Args:
             depth: how many links away, 1–4.
-            limit: how many memories at most, 1–500, this one among them.
+            limit: maximum number of memories, 1–500.
         """
         int_in("depth", depth, 1, MAX_DEPTH)
         int_in("limit", limit, 1, MAX_NEIGHBOURS)
@@ -555,35 +554,34 @@ class Engine:
         agent: str | None = None,
         also: Sequence[str] | None = None,
     ) -> SearchResult:
-        """Find the passages that answer a query, best first, and how likely each does; nothing when nothing is near.
+        """Find the passages that answer a query, best first, each with the probability that it is relevant.
 
         Filters apply before the limit. Dates in the query ("last May", "three days ago") lead to the memories of then.
 
         Args:
-            query: words, a question, an identifier; never a query language.
-            limit: how many hits at most, 1–1000; None is the setting, 10.
-            kinds: only hits of these kinds; None is all.
+            query: words, a question or an identifier, never a query language.
+            limit: maximum number of hits, 1–1000; default: setting search.limit, 10.
+            kinds: only hits of these kinds.
             method: "two-stage" (lexical and dense recall, then late interaction), "bm25" or "semantic".
-            as_of: find in what was known at that time: an ISO 8601 text, a datetime, seconds, or words such as "last
-                Tuesday", which mean its end, or "two hours ago", which mean that very moment.
-            valid_at: find in memories alone, and in what had happened by that time, whenever it was stored: of each
-                memory the version that was true then. With `as_of`, as it was known then.
-            min_score: hold back hits with a lower score, 0–1; 0 keeps all that was ranked. None is the setting, and
-                where that is "auto" a low floor: the result tells how many lie below it.
-            types, paths: only artifacts of one of these types, and whose path matches one of these globs.
-            phases, tags: only owners of these phases and those that have none; only owners with one of these tags.
+            as_of: search what was known at that time: an ISO 8601 text, a datetime, seconds, or words such as "last
+                Tuesday" (its end) or "two hours ago" (that moment).
+            valid_at: search only memories, in the versions that were true at that time. With `as_of`: as known then.
+            min_score: hold back hits with a lower score, 0–1; 0 keeps all. The default, setting search.min_score, is a
+                low floor; the result counts what is below.
+            types, paths: only artifacts of these types, or matching these globs.
+            phases, tags: only owners of these phases (or of none); only owners with one of these tags.
             tiers, sessions, sources: only memories of these.
-            min_trust: leave out memories that are trusted less, 0–1.
-            stage1_limit: how many candidates lexical and dense recall bring at most, each, for each phrasing; 1–10,000.
-                None is the setting, 100; as long as that says 100, a larger limit brings as many as it needs.
-            per_owner: how many passages of one artifact or memory may be hits.
-            rerank: "single" or "batch" has a language model re-rank three times as many hits as are asked for, by a
-                call for each or by one for all, which sends query and passages to it; their scores are then the
-                model's. None is the setting, "none". If it fails, order and scores stay, and the result is degraded.
-            agent: whose strategy of the settings, or else that of `default`, says limit, min_score, types, phases and
-                tags where this call does not; an empty list lifts a filter of it. It finds artifacts alone, unless it
-                has no types. Types and tags that this index cannot have are replaced, and notices say so.
-            also: one to four further phrasings, ranked by the mean of all; None adds the subject of a long task.
+            min_trust: only memories with at least this trust, 0–1.
+            stage1_limit: maximum number of lexical and of dense candidates per phrasing, 1–10,000; default: setting
+                search.stage1_limit, 100, or what `limit` needs.
+            per_owner: maximum number of hits from one artifact or memory.
+            rerank: "single" or "batch": a language model, to which query and passages are sent, re-ranks three times as
+                many hits, in one call each or one for all. If it fails, the result is degraded. Default: setting
+                search.rerank, "none".
+            agent: use this agent's strategy, else that of `default`, for limit, min_score, types, phases and tags that
+                this call leaves open; an empty list lifts a filter. It finds only artifacts, unless it has no types.
+                Types and tags that the index lacks are replaced, with a notice.
+            also: one to four other phrasings; hits are ranked by the mean of all.
         """
         now = self._runtime.now()
         wishes = wishes_of(agent, self.settings.agents)
@@ -624,12 +622,12 @@ class Engine:
         also: Sequence[str] | None = None,
         touch: bool = True,
     ) -> SearchResult:
-        """Find in memories alone, and count them as used, as `count_use` does, unless a time is given.
+        """Search memories only, and count a use of what is found, unless a time is given.
 
         The other arguments are those of `search`.
 
         Args:
-            touch: False counts nothing, for who only looks at what would be found.
+            touch: False counts no use.
         """
         counts = self._runtime.store.counts(self.namespace)
         # Where there is nothing else, a filter by kind would only cost a look at every owner after each change.
@@ -654,7 +652,7 @@ class Engine:
         return result
 
     def count_use(self, hits: Sequence[Hit]) -> None:
-        """Count memories of an answer as used: those among the first three hits that are likely or sure.
+        """Count the likely and sure memories among the first three hits as used.
 
         Each counts at most once an hour, whichever process asks, and not where a newer one may have overtaken it. It
         is written within a second, and at the latest when the engine is closed.
@@ -664,37 +662,37 @@ class Engine:
         self._runtime.count_uses(used_hits(hits))
 
     def why(self, result: SearchResult, hit_id: str) -> Receipt:
-        """Explain a hit of a result: each signal, what it added, which words matched, and what was rejected."""
+        """Explain a hit: each signal and its weight, matched words, what was rejected."""
         if not isinstance(result, SearchResult):
             raise UsageError(f"result is {result!r:.80}", remedy="give what `search` returned")
         return self._search_api.why(result, hit_id)
 
     def log_retrieval(self, result: SearchResult | Context, call: str = "search") -> None:
-        """Write a line about a search, or about the one behind a context, to the store's log of retrievals.
+        """Write a line about a search to the store's retrieval log.
 
         It holds the query by hash or text, or nothing is written, as the setting `log.queries` says; of what was found
         the paths of artifacts, and names of memories that give nothing away. A log that cannot be written is none.
 
         Args:
-            call: how it was asked for, in a word.
+            call: the name of the call.
         """
         self._search_api.log_retrieval(result, call)
 
     def log_use(self, name: str, kind: Used = "memory") -> None:
-        """Write a line that something was opened or touched, which a search may have found before.
+        """Log that something was opened or touched.
 
         Args:
-            name: the id of a memory, or the path of an artifact.
+            name: a memory's id or an artifact's path.
         """
         if not isinstance(name, str) or not name:
             raise UsageError(f"name is {name!r:.80}", remedy="give an id or a path")
         self._search_api.log_use(name, kind)
 
     def retrievals(self, since: Moment | None = None) -> RetrievalSummary:
-        """Return what the log says of this namespace: searches, latencies, what was found most, and what was used.
+        """Summarize the log of searches of this namespace: counts, latencies, most found, used.
 
         Args:
-            since: leave out what was earlier; words such as "last Tuesday" mean its beginning.
+            since: only from this time on; words such as "last Tuesday" mean its beginning.
 
         Raises:
             StoreError: the log cannot be read.
@@ -716,23 +714,20 @@ class Engine:
         weak: int | None = None,
         touch: bool = True,
     ) -> Context:
-        """Return what is worth knowing before a task, as one text for a model, fenced and labelled as data.
+        """Return what is worth knowing before a task, as one fenced text for a model, labelled as data.
 
         It holds the passages that are likely to answer the task, those of one file together in reading order, and under
         "Possibly related" a few memories that are weak, within a budget of tokens. Without a task it holds what is kept
         long, the most present first, and then the newest of the rest.
 
         Args:
-            task: in words; "" is none yet, as at the start of a session.
-            max_tokens: 64–1,000,000, counted by the default embedder's vocabulary; None is the setting, 50,000.
-            agent: whose strategy of the settings says which artifacts, and how many and how relevant they and
-                memories are, where this call does not. Without a task it chooses nothing.
-            limit: how many passages at most, 1–1000; None is 30, or as many artifacts and memories as the agent's
-                strategy has, each with its best passages.
-            kinds, tags, min_score, min_trust: as for `search`; without a task nothing has a score. With a `min_score`,
-                given here or by the strategy, all that reaches it is taken, whatever its confidence.
-            weak: how many memories that are weak at most, 0–1000; None is 3. A hook, which nobody asks, takes 0.
-            touch: as for `recall`.
+            task: the task in words; "" is the start of a session.
+            max_tokens: 64–1,000,000; default: setting context.max_tokens, 50,000.
+            agent: use this agent's search strategy for what this call leaves open.
+            limit: maximum number of passages, 1–1000; default: 30, or by the strategy.
+            kinds, tags, min_score, min_trust: as in `search`. With a `min_score`, every hit that reaches it is taken.
+            weak: maximum number of weak memories, 0–1000; default: 3.
+            touch: as in `recall`.
         """
         if not isinstance(task, str):
             raise UsageError(f"task is {task!r:.80}", remedy="give a text")
@@ -758,19 +753,18 @@ class Engine:
         min_trust: float = 0.0,
         touch: bool = True,
     ) -> Context:
-        """Return what a client's hook adds to a conversation, which nobody asked for: what is likely, and new to it.
+        """Return what a client's hook adds to a conversation: memories that are likely relevant and new to it.
 
         Artifacts are named in a line each. What is returned is not returned again for the same conversation within a
         day, unless `clear_injected` is called.
 
         Args:
-            prompt: what is asked, cut where it is longer than a query may be; "" at the start of a session, which gets
-                what `context` has without a task.
-            max_tokens: as for `context`; None is 500 for a prompt, and 2,000 without one.
-            conversation: any name that the client gives it; "" is one that nothing is known of.
-            agent, limit, tags, min_trust: as for `context`.
-            kinds: None are memories, and with an agent the artifacts that its strategy finds.
-            touch: as for `recall`.
+            prompt: the user's prompt; "" is the start of a session.
+            max_tokens: default: 500 for a prompt, 2,000 without.
+            conversation: the client's name for it; "" is a new one.
+            agent, limit, tags, min_trust: as in `context`.
+            kinds: default: memories, and with an agent also artifacts.
+            touch: as in `recall`.
         """
         usual = min(PROMPT_TOKENS if prompt.strip() else START_TOKENS, self.settings.context.max_tokens)
         budget = usual if max_tokens is None else max_tokens
@@ -779,46 +773,45 @@ class Engine:
         return self._context_api.injection(asked, conversation, touch)
 
     def clear_injected(self, conversation: str) -> None:
-        """Let `injection` return everything again for a conversation, as after it was compacted."""
+        """Let `injection` return everything again in a conversation, as after a compaction."""
         self._context_api.clear_injected(conversation)
 
     def injections(self, limit: int = 20) -> list[Injection]:
-        """Return what `injection` gave to conversations that were named, within a day, the latest first.
+        """Return what `injection` gave to named conversations within a day, newest first.
 
         A conversation is told by a digest of its name. What was asked is not kept.
 
         Args:
-            limit: how many at most, 1–1000.
+            limit: 1–1000.
         """
         int_in("limit", limit, 1, MAX_PASSAGES)
         return self._context_api.injections(limit)
 
     def pages(self) -> list[str]:
-        """Return the names of the Markdown pages: the long-term page, then the days, the newest first."""
+        """Return the names of the Markdown pages: `MEMORY.md`, then the days, newest first."""
         self._runtime.pick_up()
         return self._memory_api.pages.names()
 
     def places(self, ids: Iterable[str]) -> dict[str, PagePlace]:
-        """Return where memories stand on Markdown pages; those that stand on none are absent."""
+        """Return where memories are on Markdown pages; others are absent."""
         return self._memory_api.pages.places(ids)
 
     def memory_at(self, path: str, line: int) -> str | None:
-        """Return the id of the memory that stands on a line of a Markdown page, from 1; None where none does."""
+        """Return the id of the memory on a line (from 1) of a Markdown page, or None."""
         int_in("line", line, 1, MAX_OFFSET)
         return self._memory_api.pages.memory_at(path, line) if isinstance(path, str) else None
 
     def read(self, path: str, first: int = 1, lines: int = LINES, *, touch: bool = False) -> Excerpt:
-        """Return some lines of a Markdown page, of an indexed artifact, or of a memory.
+        """Return lines of a Markdown page, an indexed artifact or a memory.
 
         Nothing else can be read, and no file but a page is opened: an artifact's lines are those that were indexed.
 
         Args:
-            path: `MEMORY.md`, `memory/2026-11-21.md`, an artifact's path as a search names it, or `memory:ID`. Where a
-                page and an artifact have one name, that of the artifact has `./` before it. Also a memory's id alone,
-                and a reference, `@PATH` or `PATH:3-8`, which is read from its first line on.
-            first: from 1.
-            lines: at most so many, 1–2,000.
-            touch: count the memory as used, of a page that on the first line, at most once an hour.
+            path: `MEMORY.md`, `memory/2026-11-21.md`, an artifact's path, `memory:ID`, a memory's id, or a reference
+                such as `@PATH` or `PATH:3-8`. An artifact with the name of a page is `./NAME`.
+            first: first line, from 1.
+            lines: maximum number, 1–2,000.
+            touch: count a use of the memory (of a page, the one on the first line), at most once an hour.
 
         Raises:
             NotFoundError: there is no such page, artifact or memory, or it has fewer lines.
@@ -831,19 +824,19 @@ class Engine:
         return self._memory_api.read(path, first, lines, touch=touch)
 
     def snippet(self, text: str, query: str, limit: int = 300) -> str:
-        """Return the part of a text that answers a query best, on one line, with invisible characters written out."""
+        """Return the part of a text that answers a query best, on one line, with invisible characters escaped."""
         from commonplace.text.snippet import snippet
 
         return snippet(visible(text), query, limit=limit).text
 
     def count_tokens(self, text: str) -> int:
-        """Return how many tokens a text has, as every budget here counts them."""
+        """Count the tokens of a text, as all budgets do."""
         if not isinstance(text, str):
             raise UsageError(f"text is {text!r:.80}", remedy="give a text, decoded")
         return self._runtime.tokens.count_tokens(text)
 
     def cut_tokens(self, text: str) -> list[tuple[str, int]]:
-        """Return the parts that a text consists of, each with how many tokens `count_tokens` counts for it.
+        """Return the parts of a text with the number of tokens of each.
 
         White space stands at the beginning of a part.
         """
@@ -874,15 +867,15 @@ class Engine:
         force: bool = False,
         keep_most: bool = False,
     ) -> IndexReport | Watch:
-        """Bring the artifacts below a directory into the store: new, changed and removed files since the last time.
+        """Index new, changed and removed files below a directory.
 
         Args:
-            root: a directory or a single file.
-            include: globs of the files to take, in place of the setting and the default list.
-            watch: do so at once and again whenever files change, in a loop: `for run in book.index(watch=True)`. Each
-                run has a `report` or an `error`; `stop()` ends the loop from any thread. Use it in a `with` block.
-            force: read every file again, changed or not; while watching, in the first run alone.
-            keep_most: refuse to remove more than half of what is indexed there; a watch takes no notice of it.
+            root: a directory or a file.
+            include: globs, in place of the setting and the default list.
+            watch: index now and after each change, in a loop: `for run in book.index(watch=True)`. Each run has a
+                `report` or an `error`; `stop()` ends the loop from any thread. Use it in a `with` block.
+            force: read every file again, changed or not; when watching, in the first run only.
+            keep_most: refuse to remove more than half of what is indexed there; not when watching.
 
         Raises:
             RemovalError: it would, and nothing was changed.
@@ -897,14 +890,14 @@ class Engine:
         return self._index_api.index(path, globs, force=force, keep_most=keep_most)
 
     def index_documents(self, documents: Iterable[Document]) -> IndexReport:
-        """Bring texts that are not files into the store, each under its own id; a known id is replaced.
+        """Index texts that are not files, each under its own id; a known id is replaced.
 
         Documents of one session are given in their order; a later call continues where the session ended.
         """
         return self._index_api.index_documents(documents)
 
     def index_upgrade(self, embedder: str | Embedder, kinds: Sequence[EmbeddedKind] | None = None) -> UpgradeReport:
-        """Embed what is in the store anew, by another embedder, and switch to it when that is done.
+        """Embed everything again with another embedder, then switch to it.
 
         All namespaces belong to it, past versions, knowledge and the texts of graphs too. The old vectors answer
         meanwhile, in any process, and what is written meanwhile is embedded as well. A run that was ended goes on with
@@ -912,9 +905,8 @@ class Engine:
         have the store open take the new embedder up with their next call.
 
         Args:
-            embedder: a name, as in `commonplace.open`, or an embedder of your own; "default" is what the settings say
-                of each kind.
-            kinds: "memories", "knowledge", "graph" or "artifacts"; the others keep their embedder. None is all.
+            embedder: a name or an object, as in `commonplace.open`; "default" is the setting of each kind.
+            kinds: "memories", "knowledge", "graph" or "artifacts"; default: all.
 
         Raises:
             ModelError, ProviderError: it cannot be used; the store keeps its own.
@@ -924,7 +916,7 @@ class Engine:
         return self._embedder_api.upgrade(embedder, kinds)
 
     def embed_pending(self) -> int:
-        """Make the vectors of all that was stored without; return how many passages still wait, 0 but for a fault."""
+        """Embed what is stored without vectors; return how many passages still wait."""
         self._runtime.backlog.drain(self._runtime.progress)
         return self._runtime.store.count_pending()
 
@@ -956,15 +948,13 @@ class Engine:
         embedder: str | Embedder | AnyEmbedder | None = None,
         reranker: Reranker | None = None,
     ) -> KnowledgeService:
-        """Return a knowledge service with a configuration, an embedder or a re-ranker of its own.
+        """Return a knowledge service with its own configuration, embedder or re-ranker.
 
         Args:
-            config: None is what the settings say. Where it names another store, that one is opened, with this namespace
-                and embedder, and closed with this engine.
-            embedder: an object with `embed(*texts)`, one of ours, or the name of one; None is the store's. Its vectors
-                are kept beside those of the store's, which every search uses.
-            reranker: an object with `rerank(query, candidates, top_k)`; None is the language model that the
-                configuration names, asked when there is more to choose from than is wanted.
+            config: default: from the settings. If it names another store, that one is opened, and closed with this
+                engine.
+            embedder: an object with `embed(*texts)`, or an embedder or its name; default: the store's.
+            reranker: an object with `rerank(query, candidates, top_k)`; default: the configured language model.
 
         Raises:
             ConfigError: the configuration is none.
@@ -989,20 +979,19 @@ class Engine:
         confidence: ConfidenceConfig | None = None,
         golden: str | Path | None = None,
     ) -> RunReport:
-        """Run agents over the memories of this namespace: decay, cluster, merge, promote, relations, in this order.
+        """Run background agents over this namespace: decay, cluster, merge, promote, relations, in this order.
 
         What they are sure of they do, the rest they propose as issues of the ledger; `undo_consolidation` takes back
         what an issue or the whole run changed.
 
         Args:
-            agents: which; None is all.
-            dry_run: take the same way, and stop before anything is written.
-            rate_limit: the most operations a minute over all processes, which a run waits for; 0 is without limit, None
-                the setting consolidation.rate_limit.
-            confidence: when to act; None is what the settings say.
-            golden: a file of golden queries, JSON lines with `query` and `relevant`, a list of ids or paths, beside
-                those that `mark` made. Where one does not find any more what it found before the run, all that the run
-                applied is undone again.
+            agents: which ones; default: all.
+            dry_run: return what a run would do, and change nothing.
+            rate_limit: maximum operations a minute over all processes; 0 is unlimited; default: setting
+                consolidation.rate_limit.
+            confidence: thresholds to act at; default: from the settings.
+            golden: a file of golden queries, JSON lines with `query` and `relevant` (ids or paths), besides those of
+                `mark`. The run is rolled back if one loses a result.
 
         Raises:
             KeyboardInterrupt: it was stopped; a note on it tells how to undo what was done by then.
@@ -1013,7 +1002,7 @@ class Engine:
         return self._consolidation_api.consolidate(options, None if golden is None else path_value("golden", golden))
 
     def process_issue(self, issue: str, dry_run: bool = False, *, rate_limit: int | None = None) -> RunReport:
-        """Do what an issue of an agent proposes, whatever the confidence, and close it.
+        """Apply what an issue proposes, whatever the confidence, and close it.
 
         Where that fails the issue is blocked with the error, and the memories are as they were.
 
@@ -1029,7 +1018,7 @@ class Engine:
         return process(self, issue, options)
 
     def undo_consolidation(self, id: str) -> Undone:  # noqa: A002 - the name of the field
-        """Undo what an issue changed, or everything that still stands of a run, in one transaction.
+        """Undo the change of an issue, or all remaining changes of a run, in one transaction.
 
         Raises:
             NotFoundError: there is no such issue or run, or nothing of it stands.
@@ -1042,7 +1031,7 @@ class Engine:
         return undo(self.consolidation_runtime(), id)
 
     def unmerge(self, id: str) -> Undone:  # noqa: A002 - the name of the field
-        """Undo the merge that made a memory: its sources are exactly what they were.
+        """Undo the merge that made a memory; its sources are restored exactly.
 
         Raises:
             NotFoundError: no merge that stands made it.
@@ -1055,7 +1044,7 @@ class Engine:
         return undo_merge(self.consolidation_runtime(), id)
 
     def consolidation_status(self, agent: str | None = None, *, rate_limit: int | None = None) -> ConsolidationStatus:
-        """Say how many issues of the agents wait, are in progress and are blocked, and what the rate limit leaves."""
+        """Count the issues that are pending, in progress and blocked, and the operations left this minute."""
         from commonplace.consolidation.runner import status_of
 
         if agent is not None:
@@ -1063,12 +1052,12 @@ class Engine:
         return status_of(self.consolidation_runtime(), agent, self._rate(rate_limit))
 
     def consolidation_runs(self, limit: int = 20) -> list[ConsolidationRun]:
-        """Return the last runs that changed, proposed or failed at anything, the latest first.
+        """Return recent runs that changed, proposed or failed at something, newest first.
 
         `undo_consolidation` takes back what stands of one. Dry runs write nothing, so they are not among them.
 
         Args:
-            limit: how many at most, 1–1000.
+            limit: 1–1000.
         """
         from commonplace.consolidation.runner import KEPT, latest
 
@@ -1077,7 +1066,7 @@ class Engine:
         return latest(self.consolidation_runtime(), limit)
 
     def consolidation_changes(self, run: str) -> Sequence[ConsolidationChange]:
-        """Return the changes that a run made, in their order; `undo_consolidation` takes back each, by its issue."""
+        """Return the changes of a run in order. `undo_consolidation` takes the issue of one."""
         from commonplace.consolidation.runner import changes
 
         short_text("run", run)
@@ -1089,35 +1078,35 @@ class Engine:
         return usual if given is None else int_in("rate_limit", given, 0, MAX_RATE_LIMIT)
 
     def health(self, golden: str | Path | None = None) -> Health:
-        """Examine the memories of this namespace: counts, and what a person may want to look at. It changes nothing.
+        """Count the memories of this namespace and list what needs attention. It changes nothing.
 
         Golden queries that `mark` made are asked too.
 
         Args:
-            golden: a file of further ones, as for `consolidate`.
+            golden: a file of further golden queries, as in `consolidate`.
         """
         return self._consolidation_api.health(None if golden is None else path_value("golden", golden))
 
     def golden_queries(self) -> list[GoldenQuery]:
-        """Return the golden queries that `mark` made, the oldest first; `health` and `consolidate` ask them."""
+        """Return the golden queries that `mark` made, oldest first."""
         return self._consolidation_api.golden_queries()
 
     def mark(self, query: str, id: str, verdict: Verdict = "right") -> GoldenQuery:  # noqa: A002
-        """Say whether a memory that a query finds is right: a golden query, which `health` asks from now on.
+        """Say whether a memory is a right result of a query, and so make a golden query.
 
         It is an issue of the ledger: it is exported with it, closed by it, and erased with any memory that it names.
 
         Args:
-            query: its words as they were asked; secrets in them are replaced.
-            verdict: "right" lets the query find the memory among the first ten; "wrong" lets it not show it, which is
-                to find it below the floor or not at all; "none" takes back what was said.
+            query: the query as it was asked; secrets are replaced.
+            verdict: "right": the query must find the memory among its first ten hits; "wrong": it must not show it;
+                "none": remove the mark.
         """
         reject_invalid_id(id)
         one_of("verdict", verdict, VERDICTS)
         return self._consolidation_api.mark(label("query", query), id, verdict)
 
     def consolidation_runtime(self) -> ConsolidationRuntime:
-        """Return what agents of consolidation stand on, for those who write one of their own."""
+        """Return what a consolidation agent of your own works with."""
         return self._consolidation_api.consolidation_runtime()
 
     @made_once
@@ -1144,7 +1133,7 @@ class Engine:
         return Answers(self._runtime.store, self.namespace, self._runtime.now)
 
     def sync(self, *, accept: str | Path | None = None) -> SyncReport:
-        """Bring the Markdown of this namespace and its memories together now, in both directions.
+        """Synchronize the memories of this namespace with their Markdown pages.
 
         Short memories stand in `memory/YYYY-MM-DD.md`, long ones in `MEMORY.md`. What people changed there is taken in:
         an edit is a new version, a new note a new memory, a removed block archives its memory. What both sides changed
@@ -1155,8 +1144,7 @@ class Engine:
         nothing: it is written again from the store, and what stood there is kept in a file beside it.
 
         Args:
-            accept: a page that was changed so on purpose, or the file in which it was kept, relative to the store or
-                to the working directory: it is taken in as it is.
+            accept: import this page, or the file in which it was kept, as it is.
 
         Raises:
             NotFoundError: `accept` names neither a page nor a damaged one that was kept.
@@ -1182,7 +1170,7 @@ class Engine:
         agent: str | None = None,
         dry_run: bool = False,
     ) -> ForgetReceipt:
-        """Delete memories, an artifact, or an agent's knowledge, with every copy in the store, and prove it.
+        """Delete memories, an artifact or an agent's knowledge with every copy, and verify it.
 
         Every version goes, live or archived, with passages, vectors, links, Markdown and log lines, and so do memories
         that carry its words on: those that were derived from it, and archived ones that it was merged from; others that
@@ -1192,12 +1180,11 @@ class Engine:
         `doctor`. Nothing brings it back but a backup.
 
         Args:
-            id: of a memory, an artifact, a document or an item of knowledge, an episode, an entity or a fact of
-                the graph, or a list of such; each must be there.
-            tag, source, session: of memories, and of documents that are no files.
-            path: of an indexed file; the file itself stays, and is indexed again unless it is ignored.
-            agent: whose knowledge goes, what was deleted of it and the agent's context with it.
-            dry_run: tell what would go, and change nothing.
+            id: one id or several, of memories, artifacts, documents, knowledge, episodes, entities or facts.
+            tag, source, session: of memories and of documents that are not files.
+            path: an indexed file, which itself stays and is indexed again unless ignored.
+            agent: all knowledge of this agent, deleted or not, and its context.
+            dry_run: return what would be deleted, and change nothing.
 
         Raises:
             NotFoundError: nothing matches. Nothing was changed.
@@ -1208,11 +1195,10 @@ class Engine:
         return self._erasure_api.forget(self._erasure_api.wanted(named), dry_run=dry_run)
 
     def forget_namespace(self, name: str, *, confirm: str, dry_run: bool = False) -> ForgetReceipt:
-        """Delete a namespace with all it holds, and prove that nothing of it is left; as `forget` does.
+        """Delete a namespace with all it holds, and verify it.
 
         Args:
-            name: any namespace of this store.
-            confirm: the same name once more.
+            confirm: the name once more.
 
         Raises:
             NotFoundError: there is no namespace of that name.
@@ -1226,13 +1212,13 @@ class Engine:
         return self._erasure_api.forget_namespace(name, dry_run=dry_run)
 
     def gc(self, older_than_days: float | None = None, *, dry_run: bool = False) -> ForgetReceipt:
-        """Forget what was archived, or deleted of agents' knowledge, long ago, in one run with one receipt.
+        """Delete what was archived long ago, with one receipt.
 
         What is live never goes. What was derived from an archived memory stays. Where nothing is old enough the
         receipt has no id, and none is kept.
 
         Args:
-            older_than_days: how long ago it was archived, 0–36,500; None is the setting memory.gc_after, 30.
+            older_than_days: 0–36,500; default: setting memory.gc_after, 30.
         """
         from commonplace.erasure.select import Wanted
 
@@ -1242,18 +1228,18 @@ class Engine:
         return self._erasure_api.forget(Wanted(archived_by=self._runtime.now() - days * DAY_S), dry_run=dry_run)
 
     def receipts(self) -> list[ForgetReceipt]:
-        """Return the receipts of what was forgotten in this namespace, oldest first."""
+        """Return the receipts of past deletions in this namespace, oldest first."""
         return self._erasure_api.receipts()
 
     def backup(self, target: str | Path) -> BackupReport:
-        """Write a complete copy of the store to a new file while others read and write, and read it back.
+        """Write a complete, verified copy of the store to a new file while others use the store.
 
         It holds every namespace, every version and the Markdown, but neither the index, which is built again, nor logs,
         settings and memories of the tier ultra. `commonplace.restore` makes a store of it. The store remembers where it
         is, so that a forgetting can name it: what is forgotten later is still in it.
 
         Args:
-            target: the file; its directory must exist. The file is there only when it is complete and right.
+            target: the file, in an existing directory; it appears only when complete.
 
         Raises:
             StoreDamagedError: the store is damaged, or what was written could not be read back.
@@ -1267,21 +1253,21 @@ class Engine:
         return back_up(self._runtime.store, self.directory, file, namespace=self.namespace, now=now, progress=progress)
 
     def backups(self) -> list[KnownBackup]:
-        """Return the backups of this store that were made, and the stores that it replaced, the latest first."""
+        """Return the known backups of this store and the stores that it replaced, newest first."""
         from commonplace.exchange.archive import known_backups
 
         return known_backups(self._runtime.store)
 
     def export(self, target: str | Path | TextIO, *, kinds: Sequence[str] | None = None) -> ExportReport:
-        """Write what this namespace holds as JSON lines, from one state of the store, while others write.
+        """Write this namespace as JSON lines, from one state of the store.
 
         Memories come with every version and link, other owners with the passages they were cut into, the graph with its
         episodes, entities and facts and what happened to them. The same content gives the same bytes, whoever exports
         it and when.
 
         Args:
-            target: a file that does not exist yet and is there only when it is complete, or a stream of text.
-            kinds: "artifact", "memory", "knowledge", "graph", "ledger"; None is all.
+            target: a new file, which appears only when complete, or a text stream.
+            kinds: "artifact", "memory", "knowledge", "graph", "ledger"; default: all.
 
         Raises:
             StoreError: the file exists already, or cannot be written.
@@ -1310,7 +1296,7 @@ class Engine:
         on_conflict: str = "refuse",
         skip_problems: bool = False,
     ) -> ImportReport:
-        """Take in an export of Commonplace, or the files of another system, into this namespace.
+        """Import an export of Commonplace, or the files of another system.
 
         Everything is checked first, as `remember` checks it, and nothing is written if anything is refused. What is
         here already, the same words under the same id, stays as it is, with the use that was made of it since:
@@ -1322,11 +1308,11 @@ class Engine:
         the relations that it kept between things, as by `graph.add_triplet`.
 
         Args:
-            format: "commonplace", or another system's name; "auto" looks at the files.
-            dry_run: check everything and report what would be done, but write nothing.
-            on_conflict: what to do where there is something else under the same id: "refuse" the whole import, "skip"
-                what is imported, or "replace" what is here; of a memory that writes a new version.
-            skip_problems: leave out what cannot be kept and list it in the report, in place of refusing everything.
+            format: "commonplace" or another system; "auto" recognises it.
+            dry_run: check everything, and write nothing.
+            on_conflict: if something else has the same id: "refuse" everything, "skip" it, or "replace" what is here
+                (for a memory, by a new version).
+            skip_problems: leave out and list what cannot be stored, instead of refusing everything.
 
         Raises:
             NotFoundError: there is no such file.
@@ -1360,7 +1346,7 @@ class Engine:
         return report
 
     def move_memories(self, to: Engine) -> int:
-        """Move every memory of this namespace, with its versions, links and use, into another store; return how many.
+        """Move all memories of this namespace into another store; return how many.
 
         They are forgotten here when they are there: whoever is stopped in between calls it again. One that somebody
         changes meanwhile stays here as well. What they say goes into the other store's graph.
@@ -1389,27 +1375,26 @@ class Engine:
         return len(ids)
 
     def index_status(self) -> IndexStatus:
-        """Say what the store holds, what the index holds of it, and how large both are."""
+        """Return what the store and its index hold, and their sizes."""
         return self._runtime.maintenance.status(self.namespace)
 
     def namespaces(self) -> list[str]:
-        """Return the names of all namespaces of this store, sorted."""
+        """Return the names of all namespaces, sorted."""
         return [
             name for name in self._runtime.store.namespaces() if name
         ]  # the notes of the store as a whole have none
 
     def export_index(self) -> dict[str, Any]:
-        """Return the artifacts of this namespace in the form of the auto-retrieval contract's artifact index."""
+        """Return the artifacts in the form of the auto-retrieval contract's artifact index."""
         with self._runtime.store.snapshot():
             return artifact_index(self._runtime.store, self.namespace)
 
     def doctor(self, *, mend: bool = True, secrets: bool = False) -> DoctorReport:
-        """Check store, index and model data, and mend what can be mended: a faulty index is rebuilt.
+        """Check store, index and model files, and repair what can be repaired.
 
         Args:
-            secrets: also look for secrets in all that is stored, in every namespace, and in the Markdown pages; with
-                `mend` they are replaced by placeholders, and no file of the store holds them any more. A run that was
-                ended before it was through is done again, also where this is not asked for.
+            secrets: also search everything stored for secrets, in all namespaces and on Markdown pages; with `mend`
+                each is replaced and every copy removed. A later call finishes an interrupted run.
         """
         from commonplace.engine.open import open_engine
         from commonplace.erasure.secrets import PART, Secrets, was_cut_short
@@ -1451,14 +1436,13 @@ class Engine:
         limit: int = 50,
         offset: int = 0,
     ) -> Memories:
-        """Return memories, the newest first by the time they tell of; ties by id.
+        """Return memories, newest first by their own times; ties by id.
 
         Args:
-            statuses: "active", "promoted", "archived"; an empty list is all.
-            since, until: half-open; over the memories' own times. Words, such as "yesterday", mean its beginning.
-            order: "newest"; "used", the most used first; "idle", those first that were used longest ago; "stored",
-                those first that were stored first; "changed", those first whose version was written last; "archived",
-                what is archived, the last first.
+            statuses: "active", "promoted", "archived"; an empty list means all.
+            since, until: half-open, on the memories' own times.
+            order: "newest", "used" (most used), "idle" (longest unused), "stored" (oldest stored), "changed" (latest
+                version), "archived" (latest archived).
             limit: 1–10,000.
         """
         chosen = self._selection(tiers, statuses, tags, sources, sessions, categories, since, until, min_trust)
@@ -1487,29 +1471,29 @@ class Engine:
         """Count the memories that `list` would return, by tier, status, category, source, session, trust and tag.
 
         Args:
-            statuses, since, until: as for `list`.
+            statuses, since, until: as in `list`.
         """
         chosen = self._selection(tiers, statuses, tags, sources, sessions, categories, since, until, min_trust)
         self._runtime.before()
         return self._memory_api.facets(chosen)
 
     def memory_fading(self, id: str, days: int = 30, past: bool = False) -> Sequence[Fading]:  # noqa: A002
-        """Return what is left of a memory on each day from its last use on, if it is not used again.
+        """Return the retention of a memory on each day after its last use, if it is not used again.
 
         Args:
             days: 1–3,650.
-            past: begin when it was stored, with some values between each two uses that are known.
+            past: begin when it was stored.
         """
         stored = self._memory_api.known(id)
         return self._memory_api.fading(stored, int_in("days", days, 1, MAX_FADING_DAYS), past=past)
 
     def memory_uses(self, id: str, limit: int = 50) -> Sequence[MemoryUse]:  # noqa: A002 - the name of the field
-        """Return when a memory was found by a search, and when it was used, the latest first.
+        """Return when a memory was found and used, newest first.
 
         Finds are read from the log of retrievals, as far as that goes back; of uses the memory itself knows the last.
 
         Args:
-            limit: how many at most, 1–1,000.
+            limit: 1–1,000.
 
         Raises:
             StoreError: the log cannot be read.

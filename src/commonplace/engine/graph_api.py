@@ -64,7 +64,7 @@ VERDICTS: Final = ("right", "both", "ended")
 
 
 class Graph:
-    """Episodes, entities and facts through time. Made by an engine; safe to call from several threads.
+    """Episodes, entities and facts through time. Safe for threads.
 
     Entities are given by id or by one of their names. Every call raises a `NotFoundError` where an entity, a fact, an
     episode or a centre is not there, or a name may mean several entities, and a `UsageError` where a value is of the
@@ -90,7 +90,7 @@ class Graph:
         uuid: str | None = None,
         speaker: str = "",
     ) -> views.Addition:
-        """Keep what was said or happened, and take the entities and facts from it; durable when it returns.
+        """Store what was said or happened, with the entities and facts that it states.
 
         All of it is one transaction. Secrets are replaced by placeholders, and blocks that were recalled are cut out.
         The language model of the setting graph.extractor, if any, is asked before that transaction; where it is of no
@@ -154,7 +154,7 @@ class Graph:
         group_id: str = "",
         reason: str = "",
     ) -> views.Addition:
-        """Keep a fact that is given as such; it may end or dispute others, as one that an episode says may.
+        """Store a fact; it may end or dispute others, like one that an episode states.
 
         Args:
             source, target: names, or ids of entities; a name that is not known makes an entity.
@@ -184,7 +184,7 @@ class Graph:
             return service.add_fact(given, self._runtime.now())
 
     def delete_episode(self, uuid: str) -> views.Deletion:
-        """Delete an episode with what only it supported: facts, entities, names.
+        """Delete an episode with the facts, entities and names that only it supports.
 
         What other episodes say stays; facts that had ended, or were disputed, only because of it, hold again.
         """
@@ -192,7 +192,7 @@ class Graph:
             return service.delete_episode(uuid)
 
     def merge(self, keep: str, other: str, *, reason: str = "") -> views.Merging:
-        """Make two entities one: the other's names and facts are the first one's from now on; `split` undoes it.
+        """Merge one entity into another; `split` undoes it.
 
         Args:
             keep, other: ids or names.
@@ -205,7 +205,7 @@ class Graph:
             return service.merge(keep, other, told)
 
     def split(self, entity: str, *, names: Sequence[str] = (), reason: str = "") -> views.Splitting:
-        """Make an entity several again.
+        """Undo merges of an entity, or split off some of its names.
 
         Args:
             entity: its id or one of its names.
@@ -222,7 +222,7 @@ class Graph:
             return service.split(entity, chosen, told)
 
     def settle(self, relation_uuid: str, *, reason: str = "", verdict: str = "right") -> views.Settlement:
-        """Say that this one of the facts that dispute each other is right; a dispute's own uuid lists them.
+        """Resolve a dispute in favour of this fact.
 
         Others end where this one began; those that did not begin before it are retracted.
 
@@ -248,7 +248,7 @@ class Graph:
         valid_at: Moment | None = None,
         center_node_uuid: str | None = None,
     ) -> views.FoundEntities:
-        """Find entities by their names and by the facts that they are in, best first.
+        """Find entities by their names and facts, best first.
 
         Args:
             num_results: how many at most, 1–200.
@@ -279,7 +279,7 @@ class Graph:
         include_past: bool = False,
         center_node_uuid: str | None = None,
     ) -> views.FoundRelations:
-        """Find facts, best first: those that hold now, or at the time that is asked for.
+        """Find facts, best first: those that hold now, or at the given time.
 
         Args:
             num_results: how many at most, 1–200.
@@ -310,7 +310,7 @@ class Graph:
         as_of: Moment | None = None,
         valid_at: Moment | None = None,
     ) -> views.GraphContext:
-        """Return what is known of some entities and what lies about them, as fenced, labelled text for a model.
+        """Return what is known about some entities as fenced, labelled text for a model.
 
         Facts carry the time in which they hold, and `disputed` where they are. Those that answer the query come first,
         then the nearest.
@@ -341,22 +341,22 @@ class Graph:
         return self._reader.context(asked, self._runtime.tokens.count_tokens)
 
     def entity(self, name: str, *, as_of: Moment | None = None) -> views.EntityView:
-        """Return an entity by its id or one of its names."""
+        """Return an entity by id or name."""
         with self._reading(name, as_of=as_of) as (reader, times):
             return reader.entity(name, times)
 
     def relation(self, uuid: str, *, as_of: Moment | None = None) -> views.RelationView:
-        """Return a fact by its id."""
+        """Return a fact by id."""
         with self._reading(uuid, as_of=as_of) as (reader, times):
             return reader.relation(uuid, times)
 
     def episode(self, uuid: str) -> views.EpisodeView:
-        """Return an episode by its id."""
+        """Return an episode by id."""
         with self._reading(uuid) as (reader, _):
             return reader.episode(uuid)
 
     def facts_of_memory(self, id: str) -> list[views.RelationView]:  # noqa: A002 - the name of the field
-        """Return the facts that were found in a memory, in any version of it, in the order of the text."""
+        """Return the facts found in a memory, in any version, in the order of the text."""
         with self._reading(id) as (reader, _):
             return reader.facts_of_memory(id)
 
@@ -370,7 +370,7 @@ class Graph:
         valid_at: Moment | None = None,
         include_past: bool = False,
     ) -> views.Subgraph:
-        """Return what lies about an entity, nearest first, and the facts between.
+        """Return the entities around one, nearest first, and the facts between them.
 
         Args:
             entity: its id or one of its names.
@@ -392,7 +392,7 @@ class Graph:
         as_of: Moment | None = None,
         valid_at: Moment | None = None,
     ) -> views.GraphPath:
-        """Return a shortest way of facts from one entity to another, whichever way these point; empty without one.
+        """Return a shortest path of facts between two entities, in either direction; empty if there is none.
 
         Args:
             source, target: ids or names.
@@ -404,43 +404,43 @@ class Graph:
             return reader.path(source, target, max_depth, times)
 
     def timeline(self, entity: str, *, limit: int = 1_000, as_of: Moment | None = None) -> views.Timeline:
-        """Return what began and ended for an entity, oldest first, past facts too."""
+        """Return what began and ended for an entity, oldest first, past facts included."""
         int_in("limit", limit, 1, MAX_LISTED)
         with self._reading(entity, as_of=as_of, include_past=True) as (reader, times):
             return reader.timeline(entity, limit, times)
 
     def history(self, uuid: str) -> views.History:
-        """Return what happened to an entity or a fact in our knowledge: when it came, ended, was disputed, and why."""
+        """Return what happened to an entity or fact: when it came, ended, was disputed, and why."""
         with self._reading(uuid) as (reader, _):
             return reader.history(uuid)
 
     def episodes(
         self, limit: int = 50, group_ids: Sequence[str] | None = None, *, as_of: Moment | None = None
     ) -> list[views.EpisodeView]:
-        """Return episodes, the newest first by the time they tell of."""
+        """Return episodes, newest first by reference time."""
         int_in("limit", limit, 1, MAX_LISTED)
         groups = _groups(group_ids)
         with self._reading(as_of=as_of) as (reader, times):
             return list(reader.episodes(limit, groups, times))
 
     def communities(self, limit: int = 20, *, as_of: Moment | None = None) -> list[views.Community]:
-        """Return entities that are more closely related to each other than to others, the largest community first."""
+        """Return groups of closely related entities, largest first."""
         int_in("limit", limit, 1, MAX_FACTS)
         with self._reading(as_of=as_of) as (reader, times):
             return list(reader.communities(limit, times))
 
     def disputes(self) -> list[views.Dispute]:
-        """Return the facts that cannot all be true, oldest dispute first; `settle` ends one."""
+        """Return facts that contradict each other, oldest dispute first."""
         with self._reading() as (reader, _):
             return list(reader.disputes())
 
     def counts(self) -> GraphCounts:
-        """Return how many episodes, entities, facts and disputed facts there are."""
+        """Count episodes, entities, facts and disputed facts."""
         self._before()
         return self._runtime.graph_runtime(False).graph.counts()
 
     def stats(self) -> views.GraphStats:
-        """Return what the graph holds, by type."""
+        """Count what the graph holds, by type."""
         with self._reading() as (reader, _):
             return reader.stats()
 
@@ -454,7 +454,7 @@ class Graph:
         valid_at: Moment | None = None,
         include_past: bool = False,
     ) -> Drawing:
-        """Return a drawing of what lies about an entity, for `formats.drawing.to_svg` and its neighbours.
+        """Return a drawing of an entity's neighbourhood, for `formats.drawing`.
 
         Args:
             entity: its id or one of its names.
@@ -470,7 +470,7 @@ class Graph:
         return picture(found, seen_at=times.now if asked is None else asked, as_of=asked)
 
     def export_graphiti(self, target: str | Path | TextIO) -> Migration:
-        """Write the graph of this namespace as Graphiti's nodes and edges, past and merged ones too, from one state.
+        """Write the graph of this namespace, past facts included, as Graphiti's nodes and edges.
 
         What Graphiti has no field for stands under `commonplace` in their attributes, so that an import here brings
         everything back as it was.
@@ -500,7 +500,7 @@ class Graph:
                 return replace(write_graphiti(graph, seeing, self._words_of, write), path=path)
 
     def import_graphiti(self, path: str | Path, *, dry_run: bool = False) -> Migration:
-        """Take in a document of Graphiti's nodes and edges, in one transaction, ids kept.
+        """Import a document of Graphiti's nodes and edges in one transaction; ids are kept.
 
         What is here already under the same id stays as it is; a second import changes nothing. Types are kept as they
         are called there, also those that no setting names. Secrets are replaced by placeholders.
@@ -541,13 +541,13 @@ class Graph:
         return replace(done, path=file)
 
     def sync(self) -> Delivery:
-        """Tell the outside backend all that waits for it, see `graph.backend`; where there is none, nothing does."""
+        """Send queued episodes to the external backend (setting graph.backend)."""
         from commonplace.graph.graphiti.delivery import Delivery
 
         return Delivery("local")
 
     def close(self) -> None:
-        """Give back what the graph holds, which is nothing where there is no outside backend."""
+        """Disconnect from an external backend."""
 
     def _before(self) -> None:
         self._runtime.before()

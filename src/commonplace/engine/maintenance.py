@@ -79,7 +79,7 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus:
-    """What the store holds and what the index holds of it.
+    """What the store and its index hold.
 
     Attributes:
         counts: of the namespace: owners, passages, text_bytes, artifacts, memories, knowledge.
@@ -124,7 +124,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class DoctorReport:
-    """What an examination found; `checked` names what was looked at."""
+    """The result of `doctor`; `checked` names what was examined."""
 
     checked: tuple[str, ...]
     findings: tuple[Problem, ...]

@@ -67,7 +67,7 @@ def source_of_import(path: str | Path, format_: str, settings: Settings, now: fl
 
 @dataclass(frozen=True, slots=True)
 class MemoryCounts:
-    """How many memories a namespace holds: live ones by tier, the archived ones, and links."""
+    """Live memories by tier, archived ones, and links."""
 
     ultra: int
     short: int
@@ -79,7 +79,7 @@ class MemoryCounts:
 
 @dataclass(frozen=True, slots=True)
 class MemoryFacets:
-    """How many memories a list has, and how many of each value of tier, status, category, source and so on."""
+    """How many memories a list has, by the values of their fields."""
 
     total: int
     counts: Mapping[str, Mapping[str, int]]
@@ -99,7 +99,7 @@ class Fading:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """Memories that are related: the one that was asked about, then the others, nearest first; links by strength."""
+    """Linked memories, nearest first, with their links."""
 
     memories: tuple[Memory, ...]
     links: tuple[Link, ...]
@@ -119,7 +119,7 @@ MAX_LINES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Lines of a text, secrets replaced by placeholders.
+    """Lines of a text, secrets replaced.
 
     Attributes:
         first_line, last_line: from 1, both included; an empty text has one line.

@@ -56,7 +56,7 @@ class Side(View):
 
 @dataclass(frozen=True, slots=True)
 class Question(View):
-    """Something that waits for a person.
+    """Something that waits for a decision.
 
     Attributes:
         id: of a dispute of the graph, or of an issue of the ledger; of two memories, both ids.

@@ -55,7 +55,7 @@ class NewToken:
 
 
 class Tokens:
-    """The access tokens of a store, of all its namespaces. Safe for threads."""
+    """The access tokens of a store, for all its namespaces. Safe for threads."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._store, self._now = runtime.store, runtime.now
@@ -63,7 +63,7 @@ class Tokens:
     def create(
         self, namespaces: Sequence[str], scopes: Sequence[str] = ("read",), expires: Moment | None = None
     ) -> NewToken:
-        """Make a token, and return it with its secret, which nobody can see again.
+        """Make a token and return it with its secret, which is not stored.
 
         Args:
             namespaces: which it sees; they need not be there yet.
@@ -94,11 +94,11 @@ class Tokens:
         return NewToken(token, text)
 
     def all(self) -> list[Token]:
-        """Return all tokens that were not revoked, oldest first; those that expired too."""
+        """Return all tokens that were not revoked, oldest first."""
         return [token for token, _ in self._read()]
 
     def revoke(self, id: str) -> Token:  # noqa: A002 - the name of the field
-        """Make a token useless, at once and in every process; return it.
+        """Revoke a token, at once and in every process; return it.
 
         Raises:
             NotFoundError: there is no token of that id.
@@ -111,7 +111,7 @@ class Tokens:
         return token
 
     def find(self, text: str) -> Token | None:
-        """Return the token that a client sends, which may have expired; None where there is none such.
+        """Return the token that a client sent, even if expired, or None.
 
         All are compared, each in constant time.
         """
@@ -120,11 +120,11 @@ class Tokens:
         return found[0] if found else None
 
     def is_expired(self, token: Token) -> bool:
-        """Whether its time is over."""
+        """Whether a token has expired."""
         return token.expires_at is not None and token.expires_at.timestamp() <= self._now()
 
     def has_any(self) -> bool:
-        """Whether there is a token, so that a server asks everyone for one."""
+        """Whether the store has tokens, so that a server requires one."""
         return bool(self._store.notes(_WHOLE_STORE, _KIND))
 
     def _read(self) -> list[tuple[Token, str]]:

@@ -30,7 +30,7 @@ SETTLING_PAUSE_S: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class UpgradeReport:
-    """What a change of embedder did.
+    """The result of a change of embedder.
 
     Attributes:
         before, embedder: the stamps of the old and the new vectors; `before` is "none yet" of a store without any.

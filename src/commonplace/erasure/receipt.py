@@ -34,7 +34,7 @@ STORE_SPACE = ""
 
 @dataclass(frozen=True, slots=True)
 class ForgetReceipt(View):
-    """What a forgetting did, and how sure it is that nothing is left.
+    """What was deleted, and whether the store was verified.
 
     Attributes:
         id: of the receipt; "" for a dry run, which leaves none.

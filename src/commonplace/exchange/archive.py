@@ -388,7 +388,7 @@ def backup_note(path: Path, at: datetime, **more: bool) -> Note:
 
 @dataclass(frozen=True, slots=True)
 class KnownBackup(View):
-    """A backup that was made, or a store that was replaced.
+    """A backup, or a store that was replaced.
 
     Attributes:
         size: bytes of the file now; None where it is not there any more.

@@ -43,7 +43,7 @@ _DAMAGED: Final = "the store is damaged, so that no backup of it was kept"
 
 @dataclass(frozen=True, slots=True)
 class BackupReport:
-    """A backup that was written and read back.
+    """A verified backup.
 
     Attributes:
         path: absolute.

@@ -145,7 +145,7 @@ _COUNTED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """What an export holds.
+    """The contents of an export.
 
     Attributes:
         path: absolute; None where it went to a stream.

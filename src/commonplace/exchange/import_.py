@@ -328,7 +328,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What an import did, or in a dry run would do.
+    """What an import did, or would do.
 
     Attributes:
         format: of what was imported.

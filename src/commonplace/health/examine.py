@@ -58,7 +58,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How healthy the memories of a namespace are.
+    """The health of a namespace.
 
     Attributes:
         tiers, statuses: how many memories there are of each; archived ones count in `statuses` alone.

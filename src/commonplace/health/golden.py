@@ -29,7 +29,7 @@ _MAX_BYTES: Final = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class GoldenQuery(View):
-    """A question, and what it must find.
+    """A query and what it must find.
 
     Attributes:
         relevant: ids of memories or paths of artifacts.

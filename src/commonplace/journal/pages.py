@@ -111,7 +111,7 @@ _PLACES: Final = Bounds(max_entries=64, max_bytes=0, ttl_s=math.inf)
 
 @dataclass(frozen=True, slots=True)
 class PagePlace:
-    """Where a memory stands: a page, as people name it, and its lines there, from 1, both included."""
+    """Where a memory is on Markdown pages: a page and its lines, from 1, inclusive."""
 
     path: str
     first_line: int

@@ -10,7 +10,7 @@ from commonplace.dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """What was done to bring Markdown and store together.
+    """The result of `sync`.
 
     Attributes:
         pages_written, pages_read: pages that were replaced, and pages that somebody else had changed.

@@ -23,7 +23,7 @@ from commonplace.search.request import MAX_LIMIT
 
 
 class KnowledgeService:
-    """What the agents of one namespace know. Made by `Engine.knowledge` and `Engine.knowledge_service`.
+    """What the agents of one namespace know.
 
     Every call raises a `StoreError` where the store cannot be read or written, and a `UsageError` for a value of the
     wrong kind or out of its range; then nothing was changed.
@@ -40,7 +40,7 @@ class KnowledgeService:
         return self._means.config
 
     def create_agent(self, given: Given) -> Agent:
-        """Index the knowledge of an agent that is written down, and return the agent.
+        """Index the knowledge in an agent's file or mapping, and return the agent.
 
         What is indexed already stays, also with its vectors where these are of the embedder of now. Where something
         cannot be embedded, the agent is there all the same, with the knowledge that it had; its report says so.
@@ -67,7 +67,7 @@ class KnowledgeService:
         return Agent(definition, report, self)
 
     def index_knowledge(self, agent_name: str, knowledge: Iterable[Mapping[str, Any]]) -> KnowledgeReport:
-        """Make these maps the knowledge of an agent, in the place of what it had.
+        """Replace an agent's knowledge with these maps.
 
         All is checked and embedded first; then everything changes in one transaction. A map that was there already
         keeps its id; one that is not given any more is softly deleted. Secrets are replaced by placeholders.
@@ -80,7 +80,7 @@ class KnowledgeService:
         return report
 
     def retrieve_relevant_knowledge(self, agent_name: str, query: str, limit: int | None = None) -> RelevantKnowledge:
-        """Return the texts of an agent's knowledge that matter for a query, best first.
+        """Return the texts of an agent's knowledge that answer a query, best first.
 
         The list knows ids, scores, and whether a part of the search could not be used; `retrieve` tells more.
 
@@ -98,7 +98,7 @@ class KnowledgeService:
         min_score: float = 0.0,
         rerank: bool = True,
     ) -> Retrieval:
-        """Return what an agent knows about a query, with scores, maps, and how it was found.
+        """Return what an agent knows about a query, with scores and maps.
 
         Args:
             limit: as for `retrieve_relevant_knowledge`.
@@ -113,7 +113,7 @@ class KnowledgeService:
         return self._retriever.retrieve(agent, query, self._limit(limit), min_score=min_score, rerank=rerank)
 
     def delete_agent_knowledge(self, agent_name: str) -> int:
-        """Delete the knowledge of an agent softly, and return how many maps that were.
+        """Delete an agent's knowledge softly, and return the number of maps.
 
         It is not found any more. `forget` and `gc` delete it for good.
         """
@@ -125,23 +125,23 @@ class KnowledgeService:
         return gone
 
     def notices_of(self, agent_name: str) -> tuple[str, ...]:
-        """Say so where an agent has no knowledge at all, and which ones have some; else nothing."""
+        """Return a notice if the agent has no knowledge, with the agents that have."""
         return self._retriever.notices_of(checked_name(agent_name))
 
     def set_context(self, context: AgentContext | Mapping[str, Any]) -> AgentContext:
-        """Keep the context of an agent, in the place of the one with its name, and return it as it is kept."""
+        """Store an agent's context and return it."""
         record = record_of(AgentContext.of(context), self._ground.now())
         with self._ground.store.change_memories(self._ground.namespace) as change:
             change.knowledge.put_context(record)
         return context_of(record)
 
     def get_context(self, name: str) -> AgentContext | None:
-        """Return the context of an agent, None where there is none."""
+        """Return an agent's context, or None."""
         found = self._ground.store.knowledge(self._ground.namespace).context(checked_name(name))
         return None if found is None else context_of(found)
 
     def status(self) -> KnowledgeStatus:
-        """Return which agents have knowledge here, and what it is embedded and re-ranked by."""
+        """Return the agents with knowledge here, the embedder and the re-ranker."""
         ground, means = self._ground, self._means
         embedder = embedder_of(ground, means)
         knowledge = ground.store.knowledge(ground.namespace)
@@ -160,7 +160,7 @@ class KnowledgeService:
         return replace(status, reranker=means.reranker_name, notices=tuple(notices))
 
     def forget_caches(self) -> None:
-        """Drop what this process keeps of what was indexed."""
+        """Empty this process's caches."""
         self._retriever.forget_caches()
 
     def _limit(self, limit: int | None) -> int:

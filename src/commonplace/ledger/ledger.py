@@ -182,7 +182,7 @@ class Ledger:
         urgency: str = "medium",
         extra_data: Mapping[str, Any] | None = None,
     ) -> str:
-        """File an issue and return its id, or that of the unfinished one of the same agent about the same memories."""
+        """File an issue and return its id, or that of the agent's unfinished issue about the same memories."""
         return self._file(rules.Draft(agent, memory_ids, action, urgency, extra_data or {}))
 
     def _file(self, draft: rules.Draft) -> str:
@@ -198,7 +198,7 @@ class Ledger:
     def query(
         self, agent: str | None = None, status: str | None = "open", urgency: str | None = None
     ) -> list[dict[str, Any]]:
-        """Return issues, the oldest first, as `told` gives them; what is None restricts nothing."""
+        """Return issues, oldest first; None restricts nothing."""
         wanted = IssueSelection(
             agents=() if agent is None else (rules.one_of("agent", agent, AGENTS),),
             statuses=() if status is None else (rules.one_of("status", status, ISSUE_STATUSES),),
@@ -207,11 +207,11 @@ class Ledger:
         return [told(issue) for issue in self._selected(wanted) if level in (None, rules.urgency_of(issue))]
 
     def every(self) -> list[Issue]:
-        """Return all issues, the oldest first, ties by id."""
+        """Return all issues, oldest first; ties by id."""
         return self._selected(IssueSelection())
 
     def about(self, memory_ids: Sequence[str], agent: str) -> list[dict[str, Any]]:
-        """Return the unfinished issues of an agent that name any of some memories, the oldest first, as `told` does.
+        """Return an agent's unfinished issues that name any of these memories, oldest first.
 
         It looks at these alone, however many others there are.
         """
@@ -219,11 +219,11 @@ class Ledger:
         return [told(issue) for issue in self._selected(wanted)] if memory_ids else []
 
     def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
-        """Return the ids of the memories that issues of an agent with one of these statuses name."""
+        """Return the ids of memories named by issues of an agent with one of these statuses."""
         return self._store.ledger(self._namespace).named(agent, statuses)
 
     def claim(self, id_: str) -> bool:
-        """Take an open issue to work on; return False where others did, or it is blocked or closed.
+        """Claim an open issue; False if others work on it, or it is blocked or closed.
 
         A claim whose process is gone, or that is older than 15 minutes, is no claim any more.
         """
@@ -233,22 +233,22 @@ class Ledger:
             return rules.claim(change.ledger, id_, self._doer)
 
     def close(self, id_: str, reason: str) -> None:
-        """Close an issue that is not closed; a reason is needed."""
+        """Close an issue, with a reason."""
         with self._store.change_memories(self._namespace) as change:
             rules.close(change.ledger, id_, reason, self._doer)
 
     def block(self, id_: str, error: str) -> None:
-        """Block an issue that is not closed, with the error in its notes; three times it opens again later."""
+        """Block an issue with an error, which is added to the notes; it is retried three times."""
         with self._store.change_memories(self._namespace) as change:
             rules.block(change.ledger, id_, error, self._doer)
 
     def reopen(self, id_: str, why: str = "") -> None:
-        """Open a blocked or closed issue again, with all its retries, unless its change still stands."""
+        """Reopen a blocked or closed issue, unless its change is still in effect."""
         with self._store.change_memories(self._namespace) as change:
             rules.reopen(change.ledger, id_, self._doer, why)
 
     def tend(self) -> Tended:
-        """Release lapsed claims, open blocked issues again that are to be retried, raise the urgency of old ones."""
+        """Release lapsed claims, retry blocked issues, and raise the urgency of old ones."""
         pace = RateLimiter(self._store, self._namespace, self._now, time.sleep, 0)
         return tend(pace, self._actor, is_gone=self._is_gone)
 
@@ -262,11 +262,11 @@ class Ledger:
         return self._store.ledger(self._namespace).events(id_)
 
     def show(self, id_: str) -> dict[str, Any]:
-        """Return an issue as `told` gives it."""
+        """Return an issue as a dictionary."""
         return told(self.get(id_))
 
     def export(self, target: Path) -> int:
-        """Write every issue to a new file as beads has them, one a line, by creation; return how many.
+        """Write all issues to a new file in the format of beads; return how many.
 
         Raises:
             StoreError: the file exists already, or cannot be written.
@@ -286,7 +286,7 @@ class Ledger:
         return len(issues)
 
     def import_(self, source: Path) -> ImportedIssues:
-        """Take in the issues of a file that beads or another ledger wrote, all or none; secrets are replaced.
+        """Import issues from a file of beads, all or none; secrets are replaced.
 
         Of two issues with one id the one that was changed last stays. An unfinished one that says the same as one here
         is left out.
@@ -299,7 +299,7 @@ class Ledger:
             return take_in(change.ledger, issues, self._doer, f"from {source.name}")
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """Return how many issues there are, by agent and then by status; those of no agent stand under ""."""
+        """Count issues by agent and status; those of no agent are under ""."""
         counted: dict[str, dict[str, int]] = {}
         for (agent, status), count in sorted(self._counted().items()):
             counted.setdefault(agent, {})[status] = count

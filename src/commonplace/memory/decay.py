@@ -28,7 +28,7 @@ _READ_AT_ONCE: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class DecayReport:
-    """What a run did in one tier.
+    """The result of `decay`.
 
     Attributes:
         lowered: how many scores are lower now, those of archived memories included.

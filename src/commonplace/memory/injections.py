@@ -49,7 +49,7 @@ def clear_injected(store: Store, namespace: str, conversation: str, now: float) 
 
 @dataclass(frozen=True, slots=True)
 class Injection(View):
-    """What was injected into a conversation at a time.
+    """What was injected into a conversation.
 
     Attributes:
         conversation: a digest of its name.

@@ -266,7 +266,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a model is to know before it does a task.
+    """What a model should know before a task.
 
     Attributes:
         text: fenced and labelled data, likely passages first, then, under a heading, weak memories; and a line that

@@ -40,7 +40,7 @@ _LIKELY: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Hits, best first, ties by id, and how they came about.
+    """Hits, best first (ties by id), and how they were found.
 
     Attributes:
         hits: at most as many as asked for; empty when nothing is relevant.

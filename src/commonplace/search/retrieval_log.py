@@ -34,7 +34,7 @@ class MethodLatency:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalSummary:
-    """What was searched for and what came of it.
+    """A summary of the log of searches.
 
     Attributes:
         first, last: when the first and last of the searches ran, seconds since the epoch; None without any.
@@ -91,7 +91,7 @@ def fields_of(result: SearchResult, call: str, keys: Sequence[str]) -> dict[str,
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse(View):
-    """A time at which a memory was found or used.
+    """When a memory was found or used.
 
     Attributes:
         call: "search", "recall", "context" found it; "used" is a use that was logged or counted.

@@ -241,7 +241,7 @@ def why(  # noqa: PLR0913, PLR0917 - the options of a search
     also: Sequence[str] | None = None,
     min_score: float | None = None,
 ) -> Any:
-    """Search, and explain one hit of the result: each signal, what it added, which words matched, what was rejected.
+    """Search, and explain one hit of the result.
 
     Args:
         hit_id: of a hit of the result.
@@ -322,7 +322,7 @@ def list_memories(  # noqa: PLR0913 - the filters of a list
     cursor: str = "",
     counted: bool = True,
 ) -> dict[str, Any]:
-    """Return a page of memories, the newest first by the time they tell of, and the cursor of the next page.
+    """Return a page of memories, newest first by their own times, and the cursor of the next page.
 
     A memory that is stored while the pages are read neither repeats nor hides another one.
 
@@ -374,7 +374,7 @@ def links(engine: Engine, id: str) -> dict[str, Any]:  # noqa: A002 - the name o
 
 
 def place_of_memory(engine: Engine, id: str) -> dict[str, Any]:  # noqa: A002 - the name of the field
-    """Return where a memory stands in Markdown, and its lines there; an empty path where it stands on no page."""
+    """Return the page and lines of a memory in Markdown; the path is empty if it is on no page."""
     place = engine.places([id]).get(id)
     if place is None:
         return {"path": "", "first_line": 0, "last_line": 0, "text": ""}
@@ -384,7 +384,7 @@ def place_of_memory(engine: Engine, id: str) -> dict[str, Any]:  # noqa: A002 - 
 
 
 def unlink(engine: Engine, id: str, target: str, type: str | None = None) -> dict[str, int]:  # noqa: A002
-    """Delete the links from one memory to another, of one type or of all.
+    """Delete the links from one memory to another, of one type or all.
 
     Args:
         target: the id of the other memory.
@@ -396,7 +396,7 @@ def unlink(engine: Engine, id: str, target: str, type: str | None = None) -> dic
 def remember_many(
     engine: Engine, items: Iterable[Mapping[str, Any]], force: bool = False, wait: bool = False
 ) -> dict[str, Any]:
-    """Keep many texts, in their order, and return one memory for each.
+    """Store many memories in order, and return one for each.
 
     All are checked before any is stored.
 
@@ -409,7 +409,7 @@ def remember_many(
 
 
 def forget_memory(engine: Engine, id: str, dry_run: bool = False) -> Any:  # noqa: A002 - the name of the field
-    """Forget a memory, or anything else that has an id, with every copy in the store, and prove it by a receipt.
+    """Delete a memory, or anything else with an id, with every copy, and verify it.
 
     Args:
         dry_run: tell what would go, and change nothing.
@@ -428,7 +428,7 @@ def forget(
     agent: str | None = None,
     dry_run: bool = False,
 ) -> Any:
-    """Forget what one filter names, with every copy in the store, and prove it by a receipt.
+    """Delete what one filter names, with every copy, and verify it.
 
     Args:
         ids: of memories, artifacts, documents, items of knowledge, episodes, entities or facts.
@@ -441,7 +441,7 @@ def forget(
 
 
 def export_lines(engine: Engine, file: Path, kinds: Sequence[str] | None = None) -> None:
-    """Stream what a namespace holds as JSON lines, from one state of the store.
+    """Stream a namespace as JSON lines, from one state of the store.
 
     Args:
         kinds: "artifact", "memory", "knowledge", "graph", "ledger"; None is all.
@@ -458,7 +458,7 @@ def import_lines(
     on_conflict: str = "refuse",
     skip_problems: bool = False,
 ) -> Any:
-    """Take in an export, or a file of another system; all is checked before anything is written.
+    """Import an export, or a file of another system; everything is checked before anything is written.
 
     Args:
         format: "commonplace", or another system's name; "auto" looks at the lines.
@@ -476,7 +476,7 @@ def search_vector_store(
     ranking_options: Mapping[str, Any] | None = None,
     rewrite_query: bool = False,  # noqa: ARG001 - OpenAI's clients may send it
 ) -> dict[str, Any]:
-    """Search as `POST /vector_stores/{id}/search` of OpenAI's API answers it.
+    """Search, and answer like `POST /vector_stores/{id}/search` of OpenAI's API.
 
     Args:
         query: what is asked, or a list of several wordings of it.
@@ -512,7 +512,7 @@ def search_vector_store(
 
 
 def list_namespaces(engine: Engine) -> dict[str, Any]:
-    """Return the namespaces that the token sees; without tokens those that there are."""
+    """Return the namespaces that the token sees; without tokens, all."""
     return {"namespaces": engine.namespaces()}
 
 
@@ -530,12 +530,12 @@ def issues(
 
 
 def questions(engine: Engine) -> dict[str, Any]:
-    """Return what waits for a person: facts that cannot all be true, and what consolidation proposes."""
+    """Return what waits for a decision: contradicting facts and proposals of consolidation."""
     return {"questions": [each.to_dict() for each in engine.questions()]}
 
 
 def injections(engine: Engine, limit: int = 20) -> dict[str, Any]:
-    """Return what hooks added to conversations within a day, the latest first.
+    """Return what hooks added to conversations within a day, newest first.
 
     Args:
         limit: how many at most, 1–1000.
@@ -544,7 +544,7 @@ def injections(engine: Engine, limit: int = 20) -> dict[str, Any]:
 
 
 def golden_queries(engine: Engine) -> dict[str, Any]:
-    """Return the golden queries that `mark` made, the oldest first; `health` asks them."""
+    """Return the golden queries that `mark` made, oldest first."""
     return {"golden": engine.golden_queries()}
 
 

@@ -69,7 +69,7 @@ _log = logging.getLogger(__name__)
 
 
 class Specialist:
-    """The one agent that has to do with memory. Safe for threads, as the engine is."""
+    """Answers requests in CSP/1. Safe for threads."""
 
     __slots__ = ("_engine",)
 
@@ -77,14 +77,14 @@ class Specialist:
         self._engine = engine
 
     def handle(self, text: str) -> str:
-        """Answer one request in CSP/1 with one response, which ends with an empty line. Never raises an error.
+        """Answer one request with one response in CSP/1. Raises no error.
 
         A request that cannot be done gets `STATUS FAIL` with a code and a reason, and nothing of it was done.
         """
         return format_response(self.answer(text))
 
     def answer(self, text: str, *, is_last: bool = False) -> Response:
-        """Answer one request; like `handle`, before the answer is written as text.
+        """Answer one request, and return the response before it is written as text.
 
         Args:
             is_last: the process ends with this request, so that what it would keep in memory alone is refused.

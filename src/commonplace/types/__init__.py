@@ -220,7 +220,7 @@ HOLDS_BESIDE: Final = "holds beside"
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A directed link between two memories of one namespace, by their ids; one of each type between two."""
+    """A directed link between two memories; at most one of each type."""
 
     source: str
     target: str
@@ -362,7 +362,7 @@ class TokenEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a search may return. Empty means no restriction; values of one field are alternatives, fields add up.
+    """Restrictions of a search. Empty means none; values of one field are alternatives, all fields must match.
 
     Attributes:
         phases: an owner without a phase passes every phase filter.
@@ -455,7 +455,7 @@ class Reembedding:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text that is not a file: given to be indexed under an id of the caller's.
+    """A text that is not a file, indexed under an id of yours.
 
     Attributes:
         session: documents of one session keep their order and lend each other score.
@@ -473,7 +473,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A found passage; tier, source, origin and trust are a memory's, agent a knowledge item's; files are "document".
+    """A found passage. Tier, source, origin and trust are a memory's, agent a knowledge item's.
 
     Attributes:
         score: 0–1, higher is better, comparable between queries: a fixed, increasing function of the probability, or
@@ -552,7 +552,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """What an indexing run did. Counts are of owners (files or documents), but for `passages`.
+    """The result of an indexing run. Counts are of files or documents, except `passages`.
 
     Attributes:
         notices: one sentence each, for people.

@@ -39,7 +39,7 @@ def test_arguments_carry_the_words_of_the_docstring() -> None:
     search = OPERATIONS["search"]
     assert search.argument_schema["properties"]["query"] == {
         "type": "string",
-        "description": "words, a question, an identifier; never a query language.",
+        "description": "words, a question or an identifier, never a query language.",
     }
     assert search.argument_schema["required"] == ["query"]
     assert search.descriptions["tags"] == search.descriptions["phases"]
