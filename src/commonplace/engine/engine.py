@@ -167,7 +167,7 @@ class Engine:
     def _knowledge_api(self) -> KnowledgeApi:
         from commonplace.engine.knowledge_api import KnowledgeApi
 
-        return KnowledgeApi(self._runtime, self._search_api)
+        return KnowledgeApi(self._runtime, self._search_api.search_store)
 
     @made_once
     def _embedder_api(self) -> EmbedderApi:

@@ -1,18 +1,19 @@
-"""`engine.knowledge`: what the agents of a namespace know. It finds what a service works with; the rules are below."""
+"""Make `engine.knowledge`: what a service of agents' knowledge works with, and the stores that it opens."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from commonplace.dataclasses import replace
 from commonplace.engine.runtime import Runtime, Service
-from commonplace.engine.search_api import SearchApi
 from commonplace.engine.upgrade import why_absent
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.models.contract import Embedder
 from commonplace.models.registry import embedder_name, for_kind, open_embedder
+from commonplace.search.request import Request
+from commonplace.search.result import SearchResult
 from commonplace.settings.paths import sqlite_directory
 from commonplace.store.store import Store
 from commonplace.types import RerankMode
@@ -20,14 +21,14 @@ from commonplace.types import RerankMode
 if TYPE_CHECKING:
     from commonplace.engine.engine import Engine
     from commonplace.knowledge.config import Embedder as AnyEmbedder
-    from commonplace.knowledge.config import KnowledgeRuntime, Means, MemoryConfig, Reranker
+    from commonplace.knowledge.config import KnowledgeRuntime, MemoryConfig, Reranker
     from commonplace.knowledge.service import KnowledgeService
 
 
 class KnowledgeApi(Service):
     """Makes knowledge services, and keeps the stores that they open. Safe for threads."""
 
-    def __init__(self, runtime: Runtime, search: SearchApi) -> None:
+    def __init__(self, runtime: Runtime, search: Callable[[Request], SearchResult]) -> None:
         super().__init__(runtime)
         self._search = search
         self._engines_beside: dict[Path, Engine] = {}
@@ -43,13 +44,12 @@ class KnowledgeApi(Service):
             if directory != self._runtime.directory:
                 here = replace(chosen, sqlite_path="")
                 return self._engine_at(directory).knowledge_service(here, embedder=embedder, reranker=reranker)
-        ground = self._knowledge_ground if chosen.sqlite_enabled else self._ground_in_process()
-        service = KnowledgeService(ground, self._means(chosen, embedder, reranker))
+        service = KnowledgeService(self._with_models(self._stored(chosen), embedder, reranker))
         self._runtime.knowledge_services.add(service)
         return service
 
     def close(self) -> None:
-        """Release everything, other stores that a knowledge service uses too; calling twice is harmless."""
+        """Release the other stores that knowledge services use; calling twice is harmless."""
         for engine in self._engines_beside.values():
             engine.close()
 
@@ -70,107 +70,99 @@ class KnowledgeApi(Service):
             use_batch_rerank=chosen.batch_rerank == "on",
         )
 
-    @property
-    def _knowledge_ground(self) -> KnowledgeRuntime:
+    def _stored(self, config: MemoryConfig) -> KnowledgeRuntime:
+        """Return what a service stands on: this store, or one that is in no file and has no index."""
         from commonplace.knowledge.config import KnowledgeRuntime
+
+        runtime = self._runtime
 
         def after(count: int) -> None:
             if count:
-                self._runtime.tokens.release()
-                self._runtime.maintenance.project()
+                runtime.tokens.release()
+                runtime.maintenance.project()
 
-        return KnowledgeRuntime(
-            store=self._runtime.store,
-            namespace=self._runtime.namespace,
-            place=str(self._runtime.directory),
-            embedder=lambda: str(self._runtime.embedder.stamp.of("knowledge")),
-            destination=self._runtime.destination,
-            search=self._search.search_store,
-            now=self._runtime.now,
+        here = KnowledgeRuntime(
+            store=runtime.store,
+            namespace=runtime.namespace,
+            place=str(runtime.directory),
+            stored_embedder=lambda: str(runtime.embedder.stamp.of("knowledge")),
+            destination=runtime.destination,
+            search=self._search,
+            now=runtime.now,
             after=after,
-            progress=self._runtime.progress,
+            progress=runtime.progress,
+            config=config,
         )
-
-    def _ground_in_process(self) -> KnowledgeRuntime:
-        """Return a ground over a store that is in no file and has no index."""
-        store, embedder = Store.in_memory(), self._runtime.embedder
-        store.set_embedding(embedder.stamp)
-        searcher = self._runtime.searcher_over(store)
+        if config.sqlite_enabled:
+            return here
         # It lives as long as this service, and keeps its embedder whatever becomes of that of the engine's store.
+        store, embedder = Store.in_memory(), runtime.embedder
+        store.set_embedding(embedder.stamp)
+        own: dict[str, Any] = {
+            "store": store,
+            "embedder": embedder,
+            "after_batch": lambda: None,
+            "renew": None,
+            "later_above": None,
+        }
         return replace(
-            self._knowledge_ground,
+            here,
             store=store,
             place="",
-            embedder=lambda: str(embedder.stamp.of("knowledge")),
-            destination=lambda: replace(
-                self._runtime.destination(),
-                store=store,
-                embedder=embedder,
-                after_batch=lambda: None,
-                renew=None,
-                later_above=None,
-            ),
-            search=searcher.search,
+            stored_embedder=lambda: str(embedder.stamp.of("knowledge")),
+            destination=lambda: replace(runtime.destination(), **own),
+            search=runtime.searcher_over(store).search,
             after=lambda _: None,
         )
 
     def _engine_at(self, directory: Path) -> Engine:
         from commonplace.engine.open import open_engine
 
-        with self._runtime.lock:
+        runtime = self._runtime
+        with runtime.lock:
             if directory not in self._engines_beside:
                 self._engines_beside[directory] = open_engine(
                     directory,
-                    self._runtime.namespace,
+                    runtime.namespace,
                     None,
                     settings=self._settings,
-                    progress=self._runtime.progress,
-                    clock=self._runtime.clock,
+                    progress=runtime.progress,
+                    clock=runtime.clock,
                 )
             return self._engines_beside[directory]
 
-    def _means(self, config: MemoryConfig, embedder: object, reranker: Reranker | None) -> Means:
-        from commonplace.knowledge.config import Means, vectors_of
+    def _with_models(self, given: KnowledgeRuntime, embedder: object, reranker: Reranker | None) -> KnowledgeRuntime:
+        """Add the embedder and the re-ranker that a configuration asks for."""
+        from commonplace.knowledge.config import Vectors
 
-        why_not = ""
-        found: object = None
-        if config.vector_enabled:
+        config, own, why_not = given.config, for_kind(self._runtime.embedder, "knowledge"), ""
+        if config.vector_enabled and isinstance(embedder, str):
             try:
-                found = self._opened(embedder) if isinstance(embedder, str) else embedder
+                is_own = embedder_name(embedder) == own.stamp.name
+                embedder = own if is_own else open_embedder(embedder, settings=self._settings.models)
             except UsageError:
                 raise
             except CommonplaceError as failure:
                 why_not = str(failure)
-            if found is None and not why_not:
-                error = why_absent(for_kind(self._runtime.embedder, "knowledge"), self._settings.models)
-                why_not = "" if error is None else str(error)
-        is_own = found is not None and getattr(found, "stamp", None) != self._runtime.embedder.stamp.of("knowledge")
-        open_reranker, name = self._reranker(config, reranker)
-        return Means(
-            config=config,
-            vectors=vectors_of(found, self._runtime.tokens.tokenize) if is_own else None,
-            reranker=open_reranker,
-            reranker_name=name,
-            no_vectors=why_not,
-        )
-
-    def _opened(self, name: str) -> Embedder:
-        own = for_kind(self._runtime.embedder, "knowledge")
-        return own if embedder_name(name) == own.stamp.name else open_embedder(name, settings=self._settings.models)
+        elif config.vector_enabled and embedder is None:
+            error = why_absent(own, self._settings.models)
+            why_not = "" if error is None else str(error)
+        is_wanted = config.vector_enabled and not why_not and embedder is not None
+        is_other = is_wanted and getattr(embedder, "stamp", None) != self._runtime.embedder.stamp.of("knowledge")
+        vectors = Vectors(embedder, self._runtime.tokens.tokenize) if is_other else None
+        opened, name = self._reranker(config, reranker)
+        return replace(given, vectors=vectors, no_vectors=why_not, reranker=opened, reranker_name=name)
 
     def _reranker(self, config: MemoryConfig, given: Reranker | None) -> tuple[Callable[[], Reranker] | None, str]:
-        from commonplace.knowledge.config import checked_reranker
-
-        if given is not None:
-            reranker = checked_reranker(given)
-            name = getattr(given, "name", "")
-            return (lambda: reranker) if config.rerank_enabled else None, str(name or type(given).__name__)
+        """Return what opens the re-ranker, None where none is wanted, and its name."""
+        if given is not None and not callable(getattr(given, "rerank", None)):
+            remedy = "give an object with `rerank(query, texts, top_k)`"
+            raise UsageError(f"the re-ranker is {given!r:.80}", remedy=remedy)
         mode: RerankMode = "batch" if config.use_batch_rerank else "single"
 
         def opened() -> Reranker:
-            from commonplace.models.rerank import make_reranker
+            return self._runtime.models.reranker(mode, config.rerank_model) if given is None else given
 
-            total_s = self._settings.models.total_timeout_s
-            return make_reranker(self._runtime.models.generator(config.rerank_model), mode, total_s)
-
-        return opened if config.rerank_enabled else None, f"{config.rerank_model} ({mode})"
+        own_name = str(getattr(given, "name", "") or type(given).__name__)
+        name = f"{config.rerank_model} ({mode})" if given is None else own_name
+        return opened if config.rerank_enabled else None, name

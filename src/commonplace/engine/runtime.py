@@ -90,8 +90,8 @@ class Models:
                 self._opened[name] = open_generator(name, settings=self._settings, budget=self._budget)
             return self._opened[name]
 
-    def reranker(self, mode: RerankMode) -> Reranker:
-        """Return the re-ranker of a mode, "single" or "batch".
+    def reranker(self, mode: RerankMode, model: str = "") -> Reranker:
+        """Return the re-ranker of a mode, "single" or "batch", over a model; "" is the one of `reranker_name`.
 
         Raises:
             ProviderError: its model needs a key and there is none.
@@ -99,7 +99,7 @@ class Models:
         """
         from commonplace.models.rerank import make_reranker
 
-        return make_reranker(self.generator(self.reranker_name), mode, self._settings.total_timeout_s)
+        return make_reranker(self.generator(model or self.reranker_name), mode, self._settings.total_timeout_s)
 
 
 EMBEDDED_AT_ONCE = 64

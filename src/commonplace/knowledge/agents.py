@@ -21,50 +21,32 @@ _WHAT: Final = "an agent's file"
 _INSTRUCTIONS: Final = ("system", "prompt")
 
 
-@dataclass(frozen=True, slots=True)
-class AgentDefinition:
-    """What an agent's file says.
-
-    Attributes:
-        instructions: the texts under `system` and `prompt`, what the agent's prompt begins with.
-        knowledge: maps, as they are written; None where the file does not speak of knowledge.
-    """
-
-    name: str
-    model: str = ""
-    instructions: str = ""
-    knowledge: tuple[Any, ...] | None = None
-
-
-Given = str | Path | Mapping[str, Any] | AgentDefinition
+Given = str | Path | Mapping[str, Any]
 """A file's path, a text of YAML or JSON (it has several lines, or begins with a brace), or what such a text holds."""
 
 
-def definition_of(given: Given) -> AgentDefinition:
-    """Return what an agent's file says; keys of other meaning are passed over.
+def read_agent(given: Given) -> Mapping[str, Any]:
+    """Return what an agent's file says: its `name`, and perhaps `knowledge`, checked; the rest as it is written.
 
     Raises:
         UsageError: it cannot be read, or a value is of the wrong kind.
     """
-    if isinstance(given, AgentDefinition):
-        return given
     document: object = given
     is_text = isinstance(given, str) and ("\n" in given or given.lstrip().startswith("{"))
-    if isinstance(given, Path) or (isinstance(given, str) and not is_text):
-        document = read_document(Path(given), MAX_AGENT_BYTES, _WHAT)
-    elif isinstance(given, str):
+    if isinstance(given, str) and is_text:
         document = parse_document(given.encode("utf-8", "surrogatepass"), "the agent", MAX_AGENT_BYTES, _WHAT)
+    elif isinstance(given, str | Path):
+        document = read_document(Path(given), MAX_AGENT_BYTES, _WHAT)
     if not isinstance(document, Mapping):
         raise UsageError(f"the agent is {document!r:.80}", remedy="give a file, or a map with a `name`")
+    checked_name(document.get("name"))
     knowledge = document.get("knowledge")
     if knowledge is not None and not isinstance(knowledge, list | tuple):
         raise UsageError(f"the knowledge of the agent is {knowledge!r:.80}", remedy="give a list of maps")
-    return AgentDefinition(
-        name=checked_name(document.get("name")),
-        model=_text(document, "model"),
-        instructions="\n\n".join(filter(None, (_text(document, name) for name in _INSTRUCTIONS))),
-        knowledge=None if knowledge is None else tuple(knowledge),
-    )
+    for name in ("model", *_INSTRUCTIONS):
+        if not isinstance(document.get(name), str | None):
+            raise UsageError(f"`{name}` of the agent is {document[name]!r:.80}", remedy="give a text")
+    return document
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +67,22 @@ class Agent:
     """An agent whose knowledge is indexed. Made by `KnowledgeService.create_agent`.
 
     Attributes:
+        model: the language model that it talks through, as it is written.
+        instructions: the texts under `system` and `prompt`, what the agent's prompt begins with.
         report: what indexing its knowledge did.
     """
 
-    definition: AgentDefinition
+    name: str
+    model: str
+    instructions: str
     report: KnowledgeReport
     service: KnowledgeService
 
-    @property
-    def name(self) -> str:
-        return self.definition.name
-
-    @property
-    def model(self) -> str:
-        """The language model that it talks through, as it is written."""
-        return self.definition.model
+    @classmethod
+    def of(cls, document: Mapping[str, Any], report: KnowledgeReport, service: KnowledgeService) -> Agent:
+        """Return the agent of a file that `read_agent` has read."""
+        model, *instructions = ((document.get(name) or "").strip() for name in ("model", *_INSTRUCTIONS))
+        return cls(document["name"], model, "\n\n".join(filter(None, instructions)), report, service)
 
     def retrieve(
         self, conversation: str | Sequence[Message | Mapping[str, Any]], limit: int | None = None
@@ -128,7 +111,7 @@ class Agent:
         """
         found = self.service.retrieve(self.name, last_text(conversation), limit, min_score=min_score)
         found = replace(found, hits=tuple(hit for hit in found.hits if hit.confidence != "weak"))
-        return Prompt("\n\n".join(filter(None, (self.definition.instructions, found.to_text()))), found.lines)
+        return Prompt("\n\n".join(filter(None, (self.instructions, found.to_text()))), found.lines)
 
 
 def last_text(conversation: object) -> str:
@@ -146,12 +129,3 @@ def last_text(conversation: object) -> str:
     parts = content if isinstance(content, Sequence) else ()
     texts = [part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, str | Mapping)]
     return "\n".join(text for text in texts if isinstance(text, str))
-
-
-def _text(document: Mapping[str, Any], name: str) -> str:
-    value = document.get(name)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise UsageError(f"`{name}` of the agent is {value!r:.80}", remedy="give a text")
-    return value.strip()

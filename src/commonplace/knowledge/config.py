@@ -11,7 +11,8 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol, cast
+from functools import partial
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,43 +128,41 @@ def _camel(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeRuntime:
-    """What a service stands on.
+    """What a service stands on, and what it works with.
 
     Attributes:
         place: where the store is, "" for one that is in no file.
-        embedder: the name of what makes the store's vectors.
+        stored_embedder: returns the name of what makes the store's vectors.
         destination: makes passages; asked for before each writing.
         search: answers a request from the store.
         after: called with how many items were written or deleted.
+        vectors: of an embedder of its own, None where the store's makes them.
+        no_vectors: why an embedder that was asked for by name cannot be had, or "".
+        reranker: opens what re-ranks; a `ProviderError` says why there is none. None is not to re-rank.
+        reranker_name: by which it is told.
     """
 
     store: Store
     namespace: str
     place: str
-    embedder: Callable[[], str]
+    stored_embedder: Callable[[], str]
     destination: Callable[[], Destination]
     search: Callable[[Request], SearchResult]
     now: Callable[[], float]
-    after: Callable[[int], None] = lambda _: None
-    progress: Progress | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Means:
-    """What a service works with.
-
-    Attributes:
-        vectors: of an embedder of its own, None where the store's makes them.
-        reranker: opens what re-ranks; a `ProviderError` says why there is none. None is not to re-rank.
-        reranker_name: by which it is told.
-        no_vectors: why an embedder that was asked for by name cannot be had, or "".
-    """
-
+    after: Callable[[int], None]
+    progress: Progress | None
     config: MemoryConfig
     vectors: Vectors | None = None
+    no_vectors: str = ""
     reranker: Callable[[], Reranker] | None = None
     reranker_name: str = ""
-    no_vectors: str = ""
+
+    @property
+    def embedder(self) -> str:
+        """The name of what makes the vectors now, "" for nothing."""
+        if not self.config.vector_enabled or self.no_vectors:
+            return ""
+        return self.stored_embedder() if self.vectors is None else self.vectors.name
 
 
 AT_ONCE: Final = 128
@@ -178,20 +177,30 @@ class Embedder(Protocol):
 
 
 class Vectors:
-    """Vectors of one embedder that is not the store's. Safe for threads where the embedder is.
+    """Vectors of one embedder that is not the store's: one of the contract's, or one of ours, with a stamp.
+
+    Safe for threads where the embedder is.
 
     Attributes:
         name: of the embedder; vectors of different names are never compared.
         dimensions: of the vectors that it returned last, 0 before the first.
+
+    Raises:
+        UsageError: it is no embedder.
     """
 
-    def __init__(self, name: str, embed: Callable[[Sequence[str]], Sequence[Sequence[float]]]) -> None:
-        self.name = name
+    def __init__(self, embedder: Any, tokenize: Callable[[str], NDArray[np.uint16]]) -> None:
+        if not callable(getattr(embedder, "embed", None)):
+            raise UsageError(f"the embedder is {embedder!r:.80}", remedy="give an object with `embed(*texts)`")
+        stamp, kind = getattr(embedder, "stamp", None), type(embedder)
+        names = (getattr(embedder, "name", ""), getattr(embedder, "model", ""))
+        own = next((each.strip() for each in names if isinstance(each, str) and each.strip()), "")
+        self.name = own or f"{kind.__module__}.{kind.__qualname__}" if stamp is None else str(stamp)
         self.dimensions = 0
-        self._embed = embed
+        self._embedder, self._has_stamp, self._tokenize = embedder, stamp is not None, tokenize
 
     def of(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return float32, shape (len(texts), d).
+        """Return float32, shape (len(texts), d), of at least one text.
 
         Raises:
             ProviderError: the embedder failed, or returned something other than one vector for each text.
@@ -199,36 +208,38 @@ class Vectors:
         found: list[Sequence[float]] = []
         for begin in range(0, len(texts), AT_ONCE):
             part = texts[begin : begin + AT_ONCE]
-            found += self._asked(part)
-        if len({len(vector) for vector in found}) > 1:
+            try:
+                found += self._embedded(part)
+                sizes = {len(vector) for vector in found}
+            except CommonplaceError:
+                raise
+            except Exception as error:  # it is somebody else's, and may raise anything
+                told = redact(f"{type(error).__name__}: {error}").text
+                raise ProviderError(f"the embedder {self.name} failed: {told}") from error
+            if len(found) != begin + len(part):
+                raise ProviderError(
+                    f"the embedder {self.name} returned {len(found) - begin} vectors for {len(part)} texts"
+                )
+        if len(sizes) > 1:
             raise ProviderError(f"the embedder {self.name} returned vectors of different lengths")
         try:
             with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
-                vectors = np.array(found, dtype=np.float32) if texts else np.zeros((0, 0), np.float32)
+                vectors = np.array(found, dtype=np.float32)
+            if vectors.ndim != 2:
+                raise TypeError("there are lists in it")
         except (TypeError, ValueError, OverflowError) as error:
             raise ProviderError(f"the embedder {self.name} returned what is no vector: {error}") from error
-        if vectors.ndim != 2:
-            raise ProviderError(f"the embedder {self.name} returned what is no vector, but lists of lists")
-        if texts and (not vectors.shape[1] or not np.isfinite(vectors).all()):
+        if not vectors.shape[1] or not np.isfinite(vectors).all():
             raise ProviderError(
                 f"the embedder {self.name} returned a vector that is empty or holds what is not a number"
             )
-        if texts:
-            self.dimensions = vectors.shape[1]
+        self.dimensions = vectors.shape[1]
         return vectors
 
-    def _asked(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        try:
-            found = list(self._embed(texts))
-            sizes = [len(vector) for vector in found]
-        except CommonplaceError:
-            raise
-        except Exception as error:  # it is somebody else's, and may raise anything
-            told = redact(f"{type(error).__name__}: {error}").text
-            raise ProviderError(f"the embedder {self.name} failed: {told}") from error
-        if len(sizes) != len(texts):
-            raise ProviderError(f"the embedder {self.name} returned {len(sizes)} vectors for {len(texts)} texts")
-        return found
+    def _embedded(self, texts: Sequence[str]) -> list[Sequence[float]]:
+        if not self._has_stamp:
+            return list(self._embedder.embed(*texts))
+        return list(self._embedder.embed([TokenizedText(text, self._tokenize(text)) for text in texts]))
 
 
 class NoVectors:
@@ -241,39 +252,12 @@ class NoVectors:
         return np.zeros((len(texts), self.stamp.of("knowledge").dimensions), np.float32)
 
 
-def vectors_of(embedder: object, tokenize: Callable[[str], NDArray[np.uint16]]) -> Vectors:
-    """Return the vectors of an embedder: one of the contract, with `embed(*texts)`, or one of ours, with a stamp."""
-    if not callable(getattr(embedder, "embed", None)):
-        raise UsageError(f"the embedder is {embedder!r:.80}", remedy="give an object with `embed(*texts)`")
-    stamp = getattr(embedder, "stamp", None)
-    if stamp is None:
-        foreign = cast("Embedder", embedder)
-        return Vectors(_name(embedder), lambda texts: foreign.embed(*texts))
-    ours: Any = embedder
-    return Vectors(str(stamp), lambda texts: ours.embed([TokenizedText(text, tokenize(text)) for text in texts]))
-
-
-def _name(embedder: object) -> str:
-    for attribute in ("name", "model"):
-        value = getattr(embedder, attribute, None)
-        if isinstance(value, str) and value.strip():
-            return value.strip()
-    kind = type(embedder)
-    return f"{kind.__module__}.{kind.__qualname__}"
-
-
 class Reranker(Protocol):
     """The contract's re-ranker; ours are of this kind too."""
 
     def rerank(self, query: str, candidates: Sequence[str], top_k: int) -> Sequence[Any]:
         """Return results with `content` and `score`, best first; an `index` tells equal contents apart."""
         ...
-
-
-def checked_reranker(given: object) -> Reranker:
-    if not callable(getattr(given, "rerank", None)):
-        raise UsageError(f"the re-ranker is {given!r:.80}", remedy="give an object with `rerank(query, texts, top_k)`")
-    return given  # type: ignore[return-value] # it has what the protocol asks for
 
 
 def reranked(reranker: Reranker, query: str, candidates: Sequence[str], top_k: int) -> list[tuple[int, float]]:
@@ -305,7 +289,8 @@ def _scores(results: Sequence[object], candidates: Sequence[str]) -> dict[int, f
         places[content].append(place)
     scores: dict[int, float] = {}
     for result in results:
-        content, index, score = (_value(result, name) for name in ("content", "index", "score"))
+        value = result.get if isinstance(result, Mapping) else partial(getattr, result)
+        content, index, score = (value(name, None) for name in ("content", "index", "score"))
         named = places.get(content, ()) if isinstance(content, str) else ()
         free = [each for each in named if each not in scores]
         if free:
@@ -313,14 +298,10 @@ def _scores(results: Sequence[object], candidates: Sequence[str]) -> dict[int, f
     return scores
 
 
-def _value(result: object, name: str) -> Any:
-    return result.get(name) if isinstance(result, Mapping) else getattr(result, name, None)
-
-
-def _score(given: object) -> float:
+def _score(given: Any) -> float:
     """Return a score; what is no finite number, NumPy's and decimal ones among them, is 0."""
     try:
-        score = 0.0 if isinstance(given, bool) else float(given)  # type: ignore[arg-type] # that is what is tried
+        score = 0.0 if isinstance(given, bool) else float(given)
     except (TypeError, ValueError, OverflowError):
         return 0.0
     return score if math.isfinite(score) else 0.0

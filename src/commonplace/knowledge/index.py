@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 from uuid import uuid4
 
-from commonplace.dataclasses import dataclass, replace
+from commonplace.dataclasses import replace
 from commonplace.errors import EmbedderMismatchError, ProviderError
-from commonplace.ingest.passages import PassageMaker, passage_id
+from commonplace.ingest.passages import Destination, PassageMaker, passage_id
 from commonplace.ingest.read import normalise
-from commonplace.knowledge.config import KnowledgeRuntime, Means, NoVectors, Vectors
+from commonplace.knowledge.config import KnowledgeRuntime, NoVectors, Vectors
 from commonplace.knowledge.maps import CheckedMaps, KnowledgeMap, checked_maps
 from commonplace.knowledge.results import KnowledgeReport
 from commonplace.ranking.arrays import quantise
-from commonplace.store.knowledge import KnowledgeChange
 from commonplace.text.characters import MENDED
 from commonplace.types import NewPassage, Owner
 from commonplace.types.knowledge import KnowledgeRecord, KnowledgeWrite, StoredKnowledge
@@ -27,66 +26,76 @@ from commonplace.types.knowledge import KnowledgeRecord, KnowledgeWrite, StoredK
 _AT_ONCE: Final = 256
 LEXICAL: Final = "no vectors are made, for vectorEnabled is false: the knowledge is found by its words alone"
 
-
-def embedder_of(ground: KnowledgeRuntime, means: Means) -> str:
-    """Return the name of what makes the vectors now, "" for nothing."""
-    if not means.config.vector_enabled or means.no_vectors:
-        return ""
-    if means.vectors is not None:
-        return means.vectors.name
-    return ground.embedder()
+_Made = dict[KnowledgeMap, tuple[tuple[NewPassage, ...], bytes]]
+"""The passages of maps, without an owner, and each map's own vector where there is one."""
 
 
-def replace_knowledge(ground: KnowledgeRuntime, means: Means, agent: str, given: object) -> KnowledgeReport:
-    """Make these maps the knowledge of an agent; see `KnowledgeService.index_knowledge`."""
-    begun = time.perf_counter()
-    checked = checked_maps(agent, given)
-    try:
-        report = _replace(ground, means, agent, checked)
-    except EmbedderMismatchError:
-        # Somebody changed the store's embedder after these vectors were made.
-        report = _replace(ground, means, agent, checked)
-    return replace(report, seconds=time.perf_counter() - begun)
-
-
-def _replace(ground: KnowledgeRuntime, means: Means, agent: str, checked: CheckedMaps) -> KnowledgeReport:
-    wanted = [each for each in checked.maps if each.content]
-    maker = _Maker(ground, means)
-    known = ground.store.knowledge(ground.namespace).items(agent)
-    maker.make([new for new in _compared(wanted, known, maker) if new.needs_vectors])
-    while True:
-        # Nobody else can write inside the block: what is compared there is what is replaced.
-        with ground.store.change_memories(ground.namespace, made_by=maker.destination.embedder.stamp) as change:
-            compared = _compared(wanted, change.knowledge.items(agent), maker)
-            unmade = [new for new in compared if new.needs_vectors and new.map not in maker.made]
-            if not unmade:
-                gone = _replaced(change.knowledge, agent, compared, maker, ground.now())
-                break
-        maker.make(unmade)  # another process took something away meanwhile
-    added = sum(each.known is None for each in compared)
-    embedded = sum(each.needs_vectors for each in compared) - added
-    ground.after(added + embedded + gone)
-    return KnowledgeReport(
-        agent=agent,
-        added=added,
-        unchanged=len(compared) - added - embedded,
-        embedded=embedded,
-        deleted=gone,
-        skipped=len(checked.maps) - len(wanted),
-        embedder=maker.embedder,
-        degraded=bool(means.no_vectors),
-        notices=tuple(_notices(means, len(checked.maps) - len(wanted), checked)),
-        change=ground.store.change(ground.namespace),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Compared:
+class _Item(NamedTuple):
     """A map beside the item that it is already; `needs_vectors` where there is none or another embedder made its."""
 
     map: KnowledgeMap
     known: StoredKnowledge | None
     needs_vectors: bool
+
+
+def replace_knowledge(runtime: KnowledgeRuntime, agent: str, given: object) -> KnowledgeReport:
+    """Make these maps the knowledge of an agent; see `KnowledgeService.index_knowledge`."""
+    begun = time.perf_counter()
+    checked = checked_maps(agent, given)
+    try:
+        report = _replace(runtime, agent, checked)
+    except EmbedderMismatchError:
+        # Somebody changed the store's embedder after these vectors were made.
+        report = _replace(runtime, agent, checked)
+    return replace(report, seconds=time.perf_counter() - begun)
+
+
+def _replace(runtime: KnowledgeRuntime, agent: str, checked: CheckedMaps) -> KnowledgeReport:
+    store, namespace = runtime.store, runtime.namespace
+    wanted = [each for each in checked.maps if each.content]
+    # First the destination, which takes up the store's embedder of now: its name is told only then.
+    destination = runtime.destination()
+    embedder = runtime.embedder
+    if not embedder:
+        destination = replace(destination, embedder=NoVectors(destination.embedder.stamp))
+    made: _Made = {}
+    unmade = _beside(wanted, store.knowledge(namespace).items(agent), embedder, runtime.vectors)
+    while True:
+        _make(runtime, destination, [each.map for each in unmade if each.needs_vectors], made)
+        # Nobody else can write inside the block: what is compared there is what is replaced.
+        with store.change_memories(namespace, made_by=destination.embedder.stamp) as change:
+            known, now = change.knowledge.items(agent), runtime.now()
+            items = _beside(wanted, known, embedder, runtime.vectors)
+            unmade = [each for each in items if each.needs_vectors and each.map not in made]
+            if unmade:
+                continue  # another process took something away meanwhile
+            kept = {each.known.number for each in items if each.known is not None}
+            gone = change.knowledge.expire([each.number for each in known if each.number not in kept], now)
+            for map_, item, _ in filter(lambda each: each.needs_vectors, items):
+                owner = Owner(str(uuid4()), "knowledge") if item is None else item.owner
+                passages, vector = made[map_]
+                ids = (passage_id(namespace, owner, ordinal) for ordinal in range(len(passages)))
+                placed = tuple(replace(each, id=id_) for each, id_ in zip(passages, ids, strict=True))
+                record = KnowledgeRecord(agent, map_.content, map_.metadata, map_.digest, embedder, vector)
+                created_at = now if item is None else item.created_at
+                change.knowledge.put(KnowledgeWrite(owner, placed, record), created_at=created_at, updated_at=now)
+        break
+    added = sum(each.known is None for each in items)
+    embedded = sum(each.needs_vectors for each in items) - added
+    runtime.after(added + embedded + gone)
+    skipped = len(checked.maps) - len(wanted)
+    return KnowledgeReport(
+        agent=agent,
+        added=added,
+        unchanged=len(items) - added - embedded,
+        embedded=embedded,
+        deleted=gone,
+        skipped=skipped,
+        embedder=embedder,
+        degraded=bool(runtime.no_vectors),
+        notices=_notices(runtime, checked, skipped),
+        change=store.change(namespace),
+    )
 
 
 def is_stale(item: StoredKnowledge, embedder: str, vectors: Vectors | None) -> bool:
@@ -99,89 +108,48 @@ def is_stale(item: StoredKnowledge, embedder: str, vectors: Vectors | None) -> b
     return bool(embedder and is_other)
 
 
-def _compared(wanted: Sequence[KnowledgeMap], known: Sequence[StoredKnowledge], maker: _Maker) -> list[_Compared]:
+def _beside(
+    wanted: Sequence[KnowledgeMap], known: Sequence[StoredKnowledge], embedder: str, vectors: Vectors | None
+) -> list[_Item]:
     """Return each map with an item that holds the same; of equal ones each has its own."""
     waiting: defaultdict[str, deque[StoredKnowledge]] = defaultdict(deque)
     for stored in known:
         waiting[stored.record.digest].append(stored)
-    found = []
-    for each in wanted:
-        item = waiting[each.digest].popleft() if waiting[each.digest] else None
-        is_wanting = item is None or is_stale(item, maker.embedder, maker.means.vectors)
-        found.append(_Compared(each, item, is_wanting))
-    return found
+    items = ((each, waiting[each.digest].popleft() if waiting[each.digest] else None) for each in wanted)
+    return [_Item(each, item, item is None or is_stale(item, embedder, vectors)) for each, item in items]
 
 
-class _Maker:
-    """Cuts and embeds texts before anything is written.
-
-    Attributes:
-        destination: where passages go; without vectors it embeds nothing.
-        made: the passages of each map, without an owner, and its own vector where there is one.
-    """
-
-    def __init__(self, ground: KnowledgeRuntime, means: Means) -> None:
-        self.ground, self.means = ground, means
-        self.made: dict[KnowledgeMap, tuple[tuple[NewPassage, ...], bytes]] = {}
-        # First the destination, which takes up the store's embedder of now: its name is told only then.
-        found = ground.destination()
-        self.embedder = embedder_of(ground, means)
-        self.destination = found if self.embedder else replace(found, embedder=NoVectors(found.embedder.stamp))
-
-    def make(self, compared: Sequence[_Compared]) -> None:
-        """Make what is needed for these maps."""
-        maps = list(dict.fromkeys(each.map for each in compared))
-        for begin in range(0, len(maps), _AT_ONCE):
-            part = maps[begin : begin + _AT_ONCE]
-            try:
-                self.made.update(zip(part, self._made(part), strict=True))
-            except ProviderError as error:
-                raise ProviderError(
-                    f"the knowledge was not replaced, for it could not be embedded: {error.args[0]}",
-                    status=error.status,
-                    remedy=error.remedy,
-                ) from error
-            if self.ground.progress:
-                self.ground.progress("Embedding knowledge", begin + len(part), len(maps))
-
-    def _made(self, maps: Sequence[KnowledgeMap]) -> list[tuple[tuple[NewPassage, ...], bytes]]:
-        own = [b""] * len(maps)
-        if self.embedder and self.means.vectors is not None:
-            own = [row.tobytes() for row in quantise(self.means.vectors.of([each.content for each in maps]))]
-        maker = PassageMaker(self.destination)
-        prepared = [maker.prepare(Owner("", "knowledge"), normalise(each.content), "text") for each in maps]
-        return [(write.passages, vector) for write, vector in zip(maker.complete(prepared), own, strict=True)]
+def _make(runtime: KnowledgeRuntime, destination: Destination, wanted: Sequence[KnowledgeMap], made: _Made) -> None:
+    """Cut and embed maps, before anything is written."""
+    maps, maker = list(dict.fromkeys(wanted)), PassageMaker(destination)
+    for begin in range(0, len(maps), _AT_ONCE):
+        part = maps[begin : begin + _AT_ONCE]
+        try:
+            vectors = [b""] * len(part)
+            if runtime.embedder and runtime.vectors is not None:
+                vectors = [row.tobytes() for row in quantise(runtime.vectors.of([each.content for each in part]))]
+            prepared = [maker.prepare(Owner("", "knowledge"), normalise(each.content), "text") for each in part]
+            writes = maker.complete(prepared)
+        except ProviderError as error:
+            raise ProviderError(
+                f"the knowledge was not replaced, for it could not be embedded: {error.args[0]}",
+                status=error.status,
+                remedy=error.remedy,
+            ) from error
+        for each, write, vector in zip(part, writes, vectors, strict=True):
+            made[each] = write.passages, vector
+        if runtime.progress:
+            runtime.progress("Embedding knowledge", begin + len(part), len(maps))
 
 
-def _replaced(change: KnowledgeChange, agent: str, compared: Sequence[_Compared], maker: _Maker, now: float) -> int:
-    """Write what is new or newly embedded, delete what is not given any more, and return how much that was."""
-    kept = {each.known.number for each in compared if each.known is not None}
-    gone = change.expire([item.number for item in change.items(agent) if item.number not in kept], now)
-    for each in compared:
-        if each.needs_vectors:
-            write = _write(maker, agent, each)
-            change.put(write, created_at=now if each.known is None else each.known.created_at, updated_at=now)
-    return gone
-
-
-def _write(maker: _Maker, agent: str, compared: _Compared) -> KnowledgeWrite:
-    item, (made, vector) = compared.map, maker.made[compared.map]
-    owner = Owner(str(uuid4()), "knowledge") if compared.known is None else compared.known.owner
-    passages = tuple(
-        replace(passage, id=passage_id(maker.ground.namespace, owner, ordinal)) for ordinal, passage in enumerate(made)
-    )
-    record = KnowledgeRecord(agent, item.content, item.metadata, item.digest, maker.embedder, vector)
-    return KnowledgeWrite(owner, passages, record)
-
-
-def _notices(means: Means, skipped: int, checked: CheckedMaps) -> Iterator[str]:
-    if means.no_vectors:
-        yield f"no vectors are made, and the knowledge is found by its words alone: {means.no_vectors}"
-    elif not means.config.vector_enabled:
-        yield LEXICAL
+def _notices(runtime: KnowledgeRuntime, checked: CheckedMaps, skipped: int) -> tuple[str, ...]:
+    notices = []
+    if runtime.no_vectors:
+        notices.append(f"no vectors are made, and the knowledge is found by its words alone: {runtime.no_vectors}")
+    elif not runtime.config.vector_enabled:
+        notices.append(LEXICAL)
     if skipped:
-        yield f"{skipped} of the maps hold no text, and were skipped"
+        notices.append(f"{skipped} of the maps hold no text, and were skipped")
     if checked.secrets:
-        yield f"what looks like a secret was replaced: {', '.join(checked.secrets)}"
-    if checked.is_mended:
-        yield MENDED
+        notices.append(f"what looks like a secret was replaced: {', '.join(checked.secrets)}")
+    return (*notices, MENDED) if checked.is_mended else tuple(notices)

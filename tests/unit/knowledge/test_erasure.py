@@ -123,5 +123,5 @@ def test_a_service_of_this_process_forgets_too(book: Engine) -> None:
     own.index_knowledge("a", [PALACE, SEOUL])
     assert len(own.retrieve_relevant_knowledge("a", "palace")) == 2
     book.forget(agent="a")
-    assert own._retriever._rows.size_bytes == 0
+    assert own._rows.size_bytes == 0
     assert own.retrieve_relevant_knowledge("a", "palace") == []

@@ -16,8 +16,7 @@ import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import ProviderError, UsageError
 from commonplace.knowledge.config import MemoryConfig
-from commonplace.knowledge.retrieve import cosines
-from commonplace.knowledge.service import KnowledgeService
+from commonplace.knowledge.service import KnowledgeService, cosines
 from commonplace.models.contract import TokenizedText
 from commonplace.models.registry import for_kind
 from commonplace.types import Document
