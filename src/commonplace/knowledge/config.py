@@ -210,7 +210,6 @@ class Vectors:
             part = texts[begin : begin + AT_ONCE]
             try:
                 found += self._embedded(part)
-                sizes = {len(vector) for vector in found}
             except CommonplaceError:
                 raise
             except Exception as error:  # it is somebody else's, and may raise anything
@@ -220,19 +219,14 @@ class Vectors:
                 raise ProviderError(
                     f"the embedder {self.name} returned {len(found) - begin} vectors for {len(part)} texts"
                 )
-        if len(sizes) > 1:
-            raise ProviderError(f"the embedder {self.name} returned vectors of different lengths")
         try:
             with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
                 vectors = np.array(found, dtype=np.float32)
-            if vectors.ndim != 2:
-                raise TypeError("there are lists in it")
         except (TypeError, ValueError, OverflowError) as error:
             raise ProviderError(f"the embedder {self.name} returned what is no vector: {error}") from error
-        if not vectors.shape[1] or not np.isfinite(vectors).all():
-            raise ProviderError(
-                f"the embedder {self.name} returned a vector that is empty or holds what is not a number"
-            )
+        if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
+            told = "vectors are not empty, of one length, and of finite numbers"
+            raise ProviderError(f"the embedder {self.name} returned what is no vector: {told}")
         self.dimensions = vectors.shape[1]
         return vectors
 
