@@ -130,7 +130,7 @@ class Mirroring(RuleBasedStateMachine):
     def touch(self, pick: int) -> None:
         if id_ := self.one(pick):
             for _ in range(1 + 2 * (pick % 2)):
-                self.book.keeper.touch([id_])
+                self.book.keeper.touch(id_)
 
     @rule(pick=picks, tier=st.sampled_from(["short", "medium", "long"]))
     def set_tier(self, pick: int, tier: str) -> None:
@@ -140,7 +140,7 @@ class Mirroring(RuleBasedStateMachine):
     @rule(pick=picks)
     def archive(self, pick: int) -> None:
         if id_ := self.one(pick):
-            self.book.keeper.archive([id_])
+            self.book.keeper.archive(id_)
 
     @rule(pick=picks)
     def restore(self, pick: int) -> None:

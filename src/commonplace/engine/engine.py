@@ -400,7 +400,7 @@ class Engine:
         Three reviews are a reason to promote it, as `consolidate` does.
         """
         with self._runtime.writing(id):
-            return self._runtime.memory.touch([id], is_review=True)[0]
+            return self._runtime.memory.touch(id, is_review=True)
 
     def questions(self) -> list[Question]:
         """Return what waits for a decision: contradicting facts and proposals of consolidation."""
@@ -437,7 +437,7 @@ class Engine:
     def archive(self, id: str) -> Memory:  # noqa: A002
         """Hide a memory from searches. `restore_memory` undoes it; `gc` deletes it after 30 days."""
         with self._runtime.writing(id):
-            return self._runtime.memory.archive([id])[0]
+            return self._runtime.memory.archive(id)
 
     def restore_memory(self, id: str) -> Memory:  # noqa: A002
         """Bring an archived memory back, as a new version with the same text."""

@@ -178,8 +178,8 @@ class MemoryApi(Service):
 
     def touch(self, id_: str, *, reinforce: bool) -> Memory:
         if self._runtime.has_ultra and self._runtime.ultra.find(id_) is not None:
-            return self._runtime.keep_risen(self._runtime.ultra.touch(id_, reinforce=reinforce))
-        return self._runtime.memory.touch([id_], reinforce=reinforce)[0]
+            return self._runtime.keep_risen(self._runtime.ultra.service.touch(id_, reinforce=reinforce))
+        return self._runtime.memory.touch(id_, reinforce=reinforce)
 
     def list(self, selection: Selection) -> list[Memory]:
         """Return a page of the memories that a selection chooses, its limit and offset over both kinds of places."""

@@ -294,8 +294,10 @@ class Runtime:
         if write_uses(self.store, self.namespace, self.retention, uses) and self.keeps_journal:
             self.journal.written()
         if self.has_ultra:
-            for risen in self.ultra.count_uses(uses):
-                self.keep_risen(self.seen(risen))
+            write_uses(self.ultra.store, self.namespace, self.retention, uses)
+            for each in map(self.ultra.find, dict.fromkeys(use.id for use in uses)):
+                if each is not None:
+                    self.keep_risen(self.seen(each))
 
     def keep_risen(self, memory: Memory) -> Memory:
         """Store a memory of this process that was used often enough, and return it."""
@@ -343,8 +345,8 @@ class Runtime:
         return made[1]
 
     def _new_memory(self, searcher: Searcher) -> MemoryService:
-        from commonplace.memory.admission import Recogniser
         from commonplace.memory.service import MemoryService
+        from commonplace.memory.supersession import Recogniser
 
         return MemoryService(
             self.destination(),

@@ -151,7 +151,7 @@ class SearchApi(Service):
         wider = request if mode == "none" else replace(request, limit=min(MAX_LIMIT, FACTOR * request.limit))
         found = self.search_store(wider)
         if self._runtime.has_ultra and request.wanted.as_of is None:
-            in_process = self._runtime.ultra.search(wider)
+            in_process = self._runtime.ultra.searcher.search(wider)
             if in_process.hits:
                 hits = merged([found.hits, in_process.hits])
                 found = replace(found, hits=hits[: wider.limit], in_process=in_process)

@@ -296,7 +296,7 @@ class EditImport:
 
     def _archive(self, id_: str) -> None:
         with suppress(NotFoundError):
-            self._at.runtime.service().archive([id_])
+            self._at.runtime.service().archive(id_)
             self._tally.counts["archived"] += 1
         self._reload([id_])
         self.dropped.add(id_)

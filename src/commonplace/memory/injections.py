@@ -24,29 +24,6 @@ INJECTED: Final = "injected"
 KEPT_S: Final = DAY_S
 
 
-def injected(store: Store, namespace: str, conversation: str, now: float) -> set[str]:
-    """Return the ids of what was injected into a conversation within a day."""
-    return set(_held(store, namespace, now).get(_name(conversation), ()))
-
-
-def add_injected(store: Store, namespace: str, conversation: str, ids: Collection[str], now: float) -> None:
-    """Record what is injected into a conversation, and drop what is older than a day of all of them."""
-    with store.change_memories(namespace) as change:
-        held = _held(store, namespace, now)
-        name = _name(conversation)
-        held[name] = held.get(name, {}) | dict.fromkeys(ids, now)
-        _write(store, namespace, change, held)
-
-
-def clear_injected(store: Store, namespace: str, conversation: str, now: float) -> None:
-    """Let everything be injected into a conversation again."""
-    if injected(store, namespace, conversation, now):
-        with store.change_memories(namespace) as change:
-            held = _held(store, namespace, now)
-            held.pop(_name(conversation), None)
-            _write(store, namespace, change, held)
-
-
 @dataclass(frozen=True, slots=True)
 class Injection(View):
     """What was injected into a conversation.
@@ -61,46 +38,61 @@ class Injection(View):
     ids: tuple[str, ...]
 
 
+def injected(store: Store, namespace: str, conversation: str, now: float) -> set[str]:
+    """Return the ids of what was injected into a conversation within a day."""
+    return set(_within_a_day(store, namespace, now).get(_digest(conversation), ()))
+
+
 def injections(store: Store, namespace: str, now: float) -> list[Injection]:
     """Return what was injected within a day, the latest first."""
     found: dict[tuple[float, str], list[str]] = {}
-    for name, ids in _held(store, namespace, now).items():
+    for name, ids in _within_a_day(store, namespace, now).items():
         for id_, at in ids.items():
             found.setdefault((at, name), []).append(id_)
     return [Injection(moment_of(at), name, tuple(ids)) for (at, name), ids in sorted(found.items(), reverse=True)]
 
 
+def add_injected(store: Store, namespace: str, conversation: str, ids: Collection[str], now: float) -> None:
+    """Record what is injected into a conversation, and drop what is older than a day of all of them."""
+    with store.change_memories(namespace) as change:
+        held, name = _within_a_day(store, namespace, now), _digest(conversation)
+        _write(store, namespace, change, {**held, name: held.get(name, {}) | dict.fromkeys(ids, now)})
+
+
+def clear_injected(store: Store, namespace: str, conversation: str, now: float) -> None:
+    """Let everything be injected into a conversation again."""
+    if injected(store, namespace, conversation, now):
+        with store.change_memories(namespace) as change:
+            _write(store, namespace, change, {**_within_a_day(store, namespace, now), _digest(conversation): {}})
+
+
 def erase_injected(store: Store, namespace: str, change: MemoryChange, ids: Collection[str]) -> None:
     """Leave nothing that tells that these were ever injected, in the same change that erases them."""
-    held = {note.id: _ids(note) for note in store.notes(namespace, INJECTED)}
+    held = _held(store, namespace)
     left = {name: {id_: at for id_, at in each.items() if id_ not in ids} for name, each in held.items()}
-    if left != held:
-        _write(store, namespace, change, left)
+    _write(store, namespace, change, left)
 
 
-def _held(store: Store, namespace: str, now: float) -> dict[str, dict[str, float]]:
-    """Return what was injected within a day, by the names of the conversations; a clock may have been set back."""
-    return {
-        note.id: {id_: at for id_, at in _ids(note).items() if abs(now - at) < KEPT_S}
-        for note in store.notes(namespace, INJECTED)
-    }
+def _held(store: Store, namespace: str) -> dict[str, dict[str, float]]:
+    """Return what the notes hold: the ids with their times, by the names of the conversations."""
+    return {note.id: json.loads(note.body) for note in store.notes(namespace, INJECTED)}
 
 
-def _write(store: Store, namespace: str, change: MemoryChange, held: Mapping[str, Mapping[str, float]]) -> None:
-    written = {note.id: note for note in store.notes(namespace, INJECTED)}
-    for name in written.keys() - {name for name, ids in held.items() if ids}:
-        change.drop_note(INJECTED, name)
-    for name, ids in held.items():
-        if ids:
-            note = Note(INJECTED, name, max(ids.values()), json.dumps(ids, sort_keys=True))
-            if note != written.get(name):
-                change.put_note(note)
+def _within_a_day(store: Store, namespace: str, now: float) -> dict[str, dict[str, float]]:
+    """Return what the notes hold that is no older; a clock may have been set back."""
+    held = _held(store, namespace)
+    return {name: {id_: at for id_, at in ids.items() if abs(now - at) < KEPT_S} for name, ids in held.items()}
 
 
-def _ids(note: Note) -> dict[str, float]:
-    ids: dict[str, float] = json.loads(note.body)
-    return ids
+def _write(store: Store, namespace: str, change: MemoryChange, wanted: Mapping[str, Mapping[str, float]]) -> None:
+    """Let the notes hold what is wanted; what they hold already is not written again."""
+    held = _held(store, namespace)
+    for name, ids in wanted.items():
+        if not ids and name in held:
+            change.drop_note(INJECTED, name)
+        elif ids and ids != held.get(name):
+            change.put_note(Note(INJECTED, name, max(ids.values()), json.dumps(ids, sort_keys=True)))
 
 
-def _name(conversation: str) -> str:
+def _digest(conversation: str) -> str:
     return blake2b(conversation.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from commonplace.dataclasses import dataclass, replace
+from commonplace.dataclasses import replace
 from commonplace.dates.time import moment_of
 from commonplace.errors import (
     AdmissionError,
@@ -19,11 +19,10 @@ from commonplace.errors import (
 )
 from commonplace.formats.fence import unfence
 from commonplace.ingest.passages import Destination
-from commonplace.memory.admission import Admission, Recogniser, admit, replaced, told
+from commonplace.memory.admission import Admission, admit, replaced
 from commonplace.memory.content import batches, first_version, writes_of
 from commonplace.memory.validate import (
     MAX_CONTENT_BYTES,
-    MAX_LABELS,
     NewMemory,
     as_given,
     fraction,
@@ -40,18 +39,16 @@ from commonplace.types import SUPERSEDES, TIERS, Link, MemoryRecord, MemoryWrite
 
 if TYPE_CHECKING:
     from commonplace.graph.episodes import MemoryFeed, Readings
-_SAID = frozenset({"content", "at", "source"})  # what the graph takes of a memory
+    from commonplace.memory.supersession import Recogniser
+
+_SAID: Final = frozenset({"content", "at", "source"})
+"""What the graph takes of a memory."""
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    new: NewMemory
-    write: MemoryWrite
+class _News(NamedTuple):
+    """A memory that was said again, the time from which it counts, and who says so."""
 
-
-@dataclass(frozen=True, slots=True)
-class _News:
     known: StoredMemory
     later: float
     trust: float
@@ -94,7 +91,16 @@ class MemoryService:
 
     def remember(self, items: Sequence[Mapping[str, Any]], *, force: bool = False) -> list[Memory]:
         """Take memories in, in their order; see `Engine.remember_many`."""
-        news = [self._new(item, place, len(items), force) for place, item in enumerate(items, 1)]
+        news = []
+        for place, item in enumerate(items, 1):
+            try:
+                new = self._checked(item, force=force)
+                news.append(new if force or new.session else self._without_recalled(new))
+            except UsageError as error:
+                if len(items) == 1:
+                    raise
+                message = f"memory {place} of {len(items)}: {error.args[0]}; none of them was stored"
+                raise type(error)(message, remedy=error.remedy) from error
         kept: list[Memory] = []
         for some in batches(news):
             kept += self._with_its_embedder(partial(self._take_in, some, force))
@@ -105,82 +111,63 @@ class MemoryService:
         changed = {name: value for name, value in values.items() if value is not None}
         if not changed:
             raise UsageError(f"nothing of memory {id_!r} is to be changed", remedy="name what should be new")
+        reject_invalid_id(id_)
         return self._with_its_embedder(partial(self._update, id_, changed, if_version))
 
     def _update(self, id_: str, changed: Mapping[str, Any], if_version: int | None) -> Memory:
         while True:
-            old = self._live(id_)
+            old = _known(self._store.memory(self._namespace, id_), id_)
             if if_version is not None and old.record.version != if_version:
                 raise VersionConflictError(
                     f"memory {id_!r} has version {old.record.version}, not {if_version}",
                     version=old.record.version,
                     remedy="read it again before you change it",
                 )
-            prepared = self._next(old, changed)
-            readings = None if _SAID.isdisjoint(changed) else self._read([prepared.write])
+            is_forced = old.record.is_forced
+            new = self._checked({**as_given(old.owner, old.record), **changed}, force=is_forced)
+            [write] = self._writes([new], force=is_forced)
+            readings = None if _SAID.isdisjoint(changed) else self._read([write])
             with self._changing() as change:
-                known = change.find(id_)
-                if known is None or known.expired_at is not None:
-                    raise _gone(id_)
+                known = _known(change.find(id_), id_)
                 if known.number != old.number:
                     continue  # somebody else changed it meanwhile: what is not named here stays as it is now
                 now = self._moment(known)
-                record = _carried(prepared.write.record, known.record, changed, now)
-                stored = replaced(change, known, replace(prepared.write, record=record), now)
+                record = _carried(write.record, known.record, changed, now)
+                stored = replaced(change, known, replace(write, record=record), now)
                 self._follow(change, [id_], readings, [known])
-            return self._seen(stored, "updated", (*prepared.new.notices, *_notices(readings, stored)))
+            return self._seen(stored, "updated", (*new.notices, *_notices(readings, stored)))
 
-    def _next(self, old: StoredMemory, changed: Mapping[str, Any]) -> _Prepared:
-        """Return a version with some values changed."""
-        record, owner = old.record, old.owner
-        merged = {**as_given(owner, record), **changed}
-        new = self._checked(merged, force=record.is_forced)
-        [prepared] = self._prepare([new], self._now(), force=record.is_forced)
-        return prepared
+    def touch(self, id_: str, *, reinforce: bool = False, is_review: bool = False) -> Memory:
+        """Count one more use, or review, of a memory, and move it to the next tier where that earns it."""
 
-    def touch(self, ids: Sequence[str], *, reinforce: bool = False, is_review: bool = False) -> list[Memory]:
-        """Count one more use, or review, of each memory, and move those that earn it to the next tier."""
-        touched: list[StoredMemory] = []
-        with self._store.change_memories(self._namespace) as change:
-            for id_ in ids:
-                known = change.find(id_)
-                if known is None or known.expired_at is not None:
-                    raise _gone(id_)
-                used = self._policy.used(known.record, self._now(), reinforce=reinforce)
-                record = replace(used, review_count=used.review_count + is_review)
-                change.revise(known.number, record)
-                touched.append(replace(known, record=record))
-        return [self._seen(stored, "reviewed" if is_review else "touched") for stored in touched]
+        def used(record: MemoryRecord) -> MemoryRecord:
+            record = self._policy.used(record, self._now(), reinforce=reinforce)
+            return replace(record, review_count=record.review_count + is_review)
+
+        return self._revise(id_, used, "reviewed" if is_review else "touched")
 
     def set_tier(self, id_: str, tier: Any) -> Memory:
         """Move a live memory to another tier, without a new version."""
         chosen = one_of("tier", tier, TIERS[1:])
-        with self._store.change_memories(self._namespace) as change:
-            known = change.find(id_)
-            if known is None or known.expired_at is not None:
-                raise _gone(id_)
-            record = replace(known.record, tier=chosen, uses=())  # type: ignore[arg-type]
-            change.revise(known.number, record)
-        return self._seen(replace(known, record=record), "touched")
+        return self._revise(id_, lambda record: replace(record, tier=chosen, uses=()), "touched")  # type: ignore[arg-type]
 
-    def archive(self, ids: Sequence[str]) -> list[Memory]:
-        """Take live memories out of finding; what is archived already stays so."""
-        gone: list[tuple[StoredMemory, Outcome]] = []
+    def _revise(self, id_: str, revised: Callable[[MemoryRecord], MemoryRecord], outcome: Outcome) -> Memory:
         with self._store.change_memories(self._namespace) as change:
-            for id_ in ids:
-                known = change.find(id_)
-                if known is None:
-                    raise _missing(id_)
-                if known.expired_at is None:
-                    record = replace(known.record, status="archived")
-                    change.expire(known.number, record, self._moment(known))
-                    stored = change.find(id_)
-                    assert stored is not None
-                    gone.append((stored, "archived"))
-                else:
-                    gone.append((known, "unchanged"))
-            self._follow(change, [stored.owner.id for stored, outcome in gone if outcome == "archived"])
-        return [self._seen(stored, outcome) for stored, outcome in gone]
+            known = _known(change.find(id_), id_)
+            record = revised(known.record)
+            change.revise(known.number, record)
+        return self._seen(replace(known, record=record), outcome)
+
+    def archive(self, id_: str) -> Memory:
+        """Take a live memory out of finding; what is archived already stays so."""
+        with self._store.change_memories(self._namespace) as change:
+            known = _known(change.find(id_), id_, is_live=False)
+            if known.expired_at is not None:
+                return self._seen(known, "unchanged")
+            change.expire(known.number, replace(known.record, status="archived"), self._moment(known))
+            self._follow(change, [id_])
+            archived = _known(change.find(id_), id_, is_live=False)
+        return self._seen(archived, "archived")
 
     def restore(self, id_: str) -> Memory:
         """Let an archived memory be found again, as a new version with the same words."""
@@ -188,17 +175,13 @@ class MemoryService:
 
     def _restore(self, id_: str) -> Memory:
         while True:
-            archived = self._store.memory(self._namespace, id_)
-            if archived is None:
-                raise _missing(id_)
+            archived = _known(self._store.memory(self._namespace, id_), id_, is_live=False)
             if archived.expired_at is None:
                 return self._seen(archived, "unchanged")
             write = self.write_of(archived.owner, archived.record)
             readings = self._read([write])
             with self._changing() as change:
-                known = change.find(id_)
-                if known is None:
-                    raise _missing(id_)
+                known = _known(change.find(id_), id_, is_live=False)
                 if known.number != archived.number:
                     continue
                 now = self._now()
@@ -217,17 +200,19 @@ class MemoryService:
         link = Link(source, target, name, fraction("strength", strength), self._now())
         with self._store.change_memories(self._namespace) as change:
             for id_ in (source, target):
-                if change.find(id_) is None:
-                    raise _missing(id_)
+                _known(change.find(id_), id_, is_live=False)
             change.link(link)
         return link
 
     def unlink(self, source: str, target: str, type_: str | None) -> int:
         """Delete the links from one memory to another; return how many there were."""
         with self._store.change_memories(self._namespace) as change:
-            # One with a secret in its type may have been linked before types were redacted.
-            types = (None,) if type_ is None else dict.fromkeys((type_, link_type(type_)))
-            return sum(change.unlink(source, target, each) for each in types)
+            return change.unlink(source, target, None if type_ is None else link_type(type_))
+
+    def write_of(self, owner: Owner, record: MemoryRecord) -> MemoryWrite:
+        """Return a memory with its passages made anew from its content."""
+        [write] = writes_of(self._destination, [(owner, record)])
+        return write
 
     def _changing(self, **expected: Any) -> AbstractContextManager[MemoryChange]:
         """Begin a change that writes vectors; see `MemoryStore.change_memories`."""
@@ -241,11 +226,6 @@ class MemoryService:
             self._destination = self._destination.renewed()
             return work()
 
-    def write_of(self, owner: Owner, record: MemoryRecord) -> MemoryWrite:
-        """Return a memory with its passages made anew from its content."""
-        [write] = writes_of(self._destination, [(owner, record)])
-        return write
-
     def _checked(self, item: Mapping[str, Any], *, force: bool) -> NewMemory:
         new = without_secrets(validate_memory(item, max_bytes=self._max_bytes, force=force, now=self._now()))
         if new.tier == "ultra" and not self._has_ultra:
@@ -254,16 +234,6 @@ class MemoryService:
                 remedy="remember it there by itself, with `remember`",
             )
         return new
-
-    def _new(self, item: Mapping[str, Any], place: int, count: int, force: bool) -> NewMemory:
-        try:
-            new = self._checked(item, force=force)
-            return new if force or new.session else self._without_recalled(new)
-        except UsageError as error:
-            if count == 1:
-                raise
-            message = f"memory {place} of {count}: {error.args[0]}; none of them was stored"
-            raise type(error)(message, remedy=error.remedy) from error
 
     def _without_recalled(self, new: NewMemory) -> NewMemory:
         """Cut out blocks that were recalled, and refuse what then says nothing of its own."""
@@ -286,58 +256,67 @@ class MemoryService:
             )
         return new
 
+    def _writes(self, news: Sequence[NewMemory], *, force: bool) -> list[MemoryWrite]:
+        now = self._now()
+        return writes_of(self._destination, [first_version(new, now, self._project, is_forced=force) for new in news])
+
     def _take_in(self, news: Sequence[NewMemory], force: bool) -> list[Memory]:
-        prepared = self._prepare(news, self._now(), force=force)
-        readings = self._read([each.write for each in prepared])
-        done: list[tuple[Admission, NewMemory, float]] = []
-        writes = [each.write for each in prepared]
+        writes = self._writes(news, force=force)
+        readings = self._read(writes)
         texts = 0 if readings is None else readings.texts_of(writes)
-        has_given_ids = any(each.new.id for each in prepared)
+        has_given_ids = any(new.id for new in news)
+        done: list[Admission] = []
+        again: dict[str, _News] = {}
         with self._changing(writes=writes, has_given_ids=has_given_ids, texts=texts) as change:
             now = self._now()
-            for each in prepared:
-                record = replace(self._trusted(change, each.write.record), born_at=now, last_used=now)
-                write = replace(each.write, record=record)
-                given = bool(each.new.id)
-                admission = admit(change, write, self._policy, now, has_given_id=given, force=force)
-                admission = self._with_tags(change, admission, now)
+            for new, given in zip(news, writes, strict=True):
+                sources = (change.find(id_) for id_ in given.record.derived_from)
+                # What is made of others is trusted as the least of them.
+                trust = min((each.record.trust for each in sources if each is not None), default=1.0)
+                trust = min(trust, given.record.trust)
+                write = replace(given, record=replace(given.record, trust=trust, born_at=now, last_used=now))
+                admission = admit(change, write, self._policy, self.write_of, has_given_id=bool(new.id), force=force)
+                done.append(admission)
                 self._fed(change, admission, readings, now)
-                done.append((admission, each.new, record.trust))
-        again = self._said_again(done, now)
-        return [
-            self._seen(each.stored, each.outcome, (*new.notices, *each.notices, *_notices(readings, each.stored)))
-            for each, new in ((_counted(each, again), new) for each, new, _ in done)
-        ]
+                known, later = admission.stored, now if new.at is None else new.at
+                if admission.outcome == "touched" and later > known.at and trust >= known.record.trust:
+                    one, before = _News(known, later, trust, new.at is not None), again.get(known.owner.id)
+                    is_last = before is None or later >= before.later
+                    again[known.owner.id] = one if is_last else before._replace(known=known)  # type: ignore[union-attr]
+        retold = self._retold(self._contested(again, {each.stored.owner.id for each in done})) if again else {}
+        memories = []
+        for new, (known, outcome, notices) in zip(news, done, strict=True):
+            stored = retold.get(known.owner.id, known) if outcome == "touched" else known
+            day = moment_of(stored.at).date().isoformat()
+            counts = () if stored is known else (f"it counts as said on {day}",)
+            told = (*new.notices, *notices, *counts, *_notices(readings, stored))
+            memories.append(self._seen(stored, outcome, told))
+        return memories
 
-    def _said_again(self, done: Sequence[tuple[Admission, NewMemory, float]], now: float) -> dict[str, StoredMemory]:
-        """Let what was only touched count from its new date, which is given or matters, as its next version.
+    def _contested(self, again: Mapping[str, _News], said: Collection[str]) -> dict[str, _News]:
+        """Return of memories that were said again those that count from their new date, which is given or matters.
 
-        Such a date matters where something that was said before then overtook it, but not where all was said in one
-        list. Links by which that stands before it are taken back. Who is trusted less moves nothing.
+        It matters where something that was said before then overtook it, but not where all was said in one list. Who is
+        trusted less moves nothing.
         """
-        news: dict[str, _News] = {}
-        for joined, new, trust in done:
-            known, later = joined.stored, now if new.at is None else new.at
-            id_ = known.owner.id
-            if joined.outcome == "touched" and later > told(known) and trust >= known.record.trust:
-                one = _News(known, later, trust, new.at is not None)
-                news[id_] = one if id_ not in news or later >= news[id_].later else replace(news[id_], known=known)
         if self._recogniser is None:
-            news = {id_: each for id_, each in news.items() if each.is_dated}
-        elif news:
-            by = self._recogniser.overtakers({id_: (each.known, each.later) for id_, each in news.items()})
-            said = {joined.stored.owner.id for joined, _, _ in done}
-            news = {
-                id_: each
-                for id_, each in news.items()
-                if (each.is_dated or not said.issuperset(other.owner.id for other in by[id_]))
-                and all(other.record.trust <= each.trust for other in by[id_])
-            }
-        return self._retold(news) if news else {}
+            return {id_: each for id_, each in again.items() if each.is_dated}
+        by = self._recogniser.overtakers({id_: (each.known, each.later) for id_, each in again.items()})
+        return {
+            id_: each
+            for id_, each in again.items()
+            if (each.is_dated or any(other.owner.id not in said for other in by[id_]))
+            and all(other.record.trust <= each.trust for other in by[id_])
+        }
 
     def _retold(self, news: Mapping[str, _News]) -> dict[str, StoredMemory]:
-        """Write the next versions of memories, with their new dates; return by id what nobody changed meanwhile."""
+        """Write the next versions of memories, with their new dates; return by id what nobody changed meanwhile.
+
+        Links by which what was said before stands before it are taken back.
+        """
         versions = [(replace(each.known.owner, at=each.later), each.known.record) for each in news.values()]
+        if not versions:
+            return {}
         writes = writes_of(self._destination, versions)
         readings, feed, again = self._read(writes), self._feed(), dict[str, StoredMemory]()
         with self._changing() as change:
@@ -348,7 +327,7 @@ class MemoryService:
                 stored = replaced(change, latest, replace(write, record=latest.record), self._moment(latest))
                 for link in change.links([id_]):
                     other = change.find(link.source) if link.target == id_ and link.type == SUPERSEDES else None
-                    if other is not None and told(other) <= each.later and other.record.trust <= each.trust:
+                    if other is not None and other.at <= each.later and other.record.trust <= each.trust:
                         change.unlink(link.source, id_, SUPERSEDES)
                 if feed is not None and readings is not None:
                     feed.add(change, stored, readings)  # beside what it said before, which was true then
@@ -357,7 +336,7 @@ class MemoryService:
 
     def _fed(self, change: MemoryChange, admission: Admission, readings: Readings | None, now: float) -> None:
         """Let the graph follow what became of a memory at the door."""
-        stored, outcome = admission.stored, admission.outcome
+        stored, outcome, _ = admission
         feed = self._feed()
         if feed is None or readings is None or outcome == "unchanged" or stored.created_at < now:
             return
@@ -378,39 +357,9 @@ class MemoryService:
         readings: Readings | None = None,
         before: Sequence[StoredMemory] = (),
     ) -> None:
-        feed = self._feed() if ids else None
+        feed = self._feed()
         if feed is not None:
             feed.follow(change, ids, readings, before)
-
-    def _with_tags(self, change: MemoryChange, admission: Admission, now: float) -> Admission:
-        """Give a memory the tags that were new to it: its next version, since tags are searched."""
-        known = admission.stored
-        missing = admission.missing_tags[: max(0, MAX_LABELS - len(known.owner.tags))]
-        if not missing:
-            return admission
-        write = self.write_of(replace(known.owner, tags=(*known.owner.tags, *missing)), known.record)
-        stored = replaced(change, known, write, now)
-        notices = (*admission.notices, f"it gained the tags {', '.join(missing)}")
-        return replace(admission, stored=stored, notices=notices)
-
-    def _trusted(self, change: MemoryChange, record: MemoryRecord) -> MemoryRecord:
-        """Return the record with the least trust of its sources, where it has any."""
-        sources = [change.find(id_) for id_ in record.derived_from]
-        least = min((source.record.trust for source in sources if source is not None), default=1.0)
-        return record if record.trust <= least else replace(record, trust=least)
-
-    def _prepare(self, news: Sequence[NewMemory], now: float, *, force: bool) -> list[_Prepared]:
-        made = writes_of(self._destination, [first_version(new, now, self._project, is_forced=force) for new in news])
-        return [_Prepared(new, write) for new, write in zip(news, made, strict=True)]
-
-    def _live(self, id_: str) -> StoredMemory:
-        reject_invalid_id(id_)
-        found = self._store.memory(self._namespace, id_)
-        if found is None:
-            raise _missing(id_)
-        if found.expired_at is not None:
-            raise _gone(id_)
-        return found
 
     def _moment(self, known: StoredMemory) -> float:
         """Return the time of a change to a version: never before the version itself, whatever the clock says."""
@@ -439,26 +388,22 @@ def _carried(new: MemoryRecord, known: MemoryRecord, changed: Collection[str], n
     )
 
 
-def _counted(joined: Admission, again: Mapping[str, StoredMemory]) -> Admission:
-    """Return what was done with a memory that may count as said again."""
-    stored = again.get(joined.stored.owner.id)
-    if stored is None or joined.outcome != "touched":
-        return joined
-    notice = f"it counts as said on {moment_of(told(stored)).date().isoformat()}"
-    return replace(joined, stored=stored, notices=(*joined.notices, notice))
-
-
 def _notices(readings: Readings | None, stored: StoredMemory) -> tuple[str, ...]:
     return () if readings is None else readings.notices(stored.owner, stored.record)
 
 
-def _missing(id_: str) -> NotFoundError:
-    return NotFoundError(f"there is no memory {id_!r:.80} in this namespace", remedy="see `commonplace list`")
+def _known(found: StoredMemory | None, id_: str, *, is_live: bool = True) -> StoredMemory:
+    """Return a memory that was looked for.
 
-
-def _gone(id_: str) -> NotFoundError:
-    remedy = "bring it back with `commonplace memory restore`"
-    return NotFoundError(f"memory {id_!r:.80} is archived or not there", remedy=remedy)
+    Raises:
+        NotFoundError: it is not there, or archived where it is to be live.
+    """
+    if found is None:
+        raise NotFoundError(f"there is no memory {id_!r:.80} in this namespace", remedy="see `commonplace list`")
+    if is_live and found.expired_at is not None:
+        remedy = "bring it back with `commonplace memory restore`"
+        raise NotFoundError(f"memory {id_!r:.80} is archived or not there", remedy=remedy)
+    return found
 
 
 _AT_ONCE: Final = 100

@@ -76,7 +76,7 @@ def write_uses(store: Store, namespace: str, policy: RetentionPolicy, uses: Iter
 
 
 class UseCounter:
-    """Collects uses and writes them in a thread, which lives as long as there are any. Safe for threads.
+    """Collects uses and writes them together, a moment later in a thread of its own. Safe for threads.
 
     The interpreter waits for the thread at its end, so that only a process that is killed loses what is pending.
 
@@ -91,8 +91,8 @@ class UseCounter:
         self._pending: list[Use] = []
         self._failed: list[Use] = []
         self._counted: dict[str, float] = {}
-        self._thread: threading.Thread | None = None
-        self._is_hurried = threading.Event()
+        self._timer: threading.Timer | None = None
+        self._is_closed = False
 
     def count(self, ids: Iterable[str], now: float) -> None:
         """Take memories that were used, but for those that were within the hour."""
@@ -105,15 +105,19 @@ class UseCounter:
                 if abs(now - self._counted.get(id_, -inf)) >= ONCE_IN_S:
                     self._counted[id_] = now
                     self._pending.append(Use(id_, now))
-            if self._pending and self._thread is None and not self._is_hurried.is_set():
-                self._thread = threading.Thread(target=self._work, name="uses")
-                self._thread.start()
+            if self._pending and self._timer is None and not self._is_closed:
+                self._timer = threading.Timer(WRITE_AFTER_S, self.write)
+                self._timer.name = "uses"
+                self._timer.start()
 
     def write(self) -> None:
         """Write what is pending, now; where that fails it waits for the next time."""
         with self._writing:
             with self._lock:
                 pending, self._pending = [*self._failed, *self._pending], []
+                timer, self._timer = self._timer, None
+            if timer is not None:
+                timer.cancel()
             if not pending:
                 return
             try:
@@ -128,19 +132,7 @@ class UseCounter:
                 self._counted = {id_: at for id_, at in self._counted.items() if abs(latest - at) < ONCE_IN_S}
 
     def close(self) -> None:
-        """Write what is pending, and end the thread; uses that come later are not written."""
-        self._is_hurried.set()
-        thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join()
+        """Write what is pending; uses that come later are not written."""
+        with self._lock:
+            self._is_closed = True
         self.write()
-
-    def _work(self) -> None:
-        while True:
-            self._is_hurried.wait(WRITE_AFTER_S)
-            self.write()
-            with self._lock:
-                # What came meanwhile has seen this thread, and started none.
-                if not self._pending or self._is_hurried.is_set():
-                    self._thread = None
-                    return

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from commonplace.dataclasses import dataclass, fields, replace
+from commonplace.dataclasses import dataclass, replace
 from commonplace.dates.time import Moment, moment_in_words, seconds
 from commonplace.errors import UsageError
 from commonplace.redaction import cleaned_json, redact
@@ -57,18 +58,14 @@ class NewMemory:
     notices: tuple[str, ...] = ()
 
 
-KEYS: Final = tuple(field.name for field in fields(NewMemory) if field.name != "notices")
-"""What an item of `remember_many` may hold."""
-
-
 def validate_memory(
     values: Mapping[str, Any], *, max_bytes: int = MAX_CONTENT_BYTES, force: bool = False, now: float | None = None
 ) -> NewMemory:
     """Return what a caller gave as a memory to be written.
 
     Args:
-        values: `content`, and any other of `KEYS`; None is as if it were absent. A chat message has `role` besides, may
-            have `name`, and its content may be a list of parts.
+        values: `content`, and any other field of a `NewMemory` but its notices; None is as if it were absent. A chat
+            message has `role` besides, may have `name`, and its content may be a list of parts.
         max_bytes: the most bytes of UTF-8 that a content may have.
         force: take a text that looks binary.
         now: when they are given, so that `at` may be said in words; None takes no words.
@@ -81,63 +78,46 @@ def validate_memory(
     given = {name: value for name, value in values.items() if value is not None}
     if "role" in given:
         given = _of_message(given)
-    unknown = sorted(map(str, given.keys() - set(KEYS)))
+    unknown = sorted(map(str, given.keys() - {"content", "at", *_CHECKS}))
     if unknown:
-        raise UsageError(f"a memory has no {unknown[0]!r}", remedy=f"it may have {', '.join(KEYS)}")
+        raise UsageError(f"a memory has no {unknown[0]!r}", remedy=f"it may have content, {', '.join(_CHECKS)}, at")
     if "content" not in given:
         raise UsageError("a memory has no content", remedy="say what is to be remembered")
-    content = given["content"]
+    content, at = given.pop("content"), moment("at", given.pop("at", None), now)
     reject_invalid(content, max_bytes=max_bytes, force=force)
-    if "id" in given:
-        reject_invalid_id(given["id"])
-    kept, metadata = storable(content), json_object("metadata", given.get("metadata", {}))
-    is_mended = kept != content or storable_json(metadata) != metadata
-    return NewMemory(
-        content=kept,
-        id=given.get("id", ""),
-        tier=None if "tier" not in given else one_of("tier", given["tier"], TIERS),  # type: ignore[arg-type]
-        tags=labels("tags", given.get("tags", ())),
-        entities=labels("entities", given.get("entities", ())),
-        category=label("category", given.get("category", "")).strip().lower(),
-        source=label("source", given.get("source", "")),
-        origin=None if "origin" not in given else one_of("origin", given["origin"], ORIGINS),  # type: ignore[arg-type]
-        trust=None if "trust" not in given else fraction("trust", given["trust"]),
-        metadata=storable_json(metadata),
-        session=label("session", given.get("session", "")),
-        at=moment("at", given.get("at"), now),
-        derived_from=labels("derived_from", given.get("derived_from", ())),
-        notices=(MENDED,) if is_mended else (),
-    )
+    checked = {name: _CHECKS[name](name, value) for name, value in given.items()}
+    kept, metadata = storable(content), checked.pop("metadata", "{}")
+    mended = storable_json(metadata)
+    notices = (MENDED,) if kept != content or mended != metadata else ()
+    return NewMemory(kept, at=at, metadata=mended, notices=notices, **checked)
 
 
 def _of_message(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a chat message, with `role` and `content`, as a memory is given: its origin follows from the role."""
     given = dict(message)
-    role = given.pop("role")
+    role, name = given.pop("role"), given.pop("name", "")
     if not isinstance(role, str) or role not in ORIGIN_OF_ROLE:
         raise UsageError(
             f"role is {role!r:.80}",
             remedy=f"give one of {', '.join(ORIGIN_OF_ROLE)}, or an `origin` in its place; leave out system messages",
         )
-    given.setdefault("origin", ORIGIN_OF_ROLE[role])
-    name = given.pop("name", "")
-    given.setdefault("source", name)
+    given = {"origin": ORIGIN_OF_ROLE[role], "source": name, **given}
     if isinstance(given.get("content"), list):
-        parts = given["content"]
-        if not all(map(_is_text, parts)):
+        texts = [
+            part["text"]
+            for part in given["content"]
+            if isinstance(part, Mapping) and part.get("type") in TEXT_PARTS and isinstance(part.get("text"), str)
+        ]
+        if len(texts) < len(given["content"]):
             raise UsageError(
                 "a message has parts that are no text", remedy="leave images and tool calls out, or say them in words"
             )
-        given["content"] = "\n\n".join(part["text"] for part in parts)
+        given["content"] = "\n\n".join(texts)
     return given
 
 
-def _is_text(part: object) -> bool:
-    return isinstance(part, Mapping) and part.get("type") in TEXT_PARTS and isinstance(part.get("text"), str)
-
-
 def as_given(owner: Owner, record: MemoryRecord) -> dict[str, Any]:
-    """Return a stored memory as somebody would give it to be remembered; `checked` takes it."""
+    """Return a stored memory as somebody would give it to be remembered; `validate_memory` takes it."""
     return {
         "content": record.content,
         "id": owner.id,
@@ -202,9 +182,15 @@ def reject_invalid(content: object, *, max_bytes: int = MAX_CONTENT_BYTES, force
 
 def reject_invalid_id(id_: object) -> None:
     """Refuse an id that is no text, empty or too long."""
+    valid_id("id", id_)
+
+
+def valid_id(name: str, id_: object) -> str:
+    """Return an id of at most 1,000 characters."""
     if not isinstance(id_, str) or not id_.strip() or len(id_) > MAX_TEXT_CHARACTERS:
         raise UsageError(f"the id is {id_!r:.80}", remedy=f"give a text of 1 to {MAX_TEXT_CHARACTERS} characters")
-    _refuse_unstorable("id", id_)
+    _refuse_unstorable(name, id_)
+    return id_
 
 
 def _refuse_unstorable(name: str, text: str) -> None:
@@ -337,3 +323,23 @@ def moment(name: str, given: Moment | None, now: float | None) -> float | None:
 def link_type(given: str) -> str:
     """Return the type of a link as it is stored, with a placeholder for every secret."""
     return redact(" ".join(short_text("type", given).split())).text
+
+
+def _category(name: str, given: object) -> str:
+    return label(name, given).strip().lower()
+
+
+_CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
+    "id": valid_id,
+    "tier": partial(one_of, choices=TIERS),
+    "tags": labels,
+    "entities": labels,
+    "category": _category,
+    "source": label,
+    "origin": partial(one_of, choices=ORIGINS),
+    "trust": fraction,
+    "metadata": json_object,
+    "session": label,
+    "derived_from": labels,
+}
+"""What checks each field of a memory that is given, but content and time."""

@@ -194,7 +194,7 @@ def prepare(directory: Path) -> None:
     book.keeper.update("both", {"content": "In the store: the 3. thing."})
     book.keeper.update("updated", {"content": "In the store: the 5. thing.", "at": NOON + 2 * 86_400})
     book.keeper.update("renamed", {"content": "In the store: the 7. thing.", "tags": []})
-    book.keeper.archive(["archived"])
+    book.keeper.archive("archived")
     book.keeper.set_tier("raised", "medium")
     book.keeper.set_tier("fallen", "short")
     book.keeper.link("kept", "both", "related", 1.0)

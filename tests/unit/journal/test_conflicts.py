@@ -171,7 +171,7 @@ def test_a_page_rewritten_by_hand_archives_what_it_had_from_the_start(book: Book
 def test_an_edit_of_an_archived_memory_is_kept_in_a_copy(book: Book) -> None:
     memory, _ = book.remember("The door is blue."), book.remember("The roof is grey.")
     book.sync()
-    book.keeper.archive([memory.id])
+    book.keeper.archive(memory.id)
     book.edit("The door is blue.", "The door is red.")
     report = book.sync()
     [text] = copies(book).values()
@@ -326,7 +326,7 @@ def test_a_memory_archived_while_an_edit_is_taken_in_leaves_a_copy(book: Book, m
     update = type(book.keeper).update
 
     def archive_first(self: object, id_: str, values: object) -> object:
-        book.keeper.archive([id_])
+        book.keeper.archive(id_)
         return update(self, id_, values)  # type: ignore[arg-type]
 
     monkeypatch.setattr(type(book.keeper), "update", archive_first)

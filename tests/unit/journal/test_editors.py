@@ -238,7 +238,7 @@ def test_a_line_below_an_entry_is_a_memory_of_its_own_and_stays_when_that_is_for
 
 def test_a_line_below_an_entry_stays_when_that_is_archived(book: Book) -> None:
     save(book, f"# T\n\nMine.\n\n{raw(book, 'beta')}\nCall the bank.\n\n{raw(book, 'alpha')}")
-    book.keeper.archive(["beta"])
+    book.keeper.archive("beta")
     later(book)
     assert book.contents() == ["Alpha decision: we use Postgres.", "Call the bank."]
     assert "Mine.\n" in book.page()

@@ -342,7 +342,8 @@ def test_words_between_the_blocks_stay_where_they_are(book: Book) -> None:
     book.sync()
     assert book.page().startswith("---\nmood: good\n---\n\nDear diary,\n\n# 2026-11-21\n\n## 12:00 One, changed\n")
     assert ids_on(book) == [one.id, two.id]
-    book.keeper.archive([one.id, two.id])
+    for each in (one, two):
+        book.keeper.archive(each.id)
     book.sync()
     assert "Dear diary," in book.page()
     assert book.is_settled()

@@ -96,13 +96,14 @@ def test_an_update_an_archiving_and_a_restoring_reach_the_page(book: Book) -> No
     book.sync()
     assert "The door is green.\n\nTags: #house\n" in book.page()
     assert "blue" not in book.page()
-    book.keeper.archive([memory.id])
+    book.keeper.archive(memory.id)
     book.sync()
     assert "door" not in book.page()
     book.keeper.restore(memory.id)
     book.sync()
     assert "The door is green.\n\nTags: #house\n" in book.page()
-    book.keeper.archive([memory.id, other.id])
+    book.keeper.archive(memory.id)
+    book.keeper.archive(other.id)
     book.sync()
     assert book.files() == {}
     assert book.is_settled()
@@ -133,7 +134,8 @@ def test_the_long_term_page_keeps_the_most_retained_under_5000_tokens(book: Book
     for number in range(60):
         book.clock.at += 60
         book.remember(f"Lesson {number}: " + "measure before you cut " * 25, tier="long", id=f"m{number:02}")
-    book.keeper.touch(["m03", "m04"])
+    book.keeper.touch("m03")
+    book.keeper.touch("m04")
     book.sync()
     page = book.page(LONG)
     assert len(model().tokenize(page)) < 5000
@@ -152,7 +154,7 @@ def test_what_leaves_the_long_term_page_for_want_of_room_comes_back_when_it_is_u
         book.remember(f"Lesson {number}: {long}", tier="long", id=f"m{number:02}")
     book.sync()
     assert "memory: m00" not in book.page(LONG)
-    book.keeper.touch(["m00"])
+    book.keeper.touch("m00")
     report = book.sync()
     assert "memory: m00" in book.page(LONG)
     assert report.archived == report.updated == 0

@@ -13,7 +13,7 @@ from tests.unit.clock import Clock
 import commonplace
 from commonplace.engine import Engine
 from commonplace.memory import supersession
-from commonplace.memory.admission import Recogniser
+from commonplace.memory.supersession import Recogniser
 from commonplace.search.retrieve import Searcher
 from commonplace.store.store import Store
 from commonplace.types import HOLDS_BESIDE, SUPERSEDES
