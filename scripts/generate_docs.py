@@ -87,9 +87,7 @@ def command_line() -> str:
         title = " ".join([*path, *(piece for piece in pieces if piece != "[OPTIONS]")])
         parts.append(f"## {title}\n\n{_help(context, own[path], common)}")
         if context.command is cli:
-            text = context.make_formatter()
-            text.write_dl(list(common.values()))
-            parts.append(f"{COMMON}\n{_fenced(text)}")
+            parts.append(f"{COMMON}\n{_options(context, list(common.values()))}")
     return "\n".join([*parts, exit_codes()])
 
 
@@ -111,20 +109,21 @@ def _flags(record: tuple[str, str]) -> str:
 
 
 def _help(context: click.Context, records: list[tuple[str, str]], common: Mapping[str, tuple[str, str]]) -> str:
-    text = context.make_formatter()
-    context.command.format_help_text(context, text)
+    paragraphs = [" ".join(each.split()) for each in (context.command.help or "").split("\n\n")]
+    example = getattr(context.command, "example", "")
+    if example and example != context.info_name:
+        paragraphs.append(f"Example: `{example}`")
     written = [record for record in records if record not in common.values()]
     if written:
-        with text.section("Options"):
-            text.write_dl(written)
-    if context.command is cli:
-        cli.format_commands(context, text)
-    context.command.format_epilog(context, text)
-    shared = [f"`{_flags(record)}`" for record in records if record not in written]
-    return _fenced(text) + (f"\nAlso: {', '.join(shared)}\n" if shared else "")
+        paragraphs.append(_options(context, written).rstrip())
+    if shared := [f"`{_flags(record)}`" for record in records if record not in written]:
+        paragraphs.append(f"Also: {', '.join(shared)}")
+    return "\n\n".join(paragraphs) + "\n"
 
 
-def _fenced(text: click.HelpFormatter) -> str:
+def _options(context: click.Context, records: list[tuple[str, str]]) -> str:
+    text = context.make_formatter()
+    text.write_dl(records)
     return f"```text\n{text.getvalue().strip(chr(10))}\n```\n"
 
 

@@ -85,7 +85,7 @@ def retrieval(invocation: Invocation, /, plot: Path | None, **given: Any) -> Non
 def conversations(invocation: Invocation, /, plot: Path | None, vectors_cache: Path | None, **given: Any) -> None:
     """Measure how much of the evidence in conversations is found.
 
-    FILE holds conversations with questions about them and the turns that answer each.
+    FILE holds conversations, questions, and the turns that answer each.
 
     Example: commonplace benchmark conversations locomo10.json --format locomo
     """
@@ -104,9 +104,8 @@ def recall(invocation: Invocation, /, vectors_cache: Path | None, **given: Any) 
     """Measure what people find of their own memories.
 
     MEMORIES holds JSON lines {user, id, at, content, origin}, QUESTIONS {user, id, question, style, relevant, stale}.
-    Each user's memories are stored in a new store, and each question is asked for five hits with default settings.
-    Prints by style how often a relevant memory is first and among the five, how many questions get nothing, and how
-    often an overtaken memory stands above the newest.
+    Prints by style how often a relevant memory is first and among five, how many questions get nothing, and how often
+    an overtaken memory ranks above the newest.
 
     Example: commonplace benchmark recall memories.jsonl questions.jsonl
     """
@@ -128,11 +127,9 @@ def recall(invocation: Invocation, /, vectors_cache: Path | None, **given: Any) 
 @seed_option
 @click.option("--markdown", "is_markdown", is_flag=True, help="Print the table as Markdown.")
 def figures(invocation: Invocation, /, is_markdown: bool, **given: Any) -> None:
-    """Measure the figures to reach, beside their targets.
+    """Measure all figures, beside their targets.
 
-    Runs the other benchmarks, each in a process of its own, and prints what the contracts ask for, what is aimed at,
-    what was measured, and whether that is reached. With --data also how well documents and turns of conversations are
-    found: of each directory in it that has corpus.jsonl, queries.jsonl and qrels.tsv, and of locomo10.json.
+    With --data, each directory in it with corpus.jsonl, queries.jsonl and qrels.tsv is measured too, and locomo10.json.
 
     Example: commonplace benchmark figures --quick
     """
@@ -183,7 +180,7 @@ def latency(invocation: Invocation, /, plot: Path | None, **given: Any) -> None:
 def mcp(invocation: Invocation, /, **given: Any) -> None:
     """Measure what a server for one agent costs.
 
-    Prints its start, each tool, its memory, and how much a model reads of it, beside what no server could do without.
+    Prints its start, each tool, its memory, and the tokens that a model reads of it.
 
     Example: commonplace benchmark mcp --memories 1000
     """

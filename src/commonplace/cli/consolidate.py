@@ -260,8 +260,7 @@ def consolidate() -> None:
     """Archive, merge, promote and link memories.
 
     Five background agents archive stale memories, merge duplicates, promote what is used often and link related ones.
-    They act when confident and otherwise ask: what they propose waits as an issue of the ledger. `--dry-run` shows a
-    diff; every change is recorded in the ledger and can be undone.
+    They act when confident and otherwise file an issue in the ledger. Every change can be undone.
 
     Example: commonplace consolidate run --all --dry-run
     """
@@ -277,8 +276,7 @@ _golden = options.golden("a run that loses one is rolled back")
 def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden: Path | None) -> int:
     """Run agents: decay, cluster, merge, promote, relations.
 
-    Every change can be undone with `undo`, by issue or by run. The exit code is 1 if an item could not be processed, or
-    a golden query no longer finds its expected result.
+    The exit code is 1 if an item could not be processed, or a golden query no longer finds its expected result.
 
     Example: commonplace consolidate run decay merge --dry-run
     """
@@ -299,8 +297,8 @@ def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden
 def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
     """Run all agents repeatedly until stopped.
 
-    Each run prints one line, or one JSON value with --json. A failed run is reported on standard error, and the next
-    one comes at its time. Only one such process works on a store. SIGINT and SIGTERM let the current run finish.
+    Each run prints one line, or one JSON value with --json. A failed run is reported, and the next one comes at its
+    time. One such process works on a store. SIGINT and SIGTERM let the current run finish.
 
     Example: commonplace consolidate watch --every 1h
     """
@@ -354,7 +352,7 @@ def runs(engine: Engine, /, limit: int) -> Mapping[str, Any]:
 def process(invocation: Invocation, /, issue: str) -> int:
     """Apply what ISSUE proposes, and close it.
 
-    It is applied whatever the confidence. On failure the issue is blocked with the error, and nothing is changed.
+    The confidence does not matter. On failure the issue is blocked with the error, and nothing is changed.
 
     Example: commonplace consolidate process cortexgraph-abc
     """

@@ -36,16 +36,13 @@ _NOTHING_YET: Final = "nothing is remembered yet; name a task to find what is in
 def context(invocation: Invocation, /, task: tuple[str, ...], stdin_json: bool, **options: Any) -> int:
     """Print what is worth knowing before TASK.
 
-    It is fenced and labelled as data, within a budget of tokens. Without a task it holds what is kept long, and the
-    newest of the rest. With --agent the artifacts are those that its strategy finds.
+    The text is fenced and labelled as data. Without a task it holds long memories, then the newest. With --agent, that
+    agent's strategy chooses the artifacts.
 
-    With --stdin-json the task is the prompt of the event that a client's hook writes to standard input, the store the
-    one of its working directory, and the agent the event's if it has a strategy. It then holds memories, at most 500
-    tokens of them, that are likely to be relevant and were not in this session before; with an agent or --kind also
-    artifacts, in a line each. The answer to the start of a session or to a prompt is text, that to others JSON; with
-    --json it is always JSON. Nothing is printed for a prompt such as "yes, go on", where nothing is relevant, where
-    there is no store yet, or where the setting context.on_start is off; and no failure has the exit code 2, which would
-    stop the client.
+    With --stdin-json it answers a client's hook: the prompt, working directory and agent come from the event on
+    standard input. It prints at most 500 tokens of memories that are likely relevant and new to the session; artifacts
+    with an agent or --kind. Nothing is printed if nothing is relevant, there is no store, or context.on_start is off.
+    The exit code is never 2, which would stop the client.
 
     Example: commonplace context "write login tests" --max-tokens 4000
     """

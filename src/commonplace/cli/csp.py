@@ -28,10 +28,8 @@ _READ_AT_ONCE = 64 * 1024
 def csp(invocation: Invocation, /, request: tuple[str, ...]) -> int:
     """Answer requests in the text protocol CSP/1.
 
-    Each LINE is one line of a request, which is answered; the exit code is 1 where that fails. Without any, requests
-    are read from standard input; an empty line ends each one, and the end of input ends the program.
-
-    The default store is created if it is missing.
+    Each LINE is one line of a request; the exit code is 1 if it fails. Without any, requests are read from standard
+    input, each ended by an empty line. The default store is created if it is missing.
 
     Example: commonplace csp "TASK REQ:recall auth IN:MEM OUT:MEM_REFS"
     """

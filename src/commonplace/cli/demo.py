@@ -40,8 +40,8 @@ _MAX_BYTES = 1024 * 1024
 def demo(invocation: Invocation, paths: tuple[Path, ...], questions: Path | None) -> None:
     """Index something real and answer questions about it.
 
-    Each PATH is indexed; without one, Commonplace's own sources are. The store lies in the user's cache directory
-    unless --store names one; a second run indexes only what changed.
+    Each PATH is indexed; without one, Commonplace's own sources are. The store is in the user's cache directory unless
+    --store names one.
 
     Example: commonplace demo ~/projects/billing
     """

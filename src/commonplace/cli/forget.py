@@ -66,11 +66,10 @@ def forget(
 ) -> int:
     """Delete memories with every copy, and verify it.
 
-    Documents, artifacts, and episodes, entities and facts of the graph are deleted the same way. On a terminal it shows
+    Also deletes documents, artifacts, knowledge, and episodes, entities and facts of the graph. On a terminal it shows
     what would go and asks first; elsewhere, and with --json, it needs --yes.
 
-    Deletion is verified: the store is scanned afterwards and you get a receipt. The exit code is 1 if anything is left
-    or still waiting.
+    The store is scanned afterwards and you get a receipt. The exit code is 1 if anything is left or still waiting.
 
     Example: commonplace forget --source standup --dry-run
     """

@@ -373,7 +373,7 @@ def split(engine: Engine, /, entity: str, names: tuple[str, ...], reason: str) -
 def settle(engine: Engine, /, uuid: str, reason: str) -> views.Settlement:
     """Say which of several disputed facts is right.
 
-    Of the others, those that began before it end, and the rest is retracted.
+    Others that began earlier end; the rest is retracted.
 
     Example: commonplace graph settle 0197f3c2-6f5e-7c11-9a52-0d4c7f1b2a33 --reason "asked her"
     """
@@ -544,7 +544,7 @@ def status(engine: Engine, /) -> views.GraphStats:
 def show(invocation: Invocation, /, entity: str, out: Path | None, form: str | None, **values: Any) -> None:
     """Draw the neighbourhood of ENTITY, with dates.
 
-    Without --out, the drawing is printed as Mermaid, which most Markdown viewers show.
+    Without --out it prints Mermaid.
 
     Example: commonplace graph show auth.ts --out auth.svg
     """
@@ -596,7 +596,7 @@ def _drawn(drawing: Drawing, form: str) -> str:
 def export(invocation: Invocation, /, file: Path) -> None:
     """Write the graph to FILE for another system.
 
-    A FILE of - is standard output. `commonplace export` writes all that a namespace holds, the graph too.
+    A FILE of - is standard output. `commonplace export` writes a whole namespace.
 
     Example: commonplace graph export graph.json
     """
@@ -616,7 +616,7 @@ def export(invocation: Invocation, /, file: Path) -> None:
 def import_(invocation: Invocation, /, file: Path, dry_run: bool) -> None:
     """Import the graph of another system; ids are kept.
 
-    What is here already stays as it is; if anything is wrong, nothing is written.
+    Existing items stay as they are; if anything is wrong, nothing is written.
 
     Example: commonplace graph import graph.json --dry-run
     """

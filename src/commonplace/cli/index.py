@@ -116,11 +116,10 @@ def build(  # noqa: PLR0913 - one for each option
 ) -> int:
     """Index new, changed and deleted files below each ROOT.
 
-    Without a ROOT, the whole project is indexed. A glob that no file matches is refused. Before more than half of what
-    is indexed below a ROOT is removed, it asks; without a terminal, and with --json, it then needs --yes.
+    Without a ROOT, the whole project is indexed. Before more than half of what is indexed is removed, it asks; without
+    a terminal, and with --json, it needs --yes.
 
-    With --watch, one ROOT is followed. A run that fails is reported on standard error and tried again. If a directory
-    or disk disappears, it waits, and removes nothing.
+    With --watch, one ROOT is followed: a failed run is tried again, and if a directory disappears, nothing is removed.
 
     Example: commonplace index build src --watch
     """
@@ -261,9 +260,9 @@ def status(engine: Engine, /) -> IndexStatus:
 def upgrade(invocation: Invocation, embedder: str, kinds: tuple[EmbeddedKind, ...]) -> None:
     """Change the embedder of a store.
 
-    Every text in all namespaces is embedded again while searches use the old vectors; then all are switched at once.
-    An interrupted run continues when it is started again; name the present embedder to cancel it. An embedder behind
-    an API receives every text of the store.
+    Every text in all namespaces is embedded again while searches use the old vectors; then all are switched at once. An
+    interrupted run continues when it is started again; name the present embedder to cancel it. An embedder behind an
+    API receives every text of the store.
 
     Example: commonplace index upgrade --embedder minilm --for memories
     """
@@ -289,8 +288,8 @@ def _upgrade(report: UpgradeReport) -> Rows:
 def export(invocation: Invocation, output: Path | None) -> None:
     """Print the artifacts as one JSON document.
 
-    It has the form of the auto-retrieval contract's artifact index. Where the settings `index.export_path` and
-    `index.export_embeddings` name files below the project, those are written instead.
+    This is the artifact index of the auto-retrieval contract. The settings `index.export_path` and
+    `index.export_embeddings` may name files below the project instead.
 
     Example: commonplace index export --output index.json
     """

@@ -36,8 +36,8 @@ def knowledge() -> None:
 def index(invocation: Invocation, /, file: Path, config: Path | None) -> int:
     """Index the knowledge in an agent's file.
 
-    The file names the agent and lists maps under `knowledge`. What is unchanged stays as it is, and what is no longer
-    in the file is deleted. If anything cannot be embedded, nothing is changed and the exit code is 1.
+    The file names the agent and lists maps under `knowledge`. What is no longer in the file is deleted. If anything
+    cannot be embedded, nothing is changed and the exit code is 1.
 
     Example: commonplace knowledge index travel-agent.yaml
     """
@@ -60,7 +60,7 @@ def query(
 ) -> None:
     """Find what AGENT knows about TEXT, best first.
 
-    If there are more results than wanted and a key for a language model, that model re-ranks them.
+    If more is found than wanted and there is a key for a language model, that model re-ranks.
 
     Example: commonplace knowledge query TravelAgent "capital of Japan"
     """
@@ -79,7 +79,7 @@ def query(
 def delete(invocation: Invocation, /, agent: str) -> None:
     """Delete what AGENT knows, so that it is not found.
 
-    It is kept aside until `commonplace store gc`, or `commonplace forget --agent`, deletes it for good.
+    `commonplace store gc`, or `commonplace forget --agent`, deletes it for good.
 
     Example: commonplace knowledge delete TravelAgent
     """

@@ -29,9 +29,8 @@ CLIENT_NAMES = ("claude-code", "claude-desktop", "cursor", "codex", "vscode", "o
 def mcp(invocation: Invocation, /, print_config: str | None, install: str | None, watch: bool, yes: bool) -> int:
     """Serve agents over the Model Context Protocol.
 
-    It speaks on standard input and output, and is started by a client. The store is that of the working directory,
-    else the user's own; a missing one is created when the first tool is called. With --watch, or the setting
-    `index.watch`, the project is indexed from then on, and what is printed or written for a client says so.
+    A client starts it and speaks on standard input and output. It uses the nearest store, else your own; a missing one
+    is created when the first tool is called.
 
     Example: commonplace mcp --install claude-code
     """

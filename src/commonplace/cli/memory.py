@@ -271,10 +271,9 @@ def touch(engine: Engine, /, ids: tuple[str, ...], reinforce: bool) -> list[Memo
 def review(invocation: Invocation, /, ids: tuple[str, ...], given: str | None, reason: str, text: str) -> None:
     """Settle what waits for you, or confirm memories.
 
-    Without ID it shows facts that cannot all be true, memories that a newer one may have overtaken, and what
-    consolidation proposes, one at a time and side by side.
-    With ID a review counts as a use; after three of them `commonplace consolidate run promote` writes a memory to the
-    vault.
+    Without ID it shows contradicting facts, memories that a newer one may have overtaken, and proposals of
+    consolidation, one at a time. With ID a review counts as a use; after three, `commonplace consolidate run promote`
+    writes a memory to the vault.
 
     Example: commonplace review
     """
@@ -358,7 +357,7 @@ def _ask_all(engine: Engine, reason: str) -> None:
 def archive(engine: Engine, /, ids: tuple[str, ...]) -> list[Memory]:
     """Hide memories from searches without deleting them.
 
-    `commonplace memory restore` brings one back; `commonplace store gc` deletes those archived over 30 days ago.
+    `commonplace memory restore` brings one back; `commonplace store gc` deletes it after 30 days.
 
     Example: commonplace memory archive 3f2a
     """
@@ -386,7 +385,7 @@ def link(
 ) -> dict[str, int] | list[dict[str, Any]]:
     """Link memories, or list links.
 
-    With SOURCE and TARGET, link the one to the other; with SOURCE, list its links; with neither, list all.
+    With SOURCE and TARGET, link them; with SOURCE, list its links; with neither, list all.
 
     Example: commonplace memory link 3f2a 9c41 --type because
     """

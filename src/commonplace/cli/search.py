@@ -334,10 +334,8 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
 def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **values: Any) -> None:
     """Find the passages that answer QUERY, best first.
 
-    Each hit is sure, likely or weak; a weak one may only be near. If nothing is relevant, it says so and prints no
-    passage. -v also prints the stages and how long they took.
-
-    Repeat an option to allow alternatives; different options must all match. Options win over the strategy of --agent.
+    Each hit is sure, likely or weak; a weak one may only be near. If nothing is relevant, no passage is printed. Repeat
+    an option to allow alternatives; different options must all match. Options override the strategy of --agent.
 
     Example: commonplace search "when does a session expire" --type code --limit 5
     """
@@ -370,8 +368,9 @@ def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
 def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **values: Any) -> None:
     """Find the memories that answer QUERY, best first.
 
-    A newer memory ranks before one that it may have superseded. Each is sure, likely or weak; a weak one may only be
-    near. Dates in the query, such as "last May", lead to memories of that time. Sure and likely hits count as used.
+    Each is sure, likely or weak; a weak one may only be near. A newer memory ranks before one that it may have
+    superseded. Dates in the query, such as "last May", lead to memories of that time. Sure and likely hits count as
+    used.
 
     Example: commonplace recall "which database does billing use" --as-of 2026-01-01
     """
@@ -414,13 +413,11 @@ def _only_one(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> 
 def why(invocation: Invocation, /, query: str, hit: str | None, *, mark: Verdict | None, **values: Any) -> None:
     """Explain why QUERY finds HIT.
 
-    HIT is its rank, as `search` prints it with the same options (or `recall`, with --kind memory), or the id of a
-    memory, artifact or passage; the default is the best hit.
+    HIT is its rank, as `search` prints it with the same options (or `recall`, with --kind memory), or an id or path; by
+    default 1.
 
-    It prints a sentence, each signal and what it added, the words that matched, and what was left out.
-
-    With --mark, `commonplace health` asks the query from then on: what is right must be found, and what is wrong must
-    not be shown.
+    With --mark, `commonplace health` asks the query from then on: what is right must be found, what is wrong must not
+    be shown.
 
     Example: commonplace why "when does a session expire" 2
     """

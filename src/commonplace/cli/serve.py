@@ -50,8 +50,8 @@ def serve(
 ) -> None:
     """Serve the store over HTTP.
 
-    The API is below /v1, and the Model Context Protocol at /mcp. Without a token it answers this machine alone;
-    `commonplace token create` makes one. Stop it with Ctrl-C.
+    The API is below /v1, the Model Context Protocol at /mcp. Without a token it answers only this machine; `commonplace
+    token create` makes one. Stop it with Ctrl-C.
 
     Example: commonplace serve --port 8765
     """
@@ -76,8 +76,7 @@ def serve(
 def ui(invocation: Invocation, /, port: int, no_browser: bool) -> None:
     """Look at the memory in a browser.
 
-    The page is read-only until Edit is switched on. It answers this machine alone, and whoever has the link, which is
-    good until the command is stopped with Ctrl-C.
+    The page is read-only until Edit is switched on. It answers only this machine, by a link that works until Ctrl-C.
 
     Example: commonplace ui
     """

@@ -32,7 +32,7 @@ def spec() -> None:
 def validate(invocation: Invocation, /, file: Path) -> int:
     """Check a spec and list every problem.
 
-    Nothing is run and no reference is followed. The exit code is 1 if there is a problem.
+    Runs nothing and follows no reference. The exit code is 1 if there is a problem.
 
     Example: commonplace spec validate memory-retriever.oas.yaml
     """
@@ -67,8 +67,8 @@ def validate(invocation: Invocation, /, file: Path) -> int:
 def run(invocation: Invocation, /, file: str, task: str | None, given: str, quiet: bool) -> int:
     """Run a task and print its output.
 
-    With --verbose the prompt and the model's own words too; with --json the whole envelope, of a result or of an
-    error. The exit code is 1 where the run failed, and 2 where the spec or the input is wrong.
+    With --verbose also the prompt and the model's words; with --json the whole envelope. The exit code is 1 if the run
+    failed, and 2 if the spec or the input is wrong.
 
     Example: commonplace spec run --spec memory-retriever.oas.yaml --task retrieve --input input.json
     """

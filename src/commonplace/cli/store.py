@@ -78,17 +78,13 @@ _OUTCOMES: Final[Mapping[str, str]] = {
 def init(invocation: Invocation, /, directory: Path, move_memories: bool, anew: bool, grant_to: str) -> None:
     """Create the store of a project.
 
-    The store is `.commonplace` in DIRECTORY, the working directory by default; with --store it is created there. An
-    existing store is left as it is.
+    The store is `.commonplace` in DIRECTORY, by default the working directory, or where --store says. An existing store
+    stays as it is. If your own store has memories, you are asked whether to move them.
 
-    Memories from before there was a project are in your own store and not found from here; you are asked whether to
-    move them.
+    A store that lost its database is refused: restore a backup, or use --anew, which creates an empty one and imports
+    the memories on its Markdown pages.
 
-    If a store has lost its database but its index or pages are there, nothing is made: restore a backup. With --anew,
-    an empty store is made and the memories on its Markdown pages are imported.
-
-    In PostgreSQL, run it as the owner of the database; --grant-to names the role that agents use. Run it again after
-    an upgrade of Commonplace, and to index the vectors of namespaces that have grown large.
+    In PostgreSQL, run it as the owner of the database, again after an upgrade, and when namespaces have grown large.
 
     Example: commonplace init ~/projects/billing
     """
@@ -258,10 +254,9 @@ for _command in (forget_namespace, gc):
 def doctor(invocation: Invocation, /, no_mend: bool, secrets: bool) -> int:
     """Check store, index and model data; repair the index.
 
-    A faulty index is rebuilt from the store, and interrupted deletions are finished. With --secrets memories,
-    documents, indexed files, Markdown pages and logs are searched for keys, tokens and passwords; each is replaced by a
-    placeholder, and every copy in the store is removed. The indexed files themselves stay as they are. The exit code is
-    1 when something is wrong and was not repaired.
+    A faulty index is rebuilt from the store, and interrupted deletions are finished. With --secrets, keys, tokens and
+    passwords in everything stored are replaced by placeholders and every copy is removed; indexed files stay as they
+    are. The exit code is 1 if something is wrong and was not repaired.
 
     Example: commonplace doctor --secrets
     """
@@ -304,8 +299,8 @@ def backup(engine: Engine, /, file: Path) -> BackupReport:
 def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
     """Make a store from the backup FILE.
 
-    It is the store that --store names, or the one found from here. Everything is checked before anything is touched.
-    Close whatever has the store open.
+    It is the store that --store names, or the nearest one. Everything is checked before anything is touched. Close
+    other programs that have it open.
 
     Example: commonplace restore ~/backups/billing.tar --replace
     """
@@ -378,11 +373,11 @@ def import_(invocation: Invocation, /, path: Path, format_: str, **values: Any) 
 def sync(engine: Engine, /, accept: str | None) -> SyncReport:
     """Synchronize memories with their Markdown pages.
 
-    MEMORY.md and memory/ in the store are for people to read and edit: edits are imported, and memories are written
-    there. Other commands do this by themselves, unless the setting memory.mirror is off.
+    Imports your edits of MEMORY.md and memory/, and writes memories there. Other commands do this too, unless the
+    setting memory.mirror is off.
 
-    A page that looks damaged, because it holds NUL characters, breaks off, or lacks many entries at once, is written
-    again from the store, and the old page is kept beside it. If you meant it, --accept imports it after all.
+    A damaged page (NUL characters, torn, or many entries missing) is written again, and the old one is kept beside it.
+    If you meant it, --accept imports it.
 
     Example: commonplace sync
     """
@@ -394,8 +389,8 @@ def sync(engine: Engine, /, accept: str | None) -> SyncReport:
 def logs(engine: Engine, /, since: str | None) -> RetrievalSummary:
     """Summarize the log of searches: latency, misses, hits.
 
-    It covers the command line, MCP and CSP/1 in this namespace, as far back as log.max_bytes and log.keep allow. A hit
-    that was opened or touched afterwards counts as used.
+    It covers command line, MCP and CSP/1 in this namespace, within log.max_bytes and log.keep. A hit that was opened or
+    touched afterwards counts as used.
 
     Example: commonplace store logs --since yesterday
     """
@@ -407,9 +402,7 @@ def logs(engine: Engine, /, since: str | None) -> RetrievalSummary:
 def health(invocation: Invocation, /, golden: Path | None) -> int:
     """Find duplicates, contradictions and stale memories.
 
-    It reports memories that say the same, facts that contradict each other, memories that a newer one may have
-    overtaken, files that changed since a memory mentioned them, notes that lost their memory, and what may be
-    worthless. It changes nothing.
+    Also lists memories that a newer one may have overtaken, notes without their memory, and junk. It changes nothing.
 
     Example: commonplace health --golden golden.jsonl
     """
