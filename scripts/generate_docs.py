@@ -186,10 +186,7 @@ def _default(value: object) -> str:
 
 def error_classes() -> str:
     """Return the page with the error tree: what to do about each class, and its exit code."""
-    text = (
-        "All errors that Commonplace raises on purpose, in `commonplace.errors`: what to do, and the exit code. Each"
-        " carries a `remedy`.\n"
-    )
+    text = "Each class in `commonplace.errors` says what to do and has a `remedy`. The exit code is in parentheses.\n"
     return "\n".join(["# Errors\n", NOTE, text, *_error_tree(errors.CommonplaceError, ""), ""])
 
 

@@ -29,7 +29,7 @@ from collections.abc import Mapping
 
 
 class CommonplaceError(Exception):
-    """Catch this to catch everything that Commonplace raises on purpose.
+    """Catch this to catch every error of Commonplace.
 
     Attributes:
         remedy: what the caller can do about it, one sentence, or "".
@@ -45,7 +45,7 @@ class CommonplaceError(Exception):
 
 
 class UsageError(CommonplaceError):
-    """Change the request: a value is out of its range or of the wrong kind.
+    """Change the request: a value is out of range or of the wrong kind.
 
     Attributes:
         parameters: those that the message names, as the library calls them; a surface calls them by its own names.
@@ -68,11 +68,11 @@ class UsageError(CommonplaceError):
 
 
 class AdmissionError(UsageError):
-    """Say what is new, or force it: the text to be remembered is a passage of the store, or was recalled from it."""
+    """Say what is new, or force it: the text is already a passage of the store, or was recalled from it."""
 
 
 class VersionConflictError(UsageError):
-    """Read the memory again and decide anew: it is not of the version that the change was meant for.
+    """Read the memory again: it has another version than the change was meant for.
 
     Attributes:
         version: the one it has.
@@ -84,7 +84,7 @@ class VersionConflictError(UsageError):
 
 
 class RemovalError(UsageError):
-    """Check the directory and the globs, or allow it: indexing would remove more than half of what is indexed there.
+    """Check the directory and the globs, or allow it: more than half of what is indexed there would be removed.
 
     Attributes:
         removed, indexed: how many of its files would go, and how many are indexed.
@@ -117,11 +117,11 @@ class NotFoundError(CommonplaceError):
 
 
 class NoRelation(CommonplaceError):  # noqa: N818 - the name is the contract's
-    """Leave the two memories apart: they are too little related to be linked."""
+    """Leave the memories unlinked: they are not related enough."""
 
 
 class StoreError(CommonplaceError):
-    """Read the message: the store cannot do what was asked, and nothing was changed."""
+    """Read the message: the store cannot do this, and nothing was changed."""
 
 
 class StoreMissingError(StoreError):
@@ -133,15 +133,15 @@ class StoreVersionError(StoreError):
 
 
 class StoreDamagedError(StoreError):
-    """Run `commonplace doctor`; if it cannot mend the database, or that is gone, restore a backup."""
+    """Run `commonplace doctor`; if the database is missing or cannot be repaired, restore a backup."""
 
 
 class StoreBusyError(StoreError):
-    """Try again: another process held the store's write lock for longer than the timeout."""
+    """Try again: another process held the store's write lock until the timeout."""
 
 
 class StoreUnreachableError(StoreError):
-    """Try again when the database server of the store runs and can be reached: nothing was changed."""
+    """Try again when the database server can be reached: nothing was changed."""
 
 
 class IndexFaultError(StoreError):
@@ -157,7 +157,7 @@ class ModelError(CommonplaceError):
 
 
 class ProviderError(CommonplaceError):
-    """Check the address, the key's variable and the model's name: a remote model did not answer, or not as asked.
+    """Check address, key and model name: a remote model did not answer, or not as asked.
 
     Attributes:
         status: of the HTTP response, or None where there was none.

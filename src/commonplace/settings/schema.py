@@ -20,7 +20,7 @@ _REMOTE_EMBEDDERS: Final = ("openai:", "ollama:", "text-embedding-")
 
 def _half_life(category: str) -> float:
     days = DEFAULT_HALF_LIVES[category] / DAY_S
-    return number(days, 0.001, 36_500.0, f"days in which the retention of a {category} halves")
+    return number(days, 0.001, 36_500.0, f"half-life of a {category}, in days")
 
 
 def _embedder(default: str, description: str) -> str:
@@ -29,33 +29,29 @@ def _embedder(default: str, description: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """How a search runs when the request does not say."""
+    """Defaults of a search."""
 
-    limit: int = whole(10, 1, 1000, "how many hits a search returns")
+    limit: int = whole(10, 1, 1000, "maximum number of hits")
     method: str = choice("two-stage", METHODS, "how candidates are found and ranked")
-    min_score: float | None = score(
-        None, "hits below this score are held back; 'auto' is a low floor, 0 keeps everything that was ranked"
-    )
+    min_score: float | None = score(None, "hits below this score are held back; 'auto' is a low floor, 0 keeps all")
     stage1_limit: int = whole(
         100,
         1,
         10_000,
-        "how many lexical and dense candidates are taken into the second stage at most, each; 100 grows with the limit",
+        "maximum number of lexical and of dense candidates; 100 grows with the limit",
     )
     fields: tuple[str, ...] = names(
-        tuple(SEARCH_FIELDS), "which fields of a passage lexical recall reads", choices=tuple(SEARCH_FIELDS)
+        tuple(SEARCH_FIELDS), "fields that lexical recall reads", choices=tuple(SEARCH_FIELDS)
     )
-    candidate_cache: int = whole(1000, 0, 1_000_000, "how many ranked questions are remembered at most; 0: none")
-    candidate_cache_minutes: int = whole(5, 0, 10_080, "minutes for which they are remembered")
+    candidate_cache: int = whole(1000, 0, 1_000_000, "maximum number of cached rankings; 0: none")
+    candidate_cache_minutes: int = whole(5, 0, 10_080, "minutes until they expire")
     cache_bytes: int = whole(
         256 * 1024,
         0,
         1024 * MIB,
-        "the most memory of that cache, and of the one of embedded questions; a ranking takes some 20 kB",
+        "maximum bytes of that cache and of the one of embedded questions; a ranking takes some 20 kB",
     )
-    retention_weight: float = number(
-        0.0, 0.0, 10.0, "how much the retention of memories weighs in their order; 0: not at all"
-    )
+    retention_weight: float = number(0.0, 0.0, 10.0, "weight of retention in the order of memories; 0: none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,248 +60,221 @@ class IndexSettings:
 
     enabled: str = switch(
         "on",
-        "whether files are indexed; off: `index build` reads none, and a search finds those there are only if asked to",
+        "whether files are indexed; off: `index build` reads none, and a search finds indexed ones only if asked to",
     )
-    include: tuple[str, ...] = globs(
-        (), "which files of a project are indexed; an empty list means the usual kinds of text"
-    )
+    include: tuple[str, ...] = globs((), "files to index; empty: the usual kinds of text")
     max_file_bytes: int = whole(MIB, 1, 1024 * MIB, "larger files are skipped and counted")
-    chunk_tokens: int = whole(
-        512, 16, 8192, "the most tokens of a passage, counted with the vocabulary that is shipped"
-    )
+    chunk_tokens: int = whole(512, 16, 8192, "maximum tokens of a passage")
     chunk_overlap: int = whole(
-        50, 0, 4096, "tokens that neighbouring passages of one section share; less than half of chunk_tokens"
+        50, 0, 4096, "tokens shared by neighbouring passages of a section; less than half of chunk_tokens"
     )
-    watch: str = switch(
-        "off", "whether `commonplace mcp` indexes its project again whenever files change", project=False
-    )
-    export_path: str = path("", "the file that `index export` writes, below the project; empty: standard output")
-    export_embeddings: str = path(
-        "", "the directory that `index export` writes vectors to, below the project; empty: none are written"
-    )
+    watch: str = switch("off", "whether `commonplace mcp` follows changes of the project's files", project=False)
+    export_path: str = path("", "file below the project that `index export` writes; empty: standard output")
+    export_embeddings: str = path("", "directory below the project for its vectors; empty: none")
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
-    """What is remembered and how it fades."""
+    """Memories and their retention."""
 
-    curve: str = choice("power_law", CURVES, "the curve by which memories fade")
+    curve: str = choice("power_law", CURVES, "curve of retention")
     half_life_preference: float = _half_life("preference")
     half_life_decision: float = _half_life("decision")
     half_life_context: float = _half_life("context")
     half_life_fact: float = _half_life("fact")
-    rise: str = switch("on", "whether three uses in seven days move a memory to the next tier")
-    mirror: str = switch(
-        "on", "whether Markdown and memories follow each other by themselves; off: by `commonplace sync` alone"
-    )
-    max_bytes: int = whole(MIB, 1, 16 * MIB, "a content with more bytes of UTF-8 is refused")
-    gc_after: float = number(30.0, 0.0, 36_500.0, "days after which `gc` deletes what was archived")
+    rise: str = switch("on", "whether three uses in seven days raise a memory's tier")
+    mirror: str = switch("on", "whether Markdown pages are synchronized automatically; off: only by `commonplace sync`")
+    max_bytes: int = whole(MIB, 1, 16 * MIB, "maximum bytes of a memory in UTF-8")
+    gc_after: float = number(30.0, 0.0, 36_500.0, "days after which `gc` deletes archived memories")
 
 
 @dataclass(frozen=True, slots=True)
 class GraphSettings:
-    """What the graph of entities and facts is made of."""
+    """The graph of entities and facts."""
 
-    remember: str = switch("on", "whether the graph takes entities and facts from memories too")
-    entity_types: tuple[str, ...] = names((), "types of entities of your own, besides those that there are")
-    relation_types: tuple[str, ...] = names((), "types of relations of your own, besides those that there are")
+    remember: str = switch("on", "whether memories feed the graph")
+    entity_types: tuple[str, ...] = names((), "additional types of entities")
+    relation_types: tuple[str, ...] = names((), "additional types of facts")
     single_valued: tuple[str, ...] = names(
         (),
-        "types of relations of which an entity has one at a time, so that a newer fact ends an older one; LIVES_IN, "
-        "LOCATED_IN, WORKS_FOR and DECIDED are so already",
+        "additional types with one value at a time, so that a newer fact ends an older one",
     )
     extractor: str = choice(
         "rules",
         ("rules",),
-        "who reads what episodes say: rules, without a model, or the language model of that name",
+        "what extracts facts from episodes: rules, or this language model",
         prefixes=_PROVIDERS,
         project=False,
     )
     backend: str = choice(
         "local",
         ("local", "graphiti-mcp"),
-        "which backend answers graph queries: this store, or Graphiti's MCP server, which is sent what is added",
+        "what answers graph queries: this store, or Graphiti's MCP server, which is sent what is added",
         project=False,
     )
     graph_uri: str = text(
         "",
-        "the address of Graphiti's MCP server, as http://localhost:8000/mcp, or the command that starts it; with "
+        "address of Graphiti's MCP server, such as http://localhost:8000/mcp, or the command that starts it; with "
         "`server`, the address of its database",
         project=False,
         environment="COMMONPLACE_GRAPH_URI",
     )
     graph_user: str = text(
         "",
-        "the user that it knows us by; the password is COMMONPLACE_GRAPH_PASSWORD",
+        "user name there; the password is COMMONPLACE_GRAPH_PASSWORD",
         project=False,
         environment="COMMONPLACE_GRAPH_USER",
     )
-    server: str = text(
-        "", "the command that starts Graphiti's MCP server, where graph_uri is its database", project=False
-    )
-    group: str = text("main", "the group at Graphiti's of what has no group here", project=False)
-    embedder: str = text(
-        "", "the embedder of a server that is started, as openai; empty: as it is set up", project=False
-    )
-    llm_provider: str = text(
-        "", "the language model's provider of a server that is started; empty: as it is set up", project=False
-    )
+    server: str = text("", "command that starts Graphiti's MCP server, if graph_uri is its database", project=False)
+    group: str = text("main", "Graphiti's group for what has no group here", project=False)
+    embedder: str = text("", "embedder of a started server, such as openai; empty: its own setting", project=False)
+    llm_provider: str = text("", "language model provider of a started server; empty: its own setting", project=False)
     timeout_s: float = number(
-        5.0, 0.1, 600.0, "seconds to wait for an answer of Graphiti's, before the local graph answers", project=False
+        5.0, 0.1, 600.0, "seconds to wait for Graphiti before the local graph answers", project=False
     )
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedderSettings:
-    """Which embedders make the vectors of a new store; a store that holds vectors keeps those that made them."""
+    """The embedders of a new store; an existing store keeps its own."""
 
     name: str = choice(
         "",
         ("", *_EMBEDDERS),
-        "the embedder of everything in a store that is created; empty: those of the kinds below",
+        "embedder of everything; empty: those below",
         prefixes=_REMOTE_EMBEDDERS,
     )
-    memories: str = _embedder("minilm", "the embedder of memories")
-    knowledge: str = _embedder("minilm", "the embedder of what agents know")
-    graph: str = _embedder("minilm", "the embedder of entities and facts")
-    artifacts: str = _embedder("static", "the embedder of indexed files")
+    memories: str = _embedder("minilm", "embedder of memories")
+    knowledge: str = _embedder("minilm", "embedder of agents' knowledge")
+    graph: str = _embedder("minilm", "embedder of entities and facts")
+    artifacts: str = _embedder("static", "embedder of files")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """Which language models are asked, where, and at what cost; their keys come from the environment alone."""
+    """Language models and remote embedders. Keys come only from the environment."""
 
     generator: str = text(
         "",
-        "the language model, as openai:<model>, anthropic:<model> or ollama:<model>; empty: none",
+        "language model, as openai:<model>, anthropic:<model> or ollama:<model>; empty: none",
         project=False,
     )
     reranker: str = choice(
         "none",
         RERANK_MODES,
-        "how a search asks a model to re-rank its hits: not at all, by a call for each hit, or by one call for all",
+        "whether a model re-ranks hits, in a call for each or one for all",
         project=False,
     )
-    reranker_model: str = text(
-        "", "the language model that re-ranks; empty: the one that `generator` names", project=False
-    )
+    reranker_model: str = text("", "language model that re-ranks; empty: `generator`", project=False)
     openai_url: str = text(
-        "", "the address of OpenAI's API or of one like it; empty: OPENAI_BASE_URL, or theirs", project=False
+        "", "address of OpenAI's API or a compatible one; empty: OPENAI_BASE_URL, or theirs", project=False
     )
-    anthropic_url: str = text("", "the address of Anthropic's API; empty: ANTHROPIC_BASE_URL, or theirs", project=False)
-    ollama_url: str = text("", "the address of Ollama; empty: OLLAMA_HOST, or this machine", project=False)
-    timeout_s: float = number(60.0, 0.1, 3600.0, "seconds to wait for the next byte of an answer", project=False)
+    anthropic_url: str = text("", "address of Anthropic's API; empty: ANTHROPIC_BASE_URL, or theirs", project=False)
+    ollama_url: str = text("", "address of Ollama; empty: OLLAMA_HOST, or this machine", project=False)
+    timeout_s: float = number(60.0, 0.1, 3600.0, "seconds to wait for the next byte", project=False)
     total_timeout_s: float = number(
         120.0,
         0.1,
         3600.0,
-        "seconds that one call may take, with all its retries and waits, and all calls of one re-ranking",
+        "seconds for a call with all retries, and for all calls of a re-ranking",
         project=False,
     )
-    retries: int = whole(
-        3, 0, 10, "how often a request is sent again when the server is busy, fails or cannot be reached", project=False
-    )
-    batch_size: int = whole(32, 1, 2048, "texts in one request to an embedder behind an API")
-    embedding_cache: int = whole(5000, 0, 1_000_000, "how many embedded questions are remembered at most; 0: none")
-    embedding_cache_minutes: int = whole(30, 0, 10_080, "minutes for which they are remembered")
-    concurrency: int = whole(4, 1, 64, "requests under way at the same time", project=False)
+    retries: int = whole(3, 0, 10, "retries when the server is busy, fails or cannot be reached", project=False)
+    batch_size: int = whole(32, 1, 2048, "texts in one request to a remote embedder")
+    embedding_cache: int = whole(5000, 0, 1_000_000, "maximum number of cached question vectors; 0: none")
+    embedding_cache_minutes: int = whole(30, 0, 10_080, "minutes until they expire")
+    concurrency: int = whole(4, 1, 64, "simultaneous requests", project=False)
     max_calls: int = whole(
-        0, 0, 1_000_000_000, "requests that one run may send, retries included; 0: no limit", project=False
+        0, 0, 1_000_000_000, "maximum requests of one run, retries included; 0: no limit", project=False
     )
     max_tokens: int = whole(
         0,
         0,
         1_000_000_000_000,
-        "tokens, sent and received, that one run may spend on models; 0: no limit",
+        "maximum tokens of one run, sent and received; 0: no limit",
         project=False,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeSettings:
-    """How the knowledge of agents is found and put into order; a MemoryConfig says the same to a service of its own."""
+    """Agents' knowledge; a MemoryConfig has the same options."""
 
-    vector: str = switch("on", "whether vectors are made and used; off: knowledge is found by its words alone")
+    vector: str = switch("on", "whether to use vectors; off: words only")
     rerank: str = switch(
         "on",
-        "whether a language model puts what was found into a better order, where there is a key for it",
+        "whether a language model re-ranks, if there is a key for it",
         project=False,
     )
-    rerank_model: str = text("gpt-4o-mini", "the language model that does so", project=False)
-    batch_rerank: str = switch("on", "whether it is asked once for all candidates; off: once for each")
-    rerank_top_k: int = whole(10, 1, 1000, "how many texts a retrieval returns that names no limit")
-    retrieval_factor: int = whole(3, 1, 100, "so many times more candidates than texts are found for re-ranking")
+    rerank_model: str = text("gpt-4o-mini", "language model that re-ranks", project=False)
+    batch_rerank: str = switch("on", "one call for all candidates; off: one for each")
+    rerank_top_k: int = whole(10, 1, 1000, "number of texts if no limit is given")
+    retrieval_factor: int = whole(3, 1, 100, "candidates for each text")
 
 
 @dataclass(frozen=True, slots=True)
 class SpecSettings:
-    """Where the specs come from that another spec refers to by `oa://` or an http(s) address."""
+    """Specs that another spec refers to by `oa://` or an http(s) address."""
 
     registry: str = path(
         "",
-        "the directory that holds them, as namespace/name/version/spec.yaml or host/path; empty: none",
+        "their directory, as namespace/name/version/spec.yaml or host/path; empty: none",
         project=False,
     )
-    network: str = switch("off", "whether those that it does not hold are fetched", project=False)
+    network: str = switch("off", "whether missing ones are fetched", project=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationSettings:
-    """When the agents of consolidation act by themselves, and how fast."""
+    """Background agents."""
 
-    auto_threshold: float = number(0.9, 0.0, 1.0, "the confidence from which an agent acts")
+    auto_threshold: float = number(0.9, 0.0, 1.0, "confidence from which an agent acts")
     log_threshold: float = number(
         0.7,
         0.0,
         1.0,
-        "the confidence from which an agent acts and records the details; below it, it files an issue and waits",
+        "confidence from which an agent acts and records details; below, an issue waits",
     )
-    rate_limit: int = whole(
-        100, 0, 1_000_000, "the most changes and issues a minute, over all processes; 0 is without limit"
-    )
+    rate_limit: int = whole(100, 0, 1_000_000, "maximum changes and issues a minute, over all processes; 0: no limit")
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerSettings:
-    """Where the issues of consolidation are kept that people and programs file."""
+    """The issues of consolidation."""
 
     backend: str = choice(
-        "store", ("store", "bd"), "who keeps them: this store, or beads by its program `bd`", project=False
+        "store", ("store", "bd"), "what keeps them: this store, or beads by its program `bd`", project=False
     )
-    bd: str = text("bd", "the program of beads, by its name or path", project=False)
+    bd: str = text("bd", "name or path of that program", project=False)
 
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """Which store and which part of it a command means."""
+    """The store and namespace."""
 
     path: str = text(
         "",
-        "the store's directory, or postgresql://…; empty: `.commonplace` found upward from the working directory, "
-        "else the one in the user's data directory",
+        "directory, or postgresql://…; empty: the nearest `.commonplace` upward from the working directory, else "
+        "the one in the user's data directory",
         project=False,
         environment="COMMONPLACE_STORE",
     )
-    namespace: str = text("default", "the owner of what is stored and searched", environment="COMMONPLACE_NAMESPACE")
-    server: str = switch(
-        "on", "whether commands that only ask have a running server of the store run them, which takes less time"
-    )
+    namespace: str = text("default", "owner of what is stored and searched", environment="COMMONPLACE_NAMESPACE")
+    server: str = switch("on", "whether reading commands ask a running server of the store, which is faster")
 
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """What is written to the store's `logs` directory."""
+    """Files in the store's `logs` directory."""
 
-    level: str = choice(
-        "warning", ("debug", "info", "warning", "error", "off"), "the least severe message that is logged"
-    )
+    level: str = choice("warning", ("debug", "info", "warning", "error", "off"), "least severe message to log")
     queries: str = choice(
         "hash",
         ("hash", "text", "off"),
-        "how a retrieval log line names its query: its hash, its text, or no line at all",
+        "how searches are logged: with the query's hash, its text, or not at all",
     )
-    max_bytes: int = whole(MIB, 4096, 1024 * MIB, "a log file that reaches this size is put aside")
-    keep: int = whole(3, 0, 100, "how many log files that were put aside are kept")
+    max_bytes: int = whole(MIB, 4096, 1024 * MIB, "bytes at which a log file is rotated")
+    keep: int = whole(3, 0, 100, "number of rotated log files to keep")
 
 
 @dataclass(frozen=True, slots=True)
