@@ -40,8 +40,8 @@ STRATEGY = "agents."
 NOT_PUBLIC = ("answers",)
 """Services of the engine that only the server uses."""
 SHARED = (
-    "Every command takes the options of `commonplace` and of its group, before or after its name. Results go to"
-    " standard output; progress (on a terminal only), notices and errors go to standard error.\n"
+    "Call each as `commonplace COMMAND`. It takes the options of `commonplace` and of its group, before or after its"
+    " name. Results go to standard output; progress (on a terminal only), notices and errors go to standard error.\n"
 )
 COMMON = """\
 ## Options of several commands
@@ -84,7 +84,7 @@ def command_line() -> str:
     parts = ["# Command line\n", NOTE, SHARED, f"{ALSO}{names}.\n", COMPLETION]
     for path, context in contexts.items():
         pieces = [] if isinstance(context.command, click.Group) else context.command.collect_usage_pieces(context)
-        title = " ".join([*path, *(piece for piece in pieces if piece != "[OPTIONS]")])
+        title = " ".join([*(path[1:] or path), *(piece for piece in pieces if piece != "[OPTIONS]")])
         parts.append(f"## {title}\n\n{_help(context, own[path], common)}")
         if context.command is cli:
             parts.append(f"{COMMON}\n{_options(context, list(common.values()))}")
@@ -111,7 +111,7 @@ def _flags(record: tuple[str, str]) -> str:
 def _help(context: click.Context, records: list[tuple[str, str]], common: Mapping[str, tuple[str, str]]) -> str:
     paragraphs = [" ".join(each.split()) for each in (context.command.help or "").split("\n\n")]
     example = getattr(context.command, "example", "")
-    if example and example != context.info_name:
+    if " -" in example:  # others only fill in the arguments
         paragraphs.append(f"Example: `{example}`")
     written = [record for record in records if record not in common.values()]
     if written:
@@ -174,7 +174,11 @@ def strategies() -> str:
     options = list(found["default"])
     rows = [[f"`{name}`", *(values[option] for option in options)] for name, values in found.items()]
     head = ["agent", *(f"`{option}`" for option in options)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows])
+    return "\n".join([_row(head), "|---" * len(head) + "|", *map(_row, rows)])
+
+
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
 
 
 def _default(value: object) -> str:
@@ -252,7 +256,7 @@ def python() -> str:
         parts.append(f"## engine.{name}\n\n{_first(kind)}\n")
         parts += [f"* `{_call(each, member)}`: {_first(member)}" for each, member in _members(kind) if callable(member)]
         parts.append("")
-    parts.append("## What is returned\n\nFrozen dataclasses; `to_dict()` is the JSON form.\n")
+    parts.append("## What is returned\n\nFrozen dataclasses with these fields; `to_dict()` is the JSON form.\n")
     parts += [_result(name, kind) for name, kind in sorted(results.items()) if _is_result(kind)]
     return "\n".join([*parts, ""])
 
@@ -323,7 +327,7 @@ def _is_result(kind: Any) -> bool:
 def _result(name: str, kind: type) -> str:
     names = [field.name for field in dataclasses.fields(kind) if not field.name.startswith("_")]
     names += [each for each, member in _members(kind) if isinstance(member, property)]
-    return f"* **{name}**: {_first(kind)} `{', '.join(names)}`"
+    return f"* **{name}**: `{', '.join(names)}`"
 
 
 def package_map() -> str:

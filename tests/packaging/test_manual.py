@@ -40,7 +40,7 @@ def test_every_command_is_documented_and_explains_itself() -> None:
     page = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
     for name, command in commands(cli, "commonplace"):
         is_listed = not command.hidden and name.removeprefix("commonplace ") not in SHORTCUTS
-        assert not is_listed or re.search(rf"^## {name}(?! [a-z])", page, re.MULTILINE)
+        assert not is_listed or re.search(rf"^## {name.removeprefix('commonplace ')}(?! [a-z])", page, re.MULTILINE)
         assert command.help, name
         # What a list of commands has room for on a terminal of 80 columns.
         assert name == "commonplace" or not command.get_short_help_str(limit=60).endswith("..."), name
