@@ -472,8 +472,7 @@ class Graph:
     def export_graphiti(self, target: str | Path | TextIO) -> Migration:
         """Write the graph of this namespace, past facts included, as Graphiti's nodes and edges.
 
-        What Graphiti has no field for stands under `commonplace` in their attributes, so that an import here brings
-        everything back as it was.
+        Graphiti has no field for trust, disputes, merges and history: `commonplace export` brings over all.
 
         Args:
             target: a file that does not exist yet and is there only when it is complete, or a stream of text.
@@ -513,27 +512,24 @@ class Graph:
             NotFoundError: there is no such file.
             UsageError: it cannot be read, or is too large.
         """
-        from commonplace.graph.migration import clean, prepare, take_in
+        from commonplace.graph.migration import clean, new_of, prepare, take_in
         from commonplace.graph.runtime import Texts
 
         file = path_value("path", path).expanduser().absolute()
         is_dry = boolean("dry_run", dry_run)
-        given = document_of(file, self._runtime.now())
+        document = clean(document_of(file, self._runtime.now()))
         self._before()
+        ground = self._runtime.graph_runtime(not is_dry)
         try:
-            document = clean(given)
-            del given
-            ground = self._runtime.graph_runtime(True)
-            texts = Texts(ground.destination)
-            if not is_dry:
-                prepare(texts, document)
-            try:
-                made_by = ground.destination.embedder.stamp
-                with ground.destination.store.change_memories(ground.namespace, made_by=made_by) as change:
-                    done = take_in(change.graph, ground, texts, document, lambda *each: bool(self._words_of(*each)))
-                    _go_on(is_dry)
-            except _DryRun:
+            new, done = new_of(ground.graph, document)
+            if is_dry:
                 return replace(done, path=file, is_dry_run=True)
+            texts = Texts(ground.destination)
+            prepare(texts, new)
+            made_by = ground.destination.embedder.stamp
+            with ground.destination.store.change_memories(ground.namespace, made_by=made_by) as change:
+                new, done = new_of(change.graph, document)
+                take_in(change.graph, ground, texts, new)
         except ConfigError as error:
             raise _in_file(file, error) from error
         ground.destination.after_batch()
@@ -676,15 +672,6 @@ def document_of(path: Path, now: float) -> Document:
 
 def _in_file(file: Path, error: ConfigError) -> ConfigError:
     return ConfigError(f"{file}: {error.args[0]}", path=error.path, remedy=error.remedy)
-
-
-def _go_on(is_dry: bool) -> None:
-    if is_dry:
-        raise _DryRun
-
-
-class _DryRun(Exception):  # noqa: N818 - it is no error
-    """Ends a transaction of which nothing is to be written."""
 
 
 def _read(file: Path) -> bytes:

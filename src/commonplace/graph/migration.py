@@ -2,10 +2,8 @@
 
 The document is a JSON object with the lists that Graphiti's own bulk import takes: `episodic_nodes`, `entity_nodes`,
 `entity_edges`, `episodic_edges`; one record a line. What the tools of Graphiti's MCP server answer is read too: there
-the lists are called `episodes`, `nodes` and `facts`.
-
-A document written here round-trips. Entities of others get lookup names, and facts get the assertions from which they
-can be resolved again.
+the lists are called `episodes`, `nodes` and `facts`. Facts that come in get the assertions from which they can be
+resolved again.
 """
 
 from __future__ import annotations
@@ -16,28 +14,29 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from commonplace.dataclasses import dataclass, field, replace
-from commonplace.errors import ConfigError, UsageError
+from commonplace.errors import ConfigError
 from commonplace.formats.graphiti import (
-    EntityItem,
     RelationItem,
+    aliases_of,
     entity_json,
     episode_json,
-    mentions_json,
+    mention_json,
     read_entity,
     read_episode,
-    read_mentions,
+    read_mention,
     read_relation,
     relation_json,
+    without_aliases,
 )
 from commonplace.formats.json_values import View
-from commonplace.graph.entities import Entities
-from commonplace.graph.facts import Assertion, fact_of, first_said, happening, relation_of
-from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, names_among, normal
-from commonplace.graph.redact import Cleaner, refuse_many_names, refuse_odd_detail
+from commonplace.graph.entities import MAX_ALIASES, Entities, roots
+from commonplace.graph.facts import Assertion, first_said, happening, relation_of
+from commonplace.graph.names import MAX_NAME_CHARACTERS, cleaned, normal
+from commonplace.graph.redact import Cleaner
 from commonplace.graph.runtime import GraphRuntime, Texts, names_text
 from commonplace.graph.views import Seeing
 from commonplace.store.graph import GraphChange, GraphReading
-from commonplace.types.graph import Alias, Episode, GraphFilter, Happening, Mention, Relation
+from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation
 
 FORMAT: Final = "graphiti"
 EPISODES, ENTITIES, RELATIONS, MENTIONS = "episodic_nodes", "entity_nodes", "entity_edges", "episodic_edges"
@@ -47,8 +46,9 @@ _LISTS: Final[Mapping[str, tuple[str, ...]]] = {
     RELATIONS: (RELATIONS, "edges", "facts"),
     MENTIONS: (MENTIONS,),
 }
+_REMEDY: Final = f"give it the lists {', '.join(_LISTS)}"
 _PAGE: Final = 500
-_EVER: Final = GraphFilter(with_past=True)
+_ENDED: Final = "it had ended where it was imported from"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +73,24 @@ class Migration(View):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a document holds, checked."""
+    """What a document holds, checked.
+
+    Attributes:
+        mentions: the ids of an episode and of an entity that it mentions.
+        places: where each record stands in the document, by its id.
+    """
 
     episodes: tuple[Episode, ...] = ()
-    entities: tuple[EntityItem, ...] = ()
+    entities: tuple[Entity, ...] = ()
     relations: tuple[RelationItem, ...] = ()
-    mentions: tuple[Mention, ...] = ()
+    mentions: tuple[tuple[str, str], ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
-    """Where each record stands in the document, by its id."""
 
 
 def write_graphiti(
     graph: GraphReading, seeing: Seeing, words_of: Callable[[str, int], str], write: Callable[[bytes], object]
 ) -> Migration:
-    """Write a whole graph, past and merged things too.
+    """Write a whole graph, past facts too; what was merged into another goes out as that.
 
     Args:
         words_of: the words of a memory in one of its versions.
@@ -104,13 +108,50 @@ def write_graphiti(
         write(f',\n"{name}": ['.encode())
         counts[name] = 0
         for record in records:
-            write(
-                (b",\n" if counts[name] else b"\n") + json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
-            )
+            line = json.dumps(record, ensure_ascii=False, allow_nan=False)
+            write(f"{',' * bool(counts[name])}\n{line}".encode())
             counts[name] += 1
         write(b"\n]" if counts[name] else b"]")
     write(b"\n}\n")
     return Migration(None, counts[EPISODES], counts[ENTITIES], counts[RELATIONS])
+
+
+def _episodes(graph: GraphReading, words_of: Callable[[str, int], str]) -> Iterator[dict[str, Any]]:
+    for page in _pages(lambda offset: graph.list_episodes(GraphFilter(), limit=_PAGE, offset=offset)):
+        mentioned = graph.mentioned([each.id for each in page])
+        for each in page:
+            said = (found.subject for found in mentioned.get(each.id, ()) if found.kind == "relation")
+            words = each.content or (words_of(each.memory, each.version) if each.memory else "")
+            yield episode_json(each, words, tuple(dict.fromkeys(said)))
+
+
+def _entities(graph: GraphReading, seeing: Seeing) -> Iterator[dict[str, Any]]:
+    for page in _pages(lambda offset: graph.list_entities(GraphFilter(), limit=_PAGE, offset=offset)):
+        for each, shown in zip(page, seeing.entities(page), strict=True):
+            yield entity_json(each, shown.summary, shown.aliases)
+
+
+def _relations(graph: GraphReading) -> Iterator[dict[str, Any]]:
+    for page in _pages(lambda offset: graph.list_relations(GraphFilter(with_past=True), limit=_PAGE, offset=offset)):
+        mentions = graph.mentions("relation", [each.id for each in page])
+        for each in page:
+            yield relation_json(each, tuple(dict.fromkeys(found.episode for found in mentions.get(each.id, ()))))
+
+
+def _mentions(graph: GraphReading) -> Iterator[dict[str, Any]]:
+    for page in _pages(lambda offset: graph.list_episodes(GraphFilter(), limit=_PAGE, offset=offset)):
+        mentioned = graph.mentioned([each.id for each in page])
+        for episode in page:
+            some = [found.subject for found in mentioned.get(episode.id, ()) if found.kind == "entity"]
+            for entity in sorted(set(roots(graph, some).values())):
+                yield mention_json(episode, entity)
+
+
+def _pages(page_at: Callable[[int], Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    offset = 0
+    while page := page_at(offset):
+        yield page
+        offset += len(page)
 
 
 def read_graphiti(data: bytes, now: float) -> Document:
@@ -128,88 +169,22 @@ def read_graphiti(data: bytes, now: float) -> Document:
     lists = {part: _list(value, names) for part, names in _LISTS.items()}
     if not any(name in value for names in _LISTS.values() for name in names):
         raise ConfigError("the document holds no nodes and no edges", path="", remedy=_REMEDY)
+    episodes = [read_episode(each, path) for path, each in lists[EPISODES]]
+    entities = [read_entity(each, path, now) for path, each in lists[ENTITIES]]
+    relations = [read_relation(each, path, now) for path, each in lists[RELATIONS]]
+    ids = [each.id for each in episodes] + [each.id for each in entities] + [each.relation.id for each in relations]
     places: dict[str, str] = {}
-
-    def own(id_: str, path: str) -> None:
+    for id_, (path, _) in zip(ids, (*lists[EPISODES], *lists[ENTITIES], *lists[RELATIONS]), strict=True):
         if id_ in places:
             raise ConfigError(f"{path}.uuid is {id_!r:.60}, as that of {places[id_]}", path=f"{path}.uuid", remedy="")
         places[id_] = path
-
-    episodes, entities, relations = [], [], []
-    for path, each in lists[EPISODES]:
-        episodes.append(read_episode(each, path))
-        own(episodes[-1].id, path)
-    for path, each in lists[ENTITIES]:
-        entities.append(_entity(each, path, now))
-        own(entities[-1].entity.id, path)
-    for path, each in lists[RELATIONS]:
-        relations.append(read_relation(each, path, now))
-        own(relations[-1].relation.id, path)
-    mentions = tuple(mention for path, each in lists[MENTIONS] for mention in read_mentions(each, path))
+    mentions = tuple(read_mention(each, path) for path, each in lists[MENTIONS])
     return Document(tuple(episodes), tuple(entities), tuple(relations), mentions, places)
-
-
-def _entity(value: object, path: str, now: float) -> EntityItem:
-    item = read_entity(value, path, now)
-    try:
-        refuse_many_names(item.aliases)
-    except UsageError as error:
-        where = f"{path}.attributes"
-        raise ConfigError(f"{where}: {error.args[0]}", path=where, remedy=error.remedy) from error
-    return item
-
-
-_REMEDY: Final = f"give it the lists {', '.join(_LISTS)}"
-
-
-def _episodes(graph: GraphReading, words_of: Callable[[str, int], str]) -> Iterator[dict[str, Any]]:
-    for page in _pages(lambda offset: graph.list_episodes(GraphFilter(), limit=_PAGE, offset=offset)):
-        mentioned = graph.mentioned([each.id for each in page])
-        for each in page:
-            said = [found.subject for found in mentioned.get(each.id, ()) if found.kind == "relation"]
-            words = each.content or (words_of(each.memory, each.version) if each.memory else "")
-            yield episode_json(each, words, list(dict.fromkeys(said)))
-
-
-def _entities(graph: GraphReading, seeing: Seeing) -> Iterator[dict[str, Any]]:
-    for page in _pages(lambda offset: graph.list_entities(_EVER, limit=_PAGE, offset=offset)):
-        aliases = graph.aliases([each.id for each in page])
-        summaries = {each.uuid: each.summary for each in seeing.entities(page)}
-        for each in page:
-            happened = tuple(graph.happenings("entity", each.id))
-            yield entity_json(EntityItem(each, tuple(aliases.get(each.id, ())), happened), summaries.get(each.id, ""))
-
-
-def _relations(graph: GraphReading) -> Iterator[dict[str, Any]]:
-    for page in _pages(lambda offset: graph.list_relations(_EVER, limit=_PAGE, offset=offset)):
-        mentions = graph.mentions("relation", [each.id for each in page])
-        for each in page:
-            happened = tuple(graph.happenings("relation", each.id))
-            yield relation_json(RelationItem(each, tuple(mentions.get(each.id, ())), happened))
-
-
-def _mentions(graph: GraphReading) -> Iterator[dict[str, Any]]:
-    for page in _pages(lambda offset: graph.list_episodes(GraphFilter(), limit=_PAGE, offset=offset)):
-        mentioned = graph.mentioned([each.id for each in page])
-        for episode in page:
-            of_entity: dict[str, list[Mention]] = {}
-            for found in mentioned.get(episode.id, ()):
-                if found.kind == "entity":
-                    of_entity.setdefault(found.subject, []).append(found)
-            for some in of_entity.values():
-                yield mentions_json(some, episode.group, episode.created_at)
-
-
-def _pages(page_at: Callable[[int], Sequence[Any]]) -> Iterator[Sequence[Any]]:
-    offset = 0
-    while page := page_at(offset):
-        yield page
-        offset += len(page)
 
 
 def _decoded(data: bytes) -> Any:
     try:
-        return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse)
+        return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise ConfigError(f"line {line} is not UTF-8", path=f"line {line}", remedy="save it as UTF-8") from error
@@ -217,13 +192,12 @@ def _decoded(data: bytes) -> Any:
         where = f"line {error.lineno}"
         told = f"{where}, column {error.colno} is not JSON: {error.msg}"
         raise ConfigError(told, path=where, remedy="correct it, or export it again") from error
-    except RecursionError as error:
-        raise ConfigError("the document nests too deeply", path="", remedy=_REMEDY) from error
-    except ValueError as error:
-        raise ConfigError(f"the document is not JSON: {error}", path="", remedy="correct it") from error
+    except (ValueError, RecursionError) as error:
+        told = "nests too deeply" if isinstance(error, RecursionError) else f"is not JSON: {error}"
+        raise ConfigError(f"the document {told}", path="", remedy="correct it") from error
 
 
-def _refuse(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
@@ -238,222 +212,133 @@ def _list(value: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str, Any
     return found
 
 
-_ENDED: Final = "it had ended where it was imported from"
-
-
-def prepare(texts: Texts, document: Document) -> None:
-    """Embed what a document will most likely write, before a transaction begins."""
-    names = [(item.entity.name, [alias.name for alias in item.aliases if alias.name]) for item in document.entities]
-    texts.prepare([*(item.relation.fact for item in document.relations), *(names_text(*each) for each in names)])
-
-
 def clean(document: Document) -> Document:
-    """Return a document without secrets: placeholders stand for them.
-
-    Raises:
-        ConfigError: what stands in it for a program of ours cannot be read by one.
-    """
-    for item in document.relations:
-        _refuse_unfit(item, document.places[item.relation.id])
-    cleaner = Cleaner()
-    episodes = tuple(map(cleaner.episode, document.episodes))
-    entities = tuple(
-        replace(
-            item,
-            entity=cleaner.entity(item.entity),
-            aliases=cleaner.aliases(item.entity, item.aliases),
-            happenings=cleaner.happenings(item.happenings),
-        )
-        for item in document.entities
+    """Return a document without secrets: placeholders stand for them."""
+    clean_record = Cleaner().record
+    return replace(
+        document,
+        episodes=tuple(map(clean_record, document.episodes)),
+        entities=tuple(map(clean_record, document.entities)),
+        relations=tuple(replace(each, relation=clean_record(each.relation)) for each in document.relations),
     )
-    relations = tuple(
-        replace(
-            item,
-            relation=cleaner.relation(item.relation),
-            mentions=cleaner.mentions(item.mentions),
-            happenings=cleaner.happenings(item.happenings),
-        )
-        for item in document.relations
-    )
-    mentions = cleaner.mentions(document.mentions)
-    return replace(document, episodes=episodes, entities=entities, relations=relations, mentions=mentions)
 
 
-def take_in(
-    graph: GraphChange, ground: GraphRuntime, texts: Texts, document: Document, has_memory: Callable[[str, int], bool]
-) -> Migration:
-    """Write what a document holds and the graph does not.
-
-    Args:
-        has_memory: tells whether a memory is there in a version, so that an episode need not hold its words.
+def new_of(graph: GraphReading, document: Document) -> tuple[Document, Migration]:
+    """Return what of a document the graph does not hold, and what an import of it does.
 
     Raises:
         ConfigError: a fact is about entities that are neither in the document nor in the graph.
     """
-    run = _TakingIn(graph, ground, texts, document)
-    episodes = run.episodes(has_memory)
-    entities = run.entities()
-    relations = run.relations()
-    run.mentions()
-    whole = len(document.episodes) + len(document.entities) + len(document.relations)
-    known = whole - episodes - entities - relations
-    return Migration(None, episodes, entities, relations, known, notices=run.notices())
+    ends = [end for each in document.relations for end in (each.relation.source, each.relation.target)]
+    entities = [each.id for each in document.entities]
+    known = graph.entities([*entities, *ends, *(entity for _, entity in document.mentions)]).keys()
+    for item in document.relations:
+        for end in ("source", "target"):
+            id_ = getattr(item.relation, end)
+            if id_ not in known and id_ not in entities:
+                where = f"{document.places[item.relation.id]}.{end}_node_uuid"
+                told = f"{where} is {id_!r:.60}, which is neither in the document nor here"
+                raise ConfigError(told, path=where, remedy="export the entities too")
+    said_in = [each for item in document.relations for each in item.episodes] + [each for each, _ in document.mentions]
+    held = graph.episodes([*(each.id for each in document.episodes), *said_in]).keys()
+    there = {*held, *(each.id for each in document.episodes)}
+    facts = graph.relations([each.relation.id for each in document.relations]).keys()
+    new = replace(
+        document,
+        episodes=tuple(each for each in document.episodes if each.id not in held),
+        entities=tuple(each for each in document.entities if each.id not in known),
+        relations=tuple(
+            replace(each, episodes=tuple(id_ for id_ in each.episodes if id_ in there))
+            for each in sorted(document.relations, key=lambda each: (each.relation.created_at, each.relation.id))
+            if each.relation.id not in facts
+        ),
+        mentions=tuple(pair for pair in document.mentions if pair[0] in there and pair[1] in {*known, *entities}),
+    )
+    many, whole = ((len(each.episodes), len(each.entities), len(each.relations)) for each in (new, document))
+    return new, Migration(None, *many, known=sum(whole) - sum(many), notices=_notices(graph, new.entities))
 
 
-class _TakingIn:
-    """One document on its way in."""
+def _notices(graph: GraphReading, new: Sequence[Entity]) -> tuple[str, ...]:
+    """Say which names are those of several entities, which a person may want to merge."""
+    bearers: dict[str, list[str]] = {normal(each.name): [] for each in new}
+    for each in new:
+        bearers[normal(each.name)].append(each.name)
+    for form, some in graph.named(list(bearers)).items():
+        bearers[form] += [each.name for each in some]
+    twice = sorted(names[0] for names in bearers.values() if len(names) > 1)
+    if not twice:
+        return ()
+    shown = ", ".join(repr(name)[:60] for name in twice[:3])
+    return (f"{len(twice)} names are those of several entities now, as {shown}: see `graph merge`",)
 
-    def __init__(self, graph: GraphChange, ground: GraphRuntime, texts: Texts, document: Document) -> None:
-        self._graph = graph
-        self._texts = texts
-        self._document = document
-        self._names = Entities(graph, ground, texts)
-        said_in = [each.episode for item in document.relations for each in item.mentions]
-        said_in += [each.episode for each in document.mentions]
-        known = graph.episodes(list(dict.fromkeys(said_in)))
-        self._episodes = {each.id for each in document.episodes} | known.keys()
-        ends = [end for item in document.relations for end in (item.relation.source, item.relation.target)]
-        ends += [each.subject for each in document.mentions]
-        ends += [item.entity.merged_into for item in document.entities if item.entity.merged_into]
-        self._entities = {item.entity.id for item in document.entities} | graph.entities(ends).keys()
-        self._new: list[str] = []
 
-    def episodes(self, has_memory: Callable[[str, int], bool]) -> int:
-        """Write the episodes that are new, and return how many these are."""
-        known = self._graph.episodes([each.id for each in self._document.episodes])
-        new = [each for each in self._document.episodes if each.id not in known]
-        for each in new:
-            if each.memory and has_memory(each.memory, each.version):
-                self._graph.put_episode(replace(each, content=""))
-            elif each.memory:
-                self._graph.put_episode(replace(each, memory="", version=0, source="text"))
-            else:
-                self._graph.put_episode(each)
-        return len(new)
+def prepare(texts: Texts, new: Document) -> None:
+    """Embed what an import will most likely write, before a transaction begins."""
+    names = (names_text(each.name, aliases_of(each)) for each in new.entities)
+    texts.prepare([*(each.relation.fact for each in new.relations), *names])
 
-    def entities(self) -> int:
-        """Write the entities that are new, with their names, and return how many these are."""
-        known = self._graph.entities([item.entity.id for item in self._document.entities])
-        said = {each.subject: each.episode for each in reversed(self._document.mentions)}
-        new = [item for item in self._document.entities if item.entity.id not in known]
-        for item in new:
-            self._entity(item, said.get(item.entity.id, ""))
-        return len(new)
 
-    def relations(self) -> int:
-        """Write the facts that are new, and return how many these are."""
-        known = self._graph.relations([item.relation.id for item in self._document.relations])
-        new = [item for item in self._document.relations if item.relation.id not in known]
-        new.sort(key=lambda item: (item.relation.created_at, item.relation.id))
-        for order, item in enumerate(new, 1):
-            for end, id_ in (("source", item.relation.source), ("target", item.relation.target)):
-                if id_ not in self._entities:
-                    self._refuse(item.relation.id, f"{end}_node_uuid", id_)
-            relation, happened = item.relation, item.happenings
-            if not happened:
-                relation, happened = self._reckoned(item, order)
-                self._hold(item)
-            self._graph.put_relation(relation, self._texts.of_relation(relation))
-            for each in happened:
-                self._graph.put_happening(replace(each, kind="relation", subject=relation.id))
-            self._graph.put_mentions([each for each in item.mentions if each.episode in self._episodes])
-        return len(new)
-
-    def _hold(self, item: RelationItem) -> None:
-        """Let the ends of a fact that another program kept stay as long as the fact does."""
-        given = item.relation
-        ends = (given.source, given.target)
-        episodes = [each.episode for each in item.mentions if each.episode in self._episodes]
-        self._graph.put_mentions([Mention(episode, "entity", end, 0, 0) for episode in episodes for end in ends])
-        if not episodes:
-            giver = Episode("", given.fact, given.created_at, given.created_at)
-            for end in self._graph.entities(ends).values():
-                self._names.keep(end, giver)
-
-    def mentions(self) -> None:
-        """Write where episodes mention entities."""
-        known = (each for each in self._document.mentions if each.episode in self._episodes)
-        self._graph.put_mentions([each for each in known if each.subject in self._entities])
-
-    def notices(self) -> tuple[str, ...]:
-        """Say what a person may want to look at."""
-        named = self._graph.named(list(dict.fromkeys(normal(name) for name in self._new)))
-        twice = sorted(each[0].name for each in named.values() if len(each) > 1)
-        if not twice:
-            return ()
-        shown = ", ".join(repr(name)[:60] for name in twice[:3])
-        return (f"{len(twice)} names are those of several entities now, as {shown}: see `graph merge`",)
-
-    def _entity(self, item: EntityItem, said_in: str) -> None:
-        entity = item.entity
-        if entity.merged_into and entity.merged_into not in self._entities:
-            self._refuse(entity.id, "attributes.commonplace.merged_into", entity.merged_into)
-        aliases = item.aliases
-        if not names_among(aliases):
-            name = cleaned(entity.name)[:MAX_NAME_CHARACTERS]
-            home = said_in if said_in in self._episodes else ""
-            aliases = (Alias(entity.id, name, normal(name), entity.created_at, home),) if normal(name) else ()
-        self._graph.put_entity(entity)
-        for each in aliases:
-            self._graph.put_alias(replace(each, entity=entity.id))
-        self._names.name_again(entity)
-        happened = item.happenings or (Happening("entity", entity.id, entity.created_at, "created", "", said_in),)
+def take_in(graph: GraphChange, ground: GraphRuntime, texts: Texts, new: Document) -> None:
+    """Write what `new_of` has returned."""
+    entities = Entities(graph, ground, texts)
+    for episode in new.episodes:
+        graph.put_episode(episode)
+    first = {entity: episode for episode, entity in reversed(new.mentions)}
+    for each in new.entities:
+        home = first.get(each.id, "")
+        names = [cleaned(name)[:MAX_NAME_CHARACTERS] for name in (each.name, *aliases_of(each))][:MAX_ALIASES]
+        entity = replace(each, attributes=without_aliases(each))
+        graph.put_entity(entity)
+        for name in names:
+            if normal(name):
+                graph.put_alias(Alias(each.id, name, normal(name), each.created_at, home))
+        entities.name_again(entity)
+        graph.put_happening(Happening("entity", each.id, each.created_at, "created", "", home))
+    for order, item in enumerate(new.relations, 1):
+        relation, happened = _resolved(item, order)
+        graph.put_relation(relation, texts.of_relation(relation))
         for remark in happened:
-            self._graph.put_happening(replace(remark, kind="entity", subject=entity.id))
-        if not entity.merged_into:
-            self._new.append(entity.name)
-
-    def _reckoned(self, item: RelationItem, order: int) -> tuple[Relation, tuple[Happening, ...]]:
-        """Return a fact that another program kept as ours are kept, and what is to be remembered of it."""
-        given = item.relation
-        told = next((at for at in (item.told, given.valid_from) if at is not None), given.created_at)
-        episodes = [each.episode for each in item.mentions if each.episode in self._episodes]
-        said = Assertion(
-            given.id,
-            given.source,
-            given.target,
-            "said",
-            given.fact,
-            given.created_at,
-            told,
-            order,
-            valid_from=given.valid_from,
-            valid_to=None if given.expired_at is not None else given.valid_to,
-            trust=given.trust,
-            confidence=given.confidence,
-            group=given.group,
-            episode=episodes[0] if episodes else "",
-            attributes=given.attributes,
-        )
-        fact = first_said(said, given.id, given.type, (given.source, given.target))
-        fact.valid_from, fact.valid_to = given.valid_from, given.valid_to
-        fact.stated_to, fact.expired_at, fact.is_retracted = given.stated_to, given.expired_at, given.is_retracted
-        happened = [happening("created", given.id, said, "")]
-        happened += [
-            happening("confirmed", given.id, replace(said, episode=each), "") for each in dict.fromkeys(episodes[1:])
-        ]
-        if given.expired_at is not None or given.is_retracted:
-            known = given.created_at if given.expired_at is None else given.expired_at
-            until = given.valid_from if given.is_retracted else given.valid_to
-            ended = replace(said, saying="denied", at=known, told=known, valid_from=None, valid_to=until, episode="")
-            happened.append(happening("ended", given.id, ended, _ENDED))
-        return relation_of(fact), tuple(happened)
-
-    def _refuse(self, id_: str, name: str, missing: str) -> None:
-        where = f"{self._document.places[id_]}.{name}"
-        raise ConfigError(
-            f"{where} is {missing!r:.60}, which is neither in the document nor here",
-            path=where,
-            remedy="export the entities too",
-        )
+            graph.put_happening(remark)
+        # The ends of a fact stay as long as it does.
+        ends = (relation.source, relation.target)
+        graph.put_mentions([Mention(each, "relation", relation.id, 0, 0) for each in item.episodes])
+        graph.put_mentions([Mention(each, "entity", end, 0, 0) for each in item.episodes for end in ends])
+        if not item.episodes:
+            giver = Episode("", relation.fact, relation.created_at, relation.created_at)
+            for entity in graph.entities(ends).values():
+                entities.keep(entity, giver)
+    graph.put_mentions([Mention(episode, "entity", entity, 0, 0) for episode, entity in new.mentions])
 
 
-def _refuse_unfit(item: RelationItem, path: str) -> None:
-    """Refuse what a fact remembers of its sources where it could not be used."""
-    where = f"{path}.attributes.commonplace"
-    try:
-        fact_of(item.relation)
-        for each in item.happenings:
-            refuse_odd_detail(each, where)
-    except (AttributeError, TypeError, ValueError) as error:
-        raise ConfigError(f"{where} is not what an export holds", path=where, remedy="export it again") from error
+def _resolved(item: RelationItem, order: int) -> tuple[Relation, list[Happening]]:
+    """Return a fact that another program kept as ours are kept, and what is to be remembered of it."""
+    given = item.relation
+    told = next((at for at in (item.told, given.valid_from) if at is not None), given.created_at)
+    said = Assertion(
+        given.id,
+        given.source,
+        given.target,
+        "said",
+        given.fact,
+        given.created_at,
+        told,
+        order,
+        valid_from=given.valid_from,
+        valid_to=None if given.expired_at is not None else given.valid_to,
+        trust=given.trust,
+        confidence=given.confidence,
+        group=given.group,
+        episode=next(iter(item.episodes), ""),
+        attributes=given.attributes,
+    )
+    fact = first_said(said, given.id, given.type, (given.source, given.target))
+    for name in ("valid_from", "valid_to", "stated_to", "expired_at", "is_retracted"):
+        setattr(fact, name, getattr(given, name))
+    happened = [happening("created", given.id, said, "")]
+    happened += [happening("confirmed", given.id, replace(said, episode=each), "") for each in item.episodes[1:]]
+    if given.expired_at is not None or given.is_retracted:
+        known = given.created_at if given.expired_at is None else given.expired_at
+        until = given.valid_from if given.is_retracted else given.valid_to
+        ended = replace(said, saying="denied", at=known, told=known, valid_from=None, valid_to=until, episode="")
+        happened.append(happening("ended", given.id, ended, _ENDED))
+    return relation_of(fact), happened

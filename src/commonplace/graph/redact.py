@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from math import isfinite
+from typing import Any, Final, TypeVar, get_args
 
-from commonplace.dataclasses import dataclass, field, replace
+from commonplace.dataclasses import dataclass, field, fields, replace
 from commonplace.errors import UsageError
-from commonplace.formats.graphiti import checked
 from commonplace.graph.entities import MAX_ALIASES
-from commonplace.graph.facts import EVIDENCE, OWN, Assertion, assertion_of, happening
+from commonplace.graph.facts import EVIDENCE, OWN, Assertion, Saying, assertion_of, happening
 from commonplace.graph.kinds import topic_of
 from commonplace.graph.names import names_among, normal, stored_keys
 from commonplace.redaction import Secret, cleaned_json, find_secrets, with_placeholders
@@ -202,16 +202,26 @@ def refuse_many_names(aliases: Iterable[Alias]) -> None:
         )
 
 
-def refuse_odd_detail(found: Happening, path: str = "detail") -> None:
+def refuse_odd_detail(found: Happening) -> None:
     """Refuse what happened to a fact that cannot be used.
 
     Raises:
-        ConfigError, TypeError, ValueError, AttributeError: it is none.
+        TypeError, ValueError, AttributeError: it is none.
     """
     told = json.loads(found.detail).get(EVIDENCE)
-    if told:
-        said = Assertion(**checked(Assertion, told, path))
-        json.loads(said.attributes).items()
+    if not told:
+        return
+    said = Assertion(**told)
+    for each in fields(Assertion):
+        value, type_ = getattr(said, each.name), str(each.type)
+        if type_ in ("str", "Saying"):
+            is_fit = isinstance(value, str) and (type_ == "str" or value in get_args(Saying))
+        else:
+            is_number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+            is_fit = is_number or (value is None and type_.endswith("None"))
+        if not is_fit:
+            raise TypeError(f"{each.name} is {value!r:.60}")
+    json.loads(said.attributes).items()
 
 
 def _moved(step: Iterable[tuple[int, int, int]], place: int, *, is_end: bool) -> int:

@@ -288,8 +288,8 @@ def _still_found(tools: GraphitiTools, graph: GraphReading, group: str, label: s
     }
     for name in sorted(names)[:_PROBES]:
         some = tools.search_nodes(name, [group], 10, now=0.0)
-        if any(each.entity.name in names for each in some):
-            named = f"{some[0].entity.name!r:.80} and more"
+        if any(each.name in names for each in some):
+            named = f"{some[0].name!r:.80} and more"
             return f"{named}: its tools work on another graph, so delete the graph {group} yourself"
     return ""
 

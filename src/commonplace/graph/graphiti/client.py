@@ -27,11 +27,11 @@ from typing import Any, Final, TypeVar
 from commonplace.dataclasses import replace
 from commonplace.dates.time import iso
 from commonplace.errors import CommonplaceError, ConfigError, ProviderError
-from commonplace.formats.graphiti import EntityItem, RelationItem, read_entity, read_episode, read_relation
+from commonplace.formats.graphiti import RelationItem, read_entity, read_episode, read_relation
 from commonplace.formats.jsonrpc import METHOD_NOT_FOUND, decode, notification
 from commonplace.graph.graphiti.transport import Deadline, SessionEndedError, Transport, UnansweredError
 from commonplace.redaction import redact
-from commonplace.types.graph import Episode
+from commonplace.types.graph import Entity, Episode
 
 T = TypeVar("T")
 
@@ -240,7 +240,7 @@ class GraphitiTools:
             },
         )
 
-    def search_nodes(self, query: str, groups: Sequence[str], limit: int, *, now: float) -> list[EntityItem]:
+    def search_nodes(self, query: str, groups: Sequence[str], limit: int, *, now: float) -> list[Entity]:
         """Return the entities that the server finds, in its order."""
         answer = self.call("search_nodes", {"query": query, "group_ids": list(groups), "max_nodes": limit})
         return _read(answer, "nodes", limit, lambda each, path: read_entity(each, path, now))

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from commonplace.dataclasses import replace
 from commonplace.dates.time import moment_of
 from commonplace.errors import NotFoundError, ProviderError
-from commonplace.formats.graphiti import LABELS, EntityItem
+from commonplace.formats.graphiti import ALIASES, LABELS
 from commonplace.graph.facts import shown_attributes
 from commonplace.graph.graphiti.backend import Backend, told
 from commonplace.graph.graphiti.client import GraphitiTools, unmarked
@@ -36,7 +36,7 @@ from commonplace.graph.views import (
     Times,
     relation_view,
 )
-from commonplace.types.graph import Relation
+from commonplace.types.graph import Entity, Relation
 
 Score = Callable[[str, Sequence[str]], Sequence[float]]
 """How well texts answer a query, 0–1."""
@@ -67,7 +67,7 @@ class GraphitiReader(GraphReader):
         super().__init__(ground, search, words_of)
         self._backend = backend
         self._score = score
-        self._answered: dict[str, EntityItem] = {}
+        self._answered: dict[str, Entity] = {}
 
     def search_entities(self, query: str, limit: int, wanted: Wanted) -> FoundEntities:
 
@@ -75,9 +75,7 @@ class GraphitiReader(GraphReader):
             labels = self._backend.labels(wanted.groups)
             found = self._search_nodes(tools, query, list(labels), _more(limit))
             chosen = [
-                each
-                for each in found
-                if (not wanted.types or each.entity.type in wanted.types) and wanted.times.has(each.entity)
+                each for each in found if (not wanted.types or each.type in wanted.types) and wanted.times.has(each)
             ]
             views = [_entity(each, labels) for each in chosen]
             scored = self._scored(query, views, [f"{each.name}: {each.summary}" for each in views])
@@ -94,7 +92,7 @@ class GraphitiReader(GraphReader):
             labels = self._backend.labels(wanted.groups)
             centre = wanted.centre
             if centre and (node := self._node(tools, centre, list(labels))) is not None:
-                centre = node.entity.id
+                centre = node.id
             elif centre in self._graph.entities([centre]):  # one that nobody knows is theirs, and they take it as it is
                 centre = ""
             found = self._facts(tools, query, labels, limit, wanted.times, centre)
@@ -116,8 +114,8 @@ class GraphitiReader(GraphReader):
             for name in [*asked.names, *([asked.centre] if asked.centre else [])][:MAX_CALLS]:
                 found = self._node(tools, name, groups)
                 if found is not None:
-                    entities[found.entity.id] = _entity(found, labels)
-                    starts[found.entity.id] = found.entity.name
+                    entities[found.id] = _entity(found, labels)
+                    starts[found.id] = found.name
                 elif asked.query and is_id(name):
                     starts[name] = ""
                 else:
@@ -146,10 +144,10 @@ class GraphitiReader(GraphReader):
             centre = self._node(tools, name, list(labels))
             if centre is None:
                 raise NotFoundError(f"Graphiti has no entity {name!r:.80}", remedy=_BY_NAME)
-            known = {centre.entity.id: _entity(centre, labels)}
-            distances, calls = {centre.entity.id: 0}, 0
+            known = {centre.id: _entity(centre, labels)}
+            distances, calls = {centre.id: 0}, 0
             facts: dict[str, Relation] = {}
-            rim, is_capped = [centre.entity.id], False
+            rim, is_capped = [centre.id], False
             for distance in range(1, depth + 1):
                 reached: dict[str, None] = {}
                 for id_ in rim:
@@ -174,7 +172,7 @@ class GraphitiReader(GraphReader):
                 known[id_] = EntityView(id_, *called, "", moment_of(0.0))
             entities = [replace(known[id_], distance=far) for id_, far in distances.items()]
             views = self._views(tools, inside, labels, times, names)
-            return Subgraph(centre.entity.id, tuple(entities), tuple(views), is_capped)
+            return Subgraph(centre.id, tuple(entities), tuple(views), is_capped)
 
         return self._either(ask, lambda: super(GraphitiReader, self).neighbourhood(name, depth, limit, times))
 
@@ -264,22 +262,22 @@ class GraphitiReader(GraphReader):
         known.update(names or {})
         if any(end not in known for end in ends):
             nodes = self._nodes(tools, some, list(labels), [end for end in ends if end not in known])
-            known.update({id_: each.entity.name for id_, each in nodes.items()})
+            known.update({id_: each.name for id_, each in nodes.items()})
         return [
             replace(relation_view(each, times, known), group_id=labels.get(each.group, each.group)) for each in some
         ]
 
     def _nodes(
         self, tools: GraphitiTools, facts: Iterable[Relation], groups: list[str], wanted: Sequence[str]
-    ) -> dict[str, EntityItem]:
+    ) -> dict[str, Entity]:
         """Return entities by id, as far as a search for what their facts say finds them: no tool gives one by id."""
         words = " ".join(dict.fromkeys(each.fact for each in facts if {each.source, each.target} & set(wanted)))
         if not words or not wanted:
             return {}
         found = self._search_nodes(tools, words[:_NAMED_BY], groups, _more(len(wanted)))
-        return {each.entity.id: each for each in found if each.entity.id in wanted}
+        return {each.id: each for each in found if each.id in wanted}
 
-    def _node(self, tools: GraphitiTools, name: str, groups: list[str]) -> EntityItem | None:
+    def _node(self, tools: GraphitiTools, name: str, groups: list[str]) -> Entity | None:
         """Return the entity that an id of ours or of theirs, or a name, means there."""
         if name in self._answered:
             return self._answered[name]
@@ -288,12 +286,12 @@ class GraphitiReader(GraphReader):
             return None
         meant = local.name if local is not None else name
         found = self._search_nodes(tools, meant, groups, MAX_CALLS)
-        by_id = next((each for each in found if each.entity.id == name), None)
-        return by_id or next((each for each in found if normal(each.entity.name) == normal(meant)), None)
+        by_id = next((each for each in found if each.id == name), None)
+        return by_id or next((each for each in found if normal(each.name) == normal(meant)), None)
 
-    def _search_nodes(self, tools: GraphitiTools, query: str, groups: list[str], limit: int) -> list[EntityItem]:
+    def _search_nodes(self, tools: GraphitiTools, query: str, groups: list[str], limit: int) -> list[Entity]:
         found = tools.search_nodes(query, groups, limit, now=self._ground.now())
-        self._answered.update({each.entity.id: each for each in found})
+        self._answered.update({each.id: each for each in found})
         for id_ in list(self._answered)[:-_REMEMBERED]:
             self._answered.pop(id_, None)
         return found
@@ -320,9 +318,9 @@ def _more(limit: int) -> int:
     return max(1, min(MAX_RESULTS, limit * MORE)) if limit < MAX_RESULTS else limit
 
 
-def _entity(item: EntityItem, labels: Mapping[str, str]) -> EntityView:
-    entity = item.entity
-    attributes = {name: value for name, value in shown_attributes(entity.attributes).items() if name != LABELS}
+def _entity(entity: Entity, labels: Mapping[str, str]) -> EntityView:
+    given = shown_attributes(entity.attributes)
+    attributes = {name: value for name, value in given.items() if name not in (ALIASES, LABELS)}
     return EntityView(
         uuid=entity.id,
         name=entity.name,
