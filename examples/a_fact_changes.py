@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 
 import commonplace
 from commonplace.engine.graph_api import Graph
-from commonplace.formats.drawing import to_mermaid, to_svg
 
 JANUARY, FEBRUARY, MARCH = (datetime(2026, month, 12, 9, 0, tzinfo=UTC) for month in (1, 2, 3))
 now = JANUARY
@@ -58,9 +57,10 @@ with (
         *(f"{each.at:%d %b}  {each.what}  {each.relation.fact}" for each in graph.timeline("billing").entries),
     )
 
-    drawing = graph.show("billing", include_past=True)
     if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(to_svg(drawing), encoding="utf-8")
+        drawn = graph.show("billing", form="svg", include_past=True)
+        Path(sys.argv[1]).write_text(drawn.drawing, encoding="utf-8")
         say("Drawn, with its times, and what has ended in grey:", f"{sys.argv[1]} (open it in a browser)")
     else:
-        say("Drawn, with its times, and what has ended in grey:", *to_mermaid(drawing).splitlines())
+        drawn = graph.show("billing", include_past=True)
+        say("Drawn as Mermaid, with its times:", *drawn.drawing.splitlines())

@@ -99,7 +99,7 @@ def test_a_process_that_tells_what_is_known_of_a_memory_has_not_loaded_what_draw
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.splitlines())
     assert "commonplace.graph.query" in loaded
-    drawing = {"commonplace.formats.drawing", "html", "html.entities"}
+    drawing = {"commonplace.graph.drawing", "html", "html.entities"}
     assert loaded.isdisjoint({*drawing, "commonplace.graph.model_extraction", "commonplace.models.llm"})
 
 

@@ -36,7 +36,6 @@ from commonplace.graph.text import overtaken, when
 
 if TYPE_CHECKING:
     from commonplace.engine import Engine
-    from commonplace.formats.drawing import Drawing
     from commonplace.graph import views
     from commonplace.graph.graphiti.delivery import Delivery
     from commonplace.graph.migration import Migration
@@ -536,7 +535,7 @@ def status(engine: Engine, /) -> views.GraphStats:
 @command(graph)
 @click.argument("entity")
 @options.number("--depth", "How many facts away, up to 4.", 2)
-@options.limit("limit", 60)
+@options.limit("limit", 40)
 @_times
 @click.option("--past", "include_past", is_flag=True, help="Also facts that have ended, in grey.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file: .svg, .graphml, .dot, .mmd.")
@@ -548,26 +547,20 @@ def show(invocation: Invocation, /, entity: str, out: Path | None, form: str | N
 
     Example: commonplace graph show auth.ts --out auth.svg
     """
-    chosen = form or _form_of(out)
     with invocation.open() as engine:
-        drawing = engine.graph.show(entity, **values)
-    drawn = _drawn(drawing, chosen)
-    if out is not None:
-        write_whole(out, drawn, store=engine.directory, remedy="name another --out")
-    elif not invocation.as_json:
-        say(drawn.rstrip("\n"))
+        drawn = engine.graph.show(entity, form=form or _form_of(out), **values)
+        if out is not None:
+            write_whole(out, drawn.drawing, store=engine.directory, remedy="name another --out")
+    if out is None and not invocation.as_json:
+        say(drawn.drawing.rstrip("\n"))
         return
     value = {
-        "entity": drawing.title,
-        "format": chosen,
+        **drawn.to_dict(),
         "out": None if out is None else str(out),
-        "entities": len(drawing.nodes),
-        "facts": len(drawing.edges),
-        "is_capped": drawing.is_capped,
-        "drawing": drawn if out is None else None,
+        "drawing": drawn.drawing if out is None else None,
     }
-    counts = _holdings(len(drawing.nodes), len(drawing.edges))
-    capped = "; there is more" if drawing.is_capped else ""
+    counts = _holdings(drawn.entities, drawn.facts)
+    capped = "; there is more" if drawn.is_capped else ""
     emit(invocation, value, lambda _: [f"Drew {counts}{capped}: {out}"])
 
 
@@ -582,12 +575,6 @@ def _form_of(out: Path | None) -> str:
             f"{out.name!r} does not say what to draw; end it with one of {endings}, or give --format"
         )
     return found
-
-
-def _drawn(drawing: Drawing, form: str) -> str:
-    from commonplace.formats.drawing import to_dot, to_graphml, to_mermaid, to_svg
-
-    return {"svg": to_svg, "graphml": to_graphml, "dot": to_dot, "mermaid": to_mermaid}[form](drawing)
 
 
 @command(graph)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 import numpy as np
 
 from commonplace.dataclasses import replace
-from commonplace.dates.time import Moment, moment_in_words
+from commonplace.dates.time import Moment, moment_in_words, moment_of
 from commonplace.engine.graph_input import checked_episode, checked_fact
 from commonplace.engine.runtime import Runtime, made_once
 from commonplace.errors import ConfigError, NotFoundError, UsageError
@@ -36,7 +36,6 @@ from commonplace.types import Filter
 from commonplace.types.graph import GraphCounts
 
 if TYPE_CHECKING:
-    from commonplace.formats.drawing import Drawing
     from commonplace.graph import views
     from commonplace.graph.graphiti.delivery import Delivery
     from commonplace.graph.migration import Document, Migration
@@ -52,7 +51,7 @@ MIN_TOKENS, MAX_TOKENS = 64, 1_000_000
 DEFAULT_TOKENS: Final = 2_500
 
 
-READABLE: Final = 60
+READABLE: Final = 40
 """So many entities a person can still take in."""
 MAX_BYTES: Final = 256 * 1024 * 1024
 """Of a document that is read: as values it takes some ten times as much memory."""
@@ -450,24 +449,31 @@ class Graph:
         depth: int = 2,
         limit: int = READABLE,
         *,
+        form: str = "mermaid",
         as_of: Moment | None = None,
         valid_at: Moment | None = None,
         include_past: bool = False,
-    ) -> Drawing:
-        """Return a drawing of an entity's neighbourhood, for `formats.drawing`.
+    ) -> views.Drawing:
+        """Draw what lies about an entity.
 
         Args:
             entity: its id or one of its names.
-            depth, limit: as for `neighbourhood`.
+            depth, limit: as for `neighbourhood`; an SVG has at most 40 entities.
+            form: "svg", "graphml", "dot" or "mermaid".
             as_of, valid_at: as for `search_edges`.
             include_past: also facts that have ended, drawn as such.
         """
-        from commonplace.graph.text import picture
+        from commonplace.graph.drawing import DRAWINGS, draw
+        from commonplace.graph.views import Drawing
 
+        one_of("form", form, DRAWINGS)
         times = self._times(as_of, valid_at)
         found = self.neighbourhood(entity, depth, limit, as_of=as_of, valid_at=valid_at, include_past=include_past)
         asked = times.as_of if times.valid_at is None else times.valid_at
-        return picture(found, seen_at=times.now if asked is None else asked, as_of=asked)
+        at = None if asked is None else moment_of(asked)
+        text = draw(found, form, seen_at=at or moment_of(times.now), as_of=at)
+        name = next((each.name for each in found.entities if each.uuid == found.centre), "")
+        return Drawing(name, form, len(found.entities), len(found.relations), found.is_capped, text)
 
     def export_graphiti(self, target: str | Path | TextIO) -> Migration:
         """Write the graph of this namespace, past facts included, as Graphiti's nodes and edges.

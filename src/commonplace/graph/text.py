@@ -1,9 +1,8 @@
-"""Render what a graph holds about some entities as text within a token budget, or as a drawing."""
+"""Render what a graph holds about some entities as text within a token budget."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from commonplace.errors import UsageError
@@ -11,8 +10,7 @@ from commonplace.formats.fence import CLOSING, OPENING, FenceItem, fence
 from commonplace.graph.names import checked, normal
 
 if TYPE_CHECKING:
-    from commonplace.formats.drawing import Drawing
-    from commonplace.graph.views import EntityView, RelationView, Subgraph
+    from commonplace.graph.views import EntityView, RelationView
 
 CountTokens = Callable[[str], int]
 
@@ -121,45 +119,3 @@ def statement(
     if not isinstance(fact, str) or not fact.strip():
         raise UsageError(f"{called[2]} is empty", remedy="state the relation in a few words")
     return {"source": one, "relation_type": relation_type, "target": other, "fact": fact.strip()}
-
-
-def picture(found: Subgraph, *, seen_at: float, as_of: float | None = None) -> Drawing:
-    """Return a drawing of what lies about an entity. What was retracted is not true and not drawn.
-
-    Args:
-        seen_at: seconds since the epoch; facts that had ended by then are drawn as past.
-        as_of: what the drawing says that it is of; None is now.
-    """
-    from commonplace.formats.drawing import Drawing, Edge, Node
-
-    facts = [each for each in found.relations if not each.retracted]
-    ends = {end for each in facts for end in (each.source_node_uuid, each.target_node_uuid)}
-    entities = [each for each in found.entities if each.uuid == found.centre or each.uuid in ends]
-    centre = next((each.name for each in entities if each.uuid == found.centre), "")
-    return Drawing(
-        tuple(
-            Node(each.uuid, each.name, each.entity_type, each.uuid == found.centre, each.distance or 0, each.summary)
-            for each in entities
-        ),
-        tuple(
-            Edge(
-                each.source_node_uuid,
-                each.target_node_uuid,
-                each.relation_type,
-                each.fact,
-                _seconds(each.valid_from),
-                end,
-                is_disputed=each.disputed,
-                is_past=end is not None and end <= seen_at,
-            )
-            for each in facts
-            for end in (_seconds(each.valid_to),)
-        ),
-        title=centre,
-        as_of=as_of,
-        is_capped=found.is_capped,
-    )
-
-
-def _seconds(at: datetime | None) -> float | None:
-    return None if at is None else at.timestamp()

@@ -246,6 +246,24 @@ class Subgraph(View):
 
 
 @dataclass(frozen=True, slots=True)
+class Drawing(View):
+    """A neighbourhood as it is drawn.
+
+    Attributes:
+        entity: the name of what it is about.
+        entities, facts: how many it has; `is_capped`: there is more.
+        drawing: the text of the file.
+    """
+
+    entity: str
+    format: str
+    entities: int
+    facts: int
+    is_capped: bool
+    drawing: str
+
+
+@dataclass(frozen=True, slots=True)
 class GraphPath(View):
     """A shortest way between two entities.
 
