@@ -46,7 +46,6 @@ from commonplace.errors import CommonplaceError, EmbedderMismatchError, StoreBus
 from commonplace.exchange.items import EntityItem, GraphItem, RelationItem
 from commonplace.files import sync
 from commonplace.graph import redact
-from commonplace.graph.redact import Moves, replaced
 from commonplace.graph.runtime import Texts
 from commonplace.index.files import write_file
 from commonplace.ingest.passages import Destination, PassageMaker
@@ -61,7 +60,7 @@ from commonplace.memory.content import writes_of
 from commonplace.redaction import Secret, find_secrets, with_placeholders
 from commonplace.redaction.patterns import is_disordered
 from commonplace.settings.paths import PAGE_DRAFT, PAGES_LOCK
-from commonplace.store.graph import GraphChange, GraphReading
+from commonplace.store.graph import GraphReading
 from commonplace.store.graph_rules import namespace_of, texts_of
 from commonplace.store.memories import MemoryChange
 from commonplace.store.owners import cut_owners, plain_owners
@@ -350,11 +349,7 @@ class StoredSecrets:
                 for version in store.versions(namespace, id_)
             ]
 
-        def write(change: MemoryChange, versions: list[StoredMemory], cleaner: Cleaner) -> None:
-            contents = {version.record.version: version.record.content for version in store.versions(namespace, id_)}
-            for episode in change.graph.episodes_of_memory(id_):
-                # Its words are those of the memory.
-                move_places(change.graph, episode, replaced(contents.get(episode.version, ""), cleaner.find)[1])
+        def write(change: MemoryChange, versions: list[StoredMemory], _: Cleaner) -> None:
             links = store.links(namespace, [id_])
             blocks = store.blocks(namespace, [id_])
             writes = writes_of(self._destination(), [(version.owner, version.record) for version in versions])
@@ -412,17 +407,12 @@ class StoredSecrets:
                     self._other(texts, number, owner)
 
     def _episode(self, graph: GraphReading, id_: str) -> None:
-        def clean(cleaner: Cleaner) -> tuple[Episode, Episode, Moves] | None:
+        def clean(cleaner: Cleaner) -> Episode | None:
             known = graph.episodes([id_]).get(id_)
-            return None if known is None else (known, cleaner.episode(known), cleaner.moves.get(id_, Moves()))
+            return None if known is None else cleaner.record(known)
 
-        def write(change: MemoryChange, cleaned: tuple[Episode, Episode, Moves], _: Cleaner) -> None:
-            known, episode, moves = cleaned
-            if episode != known:
-                change.graph.put_episode(episode)
-            move_places(change.graph, known, moves)
-
-        self._add(Holder(self._of("episode", id_)), (id_,), clean, write)
+        holder = Holder(self._of("episode", id_))
+        self._add(holder, (id_,), clean, lambda change, episode, _: change.graph.put_episode(episode))
 
     def _part(self, sort: type[EntityItem | RelationItem], id_: str) -> bool:
 
@@ -494,30 +484,6 @@ class StoredSecrets:
     def _receipt(self, note: Note) -> None:
         holder = Holder(f"the receipt {note.id}")
         self._add(holder, (), lambda cleaner: cleaner.record(note), lambda change, cleaned, _: change.put_note(cleaned))
-
-
-class _Mover(redact.Cleaner):
-    """Moves places alone."""
-
-    def secrets(self, text: str) -> list[Secret]:  # noqa: ARG002
-        return []
-
-
-def move_places(graph: GraphChange, episode: Episode, moves: Moves) -> None:
-    """Let what a graph under change tells of places in an episode follow its words."""
-    if not moves.steps:
-        return
-    move = _Mover(moves={episode.id: moves})
-    mentions = graph.mentioned([episode.id]).get(episode.id, [])
-    graph.drop_mentions(mentions)
-    graph.put_mentions(move.mentions(mentions))
-    facts = list(dict.fromkeys(mention.subject for mention in mentions if mention.kind == "relation"))
-    for id_, relation in graph.relations(facts).items():
-        graph.put_relation(move.relation(relation))
-        happenings = move.happenings(graph.happenings("relation", id_))
-        graph.erase_happenings("relation", id_)
-        for each in happenings:
-            graph.put_happening(each)
 
 
 PART: Final = "secrets"

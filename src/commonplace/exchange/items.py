@@ -471,11 +471,11 @@ class GraphItem(Item):
         mentions, happenings = cleaner.mentions(self.mentions), cleaner.happenings(self.happenings)
         return replace(self, mentions=mentions, happenings=happenings)
 
-    def says(self, stored: Self, told: Callable[[Happening], object]) -> bool:
+    def says(self, stored: Self, told: Callable[[Happening], object], *, is_earlier: bool = False) -> bool:
         """Return whether what is stored has what hangs on it, or is the same where `told` finds nothing to compare."""
         said = set(map(told, self.happenings)) - {None}
         return (
-            (bool(said) or _comparable(stored.record) == _comparable(self.record))
+            (bool(said) or is_earlier or _comparable(stored.record) == _comparable(self.record))
             and said <= set(map(told, stored.happenings))
             and set(self.mentions) <= set(stored.mentions)
         )
@@ -516,7 +516,7 @@ class EpisodeItem(GraphItem):
         return None if known is None else cls("", known)
 
     def cleaned(self, cleaner: Cleaner) -> Self:
-        return replace(self, record=cleaner.episode(self.record))
+        return replace(self, record=cleaner.record(self.record))
 
     def put(self, graph: GraphChange, texts: Texts) -> None:  # noqa: ARG002
         graph.drop_mentions(graph.mentioned([self.id]).get(self.id, []))
@@ -566,8 +566,11 @@ class EntityItem(GraphItem):
         self.put_hanging(graph)
 
     def is_same(self, stored: Self) -> bool:
-        names = {alias.normal for alias in stored.aliases}
-        return self.says(stored, _comparable) and names.issuperset(alias.normal for alias in self.aliases)
+        """Return whether it is the stored one, or was before that was named and mentioned further."""
+        names = {alias.normal for alias in self.aliases}
+        is_earlier = bool(names) and stored.record.created_at == self.record.created_at
+        has_names = names <= {alias.normal for alias in stored.aliases}
+        return has_names and self.says(stored, _comparable, is_earlier=is_earlier)
 
 
 class RelationItem(GraphItem):

@@ -1,4 +1,7 @@
-"""Replace secrets in the values of a graph and shift the offsets of mentions accordingly."""
+"""Replace secrets in the values of a graph.
+
+Where a mention stands is told by its place in the text that was read, before a secret in it was found.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,12 @@ from typing import Any, Final, TypeVar, get_args
 from commonplace.dataclasses import dataclass, field, fields, replace
 from commonplace.errors import UsageError
 from commonplace.graph.entities import MAX_ALIASES
-from commonplace.graph.facts import EVIDENCE, OWN, Assertion, Saying, assertion_of, happening
+from commonplace.graph.facts import OWN, Assertion, Saying, assertion_of, happening
 from commonplace.graph.kinds import topic_of
 from commonplace.graph.names import names_among, normal, stored_keys
 from commonplace.redaction import Secret, cleaned_json, find_secrets, with_placeholders
 from commonplace.store import rows
-from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
+from commonplace.types.graph import Alias, Entity, Happening, Mention, Relation
 
 T = TypeVar("T")
 
@@ -23,46 +26,16 @@ _IDS: Final = ("into", "from")
 """What in the detail of a happening is the id of an entity."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moves:
-    """Where the characters of a text went whose secrets were replaced; empty where nothing was.
-
-    Attributes:
-        steps: one after the other, each a list of (start, end, length of what stands there now), in order.
-    """
-
-    steps: tuple[tuple[tuple[int, int, int], ...], ...] = ()
-
-    def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return where a piece of the text is now; one that lay in a secret is its placeholder."""
-        for step in self.steps:
-            start, end = _moved(step, start, is_end=False), _moved(step, end, is_end=True)
-        return start, max(start, end)
-
-
-def replaced(text: str, find: Callable[[str], Sequence[Secret]]) -> tuple[str, Moves]:
-    """Return a text without secrets, and where its characters went; it is searched until nothing is found."""
-    steps = []
-    while secrets := find(text):
-        pieces = [(text[each.start : each.end], each) for each in secrets]
-        lengths = [len(with_placeholders(piece, [Secret(each.kind, 0, len(piece))])) for piece, each in pieces]
-        steps.append(tuple((each.start, each.end, length) for each, length in zip(secrets, lengths, strict=True)))
-        text = with_placeholders(text, secrets)
-    return text, Moves(tuple(steps))
-
-
 @dataclass(slots=True)
 class Cleaner:
-    """Cleans texts and records, those of a graph in order: episodes first, entities next, then facts.
+    """Cleans texts and records; of a graph entities before facts, whose history names them.
 
     Attributes:
         kinds: the kind of each secret that was found.
-        moves: by episode, of those that had a secret.
         forms: the normal forms of names that had one, and those of what stands there now.
     """
 
     kinds: dict[str, str] = field(default_factory=dict, kw_only=True)
-    moves: dict[str, Moves] = field(default_factory=dict, kw_only=True)
     forms: dict[str, str] = field(default_factory=dict, kw_only=True)
 
     def find(self, text: str) -> Sequence[Secret]:
@@ -77,8 +50,10 @@ class Cleaner:
         return find_secrets(text)
 
     def text(self, text: str) -> str:
-        """Return a text without secrets."""
-        return replaced(text, self.find)[0]
+        """Return a text without secrets; it is searched until nothing is found."""
+        while secrets := self.find(text):
+            text = with_placeholders(text, secrets)
+        return text
 
     def value(self, value: Any) -> Any:
         """Return what JSON holds without secrets, keys included, of which two never become one."""
@@ -93,13 +68,6 @@ class Cleaner:
         kinds = tuple(self.kinds.values())
         self.kinds.clear()
         return kinds
-
-    def episode(self, episode: Episode) -> Episode:
-        """Return an episode without secrets."""
-        content, moves = replaced(episode.content, self.find)
-        if moves.steps:
-            self.moves[episode.id] = moves
-        return replace(self.record(replace(episode, content="")), content=content)
 
     def entity(self, entity: Entity) -> Entity:
         """Return an entity without secrets."""
@@ -122,22 +90,18 @@ class Cleaner:
         return (*kept.values(), *(Alias(entity.id, "", key, entity.created_at) for key in wanted))
 
     def relation(self, relation: Relation) -> Relation:
-        """Return a fact without secrets, with places as they are now."""
+        """Return a fact without secrets."""
         fact = self.text(relation.fact)
         # What a fact is about was taken from its sentence.
         topic = None if fact == relation.fact else topic_of(fact)
         return rows.cleaned(replace(relation, fact=fact), self.text, lambda given: self._attributes(given, topic))
 
     def mentions(self, mentions: Iterable[Mention]) -> tuple[Mention, ...]:
-        """Return mentions without secrets, with places as they are now; two that become one come once."""
-        found = []
-        for each in mentions:
-            start, end = self._span(each.episode, each.start, each.end)
-            found.append(replace(each, start=start, end=end, name=self.text(each.name)))
-        return tuple(dict.fromkeys(found))
+        """Return mentions without secrets; two that become one come once."""
+        return tuple(dict.fromkeys(replace(each, name=self.text(each.name)) for each in mentions))
 
     def happenings(self, happenings: Iterable[Happening]) -> tuple[Happening, ...]:
-        """Return what happened without secrets, with places as they are now."""
+        """Return what happened without secrets."""
         return tuple(map(self._happening, happenings))
 
     def _happening(self, found: Happening) -> Happening:
@@ -145,17 +109,11 @@ class Cleaner:
         if said is None:
             found = replace(found, detail=self._json(found.detail, self._detail))
         else:
-            start, end = self._span(said.episode, said.start, said.end)
             texts: dict[str, Any] = {name: self.text(getattr(said, name)) for name in ("text", "group", "reason")}
             clean = replace(said, **texts, attributes=self._json(said.attributes, self._attributes))
-            clean = replace(clean, start=start, end=end)
             if clean != said:
                 found = happening(found.what, found.subject, clean, found.reason)
         return replace(found, what=self.text(found.what), reason=self.text(found.reason))
-
-    def _span(self, episode: str, start: int, end: int) -> tuple[int, int]:
-        moves = self.moves.get(episode)
-        return (start, end) if moves is None else moves.span(start, end)
 
     def _json(self, text: str, clean: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
         value = json.loads(text)
@@ -169,15 +127,7 @@ class Cleaner:
         if not isinstance(own, Mapping):
             return cleaned if own is None else {**cleaned, OWN: own}
         changed = {"topic": topic} if topic is not None and "topic" in own else {}
-        return {**cleaned, OWN: {**own, **changed, **self._sentence(own)}}
-
-    def _sentence(self, own: Mapping[str, Any]) -> dict[str, str]:
-        """Return the place of the sentence that a fact stands in, as it is now."""
-        episode, start, end = (*str(own.get("sentence", "")).rsplit(" ", 2), "", "")[:3]
-        if episode not in self.moves or not (start.isdecimal() and end.isdecimal()):
-            return {}
-        begin, stop = self._span(episode, int(start), int(end))
-        return {"sentence": f"{episode} {begin} {stop}"}
+        return {**cleaned, OWN: {**own, **changed}}
 
     def _detail(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return a detail without secrets; ids stay, and forms of names are those that the names have now."""
@@ -208,10 +158,9 @@ def refuse_odd_detail(found: Happening) -> None:
     Raises:
         TypeError, ValueError, AttributeError: it is none.
     """
-    told = json.loads(found.detail).get(EVIDENCE)
-    if not told:
+    said = assertion_of(found)
+    if said is None:
         return
-    said = Assertion(**told)
     for each in fields(Assertion):
         value, type_ = getattr(said, each.name), str(each.type)
         if type_ in ("str", "Saying"):
@@ -222,14 +171,3 @@ def refuse_odd_detail(found: Happening) -> None:
         if not is_fit:
             raise TypeError(f"{each.name} is {value!r:.60}")
     json.loads(said.attributes).items()
-
-
-def _moved(step: Iterable[tuple[int, int, int]], place: int, *, is_end: bool) -> int:
-    shift = 0
-    for start, end, length in step:
-        if place <= start:
-            break
-        if place < end:
-            return start + shift + (length if is_end else 0)
-        shift += length - (end - start)
-    return place + shift

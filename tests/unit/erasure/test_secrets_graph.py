@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from tests.contract.graphs import EVER, texts
 from tests.unit.clock import Clock
-from tests.unit.erasure.test_secrets import GONE, TOKEN, found, holding, problems, spoil
+from tests.unit.erasure.test_secrets import GONE, TOKEN, found, holding, problems
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.graph.facts import assertion_of
 from commonplace.graph.names import KEY, normal
 from commonplace.graph.runtime import Texts
 from commonplace.store.graph import GraphChange
@@ -133,50 +132,6 @@ def test_what_happened_and_why_is_cleaned(book: Engine) -> None:
     assert holding(book) == []
     assert book._runtime.store.graph("default").happenings("entity", id_)[-1].reason == f"as {GONE} says"
     assert found(book) == []
-
-
-def test_mentions_and_facts_follow_their_words_where_a_secret_before_them_goes(book: Engine) -> None:
-    """A placeholder is shorter or longer than the secret: places behind it move."""
-    with book._runtime.store.change_memories("default") as change:
-        graph = change.graph
-        moved, by = graph.mentioned(["said"])["said"], len(f"{TOKEN} ")
-        graph.put_episode(replace(graph.episodes(["said"])["said"], content=f"{TOKEN} Ann lives in Oslo."))
-        graph.drop_mentions(moved)
-        graph.put_mentions([replace(each, start=each.start + by, end=each.end + by) for each in moved])
-        [relation] = graph.relations([fact_of(book)]).values()
-        [happened] = graph.happenings("relation", relation.id)
-        said = json.loads(happened.detail)
-        said["evidence"] |= {"start": said["evidence"].get("start", 0) + by, "end": said["evidence"]["end"] + by}
-        graph.erase_happenings("relation", relation.id)
-        graph.put_happening(replace(happened, detail=json.dumps(said, sort_keys=True)))
-    assert len(problems(book)) == 1
-    graph = book._runtime.store.graph("default")
-    content = graph.episodes(["said"])["said"].content
-    assert content == f"{GONE} Ann lives in Oslo."
-    places = {(each.name, content[each.start : each.end]) for each in graph.mentioned(["said"])["said"]}
-    assert places == {("Ann", "Ann"), ("Oslo", "Oslo"), ("", "Ann lives in Oslo.")}
-    said = assertion_of(graph.happenings("relation", fact_of(book))[0])
-    assert said is not None
-    assert content[said.start : said.end] == "Ann lives in Oslo."
-    book.graph.delete_episode("said")
-    assert graph.counts().relations == 0
-
-
-def test_places_in_the_words_of_a_memory_move_too(book: Engine) -> None:
-    """An episode that a memory is holds no words of its own."""
-    memory = book.remember("Zoe lives in Bergen.", id="zoe")
-    with book._runtime.store.change_memories("default") as change:
-        episodes = change.graph.episodes_of_memory(memory.id)
-        change.graph.erase_episodes([each.id for each in episodes])
-        episode = replace(change.graph.episodes(["said"])["said"], id="of it", content="", memory="zoe", version=1)
-        change.graph.put_episode(episode)
-        begin = len(f"{TOKEN} ")
-        change.graph.put_mentions([Mention("of it", "entity", id_of(book, "Ann"), begin, begin + 3, "Zoe")])
-    spoil(book, "zoe", record={"content": f"{TOKEN} Zoe lives in Bergen."})
-    assert any("memory 'zoe'" in problem for problem in problems(book))
-    [mention] = book._runtime.store.graph("default").mentioned(["of it"])["of it"]
-    assert book.get("zoe").content[mention.start : mention.end] == "Zoe"
-    assert holding(book) == []
 
 
 def test_every_namespace_is_looked_through_and_ids_are_told_of_and_stay(book: Engine, clock: Clock) -> None:
