@@ -466,7 +466,7 @@ class Graph:
         from commonplace.graph.drawing import DRAWINGS, draw
         from commonplace.graph.views import Drawing
 
-        one_of("form", form, DRAWINGS)
+        one_of("form", form, tuple(DRAWINGS))
         times = self._times(as_of, valid_at)
         found = self.neighbourhood(entity, depth, limit, as_of=as_of, valid_at=valid_at, include_past=include_past)
         asked = times.as_of if times.valid_at is None else times.valid_at

@@ -91,9 +91,7 @@ class Entities:
         now = episode.created_at
         id_ = self._graph.make_id(self._ground.new_id(), "entity")
         entity = Entity(id_, name, type_, now, trust=episode.trust, group=episode.group)
-        entity = replace(entity, valid_from=episode.reference_time)
-        self._graph.put_happening(Happening("entity", entity.id, now, "created", "", episode.id))
-        return entity
+        return replace(entity, valid_from=episode.reference_time)
 
     def _improve(self, known: Entity, name: str, type_: str, episode: Episode) -> Entity:
         """Return a known entity with the better of two names and types, and since when it is known to be."""

@@ -161,10 +161,6 @@ class _Entity:
                 self._graph.put_happening(each)
 
 
-MAX_MENTIONS: Final = 50
-"""So often an episode is recorded to mention a thing; further mentions where they call it otherwise."""
-
-
 @dataclass(frozen=True, slots=True)
 class Added:
     """What came into a graph, by ids in the order of the text."""
@@ -249,7 +245,7 @@ class _Adding:
         self._slots = FactKeys(graph, ground, texts)
 
     def entities(self, found: Sequence[Found]) -> list[Entity]:
-        """Return the entities that are meant, and record where they are mentioned."""
+        """Return the entities that are meant, and record where each of their names stands first."""
         types = [each.type if each.type in self._ground.kinds.entity_types else "concept" for each in found]
         self._entities.expect(
             [(each.name, type_) for each, type_ in zip(found, types, strict=True)],
@@ -260,15 +256,13 @@ class _Adding:
     def _entity(self, found: Found, type_: str) -> Entity:
         entity = self._entities.of_name(found.name, type_, self._episode, found.aliases)
         # One that stands nowhere as it is called is still mentioned, or nothing would tell who supports it.
-        mentions = [
-            Mention(
-                self._episode.id, "entity", entity.id, *span, cleaned(self._content[slice(*span)])[:MAX_NAME_CHARACTERS]
-            )
-            for span in found.spans or ((0, 0),)
-        ]
-        called = {each.name: each for each in reversed(mentions)}
-        further = [each for each in mentions[MAX_MENTIONS:] if called[each.name] is each]
-        self._graph.put_mentions([*mentions[:MAX_MENTIONS], *further])
+        called = {
+            cleaned(self._content[slice(*span)])[:MAX_NAME_CHARACTERS]: span
+            for span in reversed(found.spans or ((0, 0),))
+        }
+        self._graph.put_mentions(
+            [Mention(self._episode.id, "entity", entity.id, *span, name) for name, span in called.items()]
+        )
         return entity
 
     def claim(self, claim: Claim, entities: Sequence[Entity]) -> None:
@@ -498,7 +492,11 @@ class MemoryFeed:
             return known
         # A turn of a conversation may begin with who speaks.
         source: EpisodeSource = "message" if owner.session else "text"
-        found = bounded(understand(record.content, source, _told(owner, record), readings.ground.kinds))
+        said = understand(record.content, source, _told(owner, record), readings.ground.kinds)
+        if owner.session:
+            # Talk names hundreds of things of which it says nothing; whoever looks for their names finds the talk.
+            said = said.only(said.stated)
+        found = bounded(said)
         prepare(readings.texts, found[0])
         readings.found[key] = found
         return found

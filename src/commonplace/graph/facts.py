@@ -74,8 +74,9 @@ class Assertion:
 
 def happening(what: str, relation: str, evidence: Assertion, reason: str) -> Happening:
     """Return what happened to a relation, and why, when something was said of it."""
+    columns = {"home": relation, "at": evidence.at, "episode": evidence.episode}  # what stands there need not twice
     values = ((name, getattr(evidence, name)) for name in Assertion.__slots__)
-    detail = {name: value for name, value in values if value != _DEFAULTS.get(name)}
+    detail = {name: value for name, value in values if value != {**_DEFAULTS, **columns}.get(name)}
     told = json.dumps({EVIDENCE: detail}, sort_keys=True)
     return Happening("relation", relation, evidence.at, what, reason, evidence.episode, told)
 
@@ -83,7 +84,8 @@ def happening(what: str, relation: str, evidence: Assertion, reason: str) -> Hap
 def assertion_of(found: Happening) -> Assertion | None:
     """Return what was said of a relation where a happening tells it, else None."""
     detail: Mapping[str, Any] = json.loads(found.detail).get(EVIDENCE) or {}
-    return Assertion(**detail) if detail else None
+    columns = {"home": found.subject, "at": found.at, "episode": found.episode}
+    return Assertion(**{**columns, **detail}) if detail else None
 
 
 _DEFAULTS: Final[Mapping[str, Any]] = {each.name: each.default for each in fields(Assertion) if each.default != MISSING}

@@ -293,7 +293,6 @@ def take_in(graph: GraphChange, ground: GraphRuntime, texts: Texts, new: Documen
             if normal(name):
                 graph.put_alias(Alias(each.id, name, normal(name), each.created_at, home))
         entities.name_again(entity)
-        graph.put_happening(Happening("entity", each.id, each.created_at, "created", "", home))
     for order, item in enumerate(new.relations, 1):
         relation, happened = _resolved(item, order)
         graph.put_relation(relation, texts.of_relation(relation))

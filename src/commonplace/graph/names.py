@@ -127,15 +127,15 @@ def keys(name: str, type_: str) -> tuple[str, ...]:
 
     Two names that share a key may mean the same: whoever looks one up decides. Keys are no normal forms of names.
     """
-    form = normal(name)
-    found: list[str] = []
+    kind = {"person": "part", "file": "file"}.get(type_, "same")
+    return tuple(f"{KEY}{kind}:{form}" for form in _looser(name, type_))
+
+
+def _looser(name: str, type_: str) -> tuple[str, ...]:
+    """Return the forms of a name that tell less than all of it, by what type of thing it names."""
     if type_ == "person":
-        found += [f"{KEY}part:{part}" for part in parts(name)]
-    elif type_ == "file":
-        found.append(f"{KEY}file:{form.rsplit('/', 1)[-1]}")
-    else:
-        found.append(f"{KEY}same:{loose(name)}")
-    return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(parts(name)))
+    return (normal(name).rsplit("/", 1)[-1],) if type_ == "file" else (loose(name),)
 
 
 @lru_cache(maxsize=_NAMES_AT_HAND)
@@ -193,7 +193,9 @@ _OF_ORGANIZATIONS: Final = 2
 def stored_keys(name: str, type_: str) -> tuple[str, ...]:
     """Return the keys under which an entity is to stand for one of its names."""
     acronyms = () if type_ in ("person", "file") else (f"{KEY}acro:{each}" for each in initials(name))
-    return tuple(dict.fromkeys((*keys(name, type_), *acronyms)))
+    # What is the name itself is found under that.
+    looser = (key for key in keys(name, type_) if key.partition(":")[2] != normal(name))
+    return tuple(dict.fromkeys((*looser, *acronyms)))
 
 
 def acronym(name: str) -> str:
@@ -237,7 +239,7 @@ class Known:
 def lookups(name: str, type_: str) -> tuple[str, ...]:
     """Return the normal forms and keys under which the entities stand that a name may mean."""
     types = (type_,) if type_ in ("person", "file") else (type_, *(("file",) if has_extension(name) else ()))
-    found = [normal(name), *(key for each in types for key in keys(name, each))]
+    found = [normal(name), *(key for each in types for key in (*keys(name, each), *_looser(name, each)))]
     if type_ not in ("person", "file") and acronym(name):
         found.append(f"{KEY}acro:{acronym(name)}")
     return tuple(dict.fromkeys(found))
@@ -255,7 +257,8 @@ def choose(name: str, type_: str, candidates: Sequence[Known]) -> Known | None:
     if own:
         return min(own, key=lambda each: (each.entity.type != type_, each.entity.created_at, each.entity.id))
     named = [each for each in able if form in map(normal, each.names)]
-    near = [each for each in able if each not in named and _is_near(name, type_, each)]
+    others = (each for each in able if each not in named)
+    near = [each for each in others if (type_ != "person" or each.entity.type == type_) and _is_near(name, type_, each)]
     if type_ == "person" and len(parts(name)) == 1:
         # A given name is not somebody's alone, even if it was when it was used before.
         named, near = [*named, *near], []

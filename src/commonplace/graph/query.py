@@ -20,6 +20,7 @@ from commonplace.errors import NotFoundError
 from commonplace.graph.communities import communities
 from commonplace.graph.entities import known_by
 from commonplace.graph.facts import fact_of
+from commonplace.graph.names import names_among
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.graph.service import find_entity, find_relation
 from commonplace.graph.text import CountTokens, describe
@@ -47,7 +48,7 @@ from commonplace.store.graph import GraphReading
 from commonplace.store.graph_rules import texts_of
 from commonplace.text.languages import STOP_WORDS
 from commonplace.text.tokens import analyse
-from commonplace.types.graph import Entity, GraphFilter, Relation, Subject
+from commonplace.types.graph import Entity, GraphFilter, Happening, Relation, Subject
 
 MIN_COSINE: Final[Mapping[Subject, float]] = {"relation": 0.45, "entity": 0.65}
 """The least score of what shares no word with the query; a name has less to be alike by than a sentence. Round numbers,
@@ -372,6 +373,11 @@ class GraphReader:
         if kind == "entity":
             id_ = (graph.entities([id_]).get(id_) or find_entity(graph, id_)).id
         happened = graph.happenings(kind, id_)
+        if kind == "entity" and all(each.what != "created" for each in happened):
+            names = names_among(graph.aliases([id_]).get(id_, ()))
+            first = min(names, key=lambda each: (each.created_at, each.normal), default=None)
+            made = graph.entities([id_])[id_].created_at
+            happened.insert(0, Happening(kind, id_, made, "created", "", "" if first is None else first.episode))
         entries = (HistoryEntry(moment_of(each.at), each.what, each.reason, each.episode) for each in happened)
         return History(id_, kind, tuple(entries))
 

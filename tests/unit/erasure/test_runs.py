@@ -166,10 +166,7 @@ class TestMarkdown:
         assert receipt.counts["blocks"] == 1
         assert receipt.verified
         assert holding(book, *MARKS) == ["memory/b.md", "store.db"]
-        assert forget(place_of(book), "default", Wanted(ids=("b",))).found == (
-            ("memory/b.md", "a tag, name or source of it"),
-            ("memory/b.md", "words of it"),
-        )
+        assert forget(place_of(book), "default", Wanted(ids=("b",))).found == (("memory/b.md", "words of it"),)
 
     def test_its_note_in_the_vault_goes_and_no_other(self, book: Engine, tmp_path: Path) -> None:
         """By the path that the memory names, or by the id in the front matter; never a file elsewhere."""

@@ -60,11 +60,10 @@ def test_a_fact_about_more_things_than_are_taken_is_left_out_and_later_ones_are_
     assert [(each.source, each.target) for each in taken.claims] == [(0, 1), (2, 1), (0, 2), (3, 0)]
 
 
-def test_what_is_mentioned_on_and_on_is_recorded_fifty_times_and_by_each_of_its_names(tmp_path: Path) -> None:
+def test_what_is_mentioned_on_and_on_is_recorded_once_by_each_of_its_names(tmp_path: Path) -> None:
     """A long text mentions its hero thousands of times; by which names is asked when two are parted."""
     with commonplace.open(tmp_path, embedder="hashing") as book:
         added = book.graph.add_episode("Mira Okafor came home. " * 80 + "Okafor slept.")
         [mira] = added.entities
         mentions = book._runtime.store.graph("default").mentions("entity", [mira.uuid])[mira.uuid]
-        assert [each.name for each in mentions] == ["Mira Okafor"] * 50 + ["Okafor"]
-        assert [each.start for each in mentions[:3]] == [0, 23, 46]
+        assert [(each.name, each.start) for each in mentions] == [("Mira Okafor", 0), ("Okafor", 80 * 23)]

@@ -28,6 +28,7 @@ from commonplace.graph.names import (
     loose,
     normal,
     singular,
+    stored_keys,
 )
 from commonplace.text.words import entries
 from commonplace.types.graph import Entity
@@ -247,8 +248,15 @@ def test_which_types_are_compatible() -> None:
 
 
 def test_a_name_is_looked_up_under_all_that_it_may_stand_under() -> None:
-    assert lookups("Mira Okafor", "person") == ("miraokafor", "\x1fpart:mira", "\x1fpart:okafor")
-    assert lookups("auth.ts", "concept") == ("auth.ts", "\x1fsame:authts", "\x1ffile:auth.ts")
+    assert set(lookups("Mira Okafor", "person")) == {"miraokafor", "\x1fpart:mira", "\x1fpart:okafor", "mira", "okafor"}
+    assert set(lookups("auth.ts", "concept")) == {"auth.ts", "\x1fsame:authts", "authts", "\x1ffile:auth.ts"}
+
+
+def test_what_is_the_name_itself_is_no_key_beside_it() -> None:
+    """Most names are plain: each key is a row, and a longer name is looked up under its plain parts too."""
+    assert stored_keys("Mira", "person") == stored_keys("auth.ts", "file") == stored_keys("Redis", "tool") == ()
+    assert stored_keys("Mira Okafor", "person") == keys("Mira Okafor", "person")
+    assert choose("Mira Okafor", "person", [Known(Entity("1", "Okafor", "concept", 0.0), ("Okafor",))]) is None
 
 
 # Other forms of a name: which mean the same, and which only look so. A wrong "the same" joins two lives.
