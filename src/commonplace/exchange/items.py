@@ -499,7 +499,6 @@ class GraphItem(Item):
         return None
 
     def missing(self, graph: GraphReading) -> bool:
-        """Return whether something that it names is not there."""
         entities, episodes = ([id_ for kind, id_ in self.needs if kind == each] for each in ("entity", "episode"))
         return len(graph.entities(entities)) < len(entities) or len(graph.episodes(episodes)) < len(episodes)
 
@@ -566,11 +565,9 @@ class EntityItem(GraphItem):
         self.put_hanging(graph)
 
     def is_same(self, stored: Self) -> bool:
-        """Return whether it is the stored one, or was before that was named and mentioned further."""
-        names = {alias.normal for alias in self.aliases}
+        names, known = ({alias.normal for alias in each.aliases} for each in (self, stored))
         is_earlier = bool(names) and stored.record.created_at == self.record.created_at
-        has_names = names <= {alias.normal for alias in stored.aliases}
-        return has_names and self.says(stored, _comparable, is_earlier=is_earlier)
+        return names <= known and self.says(stored, _comparable, is_earlier=is_earlier)
 
 
 class RelationItem(GraphItem):

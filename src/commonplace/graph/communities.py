@@ -1,9 +1,8 @@
 """Detect communities (Louvain).
 
-Modularity is climbed by moving one id at a time and then taking each community for one id (the Louvain method:
-Blondel et al., "Fast unfolding of communities in large networks", 2008), with a queue of those whose surroundings
-changed (Traag, Waltman and van Eck, "From Louvain to Leiden: guaranteeing well-connected communities", 2019). What
-that paper shows to go wrong, a community that is not connected, is mended at the end: its parts become communities.
+Modularity is climbed by moving one id at a time and then taking each community for one id (Blondel et al., "Fast
+unfolding of communities in large networks", 2008). A community that is not connected, as that method may give (Traag,
+Waltman and van Eck, "From Louvain to Leiden", 2019), is parted at the end.
 
 The same graph gives the same communities, in whatever order it is given: sums are of whole numbers, and each choice
 between equals falls to the first in order.
@@ -11,16 +10,12 @@ between equals falls to the first in order.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 _MAX_LEVELS: Final = 12
-_VISITS, _FREE_VISITS = 4, 20_000
-"""How many times each id is looked at on a level, on average, and what a small graph may take in all.
-
-A level that is not at rest by then ends: a graph that has communities is at rest before, one that has none never ends.
-"""
+_MAX_SWEEPS: Final = 10
+"""So often each id is looked at on a level: a graph without communities would never come to rest."""
 
 _Neighbours = list[dict[int, float]]
 
@@ -60,37 +55,26 @@ def _climb(neighbours: _Neighbours) -> list[int]:
 
 
 def _move(neighbours: _Neighbours) -> list[int]:
-    """Move each id into the neighbouring community that gains most, until none gains or the visits are used up."""
+    """Move each id into the neighbouring community that gains most, until none gains."""
     degrees = [sum(each.values()) for each in neighbours]
     scale = 1.0 / (sum(degrees) or 1.0)
-    labels = list(range(len(neighbours)))
-    totals = degrees.copy()
-    waiting = deque(at for at, each in enumerate(neighbours) if each)
-    is_waiting = [bool(each) for each in neighbours]
-    visits = max(_FREE_VISITS, _VISITS * len(waiting))
-    while waiting and visits:
-        visits -= 1
-        at = waiting.popleft()
-        is_waiting[at] = False
-        own, near = labels[at], neighbours[at]
-        links = {own: 0.0}
-        for other, weight in near.items():
-            if other != at:
-                links[labels[other]] = links.get(labels[other], 0.0) + weight
-        totals[own] -= degrees[at]
-        pull = degrees[at] * scale
-        best, most = own, links[own] - pull * totals[own]
-        for label, weight in links.items():
-            gain = weight - pull * totals[label]
-            if gain > most or (gain == most and label < best and best != own):
-                best, most = label, gain
-        totals[best] += degrees[at]
-        if best != own:
+    labels, totals = list(range(len(neighbours))), degrees.copy()
+    for _ in range(_MAX_SWEEPS):
+        has_moved = False
+        for at, near in enumerate(neighbours):
+            own, pull = labels[at], degrees[at] * scale
+            links = {own: 0.0}
+            for other, weight in near.items():
+                if other != at:
+                    links[labels[other]] = links.get(labels[other], 0.0) + weight
+            totals[own] -= degrees[at]
+            gains = {label: weight - pull * totals[label] for label, weight in links.items()}
+            best = max(gains, key=lambda label: (gains[label], label == own, -label))
+            totals[best] += degrees[at]
+            has_moved = has_moved or best != own
             labels[at] = best
-            for other in near:
-                if not is_waiting[other] and labels[other] != best:
-                    is_waiting[other] = True
-                    waiting.append(other)
+        if not has_moved:
+            break
     return labels
 
 

@@ -195,7 +195,6 @@ def _centre(node: EntityView, shown: _Picture, mark: str) -> str:
 
 
 def _graphml(shown: _Picture) -> str:
-    """Return a drawing that yEd, Gephi and NetworkX read."""
     node_keys, edge_keys = ("name", "type", "summary"), ("relation", "fact", "valid_from", "valid_to", "state")
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
@@ -287,7 +286,6 @@ def shorten(text: str, most: int) -> str:
 
 
 def _width(sign: str) -> float:
-    """Return about how many characters wide a character is."""
     if unicodedata.category(sign) in ("Mn", "Me", "Cf"):
         return 0.0
     return 1.7 if unicodedata.east_asian_width(sign) in "WF" else 1.0

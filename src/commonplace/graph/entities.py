@@ -172,7 +172,6 @@ def merged_into(entity: Entity) -> list[str]:
 
 
 def with_merged(entity: Entity, merged: Sequence[str]) -> Entity:
-    """Return an entity that others were merged into."""
     attributes = json.loads(entity.attributes)
     attributes.pop(OWN, None)
     if merged:

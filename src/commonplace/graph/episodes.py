@@ -53,7 +53,7 @@ def take_out(graph: GraphChange, ground: GraphRuntime, texts: Texts, episodes: S
     before = {each.id: each for slot in wanted for each in facts_of(graph, slot)}
     gone = set(episodes)
     changed = Changed()
-    left = [each for each in slots.said_of(before.values()) if each.evidence.episode not in gone]
+    left = [each for each in slots.said_of(before.values()) if each.episode not in gone]
     slots.resolve_again(wanted, left, changed)
     graph.erase_episodes(episodes)
     after = graph.relations(list(before))
@@ -163,8 +163,6 @@ class _Entity:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What came into a graph, by ids in the order of the text."""
-
     episode: Episode
     entities: tuple[str, ...] = ()
     relations: tuple[str, ...] = ()
@@ -232,8 +230,6 @@ def add_episode(
 
 
 class _Adding:
-    """One episode on its way in."""
-
     def __init__(self, graph: GraphChange, ground: GraphRuntime, texts: Texts, episode: Episode, content: str) -> None:
         self.changed = Changed()
         self.notices: list[str] = []
@@ -284,6 +280,7 @@ class _Adding:
             valid_to=claim.valid_to,
             confidence=claim.confidence,
             doubt=claim.doubt,
+            type=claim.type,
         )
         aspects = {claim.aspect} - {""}
         if not aspects and not self._ground.kinds.is_single(claim.type):
@@ -291,7 +288,7 @@ class _Adding:
             known = self._graph.facts(source.id, claim.type, target.id)
             aspects = {fact_of(each).aspect for each in known if claim.is_end or each.valid_to is None}
         for aspect in sorted(aspects) or [""]:
-            self._slots.say(replace(evidence, aspect=aspect), claim.type, self.changed)
+            self._slots.say(replace(evidence, aspect=aspect), self.changed)
 
     def _said(
         self, home: str, ends: tuple[str, str], saying: Saying, said: Claim | Departure, **more: Any
@@ -317,13 +314,13 @@ class _Adding:
             doubt = SENSITIVE if fact.doubt == SENSITIVE else doubt
             ends = (each.source, target.id)
             evidence = self._said(
-                each.id, ends, "denied", gone, valid_to=gone.valid_to, aspect=fact.aspect, doubt=doubt
+                each.id, ends, "denied", gone, valid_to=gone.valid_to, aspect=fact.aspect, doubt=doubt, type=each.type
             )
-            self._slots.say(evidence, each.type, self.changed)
+            self._slots.say(evidence, self.changed)
             if successor and successor not in (each.source, target.id) and doubt != UNSURE:
                 taken = replace(evidence, saying="said", valid_from=gone.valid_to, valid_to=None)
                 new = replace(taken, home=self._ground.new_id(), target=successor)
-                self._slots.say(new, each.type, self.changed)
+                self._slots.say(new, self.changed)
 
     def _doubt_of(self, gone: Departure, fact: Relation, source: str) -> str | None:
         """Return why a fact may go on although what it names was left, "" where it has ended, None if it is not meant.
@@ -551,7 +548,6 @@ class FactInput:
 
 
 def itself(name: str) -> UsageError:
-    """Return the error that says that a fact is about one thing alone."""
     return UsageError(
         f"source and target both mean {name!r:.80}",
         remedy="a fact is about two things; name another one",
@@ -588,9 +584,10 @@ def add_fact(graph: GraphChange, ground: GraphRuntime, texts: Texts, given: Fact
         trust=given.trust,
         group=given.group,
         reason=given.reason,
+        type=given.type,
     )
     changed = Changed()
-    FactKeys(graph, ground, texts).say(evidence, given.type, changed)
+    FactKeys(graph, ground, texts).say(evidence, changed)
     ends = (source.id, target.id)
     return Added(giver, ends, tuple(changed.said), tuple(changed.ended), tuple(changed.disputed))
 

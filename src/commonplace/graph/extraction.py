@@ -81,8 +81,6 @@ def _messages(content: str, at: float, speaker: str) -> Extraction:
 
 @dataclass
 class Together:
-    """Extractions of parts of one text, brought together."""
-
     entities: list[Found] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     dates: list[Any] = field(default_factory=list)

@@ -38,14 +38,6 @@ class FactKey:
     aspect: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What one source says of a fact, and of which type that is."""
-
-    type: str
-    evidence: Assertion
-
-
 @dataclass(slots=True)
 class Changed:
     """What became of facts in one transaction: ids, each once, in order."""
@@ -134,11 +126,11 @@ class FactKeys:
     def slot_of_fact(self, relation: Relation) -> FactKey:
         return self.slot_of(relation.source, relation.type, relation.target, fact_of(relation).aspect)
 
-    def say(self, evidence: Assertion, type_: str, changed: Changed) -> None:
+    def say(self, evidence: Assertion, changed: Changed) -> None:
         self._places.told.clear()
-        if type_ in _LYING_IN:
+        if evidence.type in _LYING_IN:
             self._places.ends.clear()
-        run, known = self._reckoning(self.slot_of(evidence.source, type_, evidence.target, evidence.aspect))
+        run, known = self._reckoning(self.slot_of(evidence.source, evidence.type, evidence.target, evidence.aspect))
         told = run.take(replace(evidence, order=run.order + 1))
         for relation in run.changed():
             old = known.get(relation.id)
@@ -152,20 +144,19 @@ class FactKeys:
         self._write(effects)
         changed.take(effects)
 
-    def resolve_again(self, slots: Iterable[FactKey], said: Sequence[Said], changed: Changed) -> None:
+    def resolve_again(self, slots: Iterable[FactKey], said: Sequence[Assertion], changed: Changed) -> None:
         """Resolve slots anew from all that is said of their facts, and of nothing else.
 
         Facts that nothing is said of any more go, and so does what happened to the others because of what is gone.
         """
         self._runs.clear()
-        now = roots(self._graph, [end for each in said for end in (each.evidence.source, each.evidence.target)])
+        now = roots(self._graph, [end for each in said for end in (each.source, each.target)])
         wanted = list(dict.fromkeys(slots))
         known = {each.id: each for slot in wanted for each in facts_of(self._graph, slot)}
         sayings: dict[FactKey, list[Assertion]] = {slot: [] for slot in wanted}
         for each in said:
-            of = each.evidence
-            slot = self.slot_of(now[of.source], each.type, now[of.target], of.aspect)
-            sayings.setdefault(slot, []).append(each.evidence)
+            slot = self.slot_of(now[each.source], each.type, now[each.target], each.aspect)
+            sayings.setdefault(slot, []).append(each)
         results = []
         for slot, some in sayings.items():
             some.sort(key=lambda each: (each.at, each.order, each.home))
@@ -184,16 +175,16 @@ class FactKeys:
         for result in results:
             self._write(result.effects)
 
-    def said_in(self, slots: Iterable[FactKey]) -> list[Said]:
+    def said_in(self, slots: Iterable[FactKey]) -> list[Assertion]:
         facts = {each.id: each for slot in dict.fromkeys(slots) for each in facts_of(self._graph, slot)}
         return self.said_of(facts.values())
 
-    def said_of(self, relations: Iterable[Relation]) -> list[Said]:
+    def said_of(self, relations: Iterable[Relation]) -> list[Assertion]:
         return [
-            Said(relation.type, evidence)
+            said
             for relation in relations
             for each in self._graph.happenings("relation", relation.id)
-            if (evidence := assertion_of(each)) is not None
+            if (said := assertion_of(each, relation.type)) is not None
         ]
 
     def _reckoning(self, slot: FactKey) -> tuple[FactResolver, dict[str, Relation]]:

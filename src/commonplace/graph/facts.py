@@ -36,6 +36,7 @@ class Assertion:
         valid_from, valid_to: as it was stated; None is unstated.
         episode: an id, "" where somebody gave the fact as such; `start`, `end`: where it stands there.
         aspect, doubt: see `Claim`.
+        type: of the relation, whose row holds it.
     """
 
     home: str
@@ -58,6 +59,7 @@ class Assertion:
     attributes: str = "{}"
     aspect: str = ""
     doubt: str = ""
+    type: str = ""
 
     @property
     def begins(self) -> float | None:
@@ -74,17 +76,18 @@ class Assertion:
 
 def happening(what: str, relation: str, evidence: Assertion, reason: str) -> Happening:
     """Return what happened to a relation, and why, when something was said of it."""
-    columns = {"home": relation, "at": evidence.at, "episode": evidence.episode}  # what stands there need not twice
+    # What stands in columns need not stand here too.
+    known = {**_DEFAULTS, "home": relation, "at": evidence.at, "episode": evidence.episode, "type": evidence.type}
     values = ((name, getattr(evidence, name)) for name in Assertion.__slots__)
-    detail = {name: value for name, value in values if value != {**_DEFAULTS, **columns}.get(name)}
+    detail = {name: value for name, value in values if value != known.get(name)}
     told = json.dumps({EVIDENCE: detail}, sort_keys=True)
     return Happening("relation", relation, evidence.at, what, reason, evidence.episode, told)
 
 
-def assertion_of(found: Happening) -> Assertion | None:
-    """Return what was said of a relation where a happening tells it, else None."""
+def assertion_of(found: Happening, type_: str = "") -> Assertion | None:
+    """Return what was said of a relation, which is of this type, where a happening tells it; else None."""
     detail: Mapping[str, Any] = json.loads(found.detail).get(EVIDENCE) or {}
-    columns = {"home": found.subject, "at": found.at, "episode": found.episode}
+    columns = {"home": found.subject, "at": found.at, "episode": found.episode, "type": type_}
     return Assertion(**{**columns, **detail}) if detail else None
 
 
@@ -100,12 +103,10 @@ class Span:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether no moment lies in it."""
         return self.start is not None and self.end is not None and self.end <= self.start
 
 
 def overlap(first: Span, second: Span) -> Span | None:
-    """Return the moments that two spans share, or None where they share none."""
     starts = [span.start for span in (first, second) if span.start is not None]
     ends = [span.end for span in (first, second) if span.end is not None]
     shared = Span(max(starts, default=None), min(ends, default=None))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import UsageError
 from commonplace.graph.entities import Entities, all_merged, merged_into, roots, with_merged
-from commonplace.graph.fact_keys import Changed, FactKey, FactKeys, Said
+from commonplace.graph.fact_keys import Changed, FactKey, FactKeys
 from commonplace.graph.facts import Assertion
 from commonplace.graph.names import names_among, normal
 from commonplace.graph.runtime import GraphRuntime, Texts
@@ -29,8 +29,6 @@ class Parted:
 
 
 class Joining:
-    """Merges and splits entities."""
-
     def __init__(self, graph: GraphChange, ground: GraphRuntime, texts: Texts, now: float) -> None:
         self._graph = graph
         self._now = now
@@ -116,11 +114,10 @@ class Joining:
         slots = self._slots_where(entity.id, lambda each: each.episode in episodes)
         moved = []
         for each in self._slots.said_in(slots):
-            of = each.evidence
-            if of.episode in episodes:
-                source, target = (new.id if end == entity.id else end for end in (of.source, of.target))
-                of = replace(of, source=source, target=target)
-            moved.append(Said(each.type, of))
+            if each.episode in episodes:
+                source, target = (new.id if end == entity.id else end for end in (each.source, each.target))
+                each = replace(each, source=source, target=target)  # noqa: PLW2901 - as it moves
+            moved.append(each)
         self._move(slots, moved)
         return Parted(entity.id, (new.id,), tuple(sorted(each.id for each in self._relations_of(new.id))))
 
@@ -137,7 +134,6 @@ class Joining:
         return entity
 
     def _new_of(self, entity: Entity, leaving: Sequence[Alias]) -> Entity:
-        """Return a new entity with the names that leave another one."""
         new = replace(
             with_merged(entity, []),
             id=self._ground.new_id(),
@@ -169,16 +165,14 @@ class Joining:
         return self._slots_of(
             relation
             for relation in self._relations_of(entity)
-            if any(is_meant(said.evidence) for said in self._slots.said_of([relation]))
+            if any(is_meant(said) for said in self._slots.said_of([relation]))
         )
 
-    def _move(self, slots: Sequence[FactKey], said: Sequence[Said]) -> dict[str, None]:
+    def _move(self, slots: Sequence[FactKey], said: Sequence[Assertion]) -> dict[str, None]:
         """Reckon facts again with the entities that theirs are now; return the ids of those that are no more."""
-        now = roots(self._graph, [end for each in said for end in (each.evidence.source, each.evidence.target)])
+        now = roots(self._graph, [end for each in said for end in (each.source, each.target)])
         targets = dict.fromkeys(
-            self._slots.slot_of(now[of.source], each.type, now[of.target], of.aspect)
-            for each in said
-            if (of := each.evidence)
+            self._slots.slot_of(now[each.source], each.type, now[each.target], each.aspect) for each in said
         )
         new = [slot for slot in targets if slot not in slots]
         changed = Changed()

@@ -273,13 +273,11 @@ def _notices(graph: GraphReading, new: Sequence[Entity]) -> tuple[str, ...]:
 
 
 def prepare(texts: Texts, new: Document) -> None:
-    """Embed what an import will most likely write, before a transaction begins."""
     names = (names_text(each.name, aliases_of(each)) for each in new.entities)
     texts.prepare([*(each.relation.fact for each in new.relations), *names])
 
 
 def take_in(graph: GraphChange, ground: GraphRuntime, texts: Texts, new: Document) -> None:
-    """Write what `new_of` has returned."""
     entities = Entities(graph, ground, texts)
     for episode in new.episodes:
         graph.put_episode(episode)

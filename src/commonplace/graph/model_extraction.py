@@ -60,7 +60,6 @@ def _is_of(at: float, date: Mention) -> bool:
 
 
 def _written(given: str) -> float | None:
-    """Return the beginning of a date in ISO 8601, None where it is no such date."""
     match = _WRITTEN.fullmatch(given)
     if match is None:
         return None
@@ -155,7 +154,6 @@ def borne_out(answer: Any, text: Text) -> tuple[Extraction, int]:
 
 
 def _lists(answer: Any) -> tuple[list[Any], list[Any]]:
-    """Return the two lists of an answer."""
     if not isinstance(answer, Mapping):
         raise ProviderError("the answer is not a JSON object")
     found = []
@@ -187,7 +185,6 @@ class _Reading:
         self._left_out = 0
 
     def entity(self, given: Any) -> None:
-        """Take an entity."""
         name, type_ = (_string(given, key) for key in ("name", "type"))
         aliases = given.get("aliases") if isinstance(given, Mapping) else None
         if name and type_:
@@ -201,7 +198,6 @@ class _Reading:
         self._left_out += 1
 
     def fact(self, given: Any) -> None:
-        """Take a fact."""
         claim = self._claim(given)
         if claim is None:
             self._left_out += 1
@@ -401,7 +397,6 @@ def _by_model(text: Text, open_generator: Callable[[], Generator]) -> tuple[Extr
 
 
 def _ask(generator: Generator, text: Text) -> tuple[Extraction, int]:
-    """Return what a model finds in a text; an answer of no use is told to it once."""
     messages = [Message("system", TASK), Message("user", json.dumps(_data(text), ensure_ascii=False))]
     schema = _schema(text.kinds)
     for left in reversed(range(_TRIES)):

@@ -177,7 +177,6 @@ def singular(name: str) -> str:
 
 
 def has_extension(name: str) -> bool:
-    """Tell whether a name ends like that of a file."""
     return _EXTENSION.search(name) is not None
 
 
@@ -191,7 +190,6 @@ _OF_ORGANIZATIONS: Final = 2
 
 
 def stored_keys(name: str, type_: str) -> tuple[str, ...]:
-    """Return the keys under which an entity is to stand for one of its names."""
     acronyms = () if type_ in ("person", "file") else (f"{KEY}acro:{each}" for each in initials(name))
     # What is the name itself is found under that.
     looser = (key for key in keys(name, type_) if key.partition(":")[2] != normal(name))
@@ -230,8 +228,6 @@ _INITIAL: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """An entity and its names, its own among them."""
-
     entity: Entity
     names: tuple[str, ...]
 
@@ -271,7 +267,6 @@ def choose(name: str, type_: str, candidates: Sequence[Known]) -> Known | None:
 
 
 def are_compatible(first: str, second: str) -> bool:
-    """Tell whether a thing of the one type can be of the other."""
     if first == second:
         return True
     if "concept" in (first, second):
@@ -331,7 +326,6 @@ def _is_given(part: str, whole: str) -> bool:
 
 
 def _is_end(name: str, path: str) -> bool:
-    """Tell whether a path ends with a name, by whole parts."""
     return normal(path).endswith(f"/{normal(name)}")
 
 

@@ -135,15 +135,73 @@ class Wanted:
     centre: str = ""
 
 
-class GraphFinder:
-    """Finds in one reading of a graph."""
+def adjacent(graph: GraphReading, times: Times, *, groups: Sequence[str] = ()) -> Adjacent:
+    """Return what gives the facts at entities as steps, newest knowledge first."""
+    wanted = times.filter(groups)
 
-    def __init__(self, ground: GraphRuntime, search: Search) -> None:
+    def steps(ids: Sequence[str]) -> Mapping[str, list[Step]]:
+        found = graph.edges_of(ids, wanted, limit=FAN_OUT + 1)
+        return {
+            id_: [Step(each.target if each.source == id_ else each.source, each.id, each.confidence) for each in edges]
+            for id_, edges in found.items()
+        }
+
+    return steps
+
+
+_MAX_NAME_LENGTH: Final = 200
+_ANY: Final = GraphFilter(with_past=True)
+
+
+def _nearer(score: float, distance: int | None) -> float:
+    return score if distance is None else score + (1.0 - score) * NEARNESS / (1.0 + distance)
+
+
+def _best(scores: Mapping[str, float], limit: int, distances: Mapping[str, int], parts: Sequence[TextHits]) -> TextHits:
+    # Equal scores stand in the order of the search, which gives all that a worse rank must not overtake one score.
+    ids = sorted(scores, key=lambda id_: -scores[id_])[:limit]
+    notices = tuple(dict.fromkeys(notice for part in parts for notice in part.notices))
+    is_degraded = any(part.is_degraded for part in parts)
+    return TextHits({id_: scores[id_] for id_ in ids}, is_degraded, notices, distances=distances)
+
+
+COMMUNITIES: Final = uuid.UUID("8c7a4a52-94de-5f1b-b0b4-0f4a2f1f6f53")
+"""Namespace of the UUIDv5 of communities, named by their sorted members."""
+MAX_VISITED: Final = 20_000
+MAX_MEMBERS: Final = 10
+_BETWEEN: Final = 100
+"""Facts of one entity that are looked at to find those between entities at the rim."""
+
+
+class GraphReader:
+    """Answers questions about the graph of one namespace, as the methods of `Graph` say. Safe for threads."""
+
+    def __init__(self, ground: GraphRuntime, search: Search, words_of: Callable[[str, int], str]) -> None:
         self._ground = ground
-        self._graph: GraphReading = ground.graph
         self._search = search
+        self._words_of = words_of
 
-    def entities(self, query: str, limit: int, wanted: Wanted) -> TextHits:
+    @property
+    def _graph(self) -> GraphReading:
+        return self._ground.graph
+
+    def search_entities(self, query: str, limit: int, wanted: Wanted) -> FoundEntities:
+        found = self._find_entities(query, limit, wanted)
+        stored = self._graph.entities(list(found.scores))
+        ranked = (stored[id_] for id_ in found.scores if id_ in stored)
+        views = Seeing(self._graph, wanted.times).entities(ranked, found.scores, found.distances)
+        return FoundEntities(query, views, found.is_degraded, found.notices)
+
+    def search_relations(self, query: str, limit: int, wanted: Wanted) -> FoundRelations:
+        found = self._find_relations(query, limit, wanted)
+        stored = self._graph.relations(list(found.scores))
+        ranked = [stored[id_] for id_ in found.scores if id_ in stored]
+        if wanted.times.as_of is None and wanted.times.valid_at is None:
+            ranked = _current_first(ranked, self._ground.kinds.is_single, wanted.times.now)
+        views = self._with_overtaken(ranked, wanted.times, found.scores)
+        return FoundRelations(query, views, found.is_degraded, found.notices)
+
+    def _find_entities(self, query: str, limit: int, wanted: Wanted) -> TextHits:
         """Return entities by their names, and by the facts that they are in."""
         keep = partial(self._entities_that_pass, wanted)
         named = self._texts("entity", query, limit, keep)
@@ -164,7 +222,7 @@ class GraphFinder:
         scores = {id_: _nearer(score, distances.get(id_)) for id_, score in scores.items()}
         return _best(scores, limit, distances, (named, told))
 
-    def relations(self, query: str, limit: int, wanted: Wanted) -> TextHits:
+    def _find_relations(self, query: str, limit: int, wanted: Wanted) -> TextHits:
         """Return facts by the sentences that say them, and by the names of their ends."""
         told = self._texts("relation", query, limit, partial(self._relations_that_pass, wanted))
         scores = dict(told.scores)
@@ -248,74 +306,6 @@ class GraphFinder:
         steps = adjacent(self._graph, wanted.times, groups=wanted.groups)
         near = outward([wanted.centre], steps, depth=_REACH, limit=_REACHED, fan_out=FAN_OUT)
         return near.distances
-
-
-def adjacent(graph: GraphReading, times: Times, *, groups: Sequence[str] = ()) -> Adjacent:
-    """Return what gives the facts at entities as steps, newest knowledge first."""
-    wanted = times.filter(groups)
-
-    def steps(ids: Sequence[str]) -> Mapping[str, list[Step]]:
-        found = graph.edges_of(ids, wanted, limit=FAN_OUT + 1)
-        return {
-            id_: [Step(each.target if each.source == id_ else each.source, each.id, each.confidence) for each in edges]
-            for id_, edges in found.items()
-        }
-
-    return steps
-
-
-_MAX_NAME_LENGTH: Final = 200
-_ANY: Final = GraphFilter(with_past=True)
-
-
-def _nearer(score: float, distance: int | None) -> float:
-    """Return a score raised by nearness, still below 1."""
-    return score if distance is None else score + (1.0 - score) * NEARNESS / (1.0 + distance)
-
-
-def _best(scores: Mapping[str, float], limit: int, distances: Mapping[str, int], parts: Sequence[TextHits]) -> TextHits:
-    # Equal scores stand in the order of the search, which gives all that a worse rank must not overtake one score.
-    ids = sorted(scores, key=lambda id_: -scores[id_])[:limit]
-    notices = tuple(dict.fromkeys(notice for part in parts for notice in part.notices))
-    is_degraded = any(part.is_degraded for part in parts)
-    return TextHits({id_: scores[id_] for id_ in ids}, is_degraded, notices, distances=distances)
-
-
-COMMUNITIES: Final = uuid.UUID("8c7a4a52-94de-5f1b-b0b4-0f4a2f1f6f53")
-"""Namespace of the UUIDv5 of communities, named by their sorted members."""
-MAX_VISITED: Final = 20_000
-MAX_MEMBERS: Final = 10
-_BETWEEN: Final = 100
-"""Facts of one entity that are looked at to find those between entities at the rim."""
-
-
-class GraphReader:
-    """Answers questions about the graph of one namespace, as the methods of `Graph` say. Safe for threads."""
-
-    def __init__(self, ground: GraphRuntime, search: Search, words_of: Callable[[str, int], str]) -> None:
-        self._ground = ground
-        self._search = search
-        self._words_of = words_of
-
-    @property
-    def _graph(self) -> GraphReading:
-        return self._ground.graph
-
-    def search_entities(self, query: str, limit: int, wanted: Wanted) -> FoundEntities:
-        found = GraphFinder(self._ground, self._search).entities(query, limit, wanted)
-        stored = self._graph.entities(list(found.scores))
-        ranked = (stored[id_] for id_ in found.scores if id_ in stored)
-        views = Seeing(self._graph, wanted.times).entities(ranked, found.scores, found.distances)
-        return FoundEntities(query, views, found.is_degraded, found.notices)
-
-    def search_relations(self, query: str, limit: int, wanted: Wanted) -> FoundRelations:
-        found = GraphFinder(self._ground, self._search).relations(query, limit, wanted)
-        stored = self._graph.relations(list(found.scores))
-        ranked = [stored[id_] for id_ in found.scores if id_ in stored]
-        if wanted.times.as_of is None and wanted.times.valid_at is None:
-            ranked = _current_first(ranked, self._ground.kinds.is_single, wanted.times.now)
-        views = self._with_overtaken(ranked, wanted.times, found.scores)
-        return FoundRelations(query, views, found.is_degraded, found.notices)
 
     def entity(self, name: str, times: Times) -> EntityView:
         return Seeing(self._graph, times).entities([find_entity(self._graph, name)])[0]
@@ -420,7 +410,6 @@ class GraphReader:
         return tuple(views)
 
     def disputes(self) -> tuple[Dispute, ...]:
-        """Return what is disputed, oldest first."""
         seeing = Seeing(self._graph, Times(self._ground.now()))
         found = []
         for id_, some in groupby(self._graph.disputed(), key=lambda each: each.dispute):
@@ -430,7 +419,6 @@ class GraphReader:
         return tuple(sorted(found, key=lambda each: (each.since, each.uuid)))
 
     def stats(self) -> GraphStats:
-        """Return what the graph holds."""
         graph = self._graph
         counts, now = graph.counts(), Times(self._ground.now())
         relations = graph.list_relations(replace(now, with_past=True).filter())
@@ -454,7 +442,7 @@ class GraphReader:
         is_degraded, notices = False, tuple[str, ...]()
         if asked.query.strip():
             wanted = Wanted(times, centre=centre or next(iter(starts), ""))
-            told = GraphFinder(self._ground, self._search).relations(asked.query, asked.max_facts, wanted)
+            told = self._find_relations(asked.query, asked.max_facts, wanted)
             scores.update(told.scores)
             is_degraded, notices = told.is_degraded, told.notices
         near = outward(starts, adjacent(graph, times), depth=_DEPTH, limit=_AROUND, fan_out=FAN_OUT)
@@ -503,8 +491,6 @@ class GraphReader:
 
 @dataclass(frozen=True, slots=True)
 class AskedContext:
-    """What `build_context` is asked for, checked."""
-
     names: tuple[str, ...]
     max_facts: int
     centre: str
@@ -519,7 +505,6 @@ _AROUND: Final = 200
 
 
 def _ended(relations: Iterable[Relation]) -> dict[str, list[Relation]]:
-    """Return those that have ended, by their aspects."""
     found: dict[str, list[Relation]] = {}
     for each in relations:
         if each.valid_to is not None and not each.is_retracted:
@@ -528,7 +513,6 @@ def _ended(relations: Iterable[Relation]) -> dict[str, list[Relation]]:
 
 
 def _seen_before(fact: RelationView) -> dict[str, str]:
-    """Return of an ended fact what is told beside the one that holds now."""
     return {
         "uuid": fact.uuid,
         "target_name": fact.target_name,

@@ -46,7 +46,6 @@ class Cleaner:
         return found
 
     def secrets(self, text: str) -> Sequence[Secret]:
-        """Return the secrets in a text, in order, none overlapping another."""
         return find_secrets(text)
 
     def text(self, text: str) -> str:
@@ -60,7 +59,6 @@ class Cleaner:
         return cleaned_json(value, self.text)
 
     def record(self, record: T) -> T:
-        """Return a record without secrets, but for those in names."""
         return rows.cleaned(record, self.text, self.value)
 
     def taken(self) -> tuple[str, ...]:
@@ -70,7 +68,6 @@ class Cleaner:
         return kinds
 
     def entity(self, entity: Entity) -> Entity:
-        """Return an entity without secrets."""
         return rows.cleaned(entity, self.text, self._attributes)
 
     def aliases(self, entity: Entity, aliases: Iterable[Alias]) -> tuple[Alias, ...]:
@@ -90,7 +87,6 @@ class Cleaner:
         return (*kept.values(), *(Alias(entity.id, "", key, entity.created_at) for key in wanted))
 
     def relation(self, relation: Relation) -> Relation:
-        """Return a fact without secrets."""
         fact = self.text(relation.fact)
         # What a fact is about was taken from its sentence.
         topic = None if fact == relation.fact else topic_of(fact)
@@ -101,7 +97,6 @@ class Cleaner:
         return tuple(dict.fromkeys(replace(each, name=self.text(each.name)) for each in mentions))
 
     def happenings(self, happenings: Iterable[Happening]) -> tuple[Happening, ...]:
-        """Return what happened without secrets."""
         return tuple(map(self._happening, happenings))
 
     def _happening(self, found: Happening) -> Happening:

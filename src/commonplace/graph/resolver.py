@@ -71,7 +71,6 @@ class KeyFacts:
         return self._facts[self._places[id_]]
 
     def add(self, fact: Fact) -> None:
-        """Add a fact behind all others."""
         place = self._places[fact.id] = len(self._facts)
         self._facts.append(fact)
         self._pairs.setdefault(frozenset((fact.source, fact.target)), []).append(fact)
@@ -170,7 +169,6 @@ class KeyFacts:
 
 
 def _first(times: NDArray[np.float64], are_meant: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the places of the earliest of some times."""
     places = np.flatnonzero(are_meant)
     return places[np.argsort(times[places], kind="stable")][:MAX_OVERLAPPING]
 
@@ -231,8 +229,6 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedFacts:
-    """Facts and how they came about, in order."""
-
     relations: tuple[Relation, ...]
     effects: tuple[Effect, ...]
 

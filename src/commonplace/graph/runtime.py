@@ -58,7 +58,6 @@ class Texts:
     _made: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        """Return how many texts it holds."""
         return len(self._made)
 
     def prepare(self, texts: Iterable[str]) -> None:
@@ -76,7 +75,6 @@ class Texts:
             self._made[text] = (each.token_ids.astype("<u2", copy=False).tobytes(), vector)
 
     def of_entity(self, entity: Entity, names: Sequence[Alias]) -> tuple[NewPassage, ...]:
-        """Return the text of an entity: its names."""
         return self._passages(Owner(entity.id, "entity"), names_text(entity.name, [alias.name for alias in names]))
 
     def of_relation(self, relation: Relation) -> tuple[NewPassage, ...]:
@@ -103,5 +101,4 @@ def fact_text(fact: str, type_: str, aspect: str = "") -> str:
 
 
 def names_text(name: str, names: Sequence[str]) -> str:
-    """Return the text by which an entity is found."""
     return ", ".join(list(dict.fromkeys((name, *names)))[:MAX_NAMES])

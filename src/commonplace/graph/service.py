@@ -115,8 +115,8 @@ class GraphService:
                 raise UsageError(said, remedy="say which fact is right")
             told = now if denial is None else denial.told
             settled = Assertion(fact.id, fact.source, fact.target, saying, fact.fact, now, told, reason=reason)
-            settled = replace(settled, aspect=fact_of(fact).aspect)
-            FactKeys(graph, self._ground, Texts(self._ground.destination)).say(settled, fact.type, changed)
+            settled = replace(settled, aspect=fact_of(fact).aspect, type=fact.type)
+            FactKeys(graph, self._ground, Texts(self._ground.destination)).say(settled, changed)
         [right] = self._relations([fact.id])
         return Settlement(right, self._relations(list(changed.ended)), self._relations(list(changed.retracted)), reason)
 
@@ -246,7 +246,6 @@ def facts_about(graph: GraphReading, entities: Sequence[str]) -> list[str]:
 
 
 def remove_facts(graph: GraphChange, ground: GraphRuntime, texts: Texts, relations: Sequence[str]) -> None:
-    """Delete facts with all that is said of them."""
     slots, gone = FactKeys(graph, ground, texts), set(relations)
     wanted = [slots.slot_of_fact(each) for each in graph.relations(relations).values()]
     facts = {each.id: each for slot in dict.fromkeys(wanted) for each in facts_of(graph, slot)}

@@ -46,7 +46,6 @@ def describe(
 
 
 def entity_item(entity: EntityView) -> FenceItem:
-    """Return what stands in the text of an entity."""
     names = f" (also {', '.join(entity.aliases[:_MAX_NAMES])})" if entity.aliases else ""
     return FenceItem(
         f"entity:{entity.uuid}", f"{entity.name}{names}", f"{entity.entity_type}, trust {entity.trust:.2f}"

@@ -173,7 +173,6 @@ class _Side:
         return is_cut
 
     def way(self, id_: str) -> tuple[list[str], list[str]]:
-        """Return the ids and edges from an id back to the root."""
         ids, edges = [id_], []
         while self.reached[ids[-1]].distance:
             edges.append(self.reached[ids[-1]].edge)
@@ -182,7 +181,6 @@ class _Side:
 
 
 def _through(id_: str, near: _Side, far: _Side) -> tuple[list[str], list[str]]:
-    """Return the ids and edges of the way through an id at which two searches have met."""
     (ids, edges), (further, last) = near.way(id_), far.way(id_)
     return ids[::-1] + further[1:], edges[::-1] + last
 

@@ -294,8 +294,6 @@ class TimelineEntry(View):
 
 @dataclass(frozen=True, slots=True)
 class Timeline(View):
-    """What began and ended for an entity, oldest first."""
-
     entity: EntityView
     entries: tuple[TimelineEntry, ...]
 
@@ -460,7 +458,6 @@ class Times:
         return relation.valid_from, relation.valid_to, relation.is_retracted, relation.expired_at
 
     def has(self, entity: Entity) -> bool:
-        """Tell whether an entity was one of ours."""
         at = self.as_of
         if at is None:
             return entity.expired_at is None
@@ -478,7 +475,6 @@ class Seeing:
     def relations(
         self, found: Iterable[Relation], scores: Mapping[str, float] | None = None
     ) -> tuple[RelationView, ...]:
-        """Return facts as callers see them."""
         relations = list(found)
         # Those that have just been seen are not read again.
         ids = dict.fromkeys(end for each in relations for end in (each.source, each.target))

@@ -12,7 +12,7 @@ import commonplace
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.fence import unfence
-from commonplace.graph.query import GraphFinder, TextHits, Wanted
+from commonplace.graph.query import GraphReader, TextHits, Wanted
 from commonplace.graph.views import Times
 
 
@@ -264,6 +264,7 @@ def test_facts_of_one_score_keep_the_order_of_the_search(tmp_path: Path, is_reve
     with commonplace.open(tmp_path / "store", embedder="hashing") as book:
         facts = sorted((each.uuid for each in book.graph.add_episode(SAID).relations), reverse=is_reversed)
         assert len(facts) == 3
-        finder = GraphFinder(book._runtime.graph_runtime(False), lambda *_: TextHits(dict.fromkeys(facts, 0.7)))
-        found = finder.relations("what depends on what", 10, Wanted(Times(book._runtime.now())))
-    assert list(found.scores) == facts
+        search = dict.fromkeys(facts, 0.7)
+        reader = GraphReader(book._runtime.graph_runtime(False), lambda *_: TextHits(search), lambda *_: "")
+        found = reader.search_relations("what depends on what", 10, Wanted(Times(book._runtime.now())))
+        assert [each.uuid for each in found] == facts

@@ -218,12 +218,10 @@ class Left:
 
 
 def to_leave(groups: Sequence[str]) -> Left:
-    """Return what is said of groups that are not left yet."""
     return Left(outside=(f"data of this namespace sent to Graphiti, in {_named(groups)}: deletion is queued",))
 
 
 def cannot_leave(groups: Sequence[str], why: str) -> Left:
-    """Return what is said where nobody can be asked to delete anything."""
     return Left(outside=(_unreached(groups, why),))
 
 

@@ -104,7 +104,6 @@ class GraphitiTools:
                 return self._called(tool, arguments, deadline)
 
     def close(self) -> None:
-        """End the session; calling twice is harmless."""
         with self._turn:
             self._drop()
 
@@ -241,14 +240,12 @@ class GraphitiTools:
         )
 
     def search_nodes(self, query: str, groups: Sequence[str], limit: int, *, now: float) -> list[Entity]:
-        """Return the entities that the server finds, in its order."""
         answer = self.call("search_nodes", {"query": query, "group_ids": list(groups), "max_nodes": limit})
         return _read(answer, "nodes", limit, lambda each, path: read_entity(each, path, now))
 
     def search_facts(
         self, query: str, groups: Sequence[str], limit: int, *, centre: str = "", now: float
     ) -> list[RelationItem]:
-        """Return the facts that the server finds, in its order."""
         arguments: dict[str, Any] = {"query": query, "group_ids": list(groups), "max_facts": limit}
         if centre:
             arguments["center_node_uuid"] = centre
@@ -261,7 +258,6 @@ class GraphitiTools:
         return _read(answer, "episodes", limit, read_episode)
 
     def delete_episode(self, id_: str) -> None:
-        """Delete an episode by the server's own id."""
         self.call("delete_episode", {"uuid": id_})
 
     def clear_group(self, group: str) -> None:

@@ -88,7 +88,6 @@ class Outbox:
             change.put_note(Errand("delete", episode, self._now(), group).note)
 
     def errands(self) -> list[Errand]:
-        """Return what is to be told, oldest first."""
         notes = self._store.notes(self._namespace, WAITING)
         return [Errand(at=note.at, **json.loads(note.body)) for note in notes]
 

@@ -24,7 +24,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import IO, Any, BinaryIO, Final
-from urllib.parse import urlsplit
 
 from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError, ProviderError
@@ -54,7 +53,6 @@ class Deadline:
 
     @property
     def left_s(self) -> float:
-        """How many seconds are left, 0 or more."""
         return max(0.0, self.at - self.clock())
 
 
@@ -86,10 +84,6 @@ class Stdio:
         self._said: deque[bytes] = deque(maxlen=_KEPT_LINES)
         self._threads: list[threading.Thread] = []
         self._is_closed = threading.Event()
-        self._owner = os.getpid()
-
-    def __repr__(self) -> str:
-        return f"Stdio({self._command[0]})"
 
     def ask(self, message: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
         """Send a request and return the answer with its id.
@@ -117,7 +111,6 @@ class Stdio:
                 return value
 
     def tell(self, message: Mapping[str, Any], deadline: Deadline) -> None:
-        """Send a message, which nobody answers."""
         del deadline  # it is written by a thread of its own, as a pipe that nobody reads lets nobody go on
         if self._process is None:
             self._start()
@@ -132,7 +125,7 @@ class Stdio:
         """End the process: first it is told by the end of its input, then by signals."""
         self._is_closed.set()
         process, self._process = self._process, None
-        if process is None or self._owner != os.getpid():
+        if process is None:
             return
         self._to_write.put(None)
         for end in (None, process.terminate, process.kill):
@@ -204,7 +197,6 @@ class Stdio:
 _CONNECT_S: Final = 5.0
 _SESSION, _VERSION = "Mcp-Session-Id", "MCP-Protocol-Version"
 _FAREWELL_S: Final = 1.0
-_MOVED: Final = frozenset({307, 308})
 
 
 class StreamableHttp:
@@ -214,15 +206,10 @@ class StreamableHttp:
         self._address = address
         self._headers = dict(headers)
         self._proxy = proxy
-        self._slash = ""
         self._session = ""
         self._version = ""
 
-    def __repr__(self) -> str:
-        return f"StreamableHttp({self._address})"
-
     def ask(self, message: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
-        """Send a request and return the answer; see `Stdio`."""
         answer = self._send("POST", encoded(message), deadline)
         if message.get("method") == "initialize":
             self._session = answer.headers.get(_SESSION.lower(), "")
@@ -236,7 +223,6 @@ class StreamableHttp:
         raise UnansweredError(f"{self._address} answered another question", remedy="check the address")
 
     def tell(self, message: Mapping[str, Any], deadline: Deadline) -> None:
-        """Send a notification, which nobody answers."""
         self._send("POST", encoded(message), deadline)
 
     def agree(self, version: str) -> None:
@@ -255,28 +241,12 @@ class StreamableHttp:
         headers = {"Accept": "application/json, text/event-stream", "User-Agent": "commonplace", **self._headers}
         headers.update({name: text for name, text in ((_SESSION, self._session), (_VERSION, self._version)) if text})
         patience = Patience(min(_CONNECT_S, deadline.left_s), deadline.left_s, deadline.at, deadline.clock)
-        for _ in range(2):
-            request = Request(self._address, self._slash, headers, body, self._proxy, method)
-            try:
-                answer = send(request, patience, MAX_ANSWER_BYTES)
-            except FAULTS as fault:
-                raise self._failed(fault) from fault
-            if answer.status not in _MOVED or not self._moves(answer):
-                break
+        request = Request(self._address, "", headers, body, self._proxy, method)
+        try:
+            answer = send(request, patience, MAX_ANSWER_BYTES)
+        except FAULTS as fault:
+            raise self._failed(fault) from fault
         return self._checked(answer)
-
-    def _moves(self, answer: Answer) -> bool:
-        """Take note that the server wants its path with a slash at the end, or without; it is led nowhere else."""
-        found = urlsplit(answer.headers.get("location", ""))
-        is_here = not found.netloc or found.netloc in (
-            self._address.authority,
-            f"{self._address.host}:{self._address.port}",
-        )
-        wanted = {"": "/", "/": ""}[self._slash]
-        if not is_here or found.path != f"{self._address.path}{wanted}":
-            return False
-        self._slash = wanted
-        return True
 
     def _checked(self, answer: Answer) -> Answer:
         status = answer.status
