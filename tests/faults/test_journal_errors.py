@@ -12,11 +12,19 @@ import pytest
 from tests.unit.journal.book import Book, outcome, prepare, zone
 
 from commonplace.errors import StoreError
+from commonplace.journal import folder
 from commonplace.journal.folder import Folder
 from commonplace.memory.service import MemoryService
 from commonplace.store.store import Store
 
-DISK = ((Folder, "_write"), (Folder, "keep"), (Folder, "settle"), (Path, "replace"), (Path, "unlink"), (os, "fsync"))
+DISK = (
+    (folder, "write_draft"),
+    (Folder, "keep"),
+    (Folder, "settle"),
+    (Path, "replace"),
+    (Path, "unlink"),
+    (os, "fsync"),
+)
 STORE = (
     (Store, "change_memories"),
     *((MemoryService, name) for name in "remember update archive restore set_tier link unlink".split()),

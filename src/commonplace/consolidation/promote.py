@@ -15,7 +15,8 @@ from commonplace.consolidation.vault import Page, Vault
 from commonplace.dataclasses import replace
 from commonplace.dates.time import moment_of
 from commonplace.errors import CommonplaceError, UsageError
-from commonplace.formats.vault import Note, tags_of, title_of
+from commonplace.formats.vault import Note, tags_of, title_of, write_note
+from commonplace.formats.yaml import parse_front_matter
 from commonplace.memory.view import MIN_TRUST_TO_PROMOTE
 from commonplace.redaction import redact
 from commonplace.retention import DAY_S
@@ -122,44 +123,52 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
     def follow(self) -> list[str]:
         """Bring the notes of promoted memories to what these say now; return the paths of those that were written.
 
-        A note that a person removed is not made anew. One that cannot be written is a failure, and is tried again in
-        the next run.
+        A note that a person removed is not made anew, and one that was edited stays as it is. One that cannot be
+        written is a failure, and is tried again in the next run.
         """
         written: list[str] = []
         for memory in list(self._runtime.memories("promoted")):
             try:
-                if self._is_behind(memory):
-                    written += self._follow(memory.owner.id)
+                if memory.created_at >= (memory.record.promoted_at or 0.0) and self._is_behind(memory):
+                    path = self._executor.pace.write(partial(self._following, memory.owner.id))
+                    written += [] if path is None else [path]
             except CommonplaceError as error:
                 self._fail(memory.owner.id, error)
         return written
 
     def _is_behind(self, memory: StoredMemory) -> bool:
-        """Tell whether a promoted memory changed since and has a note, and that is of an older version."""
-        if memory.created_at < (memory.record.promoted_at or 0.0):
+        """Tell whether a memory has a note that was written for an older version, and that nobody edited."""
+        text = self._vault.read(memory.owner.id, memory.record.vault_path)
+        if text is None or not self._is_ours(memory.owner.id, text):
             return False
-        known = self._known(memory)
-        return known is not None and known.version < memory.record.version
+        return parse_front_matter(text).values.get("memory_version") != memory.record.version
 
-    def _follow(self, id_: str) -> list[str]:
-        def due(change: MemoryChange) -> Callable[[], str] | None:
-            memory = change.find(id_)
-            if memory is None or memory.expired_at is not None or memory.record.status != "promoted":
-                return None
-            known = self._known(memory)
-            return None if known is None else partial(self._renew, change, memory, known)
+    def _is_ours(self, id_: str, text: str) -> bool:
+        """Tell whether a note is as it was written for a version of its memory, with no edit of a person."""
+        told = parse_front_matter(text).values
+        reason, score = told.get("promotion_reason", ""), told.get("decay_score", 0.0)
+        return any(
+            text == write_note(replace(self._note(each, ()), reason=reason, score=score))  # type: ignore[arg-type]
+            for each in self._runtime.store.versions(self._runtime.namespace, id_)
+            if each.record.version == told.get("memory_version")
+        )
 
-        path = self._executor.pace.write(due)
-        return [] if path is None else [path]
+    def _following(self, id_: str, change: MemoryChange) -> Callable[[], str] | None:
+        memory = change.find(id_)
+        if memory is None or memory.expired_at is not None or memory.record.status != "promoted":
+            return None
+        return partial(self._renew, change, memory) if self._is_behind(memory) else None
 
-    def _renew(self, change: MemoryChange, memory: StoredMemory, known: Note) -> str:
+    def _renew(self, change: MemoryChange, memory: StoredMemory) -> str:
         """Write what a memory says now into its note, and return the note's path."""
-        note = replace(self._note(memory, ()), reason=known.reason)
-        page = self._vault.write(note, self._before(memory), memory.record.vault_path)
-        if page.path != memory.record.vault_path:
+        id_, path = memory.owner.id, memory.record.vault_path
+        told = parse_front_matter(self._vault.read(id_, path) or "").values
+        note = replace(self._note(memory, ()), reason=str(told.get("promotion_reason", "")))
+        page = self._vault.write(note, partial(self._is_ours, id_), path)
+        if page.path != path:
             change.revise(memory.number, replace(memory.record, vault_path=page.path))
         if page.sha256:
-            self._let_undo_follow(change.ledger, memory.owner.id, page)
+            self._let_undo_follow(change.ledger, id_, page)
         return page.path
 
     def _let_undo_follow(self, ledger: LedgerChange, id_: str, page: Page) -> None:
@@ -174,11 +183,10 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
     def _promoting(
         self, memory: StoredMemory, met: tuple[str, ...], result: PromotionResult
     ) -> Callable[[ChangeRecorder], PromotionResult]:
-        before = self._before(memory)
-
         def promote(acts: ChangeRecorder) -> PromotionResult:
             # The note first: without its memory promoted it is found again by the memory's id, and used.
-            page = self._vault.write(self._note(memory, met), before, memory.record.vault_path)
+            is_ours = partial(self._is_ours, memory.owner.id)
+            page = self._vault.write(self._note(memory, met), is_ours, memory.record.vault_path)
             kept = replace(memory.record, status="promoted", tier="long", promoted_at=acts.now, vault_path=page.path)
             acts.revise(memory, kept)
             if page.path:
@@ -205,18 +213,6 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
             score=round(score, 4),
             version=record.version,
         )
-
-    def _known(self, memory: StoredMemory) -> Note | None:
-        return self._vault.read(memory.owner.id, memory.record.vault_path)
-
-    def _before(self, memory: StoredMemory) -> list[Note]:
-        """Return notes of a memory's versions up to the one that its note tells; none where it has no note."""
-        known = self._known(memory)
-        if known is None:
-            return []
-        newest = known.version or memory.record.version - 1
-        versions = self._runtime.store.versions(self._runtime.namespace, memory.owner.id)
-        return [self._note(each, ()) for each in versions if each.record.version <= newest]
 
     @property
     def _vault(self) -> Vault:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -146,16 +147,12 @@ class Folder:
             (self._directory / MEMORY).mkdir(exist_ok=True)
             self._pages.mkdir(exist_ok=True)
         data = text.encode("utf-8")
-        draft = target.with_name(target.name + PAGE_DRAFT)
-        try:
-            stamp = self._write(draft, data, target if old.data is not None else None)
-            if self.read(old.name).data != old.data or (old.data is None and os.path.lexists(target)):
-                return None
-            draft.replace(target)
-        finally:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
-        return PageFile(old.name, data, stamp)
+
+        def is_as_before() -> bool:
+            return self.read(old.name).data == old.data and (old.data is not None or not os.path.lexists(target))
+
+        status = replace_file(target, target.with_name(target.name + PAGE_DRAFT), data, is_as_before)
+        return None if status is None else PageFile(old.name, data, _stamp(status))
 
     def keep(self, name: str, text: str) -> None:
         """Write a file beside the pages, unless it is there already; an OSError says that it cannot be."""
@@ -214,18 +211,36 @@ class Folder:
                 found += [entry.name for entry in place.iterdir() if self.path(entry.name).parent == place]
         return found
 
-    def _write(self, draft: Path, data: bytes, model: Path | None) -> Stamp:
-        """Write a draft with the rights of the page it is for; return its stamp, which a renaming does not change."""
-        with suppress(FileNotFoundError):
-            draft.unlink()
-        with draft.open("xb") as file:
-            if model is not None:
-                with suppress(OSError):
-                    os.fchmod(file.fileno(), stat.S_IMODE(model.stat().st_mode))
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            return _stamp(os.fstat(file.fileno()))
+
+def replace_file(target: Path, draft: Path, data: bytes, is_as_before: Callable[[], bool]) -> os.stat_result | None:
+    """Write a file whole or not at all, with the rights that it has; return its status, None where nothing was written.
+
+    Args:
+        draft: where it is written first, beside the target; what lies there goes.
+        is_as_before: tells in the last moment whether what is in its place may go.
+    """
+    try:
+        status = write_draft(draft, data, target)
+        if not is_as_before():
+            return None
+        draft.replace(target)
+        return status
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+def write_draft(draft: Path, data: bytes, model: Path) -> os.stat_result:
+    """Write a new file, with the rights of the one that it is to replace, and wait until it is on disk."""
+    with suppress(FileNotFoundError):
+        draft.unlink()
+    with draft.open("xb") as file:
+        with suppress(OSError):
+            os.fchmod(file.fileno(), stat.S_IMODE(model.stat().st_mode))
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+        return os.fstat(file.fileno())
 
 
 def _stamp(status: os.stat_result) -> Stamp:

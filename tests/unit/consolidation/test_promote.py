@@ -12,7 +12,8 @@ import commonplace
 from commonplace.consolidation import ConfidenceConfig, LTMPromoter
 from commonplace.engine import Engine
 from commonplace.errors import NotFoundError, UsageError
-from commonplace.formats.vault import read_note
+from commonplace.formats.vault import memory_id_of
+from commonplace.formats.yaml import parse_front_matter
 from commonplace.retention import DAY_S
 from commonplace.types.ledger import IssueSelection
 
@@ -305,23 +306,32 @@ def test_two_memories_of_one_title_have_two_notes(book: Engine) -> None:
         keep(book, id_, **FRESH)
     paths = [each.vault_path for each in LTMPromoter(book=book).run()]
     assert paths == ["vault/Billing runs on Postgres.md", "vault/Billing runs on Postgres (3e23e816).md"]
-    assert [read_note(path.read_text()).memory_id for path in notes(book)] == ["b", "a"]  # type: ignore[union-attr]
+    assert [memory_id_of(path.read_text()) for path in notes(book)] == ["b", "a"]
 
 
-def test_a_note_follows_its_memory_and_keeps_what_a_person_wrote(book: Engine) -> None:
+def test_a_note_follows_its_memory(book: Engine) -> None:
     keep(book, "a", tags=("old",), **FRESH)
     result = LTMPromoter(book=book).process_item("a")
-    note = book.directory / result.vault_path
-    note.write_text(note.read_text().replace("tags:", "mine: 1\ntags:") + "\n## Mine\n\nHm.\n")
     book.update("a", "Billing runs on SQLite now.", tags=["new"])
     agent = LTMPromoter(book=book)
     assert agent.run() == []
-    text = note.read_text()
-    found = read_note(text)
-    assert found is not None
-    assert (found.content, found.tags, found.reason) == ("Billing runs on SQLite now.", ("new",), "use_count_threshold")
-    assert "mine: 1\n" in text and text.endswith("\n## Mine\n\nHm.\n")
+    text = (book.directory / result.vault_path).read_text()
+    assert "\n## Content\n\nBilling runs on SQLite now.\n\n" in text
+    told = parse_front_matter(text).values
+    assert (told["tags"], told["promotion_reason"]) == (["new"], "use_count_threshold")
     assert agent.follow() == []
+
+
+@pytest.mark.parametrize("edit", [("tags:", "mine: 1\ntags:"), ("in May", "in June"), ("## Entities", "## Mine")])
+def test_a_note_that_a_person_edited_stays_as_it_is(book: Engine, edit: tuple[str, str]) -> None:
+    keep(book, "a", **FRESH)
+    result = LTMPromoter(book=book).process_item("a")
+    note = book.directory / result.vault_path
+    note.write_text(edited := note.read_text().replace(*edit))
+    book.update("a", "Billing runs on SQLite now.")
+    agent = LTMPromoter(book=book)
+    assert agent.run() == agent.failures == []
+    assert note.read_text() == edited
 
 
 def test_each_note_that_follows_counts_and_waits(book: Engine, shelf: Shelf, clock: Clock) -> None:

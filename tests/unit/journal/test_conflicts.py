@@ -8,6 +8,7 @@ import pytest
 from tests.unit.journal.book import LONG, NOON, TODAY, Book, zone
 
 from commonplace.formats.journal import parse_page
+from commonplace.journal import folder
 
 HOUR = 3600.0
 
@@ -109,16 +110,16 @@ def test_what_was_overlooked_is_put_back_though_the_page_changes_again(
     book.remember("The roof is grey.")
     book.sync()
     book.write(TODAY, opened + note("Tea"))
-    write, calls = type(book.folder)._write, []
+    write, calls = folder.write_draft, []
 
-    def save_meanwhile(self: object, draft: Path, *rest: object) -> object:
+    def save_meanwhile(draft: Path, *rest: object) -> object:
         calls.append(draft)
-        done = write(self, draft, *rest)  # type: ignore[arg-type]
+        done = write(draft, *rest)  # type: ignore[arg-type]
         if len(calls) == 2:
             book.write(TODAY, "Dear diary.\n\n" + book.page())
         return done
 
-    monkeypatch.setattr(type(book.folder), "_write", save_meanwhile)
+    monkeypatch.setattr(folder, "write_draft", save_meanwhile)
     assert book.sync().archived == 0
     assert len(calls) == 3
     assert "The roof is grey." in book.page()
@@ -230,16 +231,16 @@ def test_a_page_saved_between_reading_and_replacing_is_not_lost(book: Book, monk
     book.remember("The door is blue.")
     book.sync()
     book.remember("The roof is grey.")
-    write, calls = type(book.folder)._write, []
+    write, calls = folder.write_draft, []
 
-    def save_meanwhile(self: object, draft: Path, *rest: object) -> object:
-        done = write(self, draft, *rest)  # type: ignore[arg-type]
+    def save_meanwhile(draft: Path, *rest: object) -> object:
+        done = write(draft, *rest)  # type: ignore[arg-type]
         if not calls:
             calls.append(draft)
             book.edit("The door is blue.\n", "The door is red.\n\n\n## 13:00 Note\n\nWritten meanwhile.\n")
         return done
 
-    monkeypatch.setattr(type(book.folder), "_write", save_meanwhile)
+    monkeypatch.setattr(folder, "write_draft", save_meanwhile)
     report = book.sync()
     assert len(calls) == 1
     assert (report.added, report.updated, report.conflicts) == (1, 1, ())
@@ -252,10 +253,10 @@ def test_a_page_saved_between_reading_and_replacing_is_not_lost(book: Book, monk
 def test_somebody_who_saves_all_the_time_is_told_and_loses_nothing(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     book.remember("The door is blue.")
     book.sync()
-    write, saved = type(book.folder)._write, []
+    write, saved = folder.write_draft, []
 
-    def save_meanwhile(self: object, draft: Path, *rest: object) -> object:
-        done = write(self, draft, *rest)  # type: ignore[arg-type]
+    def save_meanwhile(draft: Path, *rest: object) -> object:
+        done = write(draft, *rest)  # type: ignore[arg-type]
         if draft.name.startswith(TODAY) and "conflict" not in draft.name:
             saved.append(f"\nDear diary, {len(saved)}.\n")
             book.write(TODAY, book.page() + saved[-1])
@@ -263,7 +264,7 @@ def test_somebody_who_saves_all_the_time_is_told_and_loses_nothing(book: Book, m
 
     book.remember("The roof is grey.")
     with monkeypatch.context() as patched:
-        patched.setattr(type(book.folder), "_write", save_meanwhile)
+        patched.setattr(folder, "write_draft", save_meanwhile)
         report = book.sync()
     assert report.notices == ("the pages keep changing; they are synchronised at the next call",)
     assert all(text in book.page() for text in saved)
@@ -277,14 +278,14 @@ def test_a_memory_changed_while_its_page_is_being_written_is_written_again(
     book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = book.remember("The door is blue.")
-    write = type(book.folder)._write
+    write = folder.write_draft
 
-    def update_meanwhile(self: object, draft: Path, *rest: object) -> object:
+    def update_meanwhile(draft: Path, *rest: object) -> object:
         book.keeper.update(memory.id, {"content": "The door is green."})
-        return write(self, draft, *rest)  # type: ignore[arg-type]
+        return write(draft, *rest)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patched:
-        patched.setattr(type(book.folder), "_write", update_meanwhile)
+        patched.setattr(folder, "write_draft", update_meanwhile)
         book.sync()
     assert "blue" in book.page()
     assert book.store.due("default") == [memory.id]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.unit.journal.book import LONG, NOON, TODAY, Book, zone
 
+from commonplace.journal import folder
 from commonplace.journal.folder import MAX_PAGE_BYTES
 from commonplace.journal.report import SyncReport
 
@@ -186,15 +187,15 @@ def test_drafts_of_a_killed_process_go_and_nothing_else_does(book: Book) -> None
 def test_a_page_that_cannot_be_written_holds_up_no_other(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     book.remember("It snowed.", at=NOON - 86_400)
     book.remember("The door is blue.")
-    write = type(book.folder)._write
+    write = folder.write_draft
 
-    def refuse_today(self: object, draft: Path, *rest: object) -> object:
+    def refuse_today(draft: Path, *rest: object) -> object:
         if draft.name.startswith(TODAY):
             raise OSError(28, "No space left on device")
-        return write(self, draft, *rest)  # type: ignore[arg-type]
+        return write(draft, *rest)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patched:
-        patched.setattr(type(book.folder), "_write", refuse_today)
+        patched.setattr(folder, "write_draft", refuse_today)
         report = book.sync()
     assert report.notices == (
         f"memory/{TODAY} could not be written (No space left on device); its memories are in the store",
@@ -208,15 +209,15 @@ def test_a_page_that_cannot_be_written_holds_up_no_other(book: Book, monkeypatch
 def test_notes_whose_page_cannot_be_written_wait(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     book.write(TODAY, "## 09:00 Tea\n")
     book.write(YESTERDAY, "## 09:00 Coffee\n")
-    write = type(book.folder)._write
+    write = folder.write_draft
 
-    def refuse_today(self: object, draft: Path, *rest: object) -> object:
+    def refuse_today(draft: Path, *rest: object) -> object:
         if draft.name.startswith(TODAY):
             raise OSError(13, "Permission denied")
-        return write(self, draft, *rest)  # type: ignore[arg-type]
+        return write(draft, *rest)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patched:
-        patched.setattr(type(book.folder), "_write", refuse_today)
+        patched.setattr(folder, "write_draft", refuse_today)
         report = book.sync()
     assert report.added == 1
     assert f"memory/{TODAY}: its new notes could not get their ids (Permission denied)" in report.notices[0]

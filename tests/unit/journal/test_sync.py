@@ -9,6 +9,7 @@ import pytest
 from tests.unit.journal.book import LONG, TODAY, Book, zone
 
 from commonplace.errors import StoreBusyError
+from commonplace.journal import folder
 from commonplace.journal.report import SyncReport
 from commonplace.journal.sync import FLUSH_AFTER_S, LOOK_EVERY_S, MAX_PENDING, JournalSync
 from commonplace.locks import FileLock
@@ -96,13 +97,13 @@ def test_a_page_saved_this_instant_is_left_for_the_next_look(book: Book) -> None
 
 def test_a_long_run_is_followed_by_a_long_rest(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     """So no process spends more than a small share of its time on pages."""
-    write = type(book.folder)._write
+    write = folder.write_draft
 
     def slowly(self: object, *rest: object) -> object:
         book.clock.at += 3
         return write(self, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(type(book.folder), "_write", slowly)
+    monkeypatch.setattr(folder, "write_draft", slowly)
     book.remember("The door is blue.")
     book.journal.settle()
     book.journal.written()
