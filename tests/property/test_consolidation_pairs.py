@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, pairwise
 from unittest.mock import patch
 
 import numpy as np
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commonplace.consolidation import pairs as pairing
-from commonplace.consolidation import pairs as shortlist
 from commonplace.consolidation.pairs import (
     LINKED,
     MAX_GROUP,
@@ -24,7 +22,6 @@ from commonplace.consolidation.pairs import (
     groups,
     pairs,
     similarities,
-    stretches,
 )
 from commonplace.consolidation.runtime import scale_of
 
@@ -133,10 +130,9 @@ def scans(draw: st.DrawFn) -> tuple[object, ...]:
     rows = st.integers(0, count - 1)
     known = [(min(pair), max(pair)) for pair in draw(st.sets(st.tuples(rows, rows), max_size=4)) if pair[0] != pair[1]]
     turns = draw(st.sets(rows, max_size=6))
-    waiting = Waiting(
-        draw(st.dictionaries(rows, st.integers(0, 3), max_size=6)), draw(st.sampled_from([0.1, 0.5, 0.7]))
-    )
-    return names, tags, vectors, same, known, turns, doubles, waiting
+    waiting = draw(st.dictionaries(rows, st.integers(0, 3), max_size=6))
+    below = draw(st.sampled_from([0.1, 0.5, 0.7]))
+    return names, tags, vectors, same, known, turns, doubles, Waiting(waiting, below)
 
 
 def plainly(
@@ -159,17 +155,17 @@ def plainly(
             likeness = 0.0
         if pair in known or not (names[one] & names[other] or likeness >= 0.4):
             continue
-        sure = pairing.Shared(by_name, by_tag, likeness).confidence
+        sure = float(pairing.confidence(by_name, by_tag, likeness))
         is_weighed = bool(by_name > 1 or (by_name and by_tag) or likeness)
         rank = 2.0 if not is_weighed else -sure + (sure < 0.3)
-        weighed.append((round(rank, 9), pair, is_weighed and sure >= waiting.below))
+        weighed.append((round(rank, 9), pair, is_weighed and sure >= max(0.3, waiting.below)))
     acted_on = sum(acts for *_, acts in weighed)
     taken: Counter[int] = Counter()
     found = []
     for place, (_rank, pair, _acts) in enumerate(sorted(weighed)):
         if place == acted_on:
             taken.update(waiting.pairs)
-        if len(found) < shortlist.MAX_PAIRS and all(taken[row] < shortlist.MAX_PER_ROW for row in pair):
+        if len(found) < pairing.MAX_PAIRS and all(taken[row] < pairing.MAX_PER_ROW for row in pair):
             found.append(pair)
             taken.update(pair)
     return found
@@ -180,35 +176,34 @@ def test_pairs_are_those_that_one_finds_who_weighs_all_of_them(scan: tuple[objec
     assert pairs(*scan) == plainly(*scan)  # type: ignore[arg-type]
 
 
-@given(scans(), st.integers(1, 5), st.integers(1, 9), st.integers(1, 9), st.integers(1, 6), st.integers(1, 3))
-def test_pairs_are_the_same_however_little_is_held_at_a_time(
-    scan: tuple[object, ...], rows: int, at_once: int, held: int, most: int, per_row: int
+@given(scans(), st.integers(1, 5), st.integers(1, 9), st.integers(1, 6), st.integers(1, 3))
+def test_pairs_are_the_same_however_few_rows_are_looked_at_at_a_time(
+    scan: tuple[object, ...], rows: int, at_once: int, most: int, per_row: int
 ) -> None:
-    """Memory is bounded by looking at stretches of rows, and by dropping what cannot be chosen any more."""
     with (
         patch.object(pairing, "_ROWS_AT_ONCE", rows),
         patch.object(pairing, "_PAIRS_AT_ONCE", at_once),
-        patch.object(shortlist, "MAX_HELD", held),
-        patch.object(shortlist, "MAX_PAIRS", most),
-        patch.object(shortlist, "MAX_PER_ROW", per_row),
+        patch.object(pairing, "MAX_PAIRS", most),
+        patch.object(pairing, "MAX_PER_ROW", per_row),
     ):
         assert pairs(*scan) == plainly(*scan)  # type: ignore[arg-type]
 
 
-@given(words, st.integers(1, 9))
-def test_stretches_are_all_rows_and_share_what_all_rows_share(rows: list[set[str]], most: int) -> None:
+@given(scans(), st.integers(1, 9))
+def test_what_is_dropped_since_much_is_held_leaves_the_surest_first(scan: tuple[object, ...], held: int) -> None:
+    with patch.object(pairing, "_MAX_HELD", held):
+        found = pairs(*scan)  # type: ignore[arg-type]
+    assert found[:1] == plainly(*scan)[:1]  # type: ignore[arg-type]
+    assert len(found) <= 2 * held
+
+
+@given(words, st.lists(st.integers(0, MOST_ROWS), max_size=4))
+def test_stretches_share_what_all_rows_share(rows: list[set[str]], cuts: list[int]) -> None:
     sharing = Sharing(rows, len(rows))
-    ends = list(stretches(sharing.sizes, 0, len(rows), most))
-    assert [row for begin, end in ends for row in range(begin, end)] == list(range(len(rows)))
-    assert all(sharing.sizes[begin:end].sum() <= most for begin, end in ends if end > begin + 1)
-    assert list(_shared(sharing, ends)) == [
+    ends = pairwise(sorted({0, len(rows), *(cut for cut in cuts if cut < len(rows))}))
+    found = [pair for begin, end in ends for pair in zip(*map(list, sharing.between(begin, end)), strict=True)]
+    assert found == [
         (one * len(rows) + other, len(rows[one] & rows[other]))
         for one, other in combinations(range(len(rows)), 2)
         if rows[one] & rows[other]
     ]
-
-
-def _shared(sharing: Sharing, ends: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    for begin, end in ends:
-        codes, counts = sharing.between(begin, end)
-        yield from zip(codes.tolist(), counts.tolist(), strict=True)

@@ -2,7 +2,7 @@
 
 Names and tags that very many memories share (hubs), such as the speakers of a conversation, are ignored.
 
-A pair is one number, first · n + second, the first row before the second.
+A pair is one number, a code: first · n + second, the first row before the second.
 
 Clusters are single-linkage: the maximum spanning forest of the pairs decides them (Gower and Ross, "Minimum spanning
 trees and single linkage cluster analysis", 1969). A group above the size limit is split at its weakest links;
@@ -13,211 +13,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import fsum
+from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID, uuid5
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.dataclasses import dataclass, field
 from commonplace.ranking.arrays import within
 
 Calibrated = Callable[[NDArray[Any]], NDArray[Any]]
 """Maps cosines to similarities, 0–1, and never a higher one to a lower similarity."""
-
-
-class Sharing:
-    """Tells of any stretch of rows which pairs begin there and share a word, and how many each shares.
-
-    Args:
-        rows: the words of each.
-        count: how many rows there are; those behind the last of `rows` have no words.
-    """
-
-    def __init__(self, rows: Sequence[Collection[str]], count: int) -> None:
-        numbers: dict[str, int] = {}
-        of_row = [np.array([numbers.setdefault(word, len(numbers)) for word in {*words}], np.int64) for words in rows]
-        word = np.concatenate([np.zeros(0, np.int64), *of_row])
-        row = np.repeat(np.arange(len(of_row)), [len(words) for words in of_row])
-        order = np.lexsort((row, word))
-        word, row = word[order], row[order]
-        ends = np.searchsorted(word, word, side="right")
-        self._count = count
-        self._row = row
-        """The rows of every word, ascending, word by word; each word of a row is one place here."""
-        self._behind = ends - np.arange(len(row)) - 1
-        """How many rows have the same word further down, by place."""
-        self._places = np.argsort(row, kind="stable")
-        self._begins = np.searchsorted(row[self._places], np.arange(count + 1))
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """How many pairs begin with each row, one that shares several words as often."""
-        behind = np.concatenate([[0], np.cumsum(self._behind[self._places])])
-        sizes: NDArray[np.int64] = np.diff(behind[self._begins])
-        return sizes
-
-    def between(self, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the pairs that begin with a row from `first` up to, not including, `last`; and how many each shares.
-
-        They ascend.
-        """
-        places = self._places[self._begins[first] : self._begins[last]]
-        behind = self._behind[places]
-        # Of each place the ones behind it, which stand in one row without gaps.
-        steps = np.arange(behind.sum()) - np.repeat(np.cumsum(behind) - behind, behind)
-        second = self._row[np.repeat(places + 1, behind) + steps]
-        return counted([np.repeat(self._row[places] * self._count, behind) + second])
-
-
-def stretches(sizes: NDArray[np.int64], first: int, last: int, most: int) -> Iterator[tuple[int, int]]:
-    """Yield stretches of the rows from `first` up to, not including, `last`, whose sizes sum up to `most` at most.
-
-    A row that is larger alone is a stretch of its own.
-    """
-    sums = np.cumsum(sizes[first:last])
-    begin, before = first, 0
-    while begin < last:
-        end = max(begin + 1, first + int(np.searchsorted(sums, before + most, side="right")))
-        yield begin, end
-        begin, before = end, int(sums[end - first - 1])
-
-
-def counted(codes: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the codes, ascending, each once, and how often each is there."""
-    every = np.sort(np.concatenate(codes))
-    begins = np.flatnonzero(np.diff(every, prepend=-1))
-    return every[begins], np.diff(begins, append=len(every))
-
-
-def looked_up(codes: NDArray[np.int64], known: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
-    """Return the value of each code among the known ones, which ascend; 0 where it is not among them."""
-    if not len(known):
-        return np.zeros(len(codes), values.dtype)
-    place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
-    return np.where(known[place] == codes, values[place], 0)
-
-
-MAX_PER_ROW: Final = 5
-"""So many pairs of one row are returned, the surest: else all of a topic would be linked with all of it."""
-MAX_PAIRS: Final = 1_000
-"""So many pairs are returned in all."""
-
-MAX_HELD: Final = 1_000_000
-"""When so many pairs are held, those are dropped that cannot be chosen any more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """What waits for somebody: how many pairs of each row, and how sure a pair has to be not to wait."""
-
-    pairs: Mapping[int, int] = field(default_factory=dict)
-    below: float = 1.0
-
-
-NOTHING_WAITS: Final = Waiting()
-
-
-class Ranked(NamedTuple):
-    """Pairs with what puts them in order.
-
-    Attributes:
-        codes: each pair as first · n + second.
-        ranks: the lowest comes first, ties by code.
-        is_acted_on: whether it would not wait; those that would have higher ranks than any that would not.
-    """
-
-    codes: NDArray[np.int64]
-    ranks: NDArray[np.float64]
-    is_acted_on: NDArray[np.bool_]
-
-    def only(self, which: NDArray[Any]) -> Ranked:
-        """Return some of them: those at these places, or for which it is true."""
-        return Ranked(*(column[which] for column in self))
-
-
-class Shortlist:
-    """Takes pairs of rows in any order, and chooses the first: by rank, the lowest first, ties by rows.
-
-    What it chooses is what one would choose who held all pairs. Whoever goes through pairs in order and takes each
-    whose rows have a place left takes at least half as many as can be taken at all, since a pair that is taken keeps
-    two others out at most. So where twice as many as are wanted can be taken among those up to some rank, nothing
-    beyond is chosen, whatever else comes; and it is dropped.
-
-    Args:
-        count: of rows; a pair is the number first · count + second.
-    """
-
-    def __init__(self, count: int, waiting: Waiting = NOTHING_WAITS) -> None:
-        self._count = count
-        self._waiting = waiting
-        self._left = np.full(count, MAX_PER_ROW, np.int64)
-        for row, number in waiting.pairs.items():
-            self._left[row] -= number
-        self._held = [Ranked(np.zeros(0, np.int64), np.zeros(0, np.float64), np.zeros(0, np.bool_))]
-        self._most_held = MAX_HELD
-        self._last: tuple[float, int] | None = None
-
-    def add(self, more: Ranked) -> None:
-        """Take pairs, each once in all."""
-        # What would wait has no place with a row for which enough waits.
-        is_full = self._left <= 0
-        kept = more.is_acted_on | ~(is_full[more.codes // self._count] | is_full[more.codes % self._count])
-        if self._last is not None:
-            rank, code = self._last
-            kept &= (more.ranks < rank) | ((more.ranks == rank) & (more.codes <= code))
-        self._held.append(more.only(kept))
-        if sum(len(each.codes) for each in self._held) > self._most_held:
-            self._drop()
-
-    def chosen(self) -> list[tuple[int, int]]:
-        """Return the first pairs; what waits takes no place from those that are acted on, which come first."""
-        held = self._sorted()
-        acted_on = int(held.is_acted_on.sum())
-        taken = Counter[int]()
-        found: list[tuple[int, int]] = []
-        for place, code in enumerate(held.codes.tolist()):
-            if place == acted_on:
-                for row, pairs_of_row in self._waiting.pairs.items():
-                    taken[row] += pairs_of_row
-            pair = divmod(code, self._count)
-            if all(taken[row] < MAX_PER_ROW for row in pair):
-                found.append(pair)
-                for row in pair:
-                    taken[row] += 1
-                if len(found) == MAX_PAIRS:
-                    break
-        return found
-
-    def _drop(self) -> None:
-        """Drop what comes behind twice as many as are wanted, with no more places than a row has at the very end."""
-        held = self._sorted()
-        pairs = (divmod(code, self._count) for code in held.codes.tolist())
-        if (end := _place_of(2 * MAX_PAIRS, pairs, self._left.tolist())) is not None:
-            self._last = float(held.ranks[end]), int(held.codes[end])
-            held = held.only(np.arange(end + 1))
-        self._held = [held]
-        self._most_held = max(MAX_HELD, 2 * len(held.codes))
-
-    def _sorted(self) -> Ranked:
-        held = Ranked(*map(np.concatenate, zip(*self._held, strict=True)))
-        return held.only(np.lexsort((held.codes, held.ranks)))
-
-
-def _place_of(wanted: int, pairs: Iterable[tuple[int, int]], left: list[int]) -> int | None:
-    """Return at which place so many pairs were taken, where each row has so many places; None where fewer can be."""
-    for place, (one, other) in enumerate(pairs):
-        if left[one] > 0 and left[other] > 0:
-            left[one] -= 1
-            left[other] -= 1
-            wanted -= 1
-            if not wanted:
-                return place
-    return None
-
-
+Codes = NDArray[np.int64]
 Action = Literal["merge", "link", "ignore"]
 
 LINKED: Final = 0.40
@@ -236,14 +45,6 @@ _MAX_PAIRS: Final = 4_000_000
 _HALVINGS: Final = 40
 _DECIMALS: Final = 6
 """Of a cohesion: how sums are rounded differs between machines behind them."""
-
-
-class Pairs(NamedTuple):
-    """Pairs of rows with their cosines: int64 and float32, shape (n,), the first row before the second."""
-
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
-    cosines: NDArray[np.float32]
 
 
 def cluster_id(members: Sequence[str]) -> str:
@@ -283,36 +84,36 @@ def cohesion(similarities: Sequence[Sequence[float]]) -> float:
 def groups(vectors: NDArray[np.float32], calibrated: Calibrated) -> list[tuple[int, ...]]:
     """Return the groups among vectors of unit length, float32, shape (n, d): ascending rows, ordered by the first."""
     least = min_cosine(calibrated, LINKED)
-    kept = Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
+    codes, cosines = np.empty(0, np.int64), np.empty(0, np.float32)
     for top in range(0, len(vectors), _ROWS_AT_ONCE):
-        for left, tile in _tiles(vectors, top):
-            found = _upper(tile, np.flatnonzero(tile >= least), top, left)
-            kept = _joined([kept, found])
-            if len(kept.cosines) > _MAX_PAIRS:
-                kept = strongest_forest(kept, len(vectors))
-    return _parts(strongest_forest(kept, len(vectors)))
+        for more, their_cosines in _alike_tiles(vectors, top, least):
+            codes, cosines = np.concatenate([codes, more]), np.concatenate([cosines, their_cosines])
+            if len(codes) > _MAX_PAIRS:
+                codes, cosines = strongest_forest(codes, cosines, len(vectors))
+    return _parts(strongest_forest(codes, cosines, len(vectors))[0].tolist(), len(vectors))
 
 
 def min_cosine(calibrated: Calibrated, similarity: float) -> float:
     """Return the least cosine with at least that similarity, above 1 where none has."""
+
+    def is_enough(cosine: float) -> bool:
+        return float(calibrated(np.array([cosine]))[0]) >= similarity
+
     low, high = -1.0, 1.0
-    if float(calibrated(np.array([high]))[0]) < similarity:
+    if not is_enough(high):
         return 2.0
-    if float(calibrated(np.array([low]))[0]) >= similarity:
+    if is_enough(low):
         return low
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if float(calibrated(np.array([middle]))[0]) >= similarity:
-            high = middle
-        else:
-            low = middle
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
     return high
 
 
-def strongest_forest(pairs: Pairs, count: int) -> Pairs:
+def strongest_forest(codes: Codes, cosines: NDArray[np.float32], count: int) -> tuple[Codes, NDArray[np.float32]]:
     """Return the pairs of the strongest spanning forest of `count` rows, strongest first (Borůvka, 1926)."""
-    order = np.lexsort((pairs.second, pairs.first, -pairs.cosines))
-    first, second = pairs.first[order], pairs.second[order]
+    order = np.lexsort((codes, -cosines))
+    first, second = np.divmod(codes[order], max(count, 1))
     tree = np.arange(count)
     ranks = np.arange(len(order))
     taken = [np.empty(0, np.int64)]
@@ -325,10 +126,10 @@ def strongest_forest(pairs: Pairs, count: int) -> Pairs:
         tree = _united(tree, tree[first[chosen]], tree[second[chosen]])
         ranks = ranks[tree[first[ranks]] != tree[second[ranks]]]
     kept = order[np.sort(np.concatenate(taken))]
-    return Pairs(pairs.first[kept], pairs.second[kept], pairs.cosines[kept])
+    return codes[kept], cosines[kept]
 
 
-def _united(tree: NDArray[np.int64], ones: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
+def _united(tree: Codes, ones: Codes, others: Codes) -> Codes:
     """Return the number of each row's tree, where trees were joined: the least of them."""
     parent = np.arange(len(tree))
     while True:
@@ -341,30 +142,34 @@ def _united(tree: NDArray[np.int64], ones: NDArray[np.int64], others: NDArray[np
             return parent[tree]
 
 
-def _joined(parts: Sequence[Pairs]) -> Pairs:
-    return Pairs(*map(np.concatenate, zip(*parts, strict=True)))
+def _alike_tiles(
+    vectors: NDArray[np.float32], top: int, least: float, most: int | None = None
+) -> Iterator[tuple[Codes, NDArray[np.float32]]]:
+    """Yield the pairs that begin with some rows, from `top` on, and have that cosine, with it: a tile at a time.
 
-
-def _tiles(vectors: NDArray[np.float32], top: int) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Yield the cosines of some rows, from `top` on, with those from `left` on: not all cosines are held at once."""
+    Args:
+        most: of one row in one tile, where much is alike.
+    """
     for left in range(top, len(vectors), _ROWS_AT_ONCE):
-        yield left, vectors[top : top + _ROWS_AT_ONCE] @ vectors[left : left + _ROWS_AT_ONCE].T
+        tile = vectors[top : top + _ROWS_AT_ONCE] @ vectors[left : left + _ROWS_AT_ONCE].T
+        if left == top:
+            tile[np.tri(len(tile), dtype=np.bool_)] = -2.0
+        is_alike = tile >= least
+        if most is not None and is_alike.sum() > most * sum(tile.shape):
+            is_alike &= tile >= np.partition(tile, -most, axis=1)[:, -most, None]
+            # Much may be exactly the same, and it is all the same which of it is taken.
+            is_alike &= np.cumsum(is_alike, axis=1, dtype=np.int16) <= most
+        first, second = np.nonzero(is_alike)
+        yield (first + top) * len(vectors) + second + left, tile[is_alike]
 
 
-def _upper(tile: NDArray[np.float32], places: NDArray[np.int64], top: int, left: int) -> Pairs:
-    """Return the pairs at some places of a tile of which the first row comes before the second."""
-    first, second = np.divmod(places, tile.shape[1])
-    first, second, cosines = first + top, second + left, tile.ravel()[places]
-    upper = first < second
-    return Pairs(first[upper], second[upper], cosines[upper])
-
-
-def _parts(forest: Pairs) -> list[tuple[int, ...]]:
+def _parts(forest: Sequence[int], count: int) -> list[tuple[int, ...]]:
     """Return the groups that a forest, strongest pair first, joins without growing too large."""
     parts: dict[int, list[int]] = {}
     part_of: dict[int, int] = {}
     closed: set[int] = set()
-    for pair in zip(forest.first.tolist(), forest.second.tolist(), strict=True):
+    for code in forest:
+        pair = divmod(code, count)
         for row in pair:
             if row not in part_of:
                 part_of[row], parts[row] = row, [row]
@@ -380,7 +185,6 @@ def _parts(forest: Pairs) -> list[tuple[int, ...]]:
 
 MIN_CONFIDENCE: Final = 0.3
 """Below it nothing is written."""
-
 NAMES_WEIGHT: Final = 0.6
 NAMES_ENOUGH: Final = 3
 TAGS_WEIGHT: Final = 0.4
@@ -392,6 +196,12 @@ MAX_PER_NAME: Final = 200
 HUB_SHARE: Final = 0.01
 """What more than a hundredth share is a hub, if that is more than 20; what more than 200 share always is."""
 
+MAX_PER_ROW: Final = 5
+"""So many pairs of one row are returned, the surest: else all of a topic would be linked with all of it."""
+MAX_PAIRS: Final = 1_000
+"""So many pairs are returned in all."""
+_MAX_HELD: Final = 1_000_000
+"""The surest so many candidates are held; what is dropped has its turn in a later scan."""
 _PAIRS_AT_ONCE: Final = 1_000_000
 """Of one stretch of rows, where one row alone has not more."""
 _MAX_SIMILAR: Final = 10
@@ -402,22 +212,22 @@ _LAST: Final = 2.0
 """Added to the ranks of pairs that are not sure enough, and the rank of those that were weighed no further."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """What two rows have in common: how many names and tags, and their calibrated similarity, 0–1."""
+class Waiting(NamedTuple):
+    """What waits for somebody: how many pairs of each row, and how sure a pair has to be not to wait."""
 
-    names: int
-    tags: int
-    similarity: float
-
-    @property
-    def confidence(self) -> float:
-        """How sure it is that they are related, 0–1."""
-        return float(_confidence(self.names, self.tags, self.similarity))
+    pairs: Mapping[int, int] = MappingProxyType({})
+    below: float = 1.0
 
 
-def _confidence(names: Any, tags: Any, similarity: Any) -> Any:
-    """Return how sure it is that pairs are related, 0–1, for single numbers or arrays of them."""
+_NOTHING_WAITS: Final = Waiting()
+
+
+def confidence(names: Any, tags: Any, similarity: Any) -> Any:
+    """Return how sure it is that pairs are related, 0–1, for single numbers or arrays of them.
+
+    Args:
+        names, tags: how many they share.
+    """
     words = NAMES_WEIGHT * np.minimum(1.0, names / NAMES_ENOUGH) + TAGS_WEIGHT * np.minimum(1.0, tags / TAGS_ENOUGH)
     return np.minimum(1.0, np.maximum(words, LIKENESS_WEIGHT * similarity))
 
@@ -456,7 +266,7 @@ def pairs(
     known: Collection[tuple[int, int]] = (),
     turns: Collection[int] = (),
     doubles: Sequence[Collection[str]] = (),
-    waiting: Waiting = NOTHING_WAITS,
+    waiting: Waiting = _NOTHING_WAITS,
 ) -> list[tuple[int, int]]:
     """Return the pairs of rows that share a name or are alike by 0.40, the first row before the second.
 
@@ -470,15 +280,36 @@ def pairs(
         turns: rows that are turns of conversations; see `counts_likeness`.
         doubles: of each row, what stands for a name that is a part of another of its names: who shares that shares one
             name less.
-        waiting: what was found before and waits: it counts among the 5 with one row.
+        waiting: what was found before; it counts among the 5 with one row, but takes no place from what will not wait.
     """
-    found = Shortlist(len(names), waiting)
     rows = _Rows(names, tags, doubles, known, turns)
-    for first, alike in enumerate(_alike_pairs(vectors, calibrated)):
-        top = first * _ROWS_AT_ONCE
-        for begin, end in stretches(rows.sizes, top, min(top + _ROWS_AT_ONCE, len(names)), _PAIRS_AT_ONCE):
-            found.add(rows.weighed(begin, end, alike, waiting.below))
-    return found.chosen()
+    least = min_cosine(calibrated, MIN_CONFIDENCE / LIKENESS_WEIGHT)
+    codes, ranks = np.zeros(0, np.int64), np.zeros(0)
+    for top in range(0, len(vectors), _ROWS_AT_ONCE):
+        tiles = [np.concatenate(each) for each in zip(*_alike_tiles(vectors, top, least, _MAX_SIMILAR), strict=True)]
+        order = np.argsort(tiles[0])
+        alike, similarity = tiles[0][order], calibrated(tiles[1][order])
+        for begin, end in rows.stretches(top, min(top + _ROWS_AT_ONCE, len(names))):
+            more, their_ranks = rows.weighed(begin, end, alike, similarity)
+            codes, ranks = np.concatenate([codes, more]), np.concatenate([ranks, their_ranks])
+            if len(codes) > 2 * _MAX_HELD:
+                kept = np.lexsort((codes, ranks))[:_MAX_HELD]
+                codes, ranks = codes[kept], ranks[kept]
+    order = np.lexsort((codes, ranks))
+    taken = Counter[int]()
+    found: list[tuple[int, int]] = []
+    are_acted_on = True
+    for code, rank in zip(codes[order].tolist(), ranks[order].tolist(), strict=True):
+        if are_acted_on and rank > -max(waiting.below, MIN_CONFIDENCE):
+            taken.update(waiting.pairs)
+            are_acted_on = False
+        one, other = divmod(code, len(names))
+        if taken[one] < MAX_PER_ROW and taken[other] < MAX_PER_ROW:
+            found.append((one, other))
+            taken.update((one, other))
+            if len(found) == MAX_PAIRS:
+                break
+    return found
 
 
 class _Rows:
@@ -494,71 +325,98 @@ class _Rows:
     ) -> None:
         self._count = len(names)
         self._names, self._tags, self._doubles = (Sharing(rows, self._count) for rows in (names, tags, doubles))
-        self.sizes = self._names.sizes + self._tags.sizes
         self._left_out = np.array(sorted(first * self._count + second for first, second in known), np.int64)
         self._is_turn = np.zeros(self._count, np.bool_)
         self._is_turn[list(turns)] = True
 
-    def weighed(self, begin: int, end: int, alike: _Alike, below: float) -> Ranked:
-        """Return the candidates whose first row is one of a stretch; what is less sure than `below` would wait."""
+    def stretches(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """Yield stretches of the rows from `first` up to, not including, `last`, none with very many pairs.
+
+        A row that has very many alone is a stretch of its own.
+        """
+        sums = np.cumsum((self._names.sizes + self._tags.sizes)[first:last])
+        begin, before = first, 0
+        while begin < last:
+            end = max(begin + 1, first + int(np.searchsorted(sums, before + _PAIRS_AT_ONCE, side="right")))
+            yield begin, end
+            begin, before = end, int(sums[end - first - 1])
+
+    def weighed(
+        self, begin: int, end: int, alike: Codes, similarity: NDArray[np.float32]
+    ) -> tuple[Codes, NDArray[np.float64]]:
+        """Return the candidates whose first row is one of a stretch, and their ranks: the surest has the lowest.
+
+        Args:
+            alike: pairs that are alike enough to count, ascending, and their similarities.
+        """
         by_name, in_names = self._names.between(begin, end)
         in_names -= looked_up(by_name, *self._doubles.between(begin, end))
         by_tag, in_tags = self._tags.between(begin, end)
-        here = slice(*np.searchsorted(alike.codes, [begin * self._count, end * self._count]))
-        similar, similarity = alike.codes[here], alike.similarity[here]
+        here = slice(*np.searchsorted(alike, [begin * self._count, end * self._count]))
         # One name alone is not enough: most of these pairs are weighed no further.
         single = by_name[in_names <= 1]
-        codes, _ = counted([by_name[in_names > 1], similar, single[within(single, by_tag)]])
+        codes, _ = counted([by_name[in_names > 1], alike[here], single[within(single, by_tag)]])
         codes = codes[~within(codes, self._left_out)]
         named, tagged = looked_up(codes, by_name, in_names), looked_up(codes, by_tag, in_tags)
-        likeness = looked_up(codes, similar, similarity)
+        likeness = looked_up(codes, alike[here], similarity[here])
         are_turns = self._is_turn[codes // self._count] & self._is_turn[codes % self._count]
         likeness[are_turns & (named + tagged == 0)] = 0.0
         is_candidate = (named > 0) | (likeness >= LINKED)
         codes, named, tagged, likeness = (each[is_candidate] for each in (codes, named, tagged, likeness))
-        confidence = _confidence(named, tagged, likeness)
+        sure = np.round(confidence(named, tagged, likeness), 9)
         rest = single[~within(single, codes) & ~within(single, self._left_out)]
-        ranks = -np.round(confidence, 9) + np.where(confidence < MIN_CONFIDENCE, _UNSURE, 0.0)
-        return Ranked(
-            codes=np.concatenate([codes, rest]),
-            ranks=np.concatenate([ranks, np.full(len(rest), _LAST)]),
-            is_acted_on=np.concatenate([confidence >= below, np.zeros(len(rest), np.bool_)]),
-        )
+        ranks = np.where(sure < MIN_CONFIDENCE, _UNSURE, 0.0) - sure
+        return np.concatenate([codes, rest]), np.concatenate([ranks, np.full(len(rest), _LAST)])
 
 
-class _Alike(NamedTuple):
-    """Pairs that are alike enough to count, as first · n + second, ascending, and their similarities."""
+class Sharing:
+    """Tells of any stretch of rows which pairs begin there and share a word, and how many each shares.
 
-    codes: NDArray[np.int64]
-    similarity: NDArray[np.float32]
+    Args:
+        rows: the words of each.
+        count: how many rows there are; those behind the last of `rows` have no words.
+    """
+
+    def __init__(self, rows: Sequence[Collection[str]], count: int) -> None:
+        numbers: dict[str, int] = {}
+        of_row = [np.array([numbers.setdefault(word, len(numbers)) for word in {*words}], np.int64) for words in rows]
+        word = np.concatenate([np.zeros(0, np.int64), *of_row])
+        row = np.repeat(np.arange(len(of_row)), [len(words) for words in of_row])
+        order = np.lexsort((row, word))
+        word, row = word[order], row[order]
+        self._count = count
+        self._row = row
+        """The rows of every word, ascending, word by word; each word of a row is one place here."""
+        self._behind = np.searchsorted(word, word, side="right") - np.arange(len(row)) - 1
+        """How many rows have the same word further down, by place."""
+        self._places = np.argsort(row, kind="stable")
+        self._begins = np.searchsorted(row[self._places], np.arange(count + 1))
+        self.sizes = np.diff(np.concatenate([[0], np.cumsum(self._behind[self._places])])[self._begins])
+        """How many pairs begin with each row, one that shares several words as often."""
+
+    def between(self, first: int, last: int) -> tuple[Codes, Codes]:
+        """Return the pairs that begin with a row from `first` up to, not including, `last`; and how many each shares.
+
+        They ascend.
+        """
+        places = self._places[self._begins[first] : self._begins[last]]
+        behind = self._behind[places]
+        # Of each place the ones behind it, which stand in one row without gaps.
+        steps = np.arange(behind.sum()) - np.repeat(np.cumsum(behind) - behind, behind)
+        second = self._row[np.repeat(places + 1, behind) + steps]
+        return counted([np.repeat(self._row[places] * self._count, behind) + second])
 
 
-def _alike_pairs(vectors: NDArray[np.float32], calibrated: Calibrated) -> Iterator[_Alike]:
-    """Yield the pairs that are alike, those that begin with the first rows, those with the next ones, and so on."""
-    least = min_cosine(calibrated, MIN_CONFIDENCE / LIKENESS_WEIGHT)
-    for top in range(0, len(vectors), _ROWS_AT_ONCE):
-        parts = []
-        for left, tile in _tiles(vectors, top):
-            if top == left:
-                np.fill_diagonal(tile, -1.0)
-            parts.append(_upper(tile, _best(tile, least, is_own=top == left), top, left))
-        found = _joined(parts)
-        codes = found.first * len(vectors) + found.second
-        order = np.argsort(codes)
-        yield _Alike(codes[order], calibrated(found.cosines[order]))
+def counted(codes: Sequence[Codes]) -> tuple[Codes, Codes]:
+    """Return the codes, ascending, each once, and how often each is there."""
+    every = np.sort(np.concatenate(codes))
+    begins = np.flatnonzero(np.diff(every, prepend=-1))
+    return every[begins], np.diff(begins, append=len(every))
 
 
-def _best(tile: NDArray[np.float32], least: float, *, is_own: bool) -> NDArray[np.int64]:
-    """Return the places of a tile that are alike, of each row no more than a few where that is true of many."""
-    places = np.flatnonzero(tile >= least)
-    if len(places) <= _MAX_SIMILAR * sum(tile.shape):
-        return places
-    if is_own:
-        tile[np.tril_indices(len(tile))] = -1.0
-    edge = np.partition(tile, -_MAX_SIMILAR, axis=1)[:, -_MAX_SIMILAR, None]
-    chosen = tile >= np.maximum(edge, least)
-    places = np.flatnonzero(chosen)
-    if len(places) <= _MAX_SIMILAR * sum(tile.shape):
-        return places
-    # Much is exactly the same, and it is all the same which of it is taken.
-    return np.flatnonzero(chosen & (np.cumsum(chosen, axis=1, dtype=np.int16) <= _MAX_SIMILAR))
+def looked_up(codes: Codes, known: Codes, values: NDArray[Any]) -> NDArray[Any]:
+    """Return the value of each code among the known ones, which ascend; 0 where it is not among them."""
+    if not len(known):
+        return np.zeros(len(codes), values.dtype)
+    place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
+    return np.where(known[place] == codes, values[place], 0)

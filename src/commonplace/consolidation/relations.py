@@ -14,7 +14,6 @@ from commonplace.consolidation.base import PlannedAgent
 from commonplace.consolidation.cluster import RELATED, listed_ids, why_doubtful
 from commonplace.consolidation.executor import ChangeRecorder, Plan
 from commonplace.consolidation.groups import Named, Names, speakers, vectors_of
-from commonplace.consolidation.pairs import Waiting
 from commonplace.consolidation.results import RelationResult
 from commonplace.consolidation.text_merge import DOUBTFUL, contradictions, sources_of
 from commonplace.dataclasses import dataclass
@@ -80,7 +79,7 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
             known,
             [row for row, memory in enumerate(memories) if memory.owner.session],
             [_doubles(each) for each in named],
-            Waiting(waits, self.confidence_config.log_threshold),
+            pairs.Waiting(waits, self.confidence_config.log_threshold),
         )
         return [item_of_pair(memories[one].owner.id, memories[other].owner.id) for one, other in found]
 
@@ -99,22 +98,23 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
         names = _whole(named[0][form] for form in named[0].keys() & named[1].keys())
         are_turns = bool(first.owner.session and second.owner.session)
         counts = pairs.counts_likeness(are_turns, len(names), len(tags[0] & tags[1]))
-        shared = pairs.Shared(len(names), len(tags[0] & tags[1]), similarity if counts else 0.0)
-        if shared.confidence < pairs.MIN_CONFIDENCE:
+        in_tags = sorted(tags[0] & tags[1])
+        confidence = float(pairs.confidence(len(names), len(in_tags), similarity if counts else 0.0))
+        if confidence < pairs.MIN_CONFIDENCE:
             raise NoRelation(
-                f"{ids[0]!r:.80} and {ids[1]!r:.80} are related with a confidence of {shared.confidence:.2f},"
+                f"{ids[0]!r:.80} and {ids[1]!r:.80} are related with a confidence of {confidence:.2f},"
                 f" the minimum is {pairs.MIN_CONFIDENCE}",
                 remedy="leave them apart, or link them yourself",
             )
         conflicts = contradictions(sources_of([first, second]), [(ids[0], ids[1])]).get((ids[0], ids[1]))
-        confidence = min(shared.confidence, DOUBTFUL) if conflicts else shared.confidence
+        confidence = min(confidence, DOUBTFUL) if conflicts else confidence
         strength = pairs.strength((named[0].keys(), named[1].keys()), tags)
         result = RelationResult(
             from_memory_id=ids[0],
             to_memory_id=ids[1],
             relation_id=relation_id(*ids),
             strength=strength,
-            reasoning=_reasoning(names, sorted(tags[0] & tags[1]), similarity),
+            reasoning=_reasoning(names, in_tags, similarity),
             shared_entities=names,
             confidence=confidence,
         )
@@ -125,12 +125,12 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
             action="link",
             confidence=confidence,
             urgency="low",
-            why=_why(shared, similarity) + why_doubtful(conflicts or Counter()),
+            why=_why(len(names), len(in_tags), similarity) + why_doubtful(conflicts or Counter()),
             extra={
                 "relation_id": result.relation_id,
                 "strength": round(strength, 6),
-                "names": shared.names,
-                "tags": shared.tags,
+                "names": len(names),
+                "tags": len(in_tags),
                 "similarity": round(similarity, 6),
             },
             needs_a_person=bool(conflicts),
@@ -222,9 +222,9 @@ def _reasoning(names: list[str], tags: list[str], similarity: float) -> str:
     return f"{shared}; their texts are similar by {similarity:.2f}."
 
 
-def _why(shared: pairs.Shared, similarity: float) -> str:
+def _why(names: int, tags: int, similarity: float) -> str:
     """Return the same without words of a memory."""
-    counts = ((shared.names, "shared name"), (shared.tags, "shared tag"))
+    counts = ((names, "shared name"), (tags, "shared tag"))
     said = [f"{count} {what}{'s' if count > 1 else ''}" for count, what in counts if count]
     return f"related by {_joined([*said, f'a similarity of {similarity:.2f}'])}{'' if said else ' alone'}"
 

@@ -11,16 +11,14 @@ import pytest
 from numpy.typing import NDArray
 
 from commonplace.consolidation import pairs as clustering
-from commonplace.consolidation import pairs as shortlist
 from commonplace.consolidation.pairs import (
     CLUSTER_IDS,
     MAX_PAIRS,
     MAX_PER_ROW,
-    Pairs,
-    Shared,
     action_of,
     cluster_id,
     cohesion,
+    confidence,
     groups,
     hubs,
     jaccard,
@@ -132,9 +130,9 @@ def test_thousands_of_equal_vectors_are_split_into_groups_that_fit() -> None:
 
 
 def test_the_strongest_forest_holds_no_ring_and_the_strongest_pairs() -> None:
-    pairs = Pairs(np.array([0, 0, 1, 3]), np.array([1, 2, 2, 4]), np.array([0.5, 0.9, 0.7, 0.6], np.float32))
-    forest = strongest_forest(pairs, 5)
-    assert list(zip(forest.first.tolist(), forest.second.tolist(), strict=True)) == [(0, 2), (1, 2), (3, 4)]
+    codes = np.array([5 * one + other for one, other in [(0, 1), (0, 2), (1, 2), (3, 4)]])
+    forest, _ = strongest_forest(codes, np.array([0.5, 0.9, 0.7, 0.6], np.float32), 5)
+    assert [divmod(code, 5) for code in forest.tolist()] == [(0, 2), (1, 2), (3, 4)]
 
 
 @pytest.mark.parametrize("name", sorted(BY_EMBEDDER))
@@ -179,24 +177,24 @@ def apart(count: int) -> NDArray[np.float32]:
 
 
 @pytest.mark.parametrize(
-    ("shared", "confidence"),
+    ("shared", "sure"),
     [
-        (Shared(0, 0, 0.0), 0.0),
-        (Shared(1, 0, 0.0), 0.2),
-        (Shared(1, 1, 0.0), 0.4),
-        (Shared(2, 0, 0.0), 0.4),
-        (Shared(3, 0, 0.0), 0.6),
-        (Shared(9, 0, 0.0), 0.6),
-        (Shared(0, 2, 0.0), 0.4),
-        (Shared(3, 2, 0.0), 1.0),
-        (Shared(0, 0, 0.5), 0.45),
-        (Shared(1, 0, 0.5), 0.45),
-        (Shared(3, 2, 0.5), 1.0),
-        (Shared(0, 0, 1.0), 0.9),
+        ((0, 0, 0.0), 0.0),
+        ((1, 0, 0.0), 0.2),
+        ((1, 1, 0.0), 0.4),
+        ((2, 0, 0.0), 0.4),
+        ((3, 0, 0.0), 0.6),
+        ((9, 0, 0.0), 0.6),
+        ((0, 2, 0.0), 0.4),
+        ((3, 2, 0.0), 1.0),
+        ((0, 0, 0.5), 0.45),
+        ((1, 0, 0.5), 0.45),
+        ((3, 2, 0.5), 1.0),
+        ((0, 0, 1.0), 0.9),
     ],
 )
-def test_confidence_is_the_better_of_words_and_likeness(shared: Shared, confidence: float) -> None:
-    assert shared.confidence == pytest.approx(confidence)
+def test_confidence_is_the_better_of_words_and_likeness(shared: tuple[int, int, float], sure: float) -> None:
+    assert confidence(*shared) == pytest.approx(sure)
 
 
 def test_strength_is_seven_parts_names_and_three_parts_tags() -> None:
@@ -265,16 +263,3 @@ def test_a_scan_returns_few_pairs_of_each_row_and_not_too_many_in_all(are_alike:
 def test_nothing_has_no_pairs() -> None:
     assert pairs([], [], np.zeros((0, 4), np.float32), same) == []
     assert pairs([{"a"}], [{"b"}], np.zeros((1, 4), np.float32), same) == []
-
-
-def test_a_pair_that_comes_late_can_make_room_for_one_that_was_far_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It keeps two others out: so twice as many are held as are wanted."""
-    monkeypatch.setattr(shortlist, "MAX_HELD", 2)
-    monkeypatch.setattr(shortlist, "MAX_PAIRS", 2)
-    monkeypatch.setattr(shortlist, "MAX_PER_ROW", 1)
-    found = shortlist.Shortlist(10)
-    for rank, pairs_of_rank in ((0.2, [(1, 2), (3, 4), (5, 6), (7, 8), (8, 9)]), (0.1, [(2, 3)])):
-        codes = np.array([one * 10 + other for one, other in pairs_of_rank])
-        found.add(shortlist.Ranked(codes, np.full(len(codes), rank), np.zeros(len(codes), np.bool_)))
-    assert found.chosen() == [(2, 3), (5, 6)]
-    assert shortlist.Shortlist(0).chosen() == []
