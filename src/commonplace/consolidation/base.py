@@ -120,13 +120,14 @@ class ConsolidationAgent(ABC, Generic[T]):
 
         Each item is one operation of the rate limit, which is waited for; not in a dry run.
         """
-        self.failures, self.skipped = [], 0
-        return self._each(self.scan(), self._paced)
 
-    def _paced(self, item: str) -> T:
-        if not self.dry_run:
-            self._runtime.pace(self.rate_limit).write(lambda _: lambda: None)
-        return self.process_item(item)
+        def paced(item: str) -> T:
+            if not self.dry_run:
+                self._runtime.pace(self.rate_limit).write(lambda _: lambda: None)
+            return self.process_item(item)
+
+        self.failures, self.skipped = [], 0
+        return self._each(self.scan(), paced)
 
     def _each(self, items: Sequence[str], process: Callable[[str], T]) -> list[T]:
         results: list[T] = []
@@ -186,7 +187,7 @@ class PlannedAgent(ConsolidationAgent[R]):
             NoRelation: two memories are hardly related.
             StoreBusyError: others changed its memories over and over.
         """
-        if self.dry_run and self.takes_issues:
+        if self.dry_run:
             with self._on_a_copy() as agent:
                 return with_issue(agent.process_item(memory_id), None)
         for _ in range(TRIES):
@@ -200,16 +201,13 @@ class PlannedAgent(ConsolidationAgent[R]):
         if not plan.is_filed or (not self.takes_issues and self._executor.was_turned_down(plan)):
             _log.debug("%s: %s %s: left as it is: %s", self.name, plan.action, memory_id, plan.why)
             return _not_done(plan.result)
-        is_sure = plan.apply is not None and not plan.needs_a_person
-        is_acting = is_sure and self.confidence_config.decide(plan.confidence) != "wait"
-        if self.dry_run:
-            return plan.result if is_acting else _not_done(plan.result)
-        if not is_acting:
+        is_sure = self.confidence_config.decide(plan.confidence) != "wait"
+        if plan.apply is None or plan.needs_a_person or not is_sure:
             issue = memory_id if self.takes_issues else self._executor.propose(plan)
             return None if issue is None else with_issue(_not_done(plan.result), issue)
         if self.takes_issues:
             return self._with_issue(memory_id, memory_id, plan)
-        return self._executor.apply(plan, lambda: self.plan(memory_id), None)
+        return self._executor.apply(plan, partial(self.plan, memory_id), None)
 
     def process_issue(self, issue_id: str) -> R:
         """Claim an issue of this agent, apply it whatever the confidence, and close it.
@@ -306,7 +304,7 @@ class PlannedAgent(ConsolidationAgent[R]):
         try:
             made = plan or self.plan(item)
             _refuse_unfit(made, issue)
-            return self._executor.apply(made, lambda: self.plan(item), issue)
+            return self._executor.apply(made, partial(self.plan, item), issue)
         except Exception as error:
             self._executor.block(issue, error)
             raise

@@ -7,23 +7,22 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from commonplace.consolidation.results import Result
 from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.dataclasses import asdict, dataclass, field, fields, replace
-from commonplace.dates.time import parse
 from commonplace.errors import NoRelation, NotFoundError, StoreBusyError, UsageError
-from commonplace.ledger import rate_limit as window
 from commonplace.ledger import rules
 from commonplace.ledger.ledger import Ledger, actor_of
 from commonplace.ledger.rate_limit import RateLimiter
 from commonplace.ledger.rules import ERASE, Doer, Draft
 from commonplace.store.memories import MemoryChange
 from commonplace.types import Link, MemoryRecord, MemoryWrite, StoredMemory
-from commonplace.types.ledger import Agent, IssueEvent, IssueSelection, Reversal, Urgency
+from commonplace.types.ledger import Agent, Issue, IssueEvent, IssueSelection, Reversal, Urgency
 
 REVIVE: Final = "revive"
 REVISE: Final = "revise"
@@ -85,14 +84,12 @@ class ChangeRecorder:
 
     def link(self, link: Link) -> None:
         """Link two memories, in the place of a link of the same type between them."""
-        step: dict[str, Any] = {"source": link.source, "target": link.target, "type": link.type}
-        same = [
-            each for each in self.change.links([link.source]) if (each.target, each.type) == (link.target, link.type)
-        ]
-        known = next((each for each in same if each.source == link.source), None)
+        ends = (link.source, link.target, link.type)
+        links = self.change.links([link.source])
+        known = next((each for each in links if (each.source, each.target, each.type) == ends), None)
         self.change.link(link)
         undoing = {"do": UNLINK} if known is None else {"do": LINK, "strength": known.strength, "at": known.created_at}
-        self._did(link.source, link.target, **step, **undoing)
+        self._did(*ends[:2], source=link.source, target=link.target, type=link.type, **undoing)
 
     def page(self, id_: str, path: str, sha256: str) -> None:
         """Remember that a page of the vault was written for a memory: its place, and the sum of its bytes."""
@@ -153,6 +150,11 @@ class Plan(Generic[_T]):
         return tuple(sorted({memory.owner.id for memory in self.basis}))
 
     @property
+    def draft(self) -> Draft:
+        """What the issue says."""
+        return Draft(self.agent, self.memory_ids, self.action, self.urgency, self.notes, self.why)
+
+    @property
     def notes(self) -> dict[str, object]:
         """What the issue's notes tell besides what all notes do."""
         return {"confidence": round(self.confidence, 4), "why": self.why, **self.extra}
@@ -185,12 +187,6 @@ class PlanExecutor:
 
         None says that others changed the memories of the plan since, so that it has to be made anew.
         """
-        issue = self._file(plan) if self.runtime.external is None else self._file_external(self.runtime.external, plan)
-        if issue is not None:
-            self._log(plan, "waiting")
-        return issue
-
-    def _file(self, plan: Plan[Any]) -> str | None:
         same: list[str] = []
 
         def due(change: MemoryChange) -> Callable[[], str] | None:
@@ -199,13 +195,13 @@ class PlanExecutor:
             if (known := change.ledger.unfinished(plan.agent, plan.memory_ids)) is not None:
                 same.append(known.id)
                 return None
-            return lambda: rules.file(change.ledger, self._draft(plan), self._doer)
+            return lambda: rules.file(change.ledger, plan.draft, self._doer)
 
-        return self.pace.write(due) or next(iter(same), None)
-
-    def _file_external(self, external: Ledger, plan: Plan[Any]) -> str:
-        self._count()
-        return external.create(plan.agent, plan.memory_ids, plan.action, plan.urgency, plan.notes)
+        external = self.runtime.external
+        issue = self._file_external(external, plan) if external else self.pace.write(due) or next(iter(same), None)
+        if issue is not None:
+            self._log(plan, "waiting")
+        return issue
 
     def apply(self, plan: Plan[_T], again: Callable[[], Plan[_T]], issue: str | None) -> _T:
         """Apply a plan, file its issue unless it has one, close it, and keep what undoes the change.
@@ -220,7 +216,8 @@ class PlanExecutor:
         if external is not None and issue is None:
             return self._apply_as_filed(external, plan, again)
         for _ in range(TRIES):
-            applied = self._try(plan, issue)
+            due = partial(self._due, plan, issue)
+            applied = self.pace.write(due, count=1 + (issue is None), made_by=self.runtime.stamp())
             if applied is not None:
                 break
             plan = again()
@@ -229,22 +226,41 @@ class PlanExecutor:
         result, issue, inactive = applied
         if external is not None:
             self._close_external(external, issue, plan.why or plan.action)
-            self._close_moot_external(external, inactive, issue)
+            moot = IssueSelection(statuses=_PROPOSED, memory_ids=inactive)
+            for each, why in _moot(external.selected(moot) if inactive else (), inactive, issue):
+                self._count()
+                self._close_external(external, each, why)
         self.runtime.after()
         self._log(plan, "applied")
         return with_issue(result, issue)
 
-    def _try(self, plan: Plan[_T], issue: str | None) -> tuple[_T, str, tuple[str, ...]] | None:
-        """Apply a plan; return the result, its issue and what is not active any more, or None if it is out of date."""
-        while True:
-            with self.runtime.store.change_memories(self.runtime.namespace, made_by=self.runtime.stamp()) as change:
-                if not _is_current(change, plan):
-                    return None
-                wait = window.take(change.ledger, self.runtime.now(), 1 + (issue is None), self.rate_limit)
-                if not wait:
-                    acts = ChangeRecorder(change, self.runtime.now())
-                    return *self._apply(acts, plan, issue), acts.inactive
-            self.runtime.sleep(wait)
+    def _due(
+        self, plan: Plan[_T], issue: str | None, change: MemoryChange
+    ) -> Callable[[], tuple[_T, str, tuple[str, ...]]] | None:
+        return partial(self._apply, change, plan, issue) if _is_current(change, plan) else None
+
+    def _apply(self, change: MemoryChange, plan: Plan[_T], issue: str | None) -> tuple[_T, str, tuple[str, ...]]:
+        """Apply a plan in a transaction; return the result, its issue, and what is not active any more."""
+        assert plan.apply is not None
+        acts, ledger = ChangeRecorder(change, self.runtime.now()), change.ledger
+        if issue is None:
+            issue = rules.file(ledger, plan.draft, self._doer)
+        result = plan.apply(acts)
+        if acts.inactive:
+            # Nobody can do what is proposed for memories that are not active any more.
+            moot = ledger.issues(IssueSelection(statuses=_PROPOSED, memory_ids=acts.inactive))
+            for each, reason in _moot(moot, acts.inactive, issue):
+                rules.close(ledger, each, reason, self._doer)
+        ledger.put_reversal(Reversal(issue, self.run, acts.now, acts.touched, acts.steps))
+        why = plan.why or plan.action
+        ledger.add_event(IssueEvent(issue, acts.now, self._doer.actor, "applied", why))
+        if self.runtime.external is None:
+            rules.close(ledger, issue, why, self._doer)
+        return result, issue, acts.inactive
+
+    def _file_external(self, external: Ledger, plan: Plan[Any]) -> str:
+        self._count()
+        return external.create(plan.agent, plan.memory_ids, plan.action, plan.urgency, plan.notes)
 
     def _apply_as_filed(self, external: Ledger, plan: Plan[_T], again: Callable[[], Plan[_T]]) -> _T:
         """File and claim an issue that another program keeps, and apply it; no claim of it outlives a failure."""
@@ -283,17 +299,17 @@ class PlanExecutor:
             is_moot: what it asks for cannot be done any more, which does not turn it down for later.
         """
         reason = f"{_MOOT}{why}" if is_moot else why
-        if self.runtime.external is not None:
-            self._count()
-            self._close_external(self.runtime.external, issue, reason)
-            return
 
         def due(change: MemoryChange) -> Callable[[], None] | None:
             known = change.ledger.issue(issue)
             is_open = known is not None and known.status == "open"
             return (lambda: rules.close(change.ledger, issue, reason, self._doer)) if is_open else None
 
-        self.pace.write(due)
+        if self.runtime.external is None:
+            self.pace.write(due)
+        else:
+            self._count()
+            self._close_external(self.runtime.external, issue, reason)
 
     @staticmethod
     def _close_external(external: Ledger, issue: str, reason: str) -> None:
@@ -302,63 +318,16 @@ class PlanExecutor:
 
     def was_turned_down(self, plan: Plan[Any]) -> bool:
         """Tell whether somebody undid the same, or closed its proposal, and no memory of it was used since."""
-        ledger = self.runtime.store.ledger(self.runtime.namespace)
-        at = 0.0
-        for issue, closed_at in self._closed(plan):
-            reversal = ledger.reversal(issue)
-            if reversal is None:
-                at = max(at, closed_at)
-            elif reversal.undone_at is not None:
-                at = max(at, reversal.undone_at)
-        return at > 0 and all(max(each.record.last_used, each.created_at) <= at for each in plan.basis)
-
-    def _closed(self, plan: Plan[Any]) -> Iterator[tuple[str, float]]:
-        """Yield the issues that asked for the same and were closed, and when; not those that became moot."""
         # Two agents propose links; who does not want one does not want it of the other either.
         agents: tuple[Agent, ...] = ("cluster", "relations") if plan.action == "link" else (plan.agent,)
-        found: Iterable[tuple[str, Sequence[str], float | None, str]]
-        if self.runtime.external is not None:
-            told = (each for agent in agents for each in self.runtime.external.query(agent, "closed"))
-            found = (
-                (each["id"], each["memory_ids"], each["closed_at"] and parse(each["closed_at"]), each["close_reason"])
-                for each in told
-            )
-        else:
-            selection = IssueSelection(agents=agents, statuses=("closed",), memory_ids=plan.memory_ids)
-            issues = self.runtime.store.ledger(self.runtime.namespace).issues(selection)
-            found = ((each.id, each.memory_ids, each.closed_at, each.close_reason) for each in issues)
-        for issue, memory_ids, closed_at, reason in found:
-            if tuple(memory_ids) == plan.memory_ids and closed_at and not reason.startswith(_MOOT):
-                yield issue, closed_at
-
-    def _apply(self, acts: ChangeRecorder, plan: Plan[_T], issue: str | None) -> tuple[_T, str]:
-        change = acts.change
-        assert plan.apply is not None
-        if issue is None:
-            issue = rules.file(change.ledger, self._draft(plan), self._doer)
-        result = plan.apply(acts)
-        if acts.inactive:
-            self._close_moot(change, acts.inactive, issue)
-        change.ledger.put_reversal(Reversal(issue, self.run, acts.now, acts.touched, acts.steps))
-        why = plan.why or plan.action
-        change.ledger.add_event(IssueEvent(issue, acts.now, self._doer.actor, "applied", why))
-        if self.runtime.external is None:
-            rules.close(change.ledger, issue, why, self._doer)
-        return result, issue
-
-    def _close_moot(self, change: MemoryChange, inactive: tuple[str, ...], by: str) -> None:
-        """Close what is proposed for memories that are not active any more: nobody can do it."""
-        selection = IssueSelection(statuses=_PROPOSED, memory_ids=inactive)
-        for each in change.ledger.issues(selection):
-            if each.agent and each.id != by:
-                rules.close(change.ledger, each.id, _why_moot(each.memory_ids, inactive, by), self._doer)
-
-    def _close_moot_external(self, external: Ledger, inactive: tuple[str, ...], by: str) -> None:
-        for status in _PROPOSED if inactive else ():
-            for each in external.query(None, status):
-                if each["id"] != by and not set(inactive).isdisjoint(each["memory_ids"]):
-                    self._count()
-                    self._close_external(external, each["id"], _why_moot(each["memory_ids"], inactive, by))
+        at = 0.0
+        for agent in agents:
+            closed = IssueSelection(agents=(agent,), statuses=("closed",), memory_ids=plan.memory_ids)
+            for issue in self._issues.selected(closed):
+                if issue.memory_ids == plan.memory_ids and not issue.close_reason.startswith(_MOOT):
+                    reversal = self.runtime.store.ledger(self.runtime.namespace).reversal(issue.id)
+                    at = max(at, (issue.closed_at if reversal is None else reversal.undone_at) or 0.0)
+        return at > 0 and all(max(each.record.last_used, each.created_at) <= at for each in plan.basis)
 
     def _log(self, plan: Plan[Any], what: str) -> None:
         # Not the issue: that of a dry run is on a copy, and leads nowhere.
@@ -367,9 +336,6 @@ class PlanExecutor:
     def _count(self) -> None:
         """Wait until one operation that another program does fits into the rate limit, and count it."""
         self.pace.write(lambda _: lambda: None)
-
-    def _draft(self, plan: Plan[Any]) -> Draft:
-        return Draft(plan.agent, plan.memory_ids, plan.action, plan.urgency, plan.notes, plan.why)
 
     @property
     def pace(self) -> RateLimiter:
@@ -391,9 +357,12 @@ def with_issue(result: _T, issue: str | None) -> _T:
     return result.model_copy(update={"beads_issue_id": issue})
 
 
-def _why_moot(memory_ids: Sequence[str], inactive: tuple[str, ...], by: str) -> str:
-    gone = next(id_ for id_ in memory_ids if id_ in inactive)
-    return f"{_MOOT}memory {gone} is not active any more, by issue {by}"
+def _moot(issues: Iterable[Issue], inactive: tuple[str, ...], by: str) -> Iterator[tuple[str, str]]:
+    """Yield the issues of agents, but the one that is applied, with the reason why they are closed."""
+    for each in issues:
+        if each.agent and each.id != by:
+            gone = next(id_ for id_ in each.memory_ids if id_ in inactive)
+            yield each.id, f"{_MOOT}memory {gone} is not active any more, by issue {by}"
 
 
 def _is_current(change: MemoryChange, plan: Plan[Any]) -> bool:

@@ -47,7 +47,7 @@ class BdLedger(Ledger):
 
     def _file(self, draft: rules.Draft) -> str:
         issue = rules.issue_of(draft, 0.0)
-        for known in self._selected(IssueSelection(agents=(issue.agent,), statuses=UNFINISHED)):
+        for known in self.selected(IssueSelection(agents=(issue.agent,), statuses=UNFINISHED)):
             if known.memory_ids == issue.memory_ids:
                 return known.id
         options = [f"--notes={issue.notes}", "-t=task", f"-p={issue.priority}", f"-l={','.join(issue.labels)}"]
@@ -59,7 +59,7 @@ class BdLedger(Ledger):
         return id_
 
     def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
-        found = self._selected(IssueSelection(agents=(agent,), statuses=tuple(statuses)))
+        found = self.selected(IssueSelection(agents=(agent,), statuses=tuple(statuses)))
         return {id_ for issue in found for id_ in issue.memory_ids}
 
     def claim(self, id_: str) -> bool:
@@ -127,7 +127,7 @@ class BdLedger(Ledger):
     def import_(self, source: Path) -> ImportedIssues:
         raise UsageError(f"beads keeps these issues, {source} was not read", remedy="ask it: bd import")
 
-    def _selected(self, wanted: IssueSelection) -> list[Issue]:
+    def selected(self, wanted: IssueSelection) -> list[Issue]:
         labels = [f"--label={beads.AGENT_LABEL}{agent}" for agent in wanted.agents]
         found = [
             issue

@@ -204,11 +204,11 @@ class Ledger:
             statuses=() if status is None else (rules.one_of("status", status, ISSUE_STATUSES),),
         )
         level = None if urgency is None else rules.one_of("urgency", urgency, URGENCIES)
-        return [told(issue) for issue in self._selected(wanted) if level in (None, rules.urgency_of(issue))]
+        return [told(issue) for issue in self.selected(wanted) if level in (None, rules.urgency_of(issue))]
 
     def every(self) -> list[Issue]:
         """Return all issues, oldest first; ties by id."""
-        return self._selected(IssueSelection())
+        return self.selected(IssueSelection())
 
     def about(self, memory_ids: Sequence[str], agent: str) -> list[dict[str, Any]]:
         """Return an agent's unfinished issues that name any of these memories, oldest first.
@@ -216,7 +216,7 @@ class Ledger:
         It looks at these alone, however many others there are.
         """
         wanted = IssueSelection(agents=(agent,), statuses=UNFINISHED, memory_ids=tuple(memory_ids))
-        return [told(issue) for issue in self._selected(wanted)] if memory_ids else []
+        return [told(issue) for issue in self.selected(wanted)] if memory_ids else []
 
     def named(self, agent: str, statuses: Sequence[str]) -> set[str]:
         """Return the ids of memories named by issues of an agent with one of these statuses."""
@@ -305,7 +305,8 @@ class Ledger:
             counted.setdefault(agent, {})[status] = count
         return counted
 
-    def _selected(self, wanted: IssueSelection) -> list[Issue]:
+    def selected(self, wanted: IssueSelection) -> list[Issue]:
+        """Return the issues of a selection, oldest first; ties by id."""
         return self._store.ledger(self._namespace).issues(wanted)
 
     def _counted(self) -> Mapping[tuple[str, str], int]:

@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 from commonplace.dataclasses import dataclass
 from commonplace.store.ledger import LedgerChange, LedgerReading
 from commonplace.store.memories import MemoryChange, MemoryStore
+from commonplace.types import Embedding
 
 T = TypeVar("T")
 
@@ -34,18 +35,25 @@ class RateLimiter:
     sleep: Callable[[float], None]
     limit: int
 
-    def write(self, due: Callable[[MemoryChange], Callable[[], T] | None]) -> T | None:
-        """Do what is due in one transaction that counts as one operation; return what came of it.
+    def write(
+        self,
+        due: Callable[[MemoryChange], Callable[[], T] | None],
+        *,
+        count: int = 1,
+        made_by: Embedding | None = None,
+    ) -> T | None:
+        """Do what is due in one transaction that counts as so many operations; return what came of it.
 
         Args:
             due: returns what is to be done in a transaction, None where nothing is; it is asked anew after each wait.
+            made_by: the embedder of vectors that are written.
         """
         while True:
-            with self.store.change_memories(self.namespace) as change:
+            with self.store.change_memories(self.namespace, made_by=made_by) as change:
                 do = due(change)
                 if do is None:
                     return None
-                wait = take(change.ledger, self.now(), 1, self.limit)
+                wait = take(change.ledger, self.now(), count, self.limit)
                 if not wait:
                     return do()
             self.sleep(wait)
