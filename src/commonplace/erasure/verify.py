@@ -219,10 +219,10 @@ def _is_held(place: ErasureRuntime, generation: Parts, namespaces: Sequence[str]
 
 def own_words() -> bytes:
     """Return what a store's files hold of themselves: names of tables, entries, headings, the sentences of receipts."""
-    copy = conflict_copy(LONG_TERM_PAGE, Entry("", None, "", ""), None, datetime.fromtimestamp(0, UTC))
+    _, copy = conflict_copy(LONG_TERM_PAGE, Entry("", None, "", ""), None, datetime.fromtimestamp(0, UTC))
     receipt = ForgetReceipt("", 0.0, outside=(ELSEWHERE,), notices=(LEFT, UNPROVED))
     notes = [f"{note.kind} {note.body}" for note in (receipt.note(), Pending("", 0.0, "", STEPS).note())]
-    said = [LONG_TERM_PAGE, *SECTIONS, copy.text, json.dumps(asdict(Settings())), *STAMP_KEYS, *notes]
+    said = [LONG_TERM_PAGE, *SECTIONS, copy, json.dumps(asdict(Settings())), *STAMP_KEYS, *notes]
     said.append("SQLite format 3")  # how the file of a database begins
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         begin_store(db, "")

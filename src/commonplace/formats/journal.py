@@ -48,22 +48,13 @@ _FENCE_LINE: Final = r"`{3,}[^`]*\Z|~{3,}"
 
 _TAGS: Final = late_pattern(_TAGS_LINE)
 _LINKS: Final = late_pattern(_LINKS_LINE)
-_ID: Final = late_pattern(r"[ \t]*<!--[ \t]*memory:[ \t]*([^ \t<>]+?)[ \t]*-->[ \t]*\Z")
+_ID_LINE: Final = r"[ \t]*<!--[ \t]*memory:[ \t]*([^ \t<>]+?)[ \t]*-->[ \t]*\Z"
+_ID: Final = late_pattern(_ID_LINE)
 _FENCE: Final = late_pattern(r" {0,3}(`{3,}(?=[^`]*\Z)|~{3,})")
 _DATED_HEADING: Final = r"#{2,3}[ \t]+(?:[0-9]{1,2}:[0-9]{2}|[0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ \t]|\Z)"
-_DATED: Final = late_pattern(_DATED_HEADING)
 _COMMENT_MARK: Final = r"[ \t]*(?=\\*<!--[ \t]*memory:)"
+_BORDER: Final = late_pattern(rf"{_DATED_HEADING}|{_ID_LINE}")
 _MARK_IN_FENCE: Final = late_pattern(rf"{_COMMENT_MARK}|(?=\\*{_DATED_HEADING})")
-
-
-@dataclass(frozen=True, slots=True)
-class Body:
-    """What stands under a heading. `text` is None where there is none, `id` "" likewise."""
-
-    text: str | None
-    tags: tuple[str, ...]
-    links: tuple[str, ...]
-    id: str
 
 
 def is_blank(line: str) -> bool:
@@ -90,37 +81,11 @@ def id_comment(memory_id: str) -> str:
 def fences(lines: Sequence[str]) -> list[bool]:
     """Return for each line of a page whether it belongs to fenced code.
 
-    With one stroke of a key missing, all below it would be code, and its memories be taken for removed. So a fence that
-    nothing closes before the next id comment is no fence; and where the fences up to there look mispaired, headings
-    with a time or a date end code too. In the text of what we write these are no headings, in code or not.
+    With one stroke of a key missing, all below it would be code, and its memories be taken for removed. So no code goes
+    beyond an id comment, or a heading with a time or a date. In the text of what we write neither is one, in code or
+    not.
     """
-    ids = [number for number, line in enumerate(lines) if id_in(line)]
-    inside: list[bool] = []
-    for start, end in pairwise([-1, *ids, len(lines)]):
-        stretch = lines[start + 1 : end]
-        paired = paired_fences(stretch)
-        if _looks_mispaired(stretch, paired):
-            paired = paired_fences(stretch, _DATED)
-        inside += [*paired, False]
-    return inside[: len(lines)]
-
-
-def conflict_line(text: str) -> int:
-    """Return the line, from 1, at which a version control has marked a conflict outside of code; 0 for none."""
-    if "<<<<<<< " not in text:
-        return 0
-    lines = [line.rstrip("\r") for line in text.split("\n")]
-    begun, is_parted = 0, False
-    for number, (line, fenced) in enumerate(zip(lines, fences(lines), strict=True), 1):
-        if fenced:
-            continue
-        if line.startswith("<<<<<<< "):
-            begun, is_parted = number, False
-        elif line.rstrip() == "=======":
-            is_parted = begun > 0
-        elif line.startswith(">>>>>>> ") and is_parted:
-            return begun
-    return 0
+    return paired_fences(lines, _BORDER)
 
 
 def write_text(text: str, deepest: int) -> list[str]:
@@ -144,8 +109,11 @@ def write_footer(tags: Iterable[str], links: Iterable[str], memory_id: str) -> l
     return lines + ([id_comment(memory_id)] if memory_id else [])
 
 
-def read_body(lines: Sequence[str], deepest: int) -> Body:
-    """Return what the lines under a heading say; marks count wherever they stand, what is left is the text."""
+def read_body(lines: Sequence[str], deepest: int) -> tuple[str | None, tuple[str, ...], tuple[str, ...], str]:
+    """Return what the lines under a heading say: the text, None for none, tags, links and the id, "" for none.
+
+    Marks count wherever they stand; what is left is the text.
+    """
     tags: list[str] = []
     links: list[str] = []
     kept: list[tuple[str, bool]] = []
@@ -162,13 +130,13 @@ def read_body(lines: Sequence[str], deepest: int) -> Body:
         links += _items(_LINK, line) if _LINKS.match(line) else []
         # Where a mark is taken out from between two blank lines, one of them goes too.
         is_gap = bool(kept) and is_blank(kept[-1][0])
-    return Body(_read_text(kept, deepest), tuple(tags), tuple(links), memory_id)
+    return _read_text(kept, deepest), tuple(tags), tuple(links), memory_id
 
 
 def write_topic(topic: str) -> str:
     """Return a topic as it can end a heading: one line, its outer blanks written out."""
     return _OUTER_BLANKS.sub(
-        lambda blanks: "".join(f"&#{ord(each)};" for each in blanks[0]), write_characters(topic, _IN_LINE, _EDGES)
+        lambda blanks: "".join(f"&#{ord(each)};" for each in blanks[0]), write_characters(topic, _IN_LINE)
     )
 
 
@@ -177,7 +145,7 @@ def read_topic(written: str) -> str:
     return read_characters(written, _IN_LINE + _EDGES)
 
 
-def write_characters(text: str, also: str = "", readable: str = "", *, always: str = _ALWAYS) -> str:
+def write_characters(text: str, also: str = "", *, always: str = _ALWAYS) -> str:
     """Write out characters that do not belong in a file, `&#13;`, and protect what would be read as such.
 
     With them goes what nobody sees, see `escaping`.
@@ -185,30 +153,20 @@ def write_characters(text: str, also: str = "", readable: str = "", *, always: s
     Args:
         also: more characters to write out.
         always: those that are written out in every place.
-        readable: characters that the reader takes as well, though they are not written out here.
     """
-    known = _characters(always + also + readable)
-
-    def write(match: re.Match[str]) -> str:
-        token = match.group()
-        if match[1] is None:
-            return f"&#{ord(token)};"
-        return f"&#38;{token[1:]}" if _is_known(match[1], known) else token
-
-    return _tokens(always + also).sub(write, text)
+    unfit = _pattern(f"[{always}{also}]|{HIDDEN}" if always + also else HIDDEN)
+    return unfit.sub(lambda found: f"&#{ord(found[0])};", text.replace("&#", "&#38;#"))
 
 
-def read_characters(written: str, also: str = "", *, always: str = _ALWAYS) -> str:
-    """Return the text that `write_characters` wrote; `also` is its `also` and `readable` together."""
-    known = _characters(always + also)
+def read_characters(written: str, also: str = "") -> str:
+    """Return the text that `write_characters` wrote; what a person wrote for any other character stays."""
+    known = _pattern(f"[&{_ALWAYS}{also}{CHARACTERS}]")
 
-    def read(match: re.Match[str]) -> str:
-        token = match.group()
-        if match[1] is None or not _is_known(match[1], known):
-            return token
-        return f"&{token[5:]}" if token.startswith("&#38;#") else chr(int(match[1]))
+    def read(found: re.Match[str]) -> str:
+        code = int(found[1])
+        return chr(code) if code < 0x110000 and known.match(chr(code)) else found[0]
 
-    return _tokens(always).sub(read, written)
+    return _WRITTEN.sub(read, written)
 
 
 def paired_fences(lines: Sequence[str], border: re.Pattern[str] | None = None) -> list[bool]:
@@ -234,24 +192,6 @@ def paired_fences(lines: Sequence[str], border: re.Pattern[str] | None = None) -
         inside[number : last + 1] = [True] * (last + 1 - number)
         number = max(last, number) + 1
     return inside
-
-
-def _looks_mispaired(lines: Sequence[str], paired: Sequence[bool]) -> bool:
-    """Return whether a fence is left over, or begins with a language inside code that it could end without."""
-    opened = ""
-    for line, inside in zip(lines, paired, strict=True):
-        fence = _FENCE.match(line)
-        if not fence:
-            continue
-        if not inside:
-            return True
-        if not opened:
-            opened = fence[1]
-        elif fence[1].startswith(opened):
-            if not is_blank(line[fence.end() :]):
-                return True
-            opened = ""
-    return False
 
 
 def _read_text(kept: Sequence[tuple[str, bool]], deepest: int) -> str | None:
@@ -283,20 +223,8 @@ def _mark_outside(deepest: int) -> re.Pattern[str]:
     return late_pattern(rf"{_COMMENT_MARK}|{at_margin}| {{0,3}}(?=\\*+(?:{_FENCE_LINE}))")
 
 
-@cache
-def _characters(characters: str) -> re.Pattern[str]:
-    return late_pattern(f"[{characters}{CHARACTERS}]")
-
-
-@cache
-def _tokens(characters: str) -> re.Pattern[str]:
-    written = f"[{characters}]|{HIDDEN}" if characters else HIDDEN
-    return late_pattern(rf"&(?:#38;)*#(0|[1-9][0-9]{{0,6}});|{written}")
-
-
-def _is_known(code: str, known: re.Pattern[str]) -> bool:
-    number = int(code)
-    return number < 0x110000 and known.match(chr(number)) is not None
+_WRITTEN: Final = late_pattern(r"&#([0-9]{1,7});")
+_pattern = cache(late_pattern)
 
 
 PageKind = Literal["day", "long"]
@@ -669,11 +597,11 @@ class _Reader:
         else:
             is_bare = True
             body = [head, *body]
-        said = read_body(body, LEVELS[self._kind])
-        memory_id = "" if said.id in seen else said.id
-        seen.add(said.id)
-        text = topic if said.text is None else said.text
-        entry = Entry(memory_id, minutes, topic, text, said.tags, said.links, section, day)
+        text, tags, links, id_ = read_body(body, LEVELS[self._kind])
+        entry = Entry(
+            "" if id_ in seen else id_, minutes, topic, topic if text is None else text, tags, links, section, day
+        )
+        seen.add(id_)
         return Block(entry, start + 1, end, "".join(self._lines[start:end]), bullet is not None, is_bare)
 
 

@@ -40,14 +40,6 @@ from commonplace.text.hashes import sha256
 Verdict = Literal["same", "take file", "take store", "conflict"]
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictCopy:
-    """A file to put beside a page, for a person to read: it is never read as a page."""
-
-    name: str
-    text: str
-
-
 def digest(entry: Entry) -> str:
     """Return the SHA-256 of what an entry means.
 
@@ -91,10 +83,11 @@ def merge(base: str, file: Entry | None, store: Entry | None, *, store_base: str
 
 def conflict_copy(
     page: str, lost: Entry, kept: Entry | None, when: datetime, *, kind: PageKind = "day"
-) -> ConflictCopy:
-    """Return the copy of an entry that lost: what happened, when, to which memory, and both versions.
+) -> tuple[str, str]:
+    """Return name and text of a file to put beside a page, for a person to read; it is never read as a page.
 
-    The same conflict gives the same name: `2026-11-21.conflict-1f0c3a9e.md`.
+    It tells what happened, when, to which memory, and both versions. The same conflict gives the same name:
+    `2026-11-21.conflict-1f0c3a9e.md`.
 
     Args:
         page: the file name of the page.
@@ -102,26 +95,19 @@ def conflict_copy(
         when: aware; written with its offset.
     """
     told_apart_by = sha256((lost.id + digest(lost)).encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    name = f"{page.removesuffix('.md')}.conflict-{told_apart_by}.md"
-    written_id = write_characters(lost.id, "\n`")
-    happened = (
-        f"At {when.isoformat(sep=' ', timespec='minutes')} the memory `{written_id}` had been changed in {page} and in "
-        f"the store. The store's version holds.\n\n"
-        f"This file is not read. To have the page's version after all, put its entry back in {page}; then delete this "
-        f"file."
-    )
     truth = render_entry(kept, kind) if kept else "The memory was archived.\n"
-    parts = (
-        f"# Conflict in {page}",
-        happened,
-        "---",
-        f"The page's version:\n\n{render_entry(lost, kind)}",
-        "---",
-        f"The store's version:\n\n{truth}",
+    text = (
+        f"# Conflict in {page}\n\n"
+        f"At {when.isoformat(sep=' ', timespec='minutes')} the memory `{write_characters(lost.id, _UNFIT_IN_CODE)}` "
+        f"had been changed in {page} and in the store. The store's version holds.\n\n"
+        f"This file is not read. To have the page's version after all, put its entry back in {page}; then delete this "
+        f"file.\n\n---\n\nThe page's version:\n\n{render_entry(lost, kind)}\n"
+        f"---\n\nThe store's version:\n\n{truth}"
     )
-    return ConflictCopy(name, "\n\n".join(part.rstrip("\n") for part in parts) + "\n")
+    return f"{page.removesuffix('.md')}.conflict-{told_apart_by}.md", text
 
 
+_UNFIT_IN_CODE: Final = "\n`"
 _NEVER: Final = -1
 """The time of what has none and nothing before it: earlier than any."""
 
@@ -138,11 +124,14 @@ class _Edits:
 
     Attributes:
         newline: how the page ends its lines.
+        ranks: by memory, the order among what is of one day or minute.
         replaced: first line of a block → (the line behind its last, what stands there instead).
         inserted: line → what to put before it, each part set off by blank lines.
     """
 
     newline: str
+    kind: PageKind
+    ranks: Mapping[str, Rank]
     replaced: dict[int, tuple[int, _Lines]] = field(default_factory=dict)
     inserted: dict[int, list[_Lines]] = field(default_factory=dict)
 
@@ -177,11 +166,11 @@ def with_changes(
     page = parse_page(text, kind)
     mark = BOM if text.startswith(BOM) else ""
     lines = split_lines(text[len(mark) :])
-    edits = _Edits(_newline(lines))
+    edits = _Edits(_newline(lines), kind, ranks or {})
     for block, following in zip(page.blocks, chain(page.blocks[1:], (None,)), strict=False):
         if block.entry.id not in wanted:
             continue
-        added += _change(block, wanted.pop(block.entry.id), kind, edits)
+        added += _change(block, wanted.pop(block.entry.id), edits)
         end, new = edits.replaced.get(block.start_line - 1, (0, [""]))
         stays = following is not None and wanted.get(following.entry.id, following) is not None
         is_next = following is not None and following.start_line == block.end_line + 1
@@ -194,12 +183,11 @@ def with_changes(
         return text
     if all(is_blank(line) for line in lines):
         lines = edits.lines_of(f"# {title}\n")
-    order = _Order(ranks or {}, kind)
     if kind == "day":
-        _add(page.blocks, added, order, len(lines), edits)
+        _add(page.blocks, added, len(lines), edits)
     else:
         _drop_sections(page, lines, {canonical(entry.section) for entry in added}, edits)
-        _add_by_section(page, added, order, len(lines), edits)
+        _add_by_section(page, added, len(lines), edits)
     return mark + "".join(_applied(lines, edits))
 
 
@@ -227,20 +215,17 @@ def assign_ids(text: str, ids: Mapping[int, str], kind: PageKind = "day") -> str
     return mark + "".join(lines)
 
 
-def _change(block: Block, entry: Entry | None, kind: PageKind, edits: _Edits) -> list[Entry]:
+def _change(block: Block, entry: Entry | None, edits: _Edits) -> list[Entry]:
     """Note what becomes of a block; return the entry if it has to go to another place."""
     start, end = block.start_line - 1, block.end_line
-    if entry is None:
+    if entry is None or (edits.kind == "long" and canonical(entry.section) != block.entry.section):
         edits.replaced[start] = (end, [])
-        return []
-    if kind == "long" and canonical(entry.section) != block.entry.section:
-        edits.replaced[start] = (end, [])
-        return [entry]
+        return [] if entry is None else [entry]
     shown = replace(entry, topic="", day=None) if block.is_bullet else entry
     if digest(shown) != digest(block.entry):
         old = split_lines(block.raw)
         last = max(number for number, line in enumerate(old) if number == 0 or not is_blank(line))
-        new = edits.lines_of(render_bullet(entry) if block.is_bullet else render_entry(entry, kind))
+        new = edits.lines_of(render_bullet(entry) if block.is_bullet else render_entry(entry, edits.kind))
         if not _end(old[-1]):
             new[-1] = new[-1].removesuffix(edits.newline)
         edits.replaced[start] = (end, new + old[last + 1 :])
@@ -262,28 +247,7 @@ def _drop_sections(page: Page, lines: _Lines, kept: Collection[str], edits: _Edi
             edits.replaced[section.start_line - 1] = (section.end_line, [])
 
 
-@dataclass(frozen=True, slots=True)
-class _Order:
-    """Where an entry stands among others: by day or minute, then by the rank of its memory."""
-
-    ranks: Mapping[str, Rank]
-    kind: PageKind
-
-    def time_of(self, entry: Entry) -> int | None:
-        if self.kind == "day":
-            return entry.at_minutes
-        return entry.day.toordinal() if entry.day else None
-
-    def of_block(self, block: Block) -> tuple[int, Rank]:
-        time = self.time_of(block.entry)
-        return (_NEVER if time is None else time, self.ranks.get(block.entry.id, ()))
-
-    def of_new(self, entry: Entry, last: int) -> tuple[int, Rank]:
-        time = self.time_of(entry)
-        return (last, _LAST) if time is None else (time, self.ranks.get(entry.id, _LAST))
-
-
-def _add_by_section(page: Page, added: Iterable[Entry], order: _Order, end: int, edits: _Edits) -> None:
+def _add_by_section(page: Page, added: Iterable[Entry], end: int, edits: _Edits) -> None:
     """Add each entry to the first section of its name; make the sections that are missing, ours in their order."""
     by_name: dict[str, list[Entry]] = {}
     for entry in added:
@@ -293,12 +257,12 @@ def _add_by_section(page: Page, added: Iterable[Entry], order: _Order, end: int,
     for name in filter(there.__contains__, by_name):
         first, last = there[name].start_line, there[name].end_line
         inside = [block for block in page.blocks if first <= block.start_line <= last]
-        _add(inside, by_name[name], order, last, edits)
+        _add(inside, by_name[name], last, edits)
     missing = [name for name in by_name if name not in there]
     for name in sorted(missing, key=lambda name: SECTIONS.index(name) if name in SECTIONS else len(SECTIONS)):
         at = _place_of_section(name, page.sections, end)
         edits.insert(at, f"## {write_topic(name)}\n")
-        _add((), by_name[name], order, at, edits)
+        _add((), by_name[name], at, edits)
 
 
 def _place_of_section(name: str, sections: Sequence[Section], end: int) -> int:
@@ -313,15 +277,21 @@ def _place_of_section(name: str, sections: Sequence[Section], end: int) -> int:
     return after[0].start_line - 1 if after else end
 
 
-def _add(blocks: Sequence[Block], added: Iterable[Entry], order: _Order, end: int, edits: _Edits) -> None:
+def _add(blocks: Sequence[Block], added: Iterable[Entry], end: int, edits: _Edits) -> None:
     """Note where entries go among blocks that begin in ascending lines; what has no time goes to the end."""
-    latest = list(accumulate(map(order.of_block, blocks), max))
+
+    def time_of(entry: Entry, otherwise: int) -> int:
+        time = entry.at_minutes if edits.kind == "day" else entry.day and entry.day.toordinal()
+        return otherwise if time is None else time
+
+    there = ((time_of(each.entry, _NEVER), edits.ranks.get(each.entry.id, ())) for each in blocks)
+    latest = list(accumulate(there, max))
     last = latest[-1][0] if latest else _NEVER
-    timed = [(order.of_new(entry, last), entry) for entry in added]
+    timed = [((time_of(each, last), edits.ranks.get(each.id, _LAST)), each) for each in added]
     for key, entry in sorted(timed, key=lambda pair: pair[0]):
         index = bisect_right(latest, key)
         at = blocks[index].start_line - 1 if index < len(blocks) else end
-        edits.insert(at, render_entry(entry, order.kind))
+        edits.insert(at, render_entry(entry, edits.kind))
 
 
 def _applied(lines: _Lines, edits: _Edits) -> _Lines:

@@ -1,7 +1,7 @@
 """The baseline of a three-way comparison: what page and store held of a memory at the last sync.
 
-Both sides are compared by meaning: an absolute minute instead of a wall time, a category instead of a section. So
-neither a change of timezone nor a memory's move to another page counts as an edit.
+Each side is compared with what it said itself. So neither a change of the time zone nor a memory's move to another page
+counts as an edit.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from commonplace.dataclasses import astuple, dataclass, replace
 from commonplace.formats.journal import Entry, category_of, section_of, topic_of
 from commonplace.formats.journal_edit import Verdict, digest, merge
 from commonplace.journal.pages import heading_and_text, joined, kind_of, local, minute_of, resolved, said_when
-from commonplace.text.hashes import sha256
 from commonplace.types import StoredMemory
 
-_FORM: Final = 3
+_FORM: Final = 4
 """Version of the stored form."""
 
 
@@ -53,11 +52,9 @@ class Baseline:
 
     Attributes:
         page: where its block stands; "" where it has none any more, but may come back from an editor left open.
-        file, store: digests of what each side meant; they differ where a secret was replaced, or a link is by heading.
+        file, store: digests of what each side said.
         day, minutes, section: as the page said them; None and "" are unsaid.
-        heading: a digest of its heading.
-        is_headed: the heading is a part of what the memory says.
-        minute, category: what the store had for day, minutes and section.
+        minute: what the store had for day and minutes.
         standing: how it came there.
     """
 
@@ -67,27 +64,22 @@ class Baseline:
     day: date | None
     minutes: int | None
     section: str
-    heading: str
-    is_headed: bool
     minute: int
-    category: str
     standing: Standing = Standing()
 
 
 def encode(agreed: Baseline) -> str:
     """Return an agreement as the store keeps it in the digest of a block."""
-    _, file, store, *others = astuple(agreed)
-    return json.dumps(
-        [_FORM, file, "" if store == file else store, *others], default=date.isoformat, separators=(",", ":")
-    )
+    _, *others = astuple(agreed)
+    return json.dumps([_FORM, *others], default=date.isoformat, separators=(",", ":"))
 
 
 def decode(page: str, written: str) -> Baseline | None:
     """Return the agreement that `encode` wrote, None where it did not: then nothing is known to be agreed on."""
     try:
         form, file, store, day, *others, standing = json.loads(written)
-        values: list[Any] = [store or file, day and date.fromisoformat(day), *others, Standing(*standing)]
-        return Baseline(page, file, *values) if form == _FORM else None
+        values: list[Any] = [day and date.fromisoformat(day), *others, Standing(*standing)]
+        return Baseline(page, file, store, *values) if form == _FORM else None
     except (ValueError, TypeError):
         return None
 
@@ -95,80 +87,41 @@ def decode(page: str, written: str) -> Baseline | None:
 def meant_by_store(stored: StoredMemory, links: Sequence[str]) -> Entry:
     """Return what the store means; `links` are the ids that it is linked to."""
     record = stored.record
-    minute = minute_of(stored.at)
-    return Entry("", minute, "", record.content, stored.owner.tags, tuple(links), record.category)
+    return Entry("", minute_of(stored.at), "", record.content, stored.owner.tags, tuple(links), record.category)
 
 
-def meant_by_file(
-    entry: Entry,
-    page: str,
-    agreed: Baseline | None,
-    stored: StoredMemory,
-    own_sections: Iterable[str] = (),
-) -> Entry:
-    """Return what a block means.
+def said_by_file(entry: Entry, page: str, agreed: Baseline | None) -> Entry:
+    """Return what a block says; what it does not say is as it was agreed on.
 
-    What it does not say is as it was agreed on, and so is what it says as it did then. Links are its own words: where
-    they lead may change without an edit.
+    Links are its own words: where they lead may change without an edit.
+    """
+    day, minutes = said_when(entry, page)
+    section = entry.section
+    if agreed is not None:
+        day, minutes = agreed.day if day is None else day, agreed.minutes if minutes is None else minutes
+        section = section or agreed.section
+    return replace(entry, id="", day=day, at_minutes=minutes, section=section)
+
+
+def content_of(entry: Entry, stored: StoredMemory | None = None) -> str:
+    """Return what a block says: its text, and its heading as well where that is not just the beginning of the text.
 
     Args:
-        own_sections: a person's own sections of the long-term page.
+        stored: its memory; a heading that is the beginning of what this says was not written by a person.
     """
-    return Entry(
-        id="",
-        at_minutes=_minute(entry, page, agreed, stored),
-        topic="",
-        text=content_of(entry, agreed, stored),
-        tags=entry.tags,
-        links=entry.links,
-        section=_category(entry, page, agreed, stored, own_sections),
-    )
-
-
-def content_of(entry: Entry, agreed: Baseline | None = None, stored: StoredMemory | None = None) -> str:
-    """Return what a block says: its text, and its heading as well where that is not just the beginning of the text."""
     topic, text = entry.topic, entry.text
     if not topic or topic in (text, topic_of(text)):
         return text
-    if agreed is not None and agreed.heading == _sum(topic):
-        return joined(topic, text) if agreed.is_headed else text
-    if agreed is None and stored is not None:
-        shown, below = heading_and_text(stored.record.content)
-        if shown == topic and below == stored.record.content:
-            return text
+    if stored is not None and heading_and_text(stored.record.content) == (topic, stored.record.content):
+        return text
     return joined(topic, text)
 
 
-def agree(
-    entry: Entry,
-    page: str,
-    stored: StoredMemory,
-    store_links: Sequence[str],
-    *,
-    said: str | None = None,
-    standing: Standing,
-) -> Baseline:
-    """Return the agreement that a block, as it stands on a page now, and the store, as it is now, say the same.
-
-    Args:
-        said: what the block was read as; None where it was written from what the store has.
-        standing: how it came there.
-    """
+def agree(entry: Entry, page: str, stored: StoredMemory, store_links: Sequence[str], standing: Standing) -> Baseline:
+    """Return the agreement that a block, as it stands on a page now, and the store, as it is now, say the same."""
     day, minutes = said_when(entry, page)
-    agreed = Baseline(
-        page=page,
-        file="",
-        store=digest(meant_by_store(stored, store_links)),
-        day=day,
-        minutes=minutes,
-        section=entry.section,
-        heading=_sum(entry.topic),
-        is_headed=(content_of(entry, None, stored) if said is None else said) != entry.text,
-        minute=minute_of(stored.at),
-        category=stored.record.category,
-        standing=standing,
-    )
-    return replace(agreed, file=digest(meant_by_file(entry, page, agreed, stored)))
+    file, store = digest(said_by_file(entry, page, None)), digest(meant_by_store(stored, store_links))
+    return Baseline(page, file, store, day, minutes, entry.section, minute_of(stored.at), standing)
 
 
 def text_digest(text: str) -> str:
@@ -177,46 +130,37 @@ def text_digest(text: str) -> str:
 
 
 def judge(agreed: Baseline | None, file: Entry | None, store: Entry | None) -> Verdict:
-    """Return whose version holds; both as they are meant. None is a block or a live memory that is not there."""
+    """Return whose version holds; `file` is of `said_by_file`. None is a block or a live memory that is not there."""
     if agreed is None:
         return merge("", file, store)
     return merge(agreed.file, file, store, store_base=agreed.store)
 
 
-def differences(file: Entry, store: Entry) -> dict[str, Any]:
-    """Return what an edit changed, by the names of the store."""
+def differences(
+    entry: Entry, page: str, agreed: Baseline | None, stored: StoredMemory, own_sections: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return what a block says otherwise than the store, by the names of the store; links are left out.
+
+    A time and a section that stand there as they were agreed on are no difference, though this machine may have gone to
+    another time zone since.
+
+    Args:
+        own_sections: a person's own sections of the long-term page.
+    """
     changes: dict[str, Any] = {}
-    if text_digest(file.text) != text_digest(store.text):
-        changes["content"] = file.text
-    if set(file.tags) != set(store.tags):
-        changes["tags"] = list(file.tags)
-    if file.at_minutes is not None and file.at_minutes != store.at_minutes:
-        changes["at"] = file.at_minutes * 60.0
-    if file.section != store.section:
-        changes["category"] = file.section
-    return changes
-
-
-def _minute(entry: Entry, page: str, agreed: Baseline | None, stored: StoredMemory) -> int:
+    content = content_of(entry, stored)
+    if text_digest(content) != text_digest(stored.record.content):
+        changes["content"] = content
+    if set(entry.tags) != set(stored.owner.tags):
+        changes["tags"] = list(entry.tags)
+    known = (agreed.day, agreed.minutes, agreed.section) if agreed else (None, None, "")
     day, minutes = said_when(entry, page)
-    if agreed is not None and day in (None, agreed.day) and minutes in (None, agreed.minutes):
-        return agreed.minute
-    shown = local(stored.at)
-    shown_minutes = shown.hour * 60 + shown.minute
-    if day in (None, shown.date()) and minutes in (None, shown_minutes):
-        return minute_of(stored.at)
-    return minute_of(resolved(day or shown.date(), shown_minutes if minutes is None else minutes))
-
-
-def _category(
-    entry: Entry, page: str, agreed: Baseline | None, stored: StoredMemory, own_sections: Iterable[str]
-) -> str:
-    if kind_of(page) == "day" or not entry.section or (agreed is not None and entry.section == agreed.section):
-        return stored.record.category if agreed is None else agreed.category
-    if section_of(stored.record.category, own_sections) == entry.section:
-        return stored.record.category
-    return category_of(entry.section)
-
-
-def _sum(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12] if text else ""
+    if not (day in (None, known[0]) and minutes in (None, known[1])):
+        shown = local(stored.at)
+        at = resolved(day or shown.date(), shown.hour * 60 + shown.minute if minutes is None else minutes)
+        if minute_of(at) != minute_of(stored.at):
+            changes["at"] = minute_of(at) * 60.0
+    is_sorted = kind_of(page) == "long" and entry.section not in ("", known[2])
+    if is_sorted and section_of(stored.record.category, own_sections) != entry.section:
+        changes["category"] = category_of(entry.section)
+    return changes

@@ -12,7 +12,7 @@ from uuid import uuid4
 from commonplace.dataclasses import replace
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.journal import Entry, category_of
-from commonplace.formats.journal_edit import Verdict, assign_ids, conflict_copy, digest
+from commonplace.formats.journal_edit import Verdict, assign_ids, conflict_copy
 from commonplace.journal.baseline import (
     Baseline,
     Standing,
@@ -20,8 +20,9 @@ from commonplace.journal.baseline import (
     content_of,
     differences,
     judge,
-    meant_by_file,
     meant_by_store,
+    said_by_file,
+    text_digest,
 )
 from commonplace.journal.pages import entry_of, kind_of, local, resolved, said_when
 from commonplace.journal.snapshot import (
@@ -33,6 +34,7 @@ from commonplace.journal.snapshot import (
     without_secrets,
 )
 from commonplace.memory.validate import reject_invalid_id, validate_memory
+from commonplace.types import StoredMemory
 
 _NOON: Final = 12 * 60
 _LINK_TYPE: Final = "related"
@@ -179,37 +181,44 @@ class EditImport:
             found = self._at.blocks[id_]
             self._link(id_, self._leads_to(found.entry) - {id_}, set())
             note = Standing(since=self._at.runtime.now(), is_note=True)
-            self._accept(id_, found, None, content_of(found.entry), note)
+            self._accept(id_, found, None, note)
 
     def _take_block(self, id_: str, found: Found, agreed: Baseline | None) -> None:
         stored = self._at.memory(id_)
         assert stored is not None
         is_live = stored.expired_at is None
-        file = meant_by_file(found.entry, found.page, agreed, stored, self._at.own_sections())
-        store = meant_by_store(stored, self._at.links(id_))
+        file, store = said_by_file(found.entry, found.page, agreed), meant_by_store(stored, self._at.links(id_))
         verdict = judge(agreed, file, store if is_live else None)
-        if verdict == "conflict" and is_live and digest(without_secrets(file)) == digest(store):
-            verdict = "same"  # a run that was killed has taken it in
+        if verdict == "conflict" and is_live and self._is_taken_in(found, agreed, stored):
+            verdict = "same"
         if is_live and agreed is not None and verdict in ("take file", "conflict"):
             verdict = self._unless_outdated(found, agreed, verdict)
         self.verdicts[id_] = verdict
-        if not file.text.strip() and verdict == "take file":
+        if not found.entry.text.strip() and verdict == "take file":
             self._archive(id_)
             return
         if verdict == "conflict":
             self._keep_copy(found, store_has=is_live)
             return
         is_moved = kind_changed(found, agreed)
-        if verdict == "take file" and not self._edit(id_, found, file, store, is_live=is_live):
+        if verdict == "take file" and not self._edit(id_, found, agreed, stored, is_live=is_live):
             return
-        if is_moved or (verdict == "take file" and self._has_old_heading(id_, found, file.text)):
+        if is_moved or (verdict == "take file" and self._has_old_heading(id_, found, content_of(found.entry, stored))):
             self.reheaded.add(id_)
         if is_moved or (verdict == "take file" and not is_live):
             self._set_tier(id_, found)
         if agreed is not None and agreed.page not in ("", found.page):
             self._tally.counts["moved"] += 1
         if verdict == "take file" or is_moved or (verdict == "same" and is_live):
-            self._accept(id_, found, agreed, file.text)
+            self._accept(id_, found, agreed)
+
+    def _is_taken_in(self, found: Found, agreed: Baseline | None, stored: StoredMemory) -> bool:
+        """Return whether a run that was killed has taken in what a block says."""
+        entry = without_secrets(found.entry)
+        changes = differences(entry, found.page, agreed, stored, self._at.own_sections())
+        if text_digest(entry.text) == text_digest(stored.record.content):
+            changes.pop("content", None)  # its heading is that of before
+        return not changes and set(entry.links) == set(self._at.links(stored.owner.id))
 
     def _unless_outdated(self, found: Found, agreed: Baseline, verdict: Verdict) -> Verdict:
         """Return what becomes of an edit if its words are those of an editor that has not seen the store's."""
@@ -246,14 +255,16 @@ class EditImport:
                 f"{self._at.folder.shown(agreed.page)}"
             )
 
-    def _edit(self, id_: str, found: Found, file: Entry, store: Entry, *, is_live: bool) -> bool:
+    def _edit(self, id_: str, found: Found, agreed: Baseline | None, stored: StoredMemory, *, is_live: bool) -> bool:
         """Write what a block says of a memory; return False where that was not to be."""
-        service, changes = self._at.runtime.service(), differences(file, store)
-        stored = self._at.memory(id_)
-        version = stored.record.version if stored else 0
+        service = self._at.runtime.service()
+        changes = differences(found.entry, found.page, agreed, stored, self._at.own_sections())
+        version = stored.record.version
         try:
             if not is_live:
-                validate_memory({"content": file.text, **changes}, max_bytes=self._at.runtime.max_bytes, force=True)
+                validate_memory(
+                    {"content": stored.record.content, **changes}, max_bytes=self._at.runtime.max_bytes, force=True
+                )
                 version = service.restore(id_).version
                 self._tally.counts["restored"] += 1
             if changes:
@@ -312,35 +323,28 @@ class EditImport:
             self._reload([id_])
         return bool(new or gone)
 
-    def _accept(
-        self,
-        id_: str,
-        found: Found,
-        before: Baseline | None,
-        said: str,
-        standing: Standing | None = None,
-    ) -> None:
+    def _accept(self, id_: str, found: Found, before: Baseline | None, standing: Standing | None = None) -> None:
         """Take it that a block, as it stands there and was read, and the store say the same now."""
         if (stored := self._at.memory(id_)) is not None:
             if before and before.page == found.page:
                 is_saved = found.page in self._at.changed_pages()
                 standing = before.standing.as_seen() if is_saved else before.standing
             links = self._at.links(id_)
-            self.agreed[id_] = agree(found.entry, found.page, stored, links, said=said, standing=standing or Standing())
+            self.agreed[id_] = agree(found.entry, found.page, stored, links, standing or Standing())
 
     def _keep_copy(self, found: Found, *, store_has: bool) -> None:
         stored = self._at.memory(found.entry.id)
         kind = kind_of(found.page)
         links = self._at.links(found.entry.id)
         kept = entry_of(stored, kind, links, self._at.own_sections()) if store_has and stored else None
-        copy = conflict_copy(found.page, found.entry, kept, local(self._at.runtime.now()), kind=kind)
+        name, text = conflict_copy(found.page, found.entry, kept, local(self._at.runtime.now()), kind=kind)
         try:
-            self._at.folder.keep(copy.name, copy.text)
+            self._at.folder.keep(name, text)
         except OSError as error:
             self.refused.add(found.entry.id)
             self._leave(found.page, f"what was changed there and in the store could not be kept ({error.strerror})")
             return
-        shown = self._at.folder.shown(copy.name)
+        shown = self._at.folder.shown(name)
         self._tally.conflicts[shown] = None
         self._tally.notice(
             f"a memory was changed in {self._at.folder.shown(found.page)} and in the store; the store's version holds, "

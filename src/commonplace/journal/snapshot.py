@@ -18,7 +18,6 @@ from commonplace.formats.journal import (
     SECTIONS,
     Entry,
     Page,
-    conflict_line,
     id_in,
     parse_page,
     render_entry,
@@ -252,38 +251,11 @@ class Snapshot:
             return
         is_news = known is not None if file.data is None else known is None or thorough or file.sum != known.sha256
         page = _parsed(file)
-        is_ours = known is not None and file.sum == known.sha256
-        if not is_ours and (line := self._unmerged(file, page)):
-            self.left.add(name)
-            self.notice(
-                name,
-                f"has the marks of a merge that nobody has resolved (line {line}); it was left as it is: keep one "
-                f"version of each entry there",
-            )
-            return
         had = sum(agreed.page == name for agreed in self.agreed.values())
         is_blank = file.data is None or (is_news and not file.text.strip("\ufeff \t\r\n"))
         is_lost = (known is not None and had > 0 and is_blank) or (is_news and not page.blocks and had > 1)
         self.seen[name] = Seen(file, page, is_news, is_lost)
         self._sums[name] = file.sum
-
-    def _unmerged(self, file: PageFile, page: Page) -> int:
-        """Return the line at which a conflict of a version control begins, 0 where there is none.
-
-        A memory may speak of such marks; then the store has them too, in this version or in an earlier one.
-        """
-        line = conflict_line(file.text)
-        if not line:
-            return 0
-        mark = file.text.split("\n")[line - 1].strip()
-        versions = self.runtime.store.versions
-        said = (
-            version.record.content.split("\n")
-            for block in page.blocks
-            if block.entry.id
-            for version in versions(self.runtime.namespace, block.entry.id)
-        )
-        return 0 if any(mark in lines for lines in said) else line
 
     def _distrust(self) -> None:
         """Let no page be believed on which so much is missing, or torn, that nobody can have meant it."""
@@ -343,7 +315,7 @@ class Snapshot:
         stored = self._memories[id_]
         if stored is None or found.page != self.likely_page(stored, agreed):
             return False
-        said = text_digest(content_of(found.entry, None, stored))
+        said = text_digest(content_of(found.entry, stored))
         versions = self.runtime.store.versions(self.runtime.namespace, id_)
         return any(said == text_digest(version.record.content) for version in versions)
 
@@ -378,9 +350,6 @@ def _parsed(file: PageFile) -> Page:
 MANY: Final = 5
 """A person removes fewer entries between two looks at a page; so many, if they are `MANY_SHARE` of it, are doubted."""
 MANY_SHARE: Final = 1 / 4
-
-_TELLING: Final = len("### 2026-11-21 abc")
-"""Characters of an entry that nobody begins by chance at the same time."""
 
 
 def _known_again(at: Snapshot) -> dict[str, Found]:
@@ -443,9 +412,7 @@ def _doubt(at: Snapshot, seen: Seen, missing: Collection[str], gone: Collection[
         missing: ids of those that are not there; `gone` without those that may have come while an editor was open.
     """
     name, text = seen.file.name, seen.file.text
-    # One entry that lacks nothing but its comment may have lost that by a person's hand.
-    is_cut = len(missing) > 1 or not text.endswith(("\n", "\r"))
-    if any(_is_torn(at, seen, id_, was_seen=id_ in gone, may_be_whole=is_cut) for id_ in missing):
+    if _is_torn(at, seen, missing):
         return "breaks off in the middle of an entry"
     there = {id_ for id_, found in at.blocks.items() if found.page == name}
     had = len(gone) + sum(each.page == name for id_, each in at.agreed.items() if id_ in there)
@@ -456,27 +423,17 @@ def _doubt(at: Snapshot, seen: Seen, missing: Collection[str], gone: Collection[
     return ""
 
 
-def _is_torn(at: Snapshot, seen: Seen, id_: str, *, was_seen: bool, may_be_whole: bool) -> bool:
-    """Return whether a page ends in the middle of the entry of a memory.
-
-    Args:
-        was_seen: whoever saved the page had that entry before.
-        may_be_whole: it may lack nothing but its comment.
-    """
+def _is_torn(at: Snapshot, seen: Seen, missing: Iterable[str]) -> bool:
+    """Return whether a page ends in the middle of one of these entries."""
     lines = split_lines(seen.file.text)
     ends = [number for number, line in enumerate(lines, 1) if id_in(line.rstrip("\r\n"))]
     ends += [block.start_line - 1 for block in seen.page.blocks[-1:] if not ends]
     tail = "".join(line.rstrip("\r\n") + "\n" for line in lines[ends[-1] :]).strip() if ends else ""
-    stored = at.memory(id_)
-    if not tail or stored is None:
-        return False
     kind = kind_of(seen.file.name)
-    entry = entry_of(stored, kind, at.links(id_), at.own_sections())
-    whole = render_entry(entry, kind)
-    if tail.startswith(render_entry(replace(entry, id=""), kind).strip()) and not may_be_whole:
-        return False
-    # Of one that nobody has seen there, a heading's time may be the beginning of a person's own note.
-    return whole.startswith(tail) and (was_seen or len(tail) > _TELLING)
+    entries = (
+        entry_of(stored, kind, at.links(id_), at.own_sections()) for id_ in missing if (stored := at.memory(id_))
+    )
+    return tail != "" and any(render_entry(entry, kind).startswith(tail) for entry in entries)
 
 
 def outdated(at: Snapshot, found: Found, agreed: Baseline) -> Literal["", "words", "heading"]:
@@ -500,7 +457,7 @@ def without_secrets(entry: Entry) -> Entry:
 
 def _says(entry: Entry, version: StoredMemory) -> bool:
     return set(entry.tags) == set(version.owner.tags) and (
-        text_digest(content_of(entry, None, version)) == text_digest(version.record.content)
+        text_digest(content_of(entry, version)) == text_digest(version.record.content)
     )
 
 

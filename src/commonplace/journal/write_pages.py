@@ -197,13 +197,13 @@ class PageWriter:
         if target and id_ in self._rewritten:
             entry = next(block.entry for block in at.seen[target].page.blocks if block.entry.id == id_)
             standing = self._standing(id_, target, agreed)
-            self.agreed[id_] = agree(entry, target, stored, at.links(id_), standing=standing)
+            self.agreed[id_] = agree(entry, target, stored, at.links(id_), standing)
             self._tally.counts["moved"] += bool(agreed and agreed.page and agreed.page != target)
         elif target:
             self.agreed[id_] = agreed
         else:
             if agreed is None and found is not None:
-                agreed = agree(found.entry, found.page, stored, at.links(id_), standing=Standing())
+                agreed = agree(found.entry, found.page, stored, at.links(id_), Standing())
             meaning = digest(meant_by_store(stored, at.links(id_)))
             self.agreed[id_] = replace(agreed, page="", store=meaning, standing=UNSEEN) if agreed else None
 

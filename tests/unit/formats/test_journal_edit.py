@@ -291,10 +291,10 @@ def test_the_digest_is_of_what_an_entry_means() -> None:
 
 def test_a_conflict_copy_says_what_happened_and_holds_both_versions() -> None:
     """A person decides; the entry can be put back as it is."""
-    copy = conflict_copy("2026-11-21.md", EDITED, STORED, datetime(2026, 11, 21, 10, 42, tzinfo=UTC))
-    assert copy.name == "2026-11-21.conflict-1d19d4e3.md"
+    name, text = conflict_copy("2026-11-21.md", EDITED, STORED, datetime(2026, 11, 21, 10, 42, tzinfo=UTC))
+    assert name == "2026-11-21.conflict-1d19d4e3.md"
     assert (
-        copy.text
+        text
         == """# Conflict in 2026-11-21.md
 
 At 2026-11-21 10:42+00:00 the memory `a` had been changed in 2026-11-21.md and in the store. The store's version holds.
@@ -329,11 +329,11 @@ Tags: #decision #billing
 def test_conflict_copies_are_told_apart_by_memory_and_text_and_are_no_pages() -> None:
     """The same conflict met twice is one file; one that was read as a page would bring the loser back."""
     when = datetime(2026, 11, 21, 10, 42, tzinfo=UTC)
-    copy = conflict_copy("MEMORY.md", EDITED, None, when, kind="long")
-    assert copy.name.startswith("MEMORY.conflict-")
-    assert not is_page_name(copy.name)
-    assert copy.text.endswith("The store's version:\n\nThe memory was archived.\n")
-    again = conflict_copy("MEMORY.md", EDITED, STORED, datetime(2027, 1, 1, tzinfo=UTC), kind="long")
-    assert again.name == copy.name
+    name, text = conflict_copy("MEMORY.md", EDITED, None, when, kind="long")
+    assert name.startswith("MEMORY.conflict-")
+    assert not is_page_name(name)
+    assert text.endswith("The store's version:\n\nThe memory was archived.\n")
+    again, _ = conflict_copy("MEMORY.md", EDITED, STORED, datetime(2027, 1, 1, tzinfo=UTC), kind="long")
+    assert again == name
     for other in [replace(EDITED, id="b"), replace(EDITED, text="x")]:
-        assert conflict_copy("MEMORY.md", other, None, when, kind="long").name != copy.name
+        assert conflict_copy("MEMORY.md", other, None, when, kind="long")[0] != name
