@@ -188,12 +188,6 @@ def test_a_page_with_nuls_and_no_entry_of_the_store_is_left_alone(book: Book) ->
     assert book.sync().added == 1
 
 
-def conflicting(text: str) -> str:
-    first, second = (text.rindex("\n#", 0, text.index(words)) + 1 for words in ("Service 2", "Service 4"))
-    ours, theirs = text[first:second], text[first:second].replace("port", "socket")
-    return f"{text[:first]}<<<<<<< HEAD\n{ours}\n=======\n{theirs}\n>>>>>>> other\n{text[second:]}"
-
-
 def test_a_damaged_page_that_cannot_be_kept_is_left_as_it_is(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     """What stands there may be all that is left of a person's notes."""
     damaged = nuls(fill(book, 8))
