@@ -23,7 +23,7 @@ from commonplace.dates.time import moment_of
 from commonplace.errors import NotFoundError, UsageError
 from commonplace.formats.json_values import View
 from commonplace.ledger import rate_limit as window
-from commonplace.ledger.ledger import process_is_gone, tend, told
+from commonplace.ledger.ledger import tend, told
 from commonplace.ledger.rules import ERASE
 from commonplace.types import Note
 from commonplace.types.ledger import AGENTS, Agent, IssueSelection
@@ -296,7 +296,7 @@ def run(book: Book, options: RunOptions) -> RunReport:
 
     def act(runtime: ConsolidationRuntime, options: RunOptions) -> RunReport:
         if is_tended:
-            tend(runtime.pace(options.rate_limit), runtime.actor, is_gone=process_is_gone)
+            tend(runtime.pace(options.rate_limit), runtime.actor)
         results: dict[Agent, tuple[Result, ...]] = {}
         errors: list[Failure] = []
         skipped = 0

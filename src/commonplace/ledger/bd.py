@@ -20,7 +20,7 @@ from typing import Any, Final
 from commonplace.errors import NotFoundError, ProviderError, UsageError
 from commonplace.formats import beads
 from commonplace.ledger import rules
-from commonplace.ledger.ledger import Ledger, Tended
+from commonplace.ledger.ledger import Ledger
 from commonplace.ledger.rules import ImportedIssues
 from commonplace.types.ledger import ISSUE_STATUSES, UNFINISHED, Issue, IssueEvent, IssueSelection
 
@@ -117,9 +117,6 @@ class BdLedger(Ledger):
 
     def history(self, id_: str) -> list[IssueEvent]:
         raise UsageError("beads keeps the history of its issues itself", remedy=f"ask it: bd show {id_}")
-
-    def tend(self) -> Tended:
-        return Tended()
 
     def export(self, target: Path) -> int:
         raise UsageError(f"beads keeps these issues, {target} was not written", remedy="ask it: bd export")

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import re
 import socket
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from commonplace.dataclasses import asdict, dataclass, replace
+from commonplace.dataclasses import asdict, replace
 from commonplace.dates.time import iso
 from commonplace.errors import NotFoundError, StoreError, UsageError
 from commonplace.files import read_file
@@ -20,7 +18,7 @@ from commonplace.ledger import rules
 from commonplace.ledger.rate_limit import RateLimiter
 from commonplace.ledger.rules import Doer, ImportedIssues, take_in, without_secrets
 from commonplace.store.ledger import LedgerChange
-from commonplace.store.memories import MemoryChange, MemoryStore
+from commonplace.store.memories import MemoryStore
 from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, UNFINISHED, URGENCIES, Issue, IssueEvent, IssueSelection
 
 ESCALATED_AFTER_S: Final = 7 * 86400.0
@@ -31,61 +29,46 @@ AT_ONCE: Final = 1000
 _PROCESS: Final = re.compile(r".*@(?P<host>[^@]+):(?P<pid>[0-9]{1,10})", re.DOTALL)
 
 
-_Act = Literal["released", "reopened", "escalated"]
-
-
-@dataclass(frozen=True, slots=True)
-class Tended:
-    """The ids of the issues whose claims were released, that were opened again, and that grew more urgent."""
-
-    released: tuple[str, ...] = ()
-    reopened: tuple[str, ...] = ()
-    escalated: tuple[str, ...] = ()
-
-
-def tend(pace: RateLimiter, actor: str, *, is_gone: Callable[[str], bool]) -> Tended:
-    """Do what is due: release claims, open blocked issues again, raise the urgency of old ones.
+def tend(pace: RateLimiter, actor: str) -> list[tuple[str, str]]:
+    """Release claims that lapsed, open blocked issues again, raise the urgency of old ones; return each act and its id.
 
     Issues are looked for without a transaction and changed in parts, each one transaction and one operation of the rate
     limit: however many are due, others come to write in between, and what is interrupted goes on the next time.
-
-    Args:
-        is_gone: tells whether the process of a claim's actor is known not to run any more.
     """
     now = pace.now()
     waiting = pace.store.ledger(pace.namespace).issues(IssueSelection(statuses=UNFINISHED))
-    due = [issue.id for issue in waiting if _due(issue, now, is_gone)]
+    due = [issue.id for issue in waiting if _due(issue, now)]
     done: list[tuple[str, str]] = []
-
-    def some(ids: tuple[str, ...], change: MemoryChange) -> Callable[[], None]:
-        return lambda: done.extend(_tend(change.ledger, ids, Doer(actor, pace.now()), is_gone))
-
     for begin in range(0, len(due), AT_ONCE):
-        pace.write(partial(some, tuple(due[begin : begin + AT_ONCE])))
-    acts: tuple[_Act, ...] = ("released", "reopened", "escalated")
-    return Tended(*(tuple(id_ for act, id_ in done if act == each) for each in acts))
+        some = tuple(due[begin : begin + AT_ONCE])
+        pace.write(lambda change, ids=some: lambda: done.extend(_tend(change.ledger, ids, Doer(actor, pace.now()))))  # type: ignore[misc]
+    return done
 
 
-def _tend(
-    ledger: LedgerChange, ids: tuple[str, ...], doer: Doer, is_gone: Callable[[str], bool]
-) -> Iterator[tuple[_Act, str]]:
+def _tend(ledger: LedgerChange, ids: Sequence[str], doer: Doer) -> Iterator[tuple[str, str]]:
     """Do what is due with some issues, as they are by now, and yield each act."""
-    for issue in ledger.issues(IssueSelection(ids=ids)):
-        while due := _due(issue, doer.now, is_gone):
+    for issue in ledger.issues(IssueSelection(ids=tuple(ids))):
+        while due := _due(issue, doer.now):
             act, why, issue = due  # noqa: PLW2901 - one that is released may be old as well
             ledger.put_issue(issue)
             rules.tell(ledger, issue.id, doer, act, rules.line_of(why))
             yield act, issue.id
 
 
-def _due(issue: Issue, now: float, is_gone: Callable[[str], bool]) -> tuple[_Act, str, Issue] | None:
-    """Return what is due with an issue, why, and how the issue is after it."""
-    if issue.status == "in_progress":
-        why = _why_lapsed(issue, now, is_gone)
-        return ("released", why, _released(issue, now)) if why else None
-    if issue.status == "blocked":
-        if issue.retry_at is None or issue.retry_at > now:
+def _due(issue: Issue, now: float) -> tuple[str, str, Issue] | None:
+    """Return what is due with an issue, why, and how the issue is after it.
+
+    What comes from elsewhere in progress, without a claim of ours, is somebody's work and left alone.
+    """
+    if issue.status == "in_progress" and issue.claimed_at is not None:
+        if process_is_gone(issue.claimed_by):
+            why = f"the process of {issue.claimed_by} is gone"
+        elif now - issue.claimed_at > rules.LEASE_S:
+            why = f"{issue.claimed_by} held it for more than {rules.LEASE_S / 60:.0f} minutes"
+        else:
             return None
+        return "released", why, replace(issue, status="open", updated_at=now, claimed_by="", claimed_at=None)
+    if issue.status == "blocked" and issue.retry_at is not None and issue.retry_at <= now:
         retries = issue.retries + 1
         again = replace(issue, status="open", updated_at=now, retries=retries, retry_at=None)
         return "reopened", f"retry {retries} of {len(rules.RETRY_AFTER_S)}", again
@@ -96,32 +79,6 @@ def _due(issue: Issue, now: float, is_gone: Callable[[str], bool]) -> tuple[_Act
     raised = replace(rules.with_urgency(issue, URGENCIES[place - 1]), updated_at=now, escalated_at=now)
     days = f"{ESCALATED_AFTER_S / 86400:.0f} days"
     return "escalated", f"from {URGENCIES[place]} to {URGENCIES[place - 1]}: open for more than {days}", raised
-
-
-def release(ledger: LedgerChange, issue: Issue, doer: Doer, *, is_gone: Callable[[str], bool]) -> bool:
-    """Open an issue again whose claim has lapsed; return whether it has.
-
-    What comes from elsewhere in progress, without a claim of ours, is somebody's work and left alone.
-    """
-    why = _why_lapsed(issue, doer.now, is_gone)
-    if why:
-        ledger.put_issue(_released(issue, doer.now))
-        rules.tell(ledger, issue.id, doer, "released", rules.line_of(why))
-    return bool(why)
-
-
-def _released(issue: Issue, now: float) -> Issue:
-    return replace(issue, status="open", updated_at=now, claimed_by="", claimed_at=None)
-
-
-def _why_lapsed(issue: Issue, now: float, is_gone: Callable[[str], bool]) -> str:
-    """Return why a claim holds no longer, "" where there is none or it holds."""
-    if issue.status != "in_progress" or issue.claimed_at is None:
-        return ""
-    if is_gone(issue.claimed_by):
-        return f"the process of {issue.claimed_by} is gone"
-    is_over = now - issue.claimed_at > rules.LEASE_S
-    return f"{issue.claimed_by} held it for more than {rules.LEASE_S / 60:.0f} minutes" if is_over else ""
 
 
 def process_is_gone(actor: str) -> bool:
@@ -156,7 +113,6 @@ class Ledger:
     Args:
         now: tells seconds since the epoch.
         actor: who does what is done here: an agent with its machine and process, or a person's name.
-        is_gone: tells whether the process of a claim's actor is known not to run any more.
     """
 
     def __init__(
@@ -165,14 +121,11 @@ class Ledger:
         namespace: str,
         now: Callable[[], float],
         actor: str,
-        *,
-        is_gone: Callable[[str], bool] = process_is_gone,
     ) -> None:
         self._store = store
         self._namespace = namespace
         self._now = now
         self._actor = actor
-        self._is_gone = is_gone
 
     def create(
         self,
@@ -228,8 +181,8 @@ class Ledger:
         A claim whose process is gone, or that is older than 15 minutes, is no claim any more.
         """
         with self._store.change_memories(self._namespace) as change:
-            issue = rules.known(change.ledger, id_)
-            release(change.ledger, issue, self._doer, is_gone=self._is_gone)
+            if rules.known(change.ledger, id_).status == "in_progress":
+                list(_tend(change.ledger, [id_], self._doer))
             return rules.claim(change.ledger, id_, self._doer)
 
     def close(self, id_: str, reason: str) -> None:
@@ -246,11 +199,6 @@ class Ledger:
         """Reopen a blocked or closed issue, unless its change is still in effect."""
         with self._store.change_memories(self._namespace) as change:
             rules.reopen(change.ledger, id_, self._doer, why)
-
-    def tend(self) -> Tended:
-        """Release lapsed claims, retry blocked issues, and raise the urgency of old ones."""
-        pace = RateLimiter(self._store, self._namespace, self._now, time.sleep, 0)
-        return tend(pace, self._actor, is_gone=self._is_gone)
 
     def get(self, id_: str) -> Issue:
         """Return an issue."""

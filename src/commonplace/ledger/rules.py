@@ -227,22 +227,17 @@ def known(ledger: LedgerReading, id_: str) -> Issue:
 
 def not_open(issue: Issue) -> NotFoundError:
     """Return the error of whoever wants to work on an issue that is not open: it tells why, and what to do."""
-    reopened = f"`commonplace ledger reopen {issue.id}` opens it again"
+    why = {
+        "in_progress": f"{issue.claimed_by or 'somebody'} works on it",
+        "blocked": f"it is blocked: {(log(issue.notes) or ['nobody said why'])[-1]:.200}",
+        "closed": f"it is closed: {issue.close_reason or 'nobody said why':.200}",
+    }.get(issue.status, f"it is {issue.status} by now")
+    remedy = f"`commonplace ledger reopen {issue.id}` opens what is blocked, or closed and undone"
     if issue.status == "in_progress":
-        why = f"{issue.claimed_by or 'somebody'} works on it"
-        lapses = f"a claim lapses with its process or after {LEASE_S / 60:.0f} minutes"
+        does_lapse = f"lapses with its process or after {LEASE_S / 60:.0f} minutes"
         remedy = (
-            f"leave it to them; {lapses if issue.claimed_at is not None else 'such a claim does not lapse by itself'}"
+            f"leave it to them; a claim {does_lapse if issue.claimed_at is not None else 'of beads does not lapse'}"
         )
-    elif issue.status == "blocked":
-        why = f"it is blocked: {(log(issue.notes) or ['nobody said why'])[-1]:.200}"
-        remedy = f"mend that; {reopened}"
-    elif issue.status == "closed":
-        why = f"it is closed: {issue.close_reason or 'nobody said why':.200}"
-        remedy = f"{reopened}, once its change is undone"
-    else:
-        # It was open a moment ago, or has a status that came with it from elsewhere.
-        why, remedy = f"it is {issue.status} by now", f"see `commonplace ledger show {issue.id}`"
     return NotFoundError(f"issue {issue.id} is not open: {why}", remedy=remedy)
 
 

@@ -12,7 +12,8 @@ from tests.reference_store.store import MemoryStore
 
 import commonplace
 from commonplace.errors import NotFoundError, StoreError, UsageError
-from commonplace.ledger.ledger import Ledger, Tended
+from commonplace.ledger.ledger import Ledger, tend
+from commonplace.ledger.rate_limit import RateLimiter
 from commonplace.ledger.rules import ImportedIssues
 from commonplace.store.store import Store
 from commonplace.types import MemoryRecord, MemoryWrite, Owner
@@ -117,7 +118,7 @@ class TestUpdate:
     def test_an_issue_is_claimed_once(self, ledger: Ledger, store: MemoryStore, time: Time) -> None:
         """By whomever comes first, until the claim lapses."""
         id_ = ledger.create("merge", ["a"], "merge")
-        other = Ledger(store, "n", time, "bert", is_gone=lambda actor: False)
+        other = Ledger(store, "n", time, "bert")
         assert ledger.claim(id_)
         assert not other.claim(id_)
         time.now += 901
@@ -125,19 +126,24 @@ class TestUpdate:
         assert [event.act for event in ledger.history(id_)] == ["created", "claimed", "released", "claimed"]
         assert ledger.get(id_).claimed_by == "bert"
 
-    def test_the_claim_of_a_process_that_is_gone_is_none(self, store: MemoryStore, time: Time) -> None:
+    def test_the_claim_of_a_process_that_is_gone_is_none(
+        self, store: MemoryStore, time: Time, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """A worker that was killed holds nothing up, not for a minute."""
         dead = Ledger(store, "n", time, "decay@h:1")
         id_ = dead.create("decay", ["a"], "gc")
         assert dead.claim(id_)
-        assert Ledger(store, "n", time, "decay@h:2", is_gone=lambda actor: actor == "decay@h:1").claim(id_)
+        monkeypatch.setattr("commonplace.ledger.ledger.process_is_gone", lambda actor: actor == "decay@h:1")
+        assert Ledger(store, "n", time, "decay@h:2").claim(id_)
 
-    def test_blocking_closing_and_reopening_are_told_in_the_history(self, ledger: Ledger, time: Time) -> None:
+    def test_blocking_closing_and_reopening_are_told_in_the_history(
+        self, ledger: Ledger, store: MemoryStore, time: Time
+    ) -> None:
         """Who did what when and why."""
         id_ = ledger.create("merge", ["a"], "merge")
         ledger.block(id_, "disk full")
         time.now += 60
-        assert ledger.tend() == Tended(reopened=(id_,))
+        assert tend(RateLimiter(store, "n", time, pytest.fail, 0), "anna") == [("reopened", id_)]
         ledger.close(id_, "done")
         ledger.reopen(id_, "not yet")
         told = [(event.act, event.why) for event in ledger.history(id_)]
