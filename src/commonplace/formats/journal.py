@@ -224,7 +224,11 @@ def _mark_outside(deepest: int) -> re.Pattern[str]:
 
 
 _WRITTEN: Final = late_pattern(r"&#([0-9]{1,7});")
-_pattern = cache(late_pattern)
+
+
+@cache
+def _pattern(source: str) -> re.Pattern[str]:
+    return late_pattern(source)
 
 
 PageKind = Literal["day", "long"]

@@ -281,7 +281,7 @@ def _add(blocks: Sequence[Block], added: Iterable[Entry], end: int, edits: _Edit
     """Note where entries go among blocks that begin in ascending lines; what has no time goes to the end."""
 
     def time_of(entry: Entry, otherwise: int) -> int:
-        time = entry.at_minutes if edits.kind == "day" else entry.day and entry.day.toordinal()
+        time = entry.at_minutes if edits.kind == "day" else entry.day.toordinal() if entry.day else None
         return otherwise if time is None else time
 
     there = ((time_of(each.entry, _NEVER), edits.ranks.get(each.entry.id, ())) for each in blocks)
