@@ -28,9 +28,10 @@ from tests.stubs.model_server import (
 from tests.stubs.replies import LASTING, PASSING, WRAPPED
 
 from commonplace.errors import ProviderError, UsageError
-from commonplace.models.client import Budget, Limits, Waiting
+from commonplace.models.client import Budget, Waiting
 from commonplace.models.contract import Generated, Generator, Message
 from commonplace.models.llm import RemoteGenerator, json_of, open_generator
+from commonplace.settings import ModelSettings
 
 PROVIDERS = ("openai", "anthropic", "ollama")
 ASKED = [
@@ -53,11 +54,11 @@ def provider(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def opened(server: ModelServer, provider: str, budget: Budget | None = None, **limits: Any) -> RemoteGenerator:
+def opened(server: ModelServer, provider: str, budget: Budget | None = None, **chosen: Any) -> RemoteGenerator:
     """Return a model of the stub that waits for nothing between its retries."""
     waiting = Waiting(sleep=lambda seconds: None)
-    chosen = Limits(**{"max_bytes": 1 << 20, **limits})
-    found = open_generator(f"{provider}:m", environ=server.environ, limits=chosen, waiting=waiting, budget=budget)
+    settings = ModelSettings(**chosen)
+    found = open_generator(f"{provider}:m", environ=server.environ, settings=settings, waiting=waiting, budget=budget)
     assert isinstance(found, RemoteGenerator)
     return found
 
@@ -250,7 +251,7 @@ def test_a_fault_that_passes_is_not_noticed(provider: str, fault: Callable[[], R
         (dropped, "could not be reached"),
         (dropped_half_way, "could not be reached"),
         (bad_json, "answered with no JSON object"),
-        (huge, "the answer has more than 1,048,576 bytes"),
+        (huge, "the answer has more than 16,777,216 bytes"),
         (hang, "did not answer in time"),
         (drip, "did not answer in time"),
         (empty, "answer is empty"),
@@ -269,7 +270,7 @@ def test_every_fault_that_stays_is_an_error_with_a_remedy(
 ) -> None:
     """None hangs, none is taken for an answer."""
     with ModelServer(rule=lambda asked: fault()) as server:
-        model = opened(server, provider, read_s=0.1, total_s=0.15 if fault in (hang, drip) else 5.0, retries=1)
+        model = opened(server, provider, timeout_s=0.1, total_timeout_s=0.15 if fault in (hang, drip) else 5.0, retries=1)
         with pytest.raises(ProviderError, match=message) as raised:
             model.generate(ASKED, schema=SCHEMA)
     assert raised.value.remedy
@@ -313,7 +314,8 @@ def test_asking_in_simpler_ways_has_one_deadline(provider: str) -> None:
 
     with ModelServer(rule=slow) as server:
         waiting = Waiting(clock=lambda: now[0], sleep=lambda seconds: None)
-        model = open_generator(f"{provider}:m", environ=server.environ, limits=Limits(total_s=100.0), waiting=waiting)
+        settings = ModelSettings(total_timeout_s=100.0)
+        model = open_generator(f"{provider}:m", environ=server.environ, settings=settings, waiting=waiting)
         with pytest.raises(ProviderError, match="did not answer in time"):
             model.generate(ASKED, schema=SCHEMA, total_s=10.0)
         assert len(server.asked) == 2
@@ -324,7 +326,7 @@ def test_nothing_that_a_server_does_is_taken_for_an_answer_or_waited_for(
     provider: str, fault: Callable[[], Reply]
 ) -> None:
     with ModelServer(rule=lambda asked: fault()) as server, pytest.raises(ProviderError) as raised:
-        opened(server, provider, read_s=0.1, total_s=0.3, retries=1).generate(ASKED, schema=SCHEMA)
+        opened(server, provider, timeout_s=0.1, total_timeout_s=0.3, retries=1).generate(ASKED, schema=SCHEMA)
     assert raised.value.remedy
     assert "sk-" not in str(raised.value)
 

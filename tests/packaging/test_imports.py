@@ -86,7 +86,7 @@ def test_opening_a_remote_model_loads_no_network() -> None:
     """Who names a model in the settings and asks it nothing pays nothing for it."""
     code = (
         "from commonplace.models.llm import open_generator\n"
-        "open_generator('openai:m', environ={'OPENAI_API_KEY': 'sk-x', 'https_proxy': 'http://proxy.example'})\n"
+        "open_generator('openai:m', environ={'OPENAI_API_KEY': 'sk-x'})\n"
         "open_generator('ollama:m', environ={})\n"
     )
     loaded = loaded_by(code)

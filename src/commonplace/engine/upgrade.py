@@ -201,10 +201,10 @@ def why_absent(embedder: Embedder, settings: ModelSettings) -> CommonplaceError 
     if isinstance(embedder, AbsentEmbedder):
         return embedder.error
     if is_remote(embedder.stamp.name):
-        from commonplace.models.providers import Place, access, named
+        from commonplace.models.providers import access, named
 
         try:
-            access(named(embedder.stamp.name).provider, Place(settings=settings))
+            access(named(embedder.stamp.name).provider, settings=settings)
         except CommonplaceError as error:
             return error
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,8 +15,8 @@ from commonplace.errors import ProviderError
 from commonplace.settings.schema import ModelSettings
 
 if TYPE_CHECKING:
-    from commonplace.models.http import Answer, Request
-    from commonplace.models.providers import Address, Proxy
+    from commonplace.models.http import Answer
+    from commonplace.models.providers import Address
 _log = logging.getLogger(__name__)
 
 _AGAIN: Final = frozenset({408, 425, 429})
@@ -25,43 +26,11 @@ _MAX_SHOWN: Final = 300
 _MIN_KEY_LENGTH: Final = 12
 """What is shorter keeps nobody out: it is a word such as `none`, for servers that want any, and may be in a text."""
 
-
 MIB: Final = 1024 * 1024
 FIRST_WAIT_S: Final = 0.5
 MAX_WAIT_S: Final = 8.0
 MAX_ASKED_WAIT_S: Final = 30.0
 """A server that asks for a longer wait than this is told to the caller instead of waited for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How a remote model is asked.
-
-    Attributes:
-        connect_s, read_s: seconds for a connection, and without a byte.
-        total_s: seconds for one call, with its retries and waits.
-        retries: how often a request is sent again after the first time.
-        concurrency: requests under way at the same time.
-        max_bytes: of one answer.
-    """
-
-    connect_s: float = 10.0
-    read_s: float = 60.0
-    total_s: float = 120.0
-    retries: int = 3
-    concurrency: int = 4
-    max_bytes: int = 16 * MIB
-
-
-def limits_of(settings: ModelSettings) -> Limits:
-    """Return the limits that the settings state."""
-    return Limits(
-        connect_s=min(Limits().connect_s, settings.timeout_s),
-        read_s=settings.timeout_s,
-        total_s=settings.total_timeout_s,
-        retries=settings.retries,
-        concurrency=settings.concurrency,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +64,15 @@ class Budget:
         with self._lock:
             usage = self.usage
             spent = (("calls", usage.calls, self._max_calls), ("tokens", usage.tokens, self._max_tokens))
-            for unit, count, limit in spent:
-                if limit and count >= limit:
+            for unit, number, limit in spent:
+                if limit and number >= limit:
                     raise ProviderError(
-                        f"this run has spent {count} {unit} on models, the limit is {limit}",
+                        f"this run has spent {number} {unit} on models, the limit is {limit}",
                         remedy=f"raise models.max_{unit} (0 is no limit), or ask for less",
                     )
             self.usage = replace(usage, calls=usage.calls + 1)
 
     def count_tokens(self, input_tokens: int, output_tokens: int) -> None:
-        """Count what an answer cost."""
         with self._lock:
             usage = self.usage
             self.usage = Usage(usage.calls, usage.input_tokens + input_tokens, usage.output_tokens + output_tokens)
@@ -120,29 +88,20 @@ def wait_before(attempt: int, share: float) -> float:
     return step / 2 + step / 2 * share
 
 
-def asked_wait(header: str, now: float) -> float | None:
-    """Return the seconds that a Retry-After header asks for, as a number or as a date; None where it says neither."""
+def asked_wait(header: str, now: float) -> float:
+    """Return the seconds that a Retry-After header asks for, as a number or as a date; 0 where it says neither."""
     text = header.strip()
     try:
         seconds = float(text)
     except ValueError:
-        pass
-    else:
-        # `nan` and `inf` are numbers to Python alone.
-        return seconds if 0 <= seconds < float("inf") else None
-    from email.utils import parsedate_to_datetime
+        from email.utils import parsedate_to_datetime
 
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _chance() -> float:
-    # Imported late: every process that opens a store loads this module, and few wait for a server.
-    from random import random
-
-    return random()  # noqa: S311 - not a secret
+        try:
+            return max(0.0, parsedate_to_datetime(text).timestamp() - now)
+        except (ValueError, OverflowError):
+            return 0.0
+    # `nan` and `inf` are numbers to Python alone.
+    return seconds if 0 <= seconds < float("inf") else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +111,7 @@ class Waiting:
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     now: Callable[[], float] = time.time
-    random: Callable[[], float] = _chance
+    random: Callable[[], float] = lambda: os.urandom(1)[0] / 255
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -160,22 +119,24 @@ class Access:
     """Where a provider's server is and how it knows us.
 
     Attributes:
-        key: the secret, "" for none; it is in no message and no representation.
-        key_header: the header that carries it, and what stands before it there.
+        key: the secret, "" for none; it is in no message and no representation, but in one of the headers.
         variable: where the key comes from, for messages.
-        headers: further ones.
     """
 
     provider: str
     address: Address
     key: str = ""
-    key_header: tuple[str, str] = ("Authorization", "Bearer ")
     variable: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
-    proxy: Proxy | None = None
 
     def __repr__(self) -> str:
         return f"Access({self.provider}, {self.address}, {'with' if self.key else 'without'} a key)"
+
+
+class _PassingError(ProviderError):
+    """Try again, after `asked_s` seconds at least: the server may answer then."""
+
+    asked_s = 0.0
 
 
 class JsonClient:
@@ -184,22 +145,27 @@ class JsonClient:
     def __init__(
         self,
         access: Access,
-        limits: Limits | None = None,
+        settings: ModelSettings | None = None,
         budget: Budget | None = None,
         waiting: Waiting | None = None,
+        max_bytes: int = 16 * MIB,
     ) -> None:
-        self.access = access
-        self.limits = limits or Limits()
-        self.budget = budget or Budget()
-        self._waiting = waiting or Waiting()
-        self._slots = threading.BoundedSemaphore(self.limits.concurrency)
+        """Take a server, and how it is asked.
 
-    def __repr__(self) -> str:
-        return f"JsonClient({self.access!r})"
+        Args:
+            budget: what several clients may spend together; None is one of its own, as the settings say.
+            max_bytes: of one answer.
+        """
+        self.access = access
+        self.settings = chosen = settings or ModelSettings()
+        self.budget = budget or Budget(chosen.max_calls, chosen.max_tokens)
+        self._waiting = waiting or Waiting()
+        self._max_bytes = max_bytes
+        self._slots = threading.BoundedSemaphore(chosen.concurrency)
 
     def deadline(self, total_s: float | None = None) -> float:
-        """Return when a call that begins now has to end, by this client's clock; the limits may allow less."""
-        limit_s = self.limits.total_s
+        """Return when a call that begins now has to end, by this client's clock; the settings may allow less."""
+        limit_s = self.settings.total_timeout_s
         return self._waiting.clock() + (limit_s if total_s is None else min(limit_s, total_s))
 
     def scrubbed(self, value: Any) -> Any:
@@ -216,90 +182,73 @@ class JsonClient:
         """Send a document and return the object in the answer, after the retries that are worth making.
 
         Args:
-            deadline: until when it may take, retries and waits included; None is as long as the limits allow.
+            deadline: until when it may take, retries and waits included; None is as long as the settings allow.
 
         Raises:
             ProviderError: no answer, one that says no (`status` tells), or one that is no JSON object; or the budget
                 of the run is spent.
         """
-        request = self._request(path, document)
+        # A lone surrogate, which Python's texts can hold and UTF-8 cannot, goes out as the escape that JSON has.
+        body = json.dumps(document, allow_nan=False).encode()
         deadline = self.deadline() if deadline is None else deadline
         attempt = 0
         while True:
-            outcome = self._attempt(request, deadline)
-            if isinstance(outcome, dict):
-                return outcome
             attempt += 1
-            wait = self._wait(outcome, attempt, deadline)
-            if wait is None:
-                raise outcome.error
-            _log.info("%s: trying again in %.1f s", outcome.error, wait)
+            try:
+                return self._attempt(path, body, deadline)
+            except _PassingError as error:
+                wait = max(error.asked_s, wait_before(attempt, self._waiting.random()))
+                is_over = attempt > self.settings.retries or self._waiting.clock() + wait >= deadline
+                if is_over or error.asked_s > MAX_ASKED_WAIT_S:
+                    raise
+                _log.info("%s: trying again in %.1f s", error, wait)
             self._waiting.sleep(wait)
 
-    def _wait(self, failure: _Failure, attempt: int, deadline: float) -> float | None:
-        """Return the seconds to wait before the next attempt; None where there is to be none."""
-        asked_s = failure.asked_s or 0.0
-        if not failure.is_passing or attempt > self.limits.retries or asked_s > MAX_ASKED_WAIT_S:
-            return None
-        wait = max(asked_s, wait_before(attempt, self._waiting.random()))
-        return None if self._waiting.clock() + wait >= deadline else wait
-
-    def _request(self, path: str, document: Mapping[str, Any]) -> Request:
-        from commonplace.models.http import Request
-
-        access = self.access
-        headers = {"User-Agent": "commonplace", **access.headers}
-        if access.key:
-            name, before = access.key_header
-            headers[name] = before + access.key
-        # A lone surrogate, which Python's texts can hold and UTF-8 cannot, goes out as the escape that JSON has.
-        body = json.dumps(document, allow_nan=False).encode()
-        return Request(access.address, path, headers, body, access.proxy)
-
-    def _attempt(self, request: Request, deadline: float) -> dict[str, Any] | _Failure:
+    def _attempt(self, path: str, body: bytes, deadline: float) -> dict[str, Any]:
         from commonplace.models.http import FAULTS, Patience, send
 
-        limits, clock = self.limits, self._waiting.clock
+        clock, concurrency = self._waiting.clock, self.settings.concurrency
         if not self._slots.acquire(timeout=max(0.0, deadline - clock())):
-            return _Failure(self._error(f"was asked by {limits.concurrency} others for too long", remedy="try again"))
+            raise self._error(f"was asked by {concurrency} others for too long", remedy="try again")
         try:
             self.budget.take_call()
-            patience = Patience(limits.connect_s, limits.read_s, deadline, clock)
-            return self._read(send(request, patience, limits.max_bytes))
+            headers = {"User-Agent": "commonplace", "Content-Type": "application/json", **self.access.headers}
+            patience = Patience(self.settings.timeout_s, deadline, clock)
+            return self._read(send(self.access.address, path, headers, body, patience, self._max_bytes))
         except FAULTS as fault:
-            return self._fault(fault)
+            raise self._unanswered(fault) from fault
         finally:
             self._slots.release()
 
-    def _fault(self, fault: Exception) -> _Failure:
+    def _unanswered(self, fault: Exception) -> ProviderError:
         import ssl
 
-        if isinstance(fault, TimeoutError):
-            message, remedy = "did not answer in time", "try again, or raise models.timeout_s"
-        elif isinstance(fault, ssl.SSLCertVerificationError):
+        if isinstance(fault, ssl.SSLCertVerificationError):
             message = f"has a certificate that is not trusted ({fault.verify_message})"
-            remedy = "name your certificates in SSL_CERT_FILE"
-        else:
-            told = getattr(fault, "strerror", None) or type(fault).__name__
-            message, remedy = f"could not be reached ({told})", "check the network and the address"
-        error = self._error(message, remedy=remedy)
-        error.__cause__ = fault
-        return _Failure(error, is_passing=not isinstance(fault, ssl.SSLCertVerificationError))
+            return self._error(message, remedy="name your certificates in SSL_CERT_FILE")
+        if isinstance(fault, TimeoutError):
+            return self._error("did not answer in time", remedy="try again, or raise models.timeout_s", passes=True)
+        message = f"could not be reached ({getattr(fault, 'strerror', None) or type(fault).__name__})"
+        return self._error(message, remedy="check the network and the address", passes=True)
 
-    def _read(self, answer: Answer) -> dict[str, Any] | _Failure:
+    def _read(self, answer: Answer) -> dict[str, Any]:
         status, document = answer.status, _json(answer.body)
         message = _message(document, self.access.key)
-        if status == 200 and not isinstance(document, dict):
-            return _Failure(self._error("answered with no JSON object", status=200, remedy="check the address"))
-        if status == 200 and document.get("error"):
-            # Some gateways say so with the status of success.
-            return _Failure(self._error(f"answered with an error: {message}", status=200, remedy="check the request"))
-        if status == 200:
-            return dict(document)
-        what = f"answered {status}{f': {message}' if message else ''}"
-        error = self._error(what, status=status, remedy=self._help(answer))
-        is_passing = (status in _AGAIN or status >= 500) and not _is_hopeless(document)
-        return _Failure(error, is_passing, asked_wait(answer.headers.get("retry-after", ""), self._waiting.now()))
+        if status != 200:
+            error = self._error(
+                f"answered {status}{f': {message}' if message else ''}",
+                status=status,
+                remedy=self._help(answer),
+                passes=(status in _AGAIN or status >= 500) and not _is_hopeless(document),
+            )
+            if isinstance(error, _PassingError):
+                error.asked_s = asked_wait(answer.headers.get("retry-after", ""), self._waiting.now())
+            raise error
+        if not isinstance(document, dict):
+            raise self._error("answered with no JSON object", status=200, remedy="check the address")
+        if document.get("error"):  # some gateways say so with the status of success
+            raise self._error(f"answered with an error: {message}", status=200, remedy="check the request")
+        return document
 
     def _help(self, answer: Answer) -> str:
         status, variable = answer.status, self.access.variable
@@ -314,17 +263,9 @@ class JsonClient:
             return f"try again in {wait} s" if wait.isdigit() else "try again later, or check the account's limits"
         return "try again later" if status >= 500 else "check the request"
 
-    def _error(self, what: str, *, status: int | None = None, remedy: str = "") -> ProviderError:
-        return ProviderError(f"{self.access.provider} at {self.access.address} {what}", status=status, remedy=remedy)
-
-
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    """An attempt without a result. `asked_s`: how long the server asked to wait."""
-
-    error: ProviderError
-    is_passing: bool = False
-    asked_s: float | None = None
+    def _error(self, what: str, *, remedy: str, status: int | None = None, passes: bool = False) -> ProviderError:
+        kind = _PassingError if passes else ProviderError
+        return kind(f"{self.access.provider} at {self.access.address} {what}", status=status, remedy=remedy)
 
 
 def _json(body: bytes) -> Any:

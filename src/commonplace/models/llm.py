@@ -18,9 +18,9 @@ from typing import Any, Final
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import ProviderError, UsageError
 from commonplace.formats.json_values import DECODER
-from commonplace.models.client import Budget, JsonClient, Limits, Usage, Waiting, limits_of
+from commonplace.models.client import Budget, JsonClient, Usage, Waiting
 from commonplace.models.contract import Generated, Generator, Message
-from commonplace.models.providers import Named, Place, access, named
+from commonplace.models.providers import Named, access, named
 from commonplace.settings.schema import ModelSettings
 
 Schema = Mapping[str, Any]
@@ -196,35 +196,28 @@ _TOO_LONG: Final = re.compile(r"context.?(?:length|window|size)|too (?:long|larg
 def open_generator(
     name: str,
     *,
-    base_url: str | None = None,
+    base_url: str = "",
     sends_key: bool = True,
     settings: ModelSettings | None = None,
     environ: Mapping[str, str] | None = None,
     budget: Budget | None = None,
-    limits: Limits | None = None,
     waiting: Waiting | None = None,
 ) -> Generator:
     """Return the language model of that name. Nothing is sent before it is asked.
 
     Args:
         name: as `providers.named` reads it.
-        base_url, sends_key: as in `providers.Place`.
+        base_url, sends_key: as in `providers.access`.
         budget: what several models may spend together; None is one of its own, as the settings say.
-        environ, limits, waiting: for tests; None is the process's own, the settings', real time.
+        environ, waiting: for tests; None is the process's own, real time.
 
     Raises:
         UsageError: the name, the address or the key is malformed.
         ProviderError: the provider needs a key and there is none.
     """
     found = named(name)
-    place = Place(base_url or "", sends_key, settings, environ)
-    chosen = settings or ModelSettings()
-    client = JsonClient(
-        access(found.provider, place),
-        limits or limits_of(chosen),
-        budget or Budget(chosen.max_calls, chosen.max_tokens),
-        waiting,
-    )
+    reached = access(found.provider, base_url=base_url, sends_key=sends_key, settings=settings, environ=environ)
+    client = JsonClient(reached, settings, budget, waiting)
     return RemoteGenerator(found, client, Anthropic() if found.provider == "anthropic" else OpenAI())
 
 

@@ -1,4 +1,4 @@
-"""Providers of remote models: addresses, keys and proxies from names, settings and the environment.
+"""Providers of remote models: addresses and keys from names, settings and the environment.
 
 Keys come from the environment only.
 """
@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
-from urllib.parse import SplitResult, quote, unquote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import ProviderError, UsageError
@@ -91,70 +91,6 @@ def ollama_address(text: str) -> Address:
     return replace(found, host=host)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Proxy:
-    """A proxy for HTTP. Its credentials, `user:password`, are in no message."""
-
-    host: str
-    port: int
-    credentials: str = ""
-
-
-def proxy_for(address: Address, environ: Mapping[str, str]) -> Proxy | None:
-    """Return the proxy that the environment names for an address; this machine itself is never behind one.
-
-    Raises:
-        ProviderError: the proxy is of another kind than http.
-    """
-    if address.is_loopback or not any(name.lower().endswith("_proxy") for name in environ):
-        return None
-    named = _proxies(environ)
-    if _is_direct(address, named.get("no", "")):
-        return None
-    text = named.get(address.scheme) or named.get("all")
-    if not text:
-        return None
-    found = _split(text if "://" in text else f"http://{text}")
-    if found is None or found.scheme != "http" or not found.hostname:
-        raise ProviderError(
-            f"the proxy for {address.scheme} is not an http:// address",
-            remedy="correct the variable, or name the host in no_proxy",
-        )
-    try:
-        host, port = _encoded(found.hostname), found.port or _PORTS["http"]
-    except ValueError:
-        raise ProviderError(
-            f"the proxy for {address.scheme} has a host or a port that there cannot be", remedy="correct the variable"
-        ) from None
-    user = unquote(found.username or "")
-    credentials = f"{user}:{unquote(found.password or '')}" if user else ""
-    return Proxy(host, port, credentials)
-
-
-def _proxies(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the proxies by scheme, with `no` among them; a name in small letters wins, as everywhere."""
-    found: dict[str, str] = {}
-    for name in sorted(environ, key=str.islower):
-        scheme = name.lower().removesuffix("_proxy")
-        # In a CGI program HTTP_PROXY is a header of the request (CVE-2016-1000110).
-        if scheme == name.lower() or (name == "HTTP_PROXY" and "REQUEST_METHOD" in environ):
-            continue
-        found[scheme] = environ[name]
-    return {scheme: text for scheme, text in found.items() if text}
-
-
-def _is_direct(address: Address, no_proxy: str) -> bool:
-    """Tell whether `no_proxy` names an address: all with `*`, a host, a host with its port, or a domain."""
-    entries = [entry.strip().lower() for entry in no_proxy.split(",")]
-    host = address.host.lower()
-    names = {host, f"{host}:{address.port}"}
-    return any(
-        entry == "*" or entry in names or host.endswith("." + entry.lstrip("."))
-        for entry in entries
-        if entry.strip(".")
-    )
-
-
 def _number(host: str) -> IPv4Address | IPv6Address | None:
     """Return the number that a host is named by; None for a name."""
     try:
@@ -220,36 +156,48 @@ def named(text: str) -> Named:
     return Named(DEFAULT_PROVIDER, name)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What decides where a request goes.
+def access(
+    provider: str,
+    *,
+    base_url: str = "",
+    sends_key: bool = True,
+    settings: ModelSettings | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Access:
+    """Return how a provider is reached.
 
-    Attributes:
+    Args:
         base_url: in place of the provider's own address; "" is the one that settings, environment or provider name.
         sends_key: False where the address comes from someone who may not have the key, such as a foreign file.
         environ: None is the process's own.
-    """
-
-    base_url: str = ""
-    sends_key: bool = True
-    settings: ModelSettings | None = None
-    environ: Mapping[str, str] | None = None
-
-
-def access(provider: str, place: Place) -> Access:
-    """Return how a provider is reached.
 
     Raises:
         ProviderError: it needs a key and there is none, or the key would go over an open network unencrypted.
         UsageError: an address or a key is malformed.
     """
-    environ = os.environ if place.environ is None else place.environ
-    found = _hosted(provider, place, environ) if provider in _OWN else _ollama(place, environ)
-    if found.key and found.address.scheme == "http" and not found.address.is_inside:
-        raise ProviderError(
-            f"the key in {found.variable} would go to {found.address} unencrypted", remedy="use an https address"
-        )
-    return found
+    environ = os.environ if environ is None else environ
+    if provider not in _OWN:
+        written = base_url or (settings.ollama_url if settings else "")
+        address = address_of(written) if written else ollama_address(environ.get("OLLAMA_HOST", "") or "127.0.0.1")
+        return Access("ollama", address if address.path else replace(address, path="/v1"))
+    # The address that is named nearest: by the call, by our settings, by the provider's variable.
+    own, variable = _OWN[provider], f"{provider.upper()}_API_KEY"
+    set_url = getattr(settings, f"{provider}_url") if settings else ""
+    named_url = environ.get(f"{provider.upper()}_BASE_URL", "").strip()
+    if base_url or set_url:
+        address = address_of(base_url or set_url, "the address" if base_url else f"models.{provider}_url")
+    else:
+        address = address_of(named_url or own, f"{provider.upper()}_BASE_URL")
+    key = _key(environ, variable, is_needed=str(address) == own) if sends_key else ""
+    if key and address.scheme == "http" and not address.is_inside:
+        raise ProviderError(f"the key in {variable} would go to {address} unencrypted", remedy="use an https address")
+    if provider == "openai":
+        return Access(provider, address, key, variable, {"Authorization": f"Bearer {key}"} if key else {})
+    if not address.path.endswith("/v1"):
+        # Their own clients take the address without the version.
+        address = replace(address, path=f"{address.path}/v1")
+    headers = {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
+    return Access(provider, address, key, variable, headers)
 
 
 def without_keys(text: str, environ: Mapping[str, str]) -> str:
@@ -257,38 +205,6 @@ def without_keys(text: str, environ: Mapping[str, str]) -> str:
     for variable in KEYS:
         text = without_key(text, environ.get(variable, "").strip())
     return text
-
-
-def _hosted(provider: str, place: Place, environ: Mapping[str, str]) -> Access:
-    own, variable = _OWN[provider], f"{provider.upper()}_API_KEY"
-    address = _address(provider, place, environ)
-    key = _key(environ, variable, is_needed=str(address) == own) if place.sends_key else ""
-    proxy = proxy_for(address, environ)
-    if provider == "openai":
-        return Access(provider, address, key, variable=variable, proxy=proxy)
-    if not address.path.endswith("/v1"):
-        # Their own clients take the address without the version.
-        address = replace(address, path=f"{address.path}/v1")
-    return Access(provider, address, key, ("x-api-key", ""), variable, {"anthropic-version": "2023-06-01"}, proxy)
-
-
-def _ollama(place: Place, environ: Mapping[str, str]) -> Access:
-    written = place.base_url or (place.settings.ollama_url if place.settings else "")
-    address = address_of(written) if written else ollama_address(environ.get("OLLAMA_HOST", "") or "127.0.0.1")
-    if not address.path:
-        address = replace(address, path="/v1")
-    return Access("ollama", address, proxy=proxy_for(address, environ))
-
-
-def _address(provider: str, place: Place, environ: Mapping[str, str]) -> Address:
-    """Return the address that is named nearest: by the call, by our settings, by the provider's variable."""
-    if place.base_url:
-        return address_of(place.base_url)
-    written = getattr(place.settings, f"{provider}_url") if place.settings else ""
-    if written:
-        return address_of(written, f"models.{provider}_url")
-    variable = f"{provider.upper()}_BASE_URL"
-    return address_of(environ.get(variable, "").strip() or _OWN[provider], variable)
 
 
 def _key(environ: Mapping[str, str], variable: str, *, is_needed: bool) -> str:

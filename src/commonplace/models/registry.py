@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from commonplace.dataclasses import replace
 from commonplace.errors import CommonplaceError, ModelError, UsageError
-from commonplace.models.client import Budget, JsonClient, limits_of
+from commonplace.models.client import Budget, JsonClient
 from commonplace.models.contract import Embedder, TokenizedText
 from commonplace.models.minilm import MinilmEmbedder
 from commonplace.models.static import StaticEmbedder
@@ -86,12 +86,11 @@ def open_embedder(
     chosen = settings or ModelSettings()
 
     def connect() -> JsonClient:
-        from commonplace.models.providers import Place, access
+        from commonplace.models.providers import access
         from commonplace.models.remote import MAX_BYTES
 
-        where = access(found.provider, Place(settings=chosen, environ=environ))
-        limits = replace(limits_of(chosen), max_bytes=MAX_BYTES)
-        return JsonClient(where, limits, budget or Budget(chosen.max_calls, chosen.max_tokens))
+        where = access(found.provider, settings=chosen, environ=environ)
+        return JsonClient(where, chosen, budget, max_bytes=MAX_BYTES)
 
     cache = replace(CACHED_QUERIES, max_entries=chosen.embedding_cache, ttl_s=chosen.embedding_cache_minutes * 60)
     if stored is not None and stored.name == str(found):

@@ -104,7 +104,7 @@ class RemoteEmbedder:
         """Return what the model answers to each batch, several asked at the same time."""
         if len(batches) < 2:
             return [self._ask(texts[start:end]) for start, end in batches]
-        with ThreadPoolExecutor(min(self._server().limits.concurrency, len(batches))) as pool:
+        with ThreadPoolExecutor(min(self._server().settings.concurrency, len(batches))) as pool:
             return list(pool.map(lambda batch: self._ask(texts[batch[0] : batch[1]]), batches))
 
     def _server(self) -> JsonClient:

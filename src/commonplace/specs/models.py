@@ -12,11 +12,11 @@ from typing import Any, Final, cast
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import CommonplaceError, ProviderError
-from commonplace.models.client import Budget, limits_of
+from commonplace.models.client import Budget
 from commonplace.models.contract import Generated, Generator, Message, Reranker
 from commonplace.models.llm import open_generator
 from commonplace.models.minilm import MinilmEmbedder
-from commonplace.models.providers import Place, access
+from commonplace.models.providers import access
 from commonplace.models.static_reranking import StaticReranker
 from commonplace.settings.schema import ModelSettings
 from commonplace.specs.document import Intelligence, SpecError
@@ -101,25 +101,21 @@ class Engines:
             raise SpecError(message, "RUN_ERROR", "run", step.name)
         if asked.engine == "custom" and not asked.endpoint:
             raise SpecError("engine 'custom' needs an `endpoint`", "RUN_ERROR", "run", step.name)
-        limits = limits_of(self._settings)
+        settings, provider, endpoint = self._settings, PROVIDERS[asked.engine], asked.endpoint or ""
         if step.task.timeout_s is not None:
-            limits = replace(limits, total_s=float(min(limits.total_s, step.task.timeout_s)))
-        provider = PROVIDERS[asked.engine]
-        place = Place(sends_key=False, settings=self._settings, environ=self._environ)
-        usual = named = access(provider, place).address
-        if asked.endpoint:
-            named = access(provider, replace(place, base_url=asked.endpoint)).address
-        # Where a spec names the provider's own address, the user's word about it holds.
-        is_own = named == access(provider, Place(sends_key=False, environ={})).address
-        endpoint = None if is_own else asked.endpoint
+            total_s = float(min(settings.total_timeout_s, step.task.timeout_s))
+            settings = replace(settings, total_timeout_s=total_s)
+        usual = access(provider, sends_key=False, settings=settings, environ=self._environ).address
+        named = access(provider, base_url=endpoint, sends_key=False, settings=settings, environ=self._environ).address
+        if named == access(provider, sends_key=False, environ={}).address:
+            endpoint = ""  # where a spec names the provider's own address, the user's word about it holds
         return open_generator(
             f"{provider}:{asked.model}",
             base_url=endpoint,
-            sends_key=endpoint is None or named == usual,
-            settings=self._settings,
+            sends_key=not endpoint or named == usual,
+            settings=settings,
             environ=self._environ,
             budget=self._budget,
-            limits=limits,
         )
 
 

@@ -8,7 +8,6 @@ A local reference must resolve inside the directory of its spec, links included.
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Iterator, Mapping
@@ -20,8 +19,8 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError
 from commonplace.files import stays_inside
-from commonplace.models.http import FAULTS, Patience, Request, send
-from commonplace.models.providers import address_of, proxy_for
+from commonplace.models.http import FAULTS, Patience, send
+from commonplace.models.providers import address_of
 from commonplace.specs.check import Fault
 from commonplace.specs.document import (
     MAX_BYTES,
@@ -164,8 +163,8 @@ def _fetched(address: str) -> bytes:
         place = address_of(urlunsplit(parts._replace(query="", fragment="")), "the reference")
         end = "" if parts.path.rstrip("/") and not parts.path.endswith("/") else "/"
         rest = f"{end}{'?' if parts.query else ''}{quote(parts.query, safe=_IN_QUERY)}"
-        request = Request(place, rest, headers, b"", proxy_for(place, os.environ), "GET")
-        answer = send(request, Patience(_TIMEOUT_S, _TIMEOUT_S, time.monotonic() + _TOTAL_S), MAX_BYTES)
+        patience = Patience(_TIMEOUT_S, time.monotonic() + _TOTAL_S)
+        answer = send(place, rest, headers, None, patience, MAX_BYTES, "GET")
     except TimeoutError:
         raise refused(f"{address} did not send the spec in time") from None
     except FAULTS as fault:

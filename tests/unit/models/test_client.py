@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from base64 import b64encode
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -34,12 +35,12 @@ from commonplace.models.client import (
     Access,
     Budget,
     JsonClient,
-    Limits,
     Waiting,
     asked_wait,
     wait_before,
 )
-from commonplace.models.providers import Address, Proxy, address_of
+from commonplace.models.providers import Address, access, address_of
+from commonplace.settings import ModelSettings
 
 KEY = "sk-very-secret-0123456789"
 NOW = 1_800_000_000.0
@@ -65,9 +66,9 @@ class FakeTime:
 def client(
     server: ModelServer, time: FakeTime | None = None, budget: Budget | None = None, **limits: float
 ) -> JsonClient:
-    access = Access("stub", address_of(server.openai_url), KEY, variable="STUB_KEY")
-    waiting = (time or FakeTime()).waiting
-    return JsonClient(access, Limits(**limits), budget, waiting)  # type: ignore[arg-type]
+    access = Access("stub", address_of(server.openai_url), KEY, "STUB_KEY", {"Authorization": f"Bearer {KEY}"})
+    waiting, max_bytes = (time or FakeTime()).waiting, int(limits.pop("max_bytes", 1 << 20))
+    return JsonClient(access, ModelSettings(**limits), budget, waiting, max_bytes)  # type: ignore[arg-type]
 
 
 def ask(server: ModelServer, time: FakeTime | None = None, **limits: float) -> dict[str, object]:
@@ -170,15 +171,15 @@ def test_a_server_that_asks_for_too_long_a_wait_is_not_waited_for() -> None:
         ("0", 0.0),
         ("1.5", 1.5),
         (formatdate(NOW - 60, usegmt=True), 0.0),
-        ("", None),
-        ("-1", None),
-        ("soon", None),
-        ("nan", None),
-        ("inf", None),
-        ("Wed, 99 Foo 2026", None),
+        ("", 0.0),
+        ("-1", 0.0),
+        ("soon", 0.0),
+        ("nan", 0.0),
+        ("inf", 0.0),
+        ("Wed, 99 Foo 2026", 0.0),
     ],
 )
-def test_retry_after_that_says_nothing_is_passed_over(header: str, seconds: float | None) -> None:
+def test_retry_after_that_says_nothing_is_passed_over(header: str, seconds: float) -> None:
     """A date in the past is no wait; nonsense is no wish."""
     assert asked_wait(header, NOW) == seconds
 
@@ -188,7 +189,7 @@ def test_no_retry_begins_after_the_time_of_the_call_is_over() -> None:
     time = FakeTime()
     with ModelServer(rule=lambda asked: broken()) as server:
         with pytest.raises(ProviderError, match="answered 500"):
-            ask(server, time, retries=10, total_s=2.0)
+            ask(server, time, retries=10, total_timeout_s=2.0)
         assert len(server.asked) == 4
     assert time.slept == [0.25, 0.5, 1.0]
 
@@ -200,7 +201,7 @@ def test_a_call_can_have_less_time_than_the_limits_give_but_never_more() -> None
         for total_s, calls in ((0.3, 2), (1_000.0, 4)):
             del server.asked[:]
             with pytest.raises(ProviderError, match="answered 500"):
-                asking = client(server, time, retries=10, total_s=2.0)
+                asking = client(server, time, retries=10, total_timeout_s=2.0)
                 asking.post("/x", {}, deadline=asking.deadline(total_s))
             assert len(server.asked) == calls
 
@@ -210,7 +211,7 @@ def test_no_server_can_hold_a_call(manner: Callable[[], Reply]) -> None:
     """One that says nothing, and one that says a byte now and then for ever: both end with the time that was given."""
     with ModelServer(rule=lambda asked: manner()) as server:
         access = Access("stub", address_of(server.openai_url))
-        asking = JsonClient(access, Limits(connect_s=5, read_s=0.05, total_s=0.1, retries=0))
+        asking = JsonClient(access, ModelSettings(timeout_s=0.05, total_timeout_s=0.1, retries=0))
         with pytest.raises(ProviderError, match=r"did not answer in time; try again, or raise models\.timeout_s"):
             asking.post("/chat/completions", {})
 
@@ -244,7 +245,7 @@ def test_nobody_at_the_address_is_an_error_after_the_retries() -> None:
     with ModelServer() as server:
         address = address_of(server.openai_url)
     time = FakeTime()
-    gone = JsonClient(Access("stub", address), Limits(retries=2), waiting=time.waiting)
+    gone = JsonClient(Access("stub", address), ModelSettings(retries=2), waiting=time.waiting)
     with pytest.raises(ProviderError, match=r"could not be reached \(Connection refused\); check the network"):
         gone.post("/chat/completions", {})
     assert time.slept == [0.25, 0.5]
@@ -283,7 +284,7 @@ def test_no_part_of_a_key_stays_where_a_message_is_cut() -> None:
     with ModelServer([refusal(400, "it says " + "." * 280 + key + " and more")]) as server:
         access = Access("stub", address_of(server.openai_url), key)
         with pytest.raises(ProviderError) as raised:
-            JsonClient(access, Limits(retries=0)).post("/x", {})
+            JsonClient(access, ModelSettings(retries=0)).post("/x", {})
     assert "it says" in str(raised.value)
     assert "correct" not in str(raised.value)
 
@@ -345,33 +346,57 @@ def test_no_more_requests_are_under_way_than_allowed() -> None:
 def test_waiting_for_a_turn_ends_too() -> None:
     """Every wait has an end."""
     with ModelServer() as server:
-        asking = client(server, concurrency=1, total_s=0.01)
+        asking = client(server, concurrency=1, total_timeout_s=0.01)
         asking._slots.acquire()
         with pytest.raises(ProviderError, match="was asked by 1 others for too long; try again"):
             asking.post("/chat/completions", {})
         assert server.asked == []
 
 
-def test_a_plain_request_goes_through_a_proxy_with_its_credentials() -> None:
-    """The proxy gets the whole address, and its own password; the password is in no representation."""
+def test_a_plain_request_goes_through_a_proxy_with_its_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proxy gets the whole address, and its own password."""
     with ModelServer([good("yes")]) as proxy:
-        place = address_of(proxy.url)
-        through = Proxy(place.host, place.port, "me:proxy-password")
-        access = Access("stub", Address("http", "models.internal", 8080, "/v1"), KEY, proxy=through)
-        JsonClient(access, Limits(retries=0)).post("/chat/completions", {})
+        monkeypatch.setenv("http_proxy", proxy.url.replace("://", "://me:p%40ss@"))
+        asking = JsonClient(Access("stub", Address("http", "models.internal", 8080, "/v1")), ModelSettings(retries=0))
+        asking.post("/chat/completions", {})
         (asked,) = proxy.asked
     assert asked.path == "http://models.internal:8080/v1/chat/completions"
     assert asked.headers["host"] == "models.internal:8080"
-    assert asked.headers["proxy-authorization"] == "Basic bWU6cHJveHktcGFzc3dvcmQ="
-    assert "password" not in repr(access) + repr(through)
+    assert asked.headers["proxy-authorization"] == f"Basic {b64encode(b'me:p@ss').decode()}"
 
 
-def test_a_proxy_that_refuses_a_tunnel_gets_no_key() -> None:
+def test_a_proxy_that_refuses_a_tunnel_gets_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """What goes to an https address is encrypted before it reaches a proxy, or not sent."""
     with ModelServer() as proxy:
-        place = address_of(proxy.url)
-        access = Access("stub", Address("https", "models.internal", 443), KEY, proxy=Proxy(place.host, place.port))
-        with pytest.raises(ProviderError, match=r"answers 501 to a connection with models\.internal") as raised:
-            JsonClient(access, Limits(retries=0)).post("/chat/completions", {})
+        monkeypatch.setenv("all_proxy", proxy.url.replace("://", "://me:hidden@"))
+        reached = access("openai", environ={"OPENAI_API_KEY": KEY})
+        with pytest.raises(ProviderError, match="could not be reached") as raised:
+            JsonClient(reached, ModelSettings(retries=1), waiting=FakeTime().waiting).post("/chat/completions", {})
         assert proxy.asked == []
-    assert raised.value.status == 501
+    assert "hidden" not in f"{raised.value} {raised.value.__cause__!r}"
+
+
+@pytest.mark.parametrize("no_proxy", ["models.internal", "*", " .internal , x"])
+def test_no_proxy_names_what_is_asked_directly(monkeypatch: pytest.MonkeyPatch, no_proxy: str) -> None:
+    with ModelServer() as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.setenv("no_proxy", no_proxy)
+        asking = JsonClient(Access("stub", Address("http", "models.internal", 1, "/v1")), ModelSettings(retries=0))
+        with pytest.raises(ProviderError, match="could not be reached"):
+            asking.post("/chat/completions", {})
+        assert proxy.asked == []
+
+
+def test_this_machine_is_never_behind_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No proxy can reach it, and Ollama stands there."""
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    with ModelServer([good("yes")]) as server:
+        assert ask(server)
+
+
+def test_a_proxy_of_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sending past it would be worse than not sending."""
+    monkeypatch.setenv("http_proxy", "socks5://127.0.0.1:1")
+    asking = JsonClient(Access("stub", Address("http", "models.internal", 1, "/v1")), ModelSettings(retries=0))
+    with pytest.raises(ProviderError, match="could not be reached"):
+        asking.post("/x", {})

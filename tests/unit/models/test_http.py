@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-from commonplace.models.http import Patience, Request, send
+from commonplace.models.http import Patience, send
 from commonplace.models.providers import Address
 
-SHORT = Patience(5.0, 5.0, 0.1, lambda: 0.0)
+SHORT = Patience(5.0, 0.1, lambda: 0.0)
 
 
 def test_a_name_that_nobody_looks_up_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +19,7 @@ def test_a_name_that_nobody_looks_up_ends_too(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: ends.wait() and [])
     try:
         with pytest.raises(TimeoutError, match="the deadline has passed"):
-            send(Request(Address("http", "slow.example", 80), "/x", {}, b"{}"), SHORT, 100)
+            send(Address("http", "slow.example", 80), "/x", {}, b"{}", SHORT, 100)
     finally:
         ends.set()
 
@@ -29,24 +29,22 @@ def test_a_name_that_is_none_is_the_error_that_the_system_gives(monkeypatch: pyt
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    request = Request(Address("http", "nobody.example", 80), "/x", {}, b"{}")
+    nobody = Address("http", "nobody.example", 80)
     with pytest.raises(socket.gaierror, match="not known"):
-        send(request, Patience(5.0, 5.0, 10.0, lambda: 0.0), 100)
+        send(nobody, "/x", {}, b"{}", Patience(5.0, 10.0, lambda: 0.0), 100)
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_a_request_that_nobody_takes_ends_too(scheme: str) -> None:
     """It is larger than what the system keeps for a reader, who never reads; with TLS nobody even shakes hands."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        request = Request(Address(scheme, *server.getsockname()), "/x", {}, b" " * 50_000_000)
-        with pytest.raises(TimeoutError):
-            send(request, SHORT, 100)
+    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(TimeoutError):
+        send(Address(scheme, *server.getsockname()), "/x", {}, b" " * 50_000_000, SHORT, 100)
 
 
 def test_a_deadline_that_has_passed_sends_nothing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0)
         with pytest.raises(TimeoutError, match="the deadline has passed"):
-            send(Request(Address("http", *server.getsockname()), "/x", {}, b"{}"), Patience(5.0, 5.0, -1.0), 100)
+            send(Address("http", *server.getsockname()), "/x", {}, b"{}", Patience(5.0, -1.0), 100)
         with pytest.raises(BlockingIOError):
             server.accept()

@@ -14,7 +14,7 @@ from commonplace.graph.graphiti.client import MAX_EPISODES, GraphitiTools, ToolE
 from commonplace.graph.graphiti.delivery import FINISH_S, MAX_REFUSALS, Courier, Delivery
 from commonplace.graph.graphiti.outbox import Errand, Outbox
 from commonplace.graph.graphiti.transport import Stdio, StreamableHttp, credentials
-from commonplace.models.providers import address_of, proxy_for
+from commonplace.models.providers import address_of
 from commonplace.settings.schema import GraphSettings
 from commonplace.store.graph import GraphReading
 from commonplace.types.graph import GraphFilter
@@ -169,9 +169,9 @@ def _over_http(
         raise UsageError(
             f"the password of {address} would go out unencrypted", remedy="give an https:// address, or one inside"
         )
-    headers, proxy = credentials(settings.graph_user, password), proxy_for(address, environ)
+    headers = credentials(settings.graph_user, password)
     name = f"the MCP server {address}"
-    return GraphitiTools(name, lambda: StreamableHttp(address, headers, proxy), settings.timeout_s, clock)
+    return GraphitiTools(name, lambda: StreamableHttp(address, headers), settings.timeout_s, clock)
 
 
 def _over_pipes(

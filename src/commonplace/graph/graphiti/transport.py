@@ -28,8 +28,8 @@ from typing import IO, Any, BinaryIO, Final
 from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError, ProviderError
 from commonplace.formats.jsonrpc import LineWriter, TooLong, decode, read_lines
-from commonplace.models.http import FAULTS, Answer, Patience, Request, send
-from commonplace.models.providers import Address, Proxy
+from commonplace.models.http import FAULTS, Answer, Patience, send
+from commonplace.models.providers import Address
 from commonplace.redaction import redact
 
 MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
@@ -194,7 +194,6 @@ class Stdio:
             return None  # a server that prints what is no message is read past
 
 
-_CONNECT_S: Final = 5.0
 _SESSION, _VERSION = "Mcp-Session-Id", "MCP-Protocol-Version"
 _FAREWELL_S: Final = 1.0
 
@@ -202,10 +201,9 @@ _FAREWELL_S: Final = 1.0
 class StreamableHttp:
     """One session with a server that has an address."""
 
-    def __init__(self, address: Address, headers: Mapping[str, str], proxy: Proxy | None) -> None:
+    def __init__(self, address: Address, headers: Mapping[str, str]) -> None:
         self._address = address
         self._headers = dict(headers)
-        self._proxy = proxy
         self._session = ""
         self._version = ""
 
@@ -238,12 +236,12 @@ class StreamableHttp:
         self._session = ""
 
     def _send(self, method: str, body: bytes, deadline: Deadline) -> Answer:
-        headers = {"Accept": "application/json, text/event-stream", "User-Agent": "commonplace", **self._headers}
+        headers = {"Accept": "application/json, text/event-stream", "User-Agent": "commonplace"}
+        headers |= {"Content-Type": "application/json", **self._headers}
         headers.update({name: text for name, text in ((_SESSION, self._session), (_VERSION, self._version)) if text})
-        patience = Patience(min(_CONNECT_S, deadline.left_s), deadline.left_s, deadline.at, deadline.clock)
-        request = Request(self._address, "", headers, body, self._proxy, method)
+        patience = Patience(deadline.left_s, deadline.at, deadline.clock)
         try:
-            answer = send(request, patience, MAX_ANSWER_BYTES)
+            answer = send(self._address, "", headers, body, patience, MAX_ANSWER_BYTES, method)
         except FAULTS as fault:
             raise self._failed(fault) from fault
         return self._checked(answer)
