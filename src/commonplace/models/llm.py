@@ -23,111 +23,86 @@ from commonplace.models.contract import Generated, Generator, Message
 from commonplace.models.providers import Named, access, named
 from commonplace.settings.schema import ModelSettings
 
+_log = logging.getLogger(__name__)
 Schema = Mapping[str, Any]
 
-PLAIN: Final = "plain"
-"""The form that every server has: the schema as an instruction, and nothing else."""
-
-_NAME: Final = "answer"
 _MAX_TOKENS: Final = 4096
 """What an answer of Anthropic may have where nothing is said: their API demands a number."""
+_ANTHROPIC_NAMES: Final = {"max_completion_tokens": "max_tokens", "stop": "stop_sequences"}
+_OURS: Final = frozenset({"model", "messages", "stream", "n", "system", "response_format", "tools", "tool_choice"})
+"""Fields of a request that are not an option's to set."""
+_REFUSED: Final = frozenset({400, 422})
+_TOO_LONG: Final = re.compile(r"context.?(?:length|window|size)|too (?:long|large|many tokens)|maximum context", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What an answer says.
+
+    Attributes:
+        spent: the tokens that it cost, sent and received, 0 where the server does not tell.
+        reason: why it ended.
+        refusal: why the model refused, "" if it did not.
+    """
+
+    text: str
+    spent: tuple[int, int]
+    reason: object
+    is_cut: bool
+    refusal: str = ""
 
 
 class OpenAI:
     """Chat completions: OpenAI, Ollama, vLLM, LM Studio, llama.cpp and most gateways."""
 
     path = "/chat/completions"
-    forms: tuple[str, ...] = ("json_schema", "json_object", PLAIN)
-    """The ways to ask for JSON, the best first; the last one is `PLAIN`."""
 
     def request(
-        self, model: str, messages: Sequence[Message], schema: Schema | None, form: str, options: Mapping[str, Any]
+        self, model: str, messages: Sequence[Message], schema: Schema | None, options: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Return the document that asks for an answer."""
-        document: dict[str, Any] = {"model": model, "messages": []}
-        if schema is not None and form == "json_schema":
-            asked = {"name": _NAME, "schema": dict(schema), "strict": is_strict(schema)}
+        said = [{"role": each.role, "content": each.content} for each in messages]
+        document: dict[str, Any] = {"model": model, "messages": said, **options}
+        if schema is not None:
+            asked = {"name": "answer", "schema": dict(schema), "strict": is_strict(schema)}
             document["response_format"] = {"type": "json_schema", "json_schema": asked}
-        elif schema is not None:
-            messages = _instructed(messages, instruction(schema))
-            if form == "json_object":
-                document["response_format"] = {"type": "json_object"}
-        document["messages"] = [{"role": each.role, "content": each.content} for each in messages]
-        return {**document, **options}
+        return document
 
     def read(self, document: Mapping[str, Any]) -> Read:
-        """Return what an answer says."""
-        choice = _first(document.get("choices"))
-        message = _mapping(choice.get("message"))
-        refusal = message.get("refusal")
-        reason = choice.get("finish_reason")
-        return Read(
-            _text(message.get("content")), reason, reason == "length", refusal if isinstance(refusal, str) else ""
-        )
-
-    def spent(self, document: Mapping[str, Any]) -> tuple[int, int]:
-        """Return the tokens that an answer cost, sent and received, 0 where the server does not tell."""
-        usage = _mapping(document.get("usage"))
-        return _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+        choices = document.get("choices")
+        choice = _mapping(choices[0]) if isinstance(choices, list) and choices else {}
+        message, usage = _mapping(choice.get("message")), _mapping(document.get("usage"))
+        refusal, reason = message.get("refusal"), choice.get("finish_reason")
+        spent = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+        refused = refusal if isinstance(refusal, str) else ""
+        return Read(_text(message.get("content")), spent, reason, reason == "length", refused)
 
 
 class Anthropic:
-    """Anthropic's messages; see `OpenAI` for what its attributes and methods are."""
+    """Anthropic's messages; see `OpenAI` for what its methods are."""
 
     path = "/messages"
-    forms: tuple[str, ...] = ("output_config", "tool", PLAIN)
 
     def request(
-        self, model: str, messages: Sequence[Message], schema: Schema | None, form: str, options: Mapping[str, Any]
+        self, model: str, messages: Sequence[Message], schema: Schema | None, options: Mapping[str, Any]
     ) -> dict[str, Any]:
-        system = [each.content for each in messages if each.role == "system" and each.content]
-        document: dict[str, Any] = {"model": model, "max_tokens": _MAX_TOKENS}
-        if schema is not None and form == "output_config":
-            document["output_config"] = {"format": {"type": "json_schema", "schema": dict(schema)}}
-        elif schema is not None and form == "tool":
-            tool = {"name": _NAME, "description": "Give the answer.", "input_schema": dict(schema)}
-            document.update(tools=[tool], tool_choice={"type": "tool", "name": _NAME})
-        elif schema is not None:
-            system.append(instruction(schema))
-        if system:
+        said = [{"role": each.role, "content": each.content} for each in messages if each.role != "system"]
+        named = {_ANTHROPIC_NAMES.get(name, name): value for name, value in options.items()}
+        if isinstance(named.get("stop_sequences"), str):
+            named["stop_sequences"] = [named["stop_sequences"]]
+        document: dict[str, Any] = {"model": model, "max_tokens": _MAX_TOKENS, "messages": said, **named}
+        if system := [each.content for each in messages if each.role == "system" and each.content]:
             document["system"] = "\n\n".join(system)
-        document["messages"] = [{"role": m.role, "content": m.content} for m in messages if m.role != "system"]
-        return {**document, **_renamed(options)}
+        if schema is not None:
+            document["output_config"] = {"format": {"type": "json_schema", "schema": dict(schema)}}
+        return document
 
     def read(self, document: Mapping[str, Any]) -> Read:
-        content = document.get("content")
-        blocks = [_mapping(block) for block in content] if isinstance(content, list) else []
-        reason = document.get("stop_reason")
-        tools = [block["input"] for block in blocks if block.get("type") == "tool_use" and "input" in block]
-        text = json.dumps(tools[0], ensure_ascii=False) if tools else _text(content)
+        usage, reason = _mapping(document.get("usage")), document.get("stop_reason")
+        spent = _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
         is_cut = reason in ("max_tokens", "model_context_window_exceeded")
-        return Read(text, reason, is_cut, "for its own reasons" if reason == "refusal" else "")
-
-    def spent(self, document: Mapping[str, Any]) -> tuple[int, int]:
-        usage = _mapping(document.get("usage"))
-        return _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """What an answer says: its text, why it ended, whether it is cut short, and why the model refused, "" if not."""
-
-    text: str
-    reason: object = None
-    is_cut: bool = False
-    refusal: str = ""
-
-    def checked(self, *, must_be_whole: bool) -> str:
-        """Return the text."""
-        if self.refusal:
-            raise ProviderError(f"the model refused to answer: {self.refusal[:200]}", remedy="change what is asked")
-        if must_be_whole and self.is_cut:
-            remedy = "give it a larger max_tokens, or ask for less"
-            raise ProviderError("the model's answer is cut short", remedy=remedy)
-        if not self.text.strip():
-            why = f", it stopped for {self.reason!r}" if isinstance(self.reason, str) else ""
-            raise ProviderError(f"the model's answer is empty{why}", remedy="try again, or choose another model")
-        return self.text
+        refused = "for its own reasons" if reason == "refusal" else ""
+        return Read(_text(document.get("content")), spent, reason, is_cut, refused)
 
 
 def is_strict(schema: object) -> bool:
@@ -143,26 +118,13 @@ def is_strict(schema: object) -> bool:
     return all(map(is_strict, schema.values()))
 
 
-def instruction(schema: Schema) -> str:
-    """Return the sentence that asks for JSON where the server has no better way."""
+def _instructed(messages: Sequence[Message], schema: Schema) -> list[Message]:
+    """Return the conversation with a schema at the end of its first system message: many servers take one alone."""
     written = json.dumps(schema, ensure_ascii=False)
-    return f"Answer with one JSON value that fulfils this JSON schema, and with nothing else: {written}"
-
-
-def _instructed(messages: Sequence[Message], text: str) -> list[Message]:
-    """Return the conversation with a text at the end of its first system message: many servers take that one alone."""
+    text = f"Answer with one JSON value that fulfils this JSON schema, and with nothing else: {written}"
     if messages[0].role != "system":
         return [Message("system", text), *messages]
     return [Message("system", f"{messages[0].content}\n\n{text}"), *messages[1:]]
-
-
-def _renamed(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options by the names that Anthropic has for them."""
-    names = {"max_completion_tokens": "max_tokens", "stop": "stop_sequences"}
-    found = {names.get(name, name): value for name, value in options.items()}
-    if isinstance(found.get("stop_sequences"), str):
-        found["stop_sequences"] = [found["stop_sequences"]]
-    return found
 
 
 def _text(content: object) -> str:
@@ -173,24 +135,12 @@ def _text(content: object) -> str:
     return "".join(block["text"] for block in blocks if isinstance(block.get("text"), str))
 
 
-def _first(items: object) -> Mapping[str, Any]:
-    return _mapping(items[0]) if isinstance(items, list) and items else {}
-
-
 def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
 def _count(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
-
-
-_log = logging.getLogger(__name__)
-
-_OURS: Final = frozenset({"model", "messages", "stream", "n", "system", "response_format", "tools", "tool_choice"})
-"""Fields of a request that are not an option's to set."""
-_REFUSED: Final = frozenset({400, 422})
-_TOO_LONG: Final = re.compile(r"context.?(?:length|window|size)|too (?:long|large|many tokens)|maximum context", re.I)
 
 
 def open_generator(
@@ -223,30 +173,28 @@ def open_generator(
 
 @dataclass(frozen=True, slots=True)
 class _Learned:
-    """What a model turned out not to take. `form`: how many ways to ask for JSON were refused."""
+    """What a model turned out to take: a schema in words alone, fewer options, `max_tokens` by its newer name."""
 
-    form: int = 0
+    in_words: bool = False
     dropped: frozenset[str] = frozenset()
-    renamed: Mapping[str, str] | None = None
+    is_renamed: bool = False
 
     def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        names = self.renamed or {}
-        found = {names.get(name, name): value for name, value in given.items()}
-        return {name: value for name, value in found.items() if name not in self.dropped}
+        taken = {name: value for name, value in given.items() if name not in self.dropped}
+        if self.is_renamed and "max_tokens" in taken:
+            taken["max_completion_tokens"] = taken.pop("max_tokens")
+        return {name: value for name, value in taken.items() if name not in self.dropped}
 
 
 class RemoteGenerator:
     """A model behind an API. Safe for threads; what its server refused once it is not asked again."""
 
     def __init__(self, name: Named, client: JsonClient, dialect: OpenAI | Anthropic) -> None:
-        self._named = name
+        self._model = name.model
         self.name = str(name)
         self._client = client
         self._dialect = dialect
         self._learned = _Learned()
-
-    def __repr__(self) -> str:
-        return f"RemoteGenerator({self.name!r}, {self._client.access.address})"
 
     @property
     def usage(self) -> Usage:
@@ -263,23 +211,29 @@ class RemoteGenerator:
     ) -> Generated:
         """Return the model's answer to a conversation; where our key is in it, something else is.
 
-        A server that refuses a schema is asked for plain JSON, and then in words; one that refuses an option is asked
-        without it, and a warning is logged. `total_s` and the limits hold for all of that together.
+        A server that refuses a schema is asked in words; one that refuses an option is asked without it, and a warning
+        is logged. `total_s` and the settings hold for all of that together.
 
         Raises:
             ProviderError: no answer, an empty one, or with a schema one that is cut short.
             UsageError: an option is not an option's to set, or there is no message.
         """
-        given = _checked(messages, options)
-        learned = self._learned
-        deadline = self._client.deadline(total_s)
+        if not messages:
+            raise UsageError("there is no message", remedy="ask something")
+        given = {name: value for name, value in (options or {}).items() if value is not None}
+        if reserved := sorted(_OURS & set(given)):
+            raise UsageError(f"{', '.join(reserved)} cannot be set as an option", remedy="leave it out")
+        learned, deadline = self._learned, self._client.deadline(total_s)
         while True:
-            form = self._dialect.forms[learned.form]
-            document = self._dialect.request(self._named.model, messages, schema, form, learned.options(given))
+            taken = learned.options(given)
+            if schema is not None and learned.in_words:
+                document = self._dialect.request(self._model, _instructed(messages, schema), None, taken)
+            else:
+                document = self._dialect.request(self._model, messages, schema, taken)
             try:
                 reply = self._client.post(self._dialect.path, document, deadline=deadline)
             except ProviderError as error:
-                eased = self._eased(learned, error, given, has_schema=schema is not None)
+                eased = self._eased(learned, error, taken, has_schema=schema is not None)
                 if eased is None:
                     raise
                 learned = eased
@@ -287,43 +241,37 @@ class RemoteGenerator:
             self._learned = learned
             return self._read(self._client.scrubbed(reply), must_be_whole=schema is not None)
 
-    def _read(self, reply: Mapping[str, Any], *, must_be_whole: bool) -> Generated:
-        # An answer that is of no use is paid for too.
-        spent = self._dialect.spent(reply)
-        self._client.budget.count_tokens(*spent)
-        try:
-            text = self._dialect.read(reply).checked(must_be_whole=must_be_whole)
-            model = reply.get("model")
-            return Generated(text, model if isinstance(model, str) else "", *spent)
-        except ProviderError as error:
-            raise ProviderError(f"{self.name}: {error.args[0]}", status=200, remedy=error.remedy) from error
-
     def _eased(
-        self, learned: _Learned, error: ProviderError, given: Mapping[str, Any], *, has_schema: bool
+        self, learned: _Learned, error: ProviderError, taken: Mapping[str, Any], *, has_schema: bool
     ) -> _Learned | None:
         """Return what to ask for after a refusal; None where nothing is left to give up."""
         message = str(error)
         if error.status not in _REFUSED or _TOO_LONG.search(message):
             return None
-        asked = learned.options(given)
-        if "max_tokens" in asked and "max_completion_tokens" in message:
-            return replace(learned, renamed={"max_tokens": "max_completion_tokens"})
-        for name in asked:
+        if "max_tokens" in taken and "max_completion_tokens" in message:
+            return replace(learned, is_renamed=True)
+        for name in taken:
             if re.search(rf"\b{re.escape(name)}\b", message):
                 _log.warning("%s does not take %s, which is left out", self.name, name)
                 return replace(learned, dropped=learned.dropped | {name})
-        if has_schema and learned.form + 1 < len(self._dialect.forms):
-            return replace(learned, form=learned.form + 1)
-        return None
+        return replace(learned, in_words=True) if has_schema and not learned.in_words else None
 
+    def _read(self, reply: Mapping[str, Any], *, must_be_whole: bool) -> Generated:
+        found = self._dialect.read(reply)
+        # An answer that is of no use is paid for too.
+        self._client.budget.count_tokens(*found.spent)
+        if found.refusal:
+            raise self._useless(f"the model refused to answer: {found.refusal[:200]}", "change what is asked")
+        if must_be_whole and found.is_cut:
+            raise self._useless("the model's answer is cut short", "give it a larger max_tokens, or ask for less")
+        if not found.text.strip():
+            why = f", it stopped for {found.reason!r}" if isinstance(found.reason, str) else ""
+            raise self._useless(f"the model's answer is empty{why}", "try again, or choose another model")
+        model = reply.get("model")
+        return Generated(found.text, model if isinstance(model, str) else "", *found.spent)
 
-def _checked(messages: Sequence[Message], options: Mapping[str, Any] | None) -> dict[str, Any]:
-    if not messages:
-        raise UsageError("there is no message", remedy="ask something")
-    given = {name: value for name, value in (options or {}).items() if value is not None}
-    if reserved := sorted(_OURS & set(given)):
-        raise UsageError(f"{', '.join(reserved)} cannot be set as an option", remedy="leave it out")
-    return given
+    def _useless(self, what: str, remedy: str) -> ProviderError:
+        return ProviderError(f"{self.name}: {what}", status=200, remedy=remedy)
 
 
 _FENCE: Final = re.compile(r"(?s)```[ \t]*[\w+-]*[ \t]*\r?\n?(.*?)(?:```|\Z)")
