@@ -221,10 +221,10 @@ Open = Callable[[Path], Any]
 
 
 class Alarm:
-    """Wakes one thread that waits when files may have changed. `stop` may be called from any thread.
+    """Ends the waits of one thread when files may have changed. `stop` may be called from any thread.
 
     Args:
-        excluded: directories whose changes wake nobody, such as the store's own.
+        excluded: directories whose changes end no wait, such as the store's own.
         open_source: how the system is asked; it is asked again whenever `arm` is called.
     """
 
@@ -232,9 +232,8 @@ class Alarm:
         self._root = os.path.realpath(root)
         self._silent = tuple(os.path.realpath(each) + os.sep for each in excluded)
         self._open = open_source or open_native
-        self._rung = threading.Event()
         self._stopped = threading.Event()
-        self._listening: _Listening | None = None
+        self._source: Any = None
 
     @property
     def is_stopped(self) -> bool:
@@ -242,25 +241,35 @@ class Alarm:
 
     @property
     def is_told(self) -> bool:
-        return self._listening is not None and self._listening.is_alive()
+        return self._source is not None
 
     def arm(self) -> None:
         """Have the system tell of changes at the root as it is now; where it cannot, waits just end."""
         self._disarm()
         try:
-            source = self._open(Path(self._root))
+            self._source = self._open(Path(self._root))
         except Exception as error:
             # Not installed, too many directories for the system, a file system without events: all are told alike.
             _log.info("polling %s, native file events are unavailable: %s", self._root, error)
-            return
-        self._listening = _Listening(source, self._hear)
 
     def wait(self, most_s: float) -> None:
         """Return when something may have changed, after so many seconds, or when it is time to stop."""
-        self._rung.wait(most_s)
-        self._rung.clear()
-        if self.is_stopped:
-            self._rung.set()
+        end = time.monotonic() + most_s
+        while not self.is_stopped and (left_s := end - time.monotonic()) > 0:
+            if self._source is None:
+                self.rest(left_s)
+                return
+            try:
+                told = self._source.watch(_GROUP_MS, _STEP_MS, max(1, int(1000 * left_s)), self._stopped)
+            except Exception as error:
+                # The edge of a foreign library: from here on changes are looked for.
+                _log.info("native file events stopped, polling instead: %s", error)
+                self._disarm()
+                continue
+            if told == "signal":
+                raise KeyboardInterrupt
+            if not isinstance(told, str) and any(self._matters(path) for _, path in told):
+                return
 
     def rest(self, seconds: float) -> None:
         """Return after so many seconds, or when it is time to stop."""
@@ -269,7 +278,6 @@ class Alarm:
     def stop(self) -> None:
         """End every wait, now and from now on."""
         self._stopped.set()
-        self._rung.set()
 
     def close(self) -> None:
         """Stop, and let the system tell nothing more."""
@@ -277,13 +285,9 @@ class Alarm:
         self._disarm()
 
     def _disarm(self) -> None:
-        listening, self._listening = self._listening, None
-        if listening is not None:
-            listening.end()
-
-    def _hear(self, paths: Iterable[str]) -> None:
-        if any(self._matters(path) for path in paths):
-            self._rung.set()
+        source, self._source = self._source, None
+        if source is not None:
+            source.close()
 
     def _matters(self, path: str) -> bool:
         """Return whether an indexing could choose what is at a path; whether it does is not asked here."""
@@ -291,36 +295,6 @@ class Alarm:
             return False
         inside = path[len(self._root) :] if path.startswith(self._root) else path
         return SKIPPED_DIRECTORIES.isdisjoint(Path(inside).parts[:-1])
-
-
-class _Listening:
-    """A thread that passes on what a source tells, until one of them ends."""
-
-    def __init__(self, source: Any, hear: Callable[[Iterable[str]], None]) -> None:
-        self._source = source
-        self._hear = hear
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="commonplace-watch", daemon=True)
-        self._thread.start()
-
-    def is_alive(self) -> bool:
-        return self._thread.is_alive()
-
-    def end(self) -> None:
-        self._ended.set()
-        self._thread.join(10 * _STEP_MS / 1000)
-        self._source.close()
-
-    def _run(self) -> None:
-        while not self._ended.is_set():
-            try:
-                told = self._source.watch(_GROUP_MS, _STEP_MS, 0, self._ended)
-            except Exception as error:
-                # The edge of a foreign library: from here on changes are looked for.
-                _log.info("native file events stopped, polling instead: %s", error)
-                return
-            if not isinstance(told, str):
-                self._hear(path for _, path in told)
 
 
 def open_native(root: Path) -> Any:
