@@ -20,7 +20,7 @@ from commonplace.memory.supersession import overtaken
 from commonplace.memory.view import RetentionPolicy
 from commonplace.models.static import StaticEmbedder
 from commonplace.store.store import Store
-from commonplace.text.similarity import say_the_same
+from commonplace.text.similarity import is_near_duplicate
 from commonplace.types import STATUSES, TIERS, Selection, StoredMemory
 
 Kind = Literal["duplicate", "contradiction", "overtaken", "stale", "orphan", "junk"]
@@ -232,7 +232,7 @@ def _duplicates(runtime: HealthRuntime, live: Iterable[StoredMemory]) -> Iterato
     pairs = {pair for _, rows in shared for pair in combinations([number for _, number in rows], 2)}
     for one, other in pairs:
         first, second = known[one], known[other]
-        if digests[one] != digests[other] and say_the_same(first.record.content, second.record.content):
+        if digests[one] != digests[other] and is_near_duplicate(first.record.content, second.record.content):
             yield Finding("duplicate", tuple(sorted((first.owner.id, second.owner.id))), "they say nearly the same")
 
 

@@ -2,8 +2,8 @@
 
 A wrong "same" loses what somebody knew; a wrong "different" only keeps a memory twice.
 
-Everything that is written counts unless it is known not to: case, punctuation, a few words that carry nothing, plain
-inflection and, in long texts, evident slips of the pen.
+Everything that is written counts unless it is known not to: case, punctuation, a few words that carry nothing and
+plain inflection. So does the order: a word in another place may say another thing.
 
 `hashlib` gives the same digests and loads OpenSSL first, which takes 3.7 MB of a process that should stay under 50.
 It is faster on much data: whoever reads whole files takes that one.
@@ -14,21 +14,15 @@ from __future__ import annotations
 import re
 import struct
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from commonplace.dataclasses import dataclass, field
+from commonplace.dataclasses import dataclass
 from commonplace.patterns import late_pattern
 from commonplace.text.hashes import blake2b, sha256
 from commonplace.text.tokens import analyse, without_unspaced
 from commonplace.text.words import word_lists
-
-_LONG: Final = 12
-_MIN_SHARED: Final = 0.9
-_MIN_TO_MOVE: Final = 3
-
 
 _SAME_SIGNS: Final = str.maketrans(
     {**dict.fromkeys("‘’‛ʼ＇", "'"), **dict.fromkeys("“”„‟", '"'), **dict.fromkeys("‐‑‒–—―−", "-")}
@@ -43,14 +37,10 @@ OPENING: Final = "\"'([{«¿¡*`"
 CLOSING: Final = "\"')]}»,;:!?….*`。、"
 _SENTENCE_ENDS: Final = frozenset(".!?…。")
 _LETTERS: Final = late_pattern(r"[^\W\d_]+(?:'[^\W\d_]+)?(?:-[^\W\d_]+)*")
-_EMPTY, _COUNTED, _WITH_BE, _WEEKDAYS, _FRONTS, _BOUND, _NO_PLURALS, _CONFUSABLE = word_lists(
-    Path(__file__).with_name("similarity.txt")
-).values()
+_EMPTY, _COUNTED, _WITH_BE, _WEEKDAYS, _NO_PLURALS = word_lists(Path(__file__).with_name("similarity.txt")).values()
 _FORMS: Final = {**dict.fromkeys(("is", "are", "am", "be", "been"), "be"), "has": "have", "does": "do"}
 _TAILS: Final = {"'re": "be", "'m": "be", "'ll": "will", "'ve": "have"}
 _BROKEN: Final = {"cannot": "can", "can't": "can", "won't": "will", "shan't": "shall"}
-_SUFFIX: Final = late_pattern(r"(?:ings?|ed|ers?|e?s|ions?|ly)$")
-_VOWELS: Final = frozenset("aeiou")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +57,7 @@ class _Token:
     is_progressive: bool = False
 
 
-def say_the_same(new: str, old: str) -> bool:
-    """Return whether the texts have the same words in the same order, as the module understands "same".
-
-    A phrase in front ("On Monday, …") may stand at the end of its sentence, and sentences that do not speak of each
-    other may change places. Texts without a word or sign that counts never say the same.
-    """
-    ours, theirs = _sentences(new), _sentences(old)
-    if not ours or not theirs:
-        return False
-    if _agree(_joined(ours), _joined(theirs)):
-        return True
-    ours, theirs = list(map(_Sentence.with_front_last, ours)), list(map(_Sentence.with_front_last, theirs))
-    return _agree(_joined(ours), _joined(theirs)) or _are_shuffled(ours, theirs)
+_QUESTION: Final = _Token("?")
 
 
 def unified(text: str) -> str:
@@ -104,58 +82,36 @@ def spaced(text: str) -> str:
     return "".join(f" {char} " if without_unspaced(char)[1] else char for char in text)
 
 
-@dataclass(slots=True)
-class _Sentence:
-    """The tokens of a sentence; the first `front` of them are a phrase before a comma that could stand at its end."""
-
-    tokens: list[_Token] = field(default_factory=list)
-    first: str = ""
-    front: int = 0
-
-    def add(self, token: _Token, before: str) -> None:
-        """Append a token, and drop a word before it that carries nothing there."""
-        last = self.tokens[-1].key if self.tokens else ""
-        if token.key in _COUNTED and before == "a":
-            self.tokens.append(_Token("a"))
-        elif token.key in _WEEKDAYS and last == "on":
-            self.tokens.pop()
-        elif token.is_plain and token.key.endswith("ing") and last == "be":
-            self.tokens.pop()
-            token = _Token(token.key, is_plain=True, is_progressive=True)
-        self.tokens.append(token)
-
-    def with_front_last(self) -> _Sentence:
-        """Return "We rest on Monday" for "On Monday, we rest"; a question mark stays at the end."""
-        end = len(self.tokens) - (self.tokens[-1:] == [_QUESTION])
-        moved = self.tokens[self.front : end] + self.tokens[: self.front] + self.tokens[end:]
-        return _Sentence(moved, self.first)
-
-
-_QUESTION: Final = _Token("?")
-
-
-def _sentences(text: str) -> list[_Sentence]:
-    """Return the sentences that have tokens. Commas and the like are only looked at to find their ends."""
-    chunks = spaced(unified(_BULLET.sub("", text))).split()
-    found = [_Sentence()]
-    before, is_code = "", False
-    for chunk in chunks:
-        sentence = found[-1]
+def _content(text: str) -> list[_Token]:
+    """Return the tokens of a text, in order. Commas and the like are only looked at to find the ends of sentences."""
+    found: list[_Token] = []
+    before, is_code, is_first = "", False, True
+    for chunk in spaced(unified(_BULLET.sub("", text))).split():
         ticks = chunk.count("`")
         middle = chunk.lstrip(OPENING).rstrip(CLOSING)
         closing = chunk[len(chunk.rstrip(CLOSING)) :]
-        for token in _tokens(chunk, middle, before, is_first=not sentence.tokens):
-            sentence.add(_Token(token.key) if is_code or ticks else token, before)
+        for token in _tokens(chunk, middle, before, is_first=is_first):
+            _append(found, _Token(token.key) if is_code or ticks else token, before)
+            is_first = False
         is_code ^= ticks % 2 == 1
         before = fold(middle)
-        sentence.first = sentence.first or before
-        if "," in closing and not sentence.front and sentence.first in _FRONTS:
-            sentence.front = len(sentence.tokens)
         if not _SENTENCE_ENDS.isdisjoint(closing):
-            if "?" in closing:
-                sentence.tokens.append(_QUESTION)
-            found.append(_Sentence())
-    return [sentence for sentence in found if sentence.tokens]
+            found += [_QUESTION] if "?" in closing else []
+            is_first = True
+    return found
+
+
+def _append(found: list[_Token], token: _Token, before: str) -> None:
+    """Append a token, and drop a word before it that carries nothing there."""
+    last = found[-1].key if found else ""
+    if token.key in _COUNTED and before == "a":
+        found.append(_Token("a"))
+    elif token.key in _WEEKDAYS and last == "on":
+        found.pop()
+    elif token.is_plain and token.key.endswith("ing") and last == "be":
+        found.pop()
+        token = _Token(token.key, is_plain=True, is_progressive=True)
+    found.append(token)
 
 
 def _tokens(chunk: str, middle: str, before: str, *, is_first: bool) -> list[_Token]:
@@ -199,38 +155,11 @@ def _word(written: str) -> list[_Token]:
     return [_Token(_FORMS.get(folded, folded), is_plain=written.islower())]
 
 
-def _joined(sentences: Iterable[_Sentence]) -> list[_Token]:
-    return [token for sentence in sentences for token in sentence.tokens]
-
-
-def _agree(ours: Sequence[_Token], theirs: Sequence[_Token]) -> bool:
-    """Return whether the tokens are the same one by one, but for inflection and, in long texts, slips."""
-    if len(ours) != len(theirs):
-        return False
-    odd = 0
-    for mine, other in zip(ours, theirs, strict=True):
-        if mine.key == other.key:
-            continue
-        if not (mine.is_plain and other.is_plain):
-            return False
-        if _bases(mine).isdisjoint(_bases(other)):
-            if not _is_slip(mine.key, other.key):
-                return False
-            odd += 1
-    if not odd:
+def _are_alike(mine: _Token, other: _Token) -> bool:
+    """Return whether two tokens are the same but for inflection."""
+    if mine.key == other.key:
         return True
-    content = len({token.key for token in ours if len(token.key) > 3})
-    return content >= _LONG and content - odd >= _MIN_SHARED * content
-
-
-def _are_shuffled(ours: Sequence[_Sentence], theirs: Sequence[_Sentence]) -> bool:
-    """Return whether these are the same sentences in another order, of which none speaks of another."""
-    if len(ours) != len(theirs) or any(len(sentence.tokens) < _MIN_TO_MOVE for sentence in ours):
-        return False
-    if not _BOUND.isdisjoint(token.key for token in _joined(ours)):
-        return False
-    written, others = (Counter(tuple(t.key for t in each.tokens) for each in side) for side in (ours, theirs))
-    return written == others
+    return mine.is_plain and other.is_plain and not _bases(mine).isdisjoint(_bases(other))
 
 
 def _bases(token: _Token) -> set[str]:
@@ -256,26 +185,6 @@ def _bases(token: _Token) -> set[str]:
         if word[-4] == word[-5]:
             bases.add(word[:-4])
     return bases
-
-
-def _is_slip(mine: str, other: str) -> bool:
-    """Return whether one of two words is the other with a slip of the pen.
-
-    Without a dictionary a slip cannot be told from another word, so that only slips count which seldom make one: in
-    long words, within them, two letters exchanged, one left out or doubled, or one vowel for another. First and last
-    letters stay: most opposites (increase and decrease, employer and employee) differ there.
-    """
-    short, long = sorted((mine, other), key=len)
-    if len(_SUFFIX.sub("", short)) < 6 or len(short) < 7 or short[0] != long[0] or short[-1] != long[-1]:
-        return False
-    if mine in _CONFUSABLE or other in _CONFUSABLE or len(long) - len(short) > 1:
-        return False
-    at = next((at for at, (one, two) in enumerate(zip(short, long, strict=False)) if one != two), len(short))
-    if len(short) < len(long):
-        return short[at:] == long[at + 1 :]
-    if short[at + 2 :] == long[at + 2 :] and short[at : at + 2] == long[at : at + 2][::-1]:
-        return True
-    return short[at + 1 :] == long[at + 1 :] and {short[at], long[at]} <= _VOWELS
 
 
 # 15 minima in bands of 3 (Broder 1997; Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets", 3.4): sets with a
@@ -360,10 +269,13 @@ def is_near_duplicate(new: str, old: str) -> bool:
     """Return whether the two say the same, as far as their words can tell; symmetric, and true of equal texts.
 
     Any number, name, path, unit, negation, preposition or tense that differs makes them different, as does any word
-    added, left out or replaced. A fronted phrase ("On Monday, …") may stand at the end of its sentence, and sentences
-    that do not speak of each other may change places.
+    added, left out, replaced or moved.
     """
-    return normal_form(new) == normal_form(old) or say_the_same(new, old)
+    if normal_form(new) == normal_form(old):
+        return True
+    ours, theirs = _content(new), _content(old)
+    # Texts without a word or sign that counts never say the same.
+    return len(ours) == len(theirs) > 0 and all(map(_are_alike, ours, theirs))
 
 
 def contained_share(text: str, passage: str) -> float:
