@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from commonplace.text.chunk import chunk
 from commonplace.text.languages import Language
 
-LANGUAGES: list[Language] = ["markdown", "restructuredtext", "asciidoc", "text", "config", "python", "code"]
+LANGUAGES: list[Language] = ["markdown", "restructuredtext", "text", "config", "python", "code"]
 
 line = st.one_of(
     st.sampled_from(

@@ -17,7 +17,7 @@ from typing import Final
 from commonplace.dataclasses import replace
 from commonplace.formats.yaml import FAULT, FrontMatter, parse_front_matter
 from commonplace.text.languages import PROSE, Language, language_of
-from commonplace.text.markdown import plain_heading
+from commonplace.text.markdown import plain_heading, plain_text
 from commonplace.types import ARTIFACT_TYPES, PHASES, Owner
 
 MAX_RESULTS: Final = 100
@@ -175,7 +175,6 @@ _DECISION_FRAME: Final = re.compile(r"^#{1,3} (?:Context|Status|Context and Prob
 _ATX: Final = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S.*?)(?:[ \t]+#+)?[ \t]*$", re.MULTILINE)
 _UNDERLINED: Final = re.compile(r"^(\S.{0,200})\n([=\-~^\"*#+])\2{2,}[ \t]*$", re.MULTILINE)
 _UNDERLINE_HINT: Final = re.compile(r"\n([=\-~^\"*#+])\1\1")
-_EQUALS: Final = re.compile(r"^={1,6} (\S.*)$", re.MULTILINE)
 _PYTHON_DOCSTRING: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*[rRuU]{0,2}(\"\"\"|''')(.*?)(?:\1|\Z)", re.DOTALL)
 _COMMENT: Final = re.compile(
     r"/\*+(.*?)(?:\*/|\Z)|((?:^[ \t]*(?://|#|--|;;)[^\n]*(?:\n|\Z))+)", re.DOTALL | re.MULTILINE
@@ -184,8 +183,6 @@ _COMMENT_MARK: Final = re.compile(r"^[ \t]*(?:\*+|//[/!]*|#+!?|--+|;+)[ \t]?", r
 _LEGAL: Final = re.compile(
     r"copyright|licen[sc]e|spdx|all rights reserved|-\*-|^!/|eslint|prettier|@ts-", re.IGNORECASE
 )
-_INLINE_LINK: Final = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\n]*\)")
-_ROLE_LINE: Final = re.compile(r":[a-z:]{2,20}:`([^`<\n]*?)(?: ?<[^`\n]*>)?`")
 
 
 def describe(owner: Owner, text: str, language: Language, known: Collection[str] = ()) -> tuple[Owner, tuple[str, ...]]:
@@ -295,8 +292,6 @@ def _heading(head: str, language: Language) -> str:
             found = underlined
     elif language == "restructuredtext":
         found = _UNDERLINED.search(head) if _UNDERLINE_HINT.search(head) else None
-    elif language == "asciidoc":
-        found = _EQUALS.search(head)
     else:
         found = None
     return plain_heading(found[1]) if found else ""
@@ -330,16 +325,13 @@ def _plain_paragraph(block: str, language: Language) -> str:
         lines = lines[2:]
     if not lines or lines[0].lstrip().startswith(("|", "```", "~~~", ":", "+-", "@", "{%")) or lines[0][:4] == "    ":
         return ""
-    text = _ROLE_LINE.sub(r"\1", _INLINE_LINK.sub(r"\1", " ".join(lines[: _paragraph_end(lines, language)])))
-    return " ".join(text.replace("**", "").replace("`", "").split())
+    return plain_text(" ".join(lines[: _paragraph_end(lines, language)]))
 
 
 def _paragraph_end(lines: list[str], language: Language) -> int:
     """Return how many lines the paragraph at the start of a block has."""
     for number in range(1, len(lines)):
         line = lines[number]
-        if language == "asciidoc" and (_EQUALS.match(line) or _is_rule(line)):
-            return number
         if language == "markdown" and (_ATX.match(line) or line.lstrip().startswith(("```", "~~~", "|"))):
             return number
         if language in {"markdown", "restructuredtext"} and number > 1 and _is_rule(line):

@@ -27,7 +27,6 @@ from commonplace.text.languages import Language
 from commonplace.text.markdown import (
     Section,
     Start,
-    asciidoc_sections,
     config_sections,
     fenced_blocks,
     markdown_sections,
@@ -200,8 +199,6 @@ def _sections(text: str, lines: Sequence[str], language: Language) -> list[Secti
             return markdown_sections(text, lines)
         case "restructuredtext":
             return underlined_sections(text, lines)
-        case "asciidoc":
-            return asciidoc_sections(lines)
         case "config":
             return config_sections(lines)
         case "python" | "code":

@@ -25,9 +25,9 @@ STOP_WORDS: Final = FUNCTION_WORDS[ENGLISH]
 """The English ones."""
 
 
-Language = Literal["markdown", "restructuredtext", "asciidoc", "text", "config", "python", "code"]
+Language = Literal["markdown", "restructuredtext", "text", "config", "python", "code"]
 
-PROSE: Final[frozenset[Language]] = frozenset({"markdown", "restructuredtext", "asciidoc", "text"})
+PROSE: Final[frozenset[Language]] = frozenset({"markdown", "restructuredtext", "text"})
 
 _FILES: Final = word_lists(Path(__file__).with_name("languages.txt"))
 

@@ -1,4 +1,4 @@
-"""Parse Markdown, AsciiDoc, reStructuredText and configuration files into sections."""
+"""Parse Markdown, reStructuredText and configuration files into sections."""
 
 from __future__ import annotations
 
@@ -70,11 +70,14 @@ def front_matter_end(lines: Sequence[str]) -> int:
     return 0
 
 
+def plain_text(text: str) -> str:
+    """Return a text on one line without link targets, roles, code marks and strong emphasis."""
+    return " ".join(_ROLE.sub(r"\1", _LINK.sub(r"\1", text)).replace("`", "").replace("**", "").split())
+
+
 def plain_heading(text: str) -> str:
-    """Return a heading without link targets, code marks, emphasis and trailing attributes."""
-    text = _ROLE.sub(r"\1", _LINK.sub(r"\1", text[:300]))
-    text = re.sub(r"\s*\{[#.:][^{}]*\}$", "", text.strip())
-    return " ".join(text.replace("`", "").replace("**", "").split())
+    """Return a heading as `plain_text` does, without trailing attributes."""
+    return plain_text(re.sub(r"\s*\{[#.:][^{}]*\}$", "", text[:300].strip()))
 
 
 def heading_slug(heading: str) -> str:
@@ -164,22 +167,6 @@ def _with_labels(lines: Sequence[str], line: int) -> int:
             line = above
         above -= 1
     return line
-
-
-def asciidoc_sections(lines: Sequence[str]) -> list[Section]:
-    """Cut at `== titles` outside delimited blocks."""
-    starts: list[Start] = []
-    block = ""
-    for number, line in enumerate(lines):
-        bare = line.rstrip()
-        if block:
-            block = "" if bare == block else block
-        elif len(bare) >= 4 and bare[0] in "-.+/" and bare.strip(bare[0]) == "":
-            block = bare
-        elif re.match(r"={1,6} \S", line):
-            marks, _, title = line.partition(" ")
-            starts.append(Start(number, plain_heading(title), len(marks)))
-    return sections_between(starts, lines)
 
 
 def config_sections(lines: Sequence[str]) -> list[Section]:

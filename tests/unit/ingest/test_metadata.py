@@ -105,7 +105,6 @@ def test_phase_comes_from_front_matter_or_the_nearest_directory(path: str, text:
         ("a.md", "\n# The `first` [heading](x.md) #\n", "The first heading"),
         ("a.md", "Title\n=====\n\n## Later\n", "Title"),
         ("a.rst", "Title\n*****\n", "Title"),
-        ("a.adoc", "= Title\n", "Title"),
         ("src/login-service.ts", "// # no heading\n", "login-service.ts"),
         ("docs/plain.md", "No heading.\n", "plain.md"),
     ],
@@ -152,7 +151,6 @@ def test_tags_are_read_as_people_write_them(tags: str, expected: tuple[str, ...]
         ("a.md", "What it is,\nin two lines.\nInstall\n-------\nRun it.\n", "What it is, in two lines."),
         ("a.md", "What it is:\n```sh\nmake\n```\n", "What it is:"),
         ("a.md", "What it is: #1 of its kind.\n- one\n", "What it is: #1 of its kind. - one"),
-        ("a.adoc", "= T\nWhat it is.\n== Install\nRun it.\n", "What it is."),
     ],
 )
 def test_summary_is_given_or_the_first_paragraph(path: str, text: str, expected: str) -> None:

@@ -69,12 +69,6 @@ def test_roles_are_not_part_of_a_heading() -> None:
     assert cut(text, "restructuredtext") == [(1, 4, "django.forms and the docs")]
 
 
-def test_asciidoc_is_cut_at_titles_outside_blocks() -> None:
-    """A listing may hold lines that look like titles."""
-    text = f"= Book\n{WORDS}\n== Part\n----\n== not a title\n----\n{WORDS}\n"
-    assert cut(text, "asciidoc") == [(1, 2, "Book"), (3, 7, "Part")]
-
-
 def test_configuration_is_cut_at_tables() -> None:
     """A table is looked for by its name."""
     text = "[project]\n" + "a = 1\n" * 20 + "[tool.x]\n" + "b = 2\n" * 20
