@@ -5,51 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import NamedTuple
 
-from commonplace.dates.calendar import (
-    Cycle,
-    Period,
-    Scene,
-    bounds,
-    chosen,
-    days,
-    floor,
-    joined,
-    months,
-    moved,
-    of_unit,
-    third,
-)
-from commonplace.dates.resolve import (
-    Read,
-    is_loose,
-    read_ago,
-    read_ahead,
-    read_amounts,
-    read_bare_year,
-    read_clock,
-    read_named,
-    read_numeric,
-    read_relative,
-    read_time,
-    recurring,
-)
-from commonplace.dates.vocabulary import (
-    ALL,
-    BOUNDS,
-    CALENDAR_UNITS,
-    DAYPARTS,
-    EDGE_NOUNS,
-    EDGES,
-    EVERY,
-    MONTHS,
-    ORDINALS,
-    PREPOSITIONS,
-    STARTS,
-    THROUGH,
-    UNITS,
-    WEEKDAYS,
-    Words,
-)
+from commonplace.dates import calendar, resolve, vocabulary
+from commonplace.dates.calendar import Cycle, Period, Scene
+from commonplace.dates.resolve import Read
+from commonplace.dates.vocabulary import Words
 
 COMPOUND_BOUNDS = (
     ("up", ("to", "until", "till"), "until"),
@@ -57,8 +16,8 @@ COMPOUND_BOUNDS = (
     ("ever", ("since",), "since"),
 )
 NOTHING: frozenset[str] = frozenset()
-ORDINAL = {**ORDINALS, "last": -1}
-PIECES = frozenset({"day", "week", "weekend", "half", "quarter", *WEEKDAYS})
+ORDINAL = {**vocabulary.ORDINALS, "last": -1}
+PIECES = frozenset({"day", "week", "weekend", "half", "quarter", *vocabulary.WEEKDAYS})
 WHOLE = ("month", "quarter", "season", "half", "year", "decade")
 
 
@@ -71,7 +30,7 @@ def read_date(words: Words, at: int, scene: Scene, vouched: frozenset[str] = NOT
     start = words.skip(at, "the")
     if words[start].lower == "'" and words[start + 1].glued:
         start += 1
-    if words[start].lower not in STARTS and not words[start].text[:1].isdigit():
+    if words[start].lower not in vocabulary.STARTS and not words[start].text[:1].isdigit():
         return None
     for read in (_edge, _ordinal, _week_of, _named_before, _offset, _clock_first):
         found = read(words, start, scene)
@@ -80,31 +39,39 @@ def read_date(words: Words, at: int, scene: Scene, vouched: frozenset[str] = NOT
     found = _core(words, start, scene) or _year(words, start)
     if found is None or (found.doubt and found.doubt not in vouched):
         return None
-    clock = read_clock(words, found.end) if found.value.unit in ("day", "part") else None
+    clock = resolve.read_clock(words, found.end) if found.value.unit in ("day", "part") else None
     timed = found.changed(clock.apply, "part") if clock is not None else None
     return found._replace(value=timed.value, end=clock.end) if clock is not None and timed is not None else found
 
 
 def _core(words: Words, at: int, scene: Scene) -> Read | None:
     """Read a date that holds no other."""
-    if words[at].text[:1].isdigit() and is_loose(words, at) and (found := read_numeric(words, at, scene)):
+    if (
+        words[at].text[:1].isdigit()
+        and resolve.is_loose(words, at)
+        and (found := resolve.read_numeric(words, at, scene))
+    ):
         return found
-    return read_named(words, at, scene) or read_ago(words, at, scene) or read_relative(words, at, scene)
+    return (
+        resolve.read_named(words, at, scene)
+        or resolve.read_ago(words, at, scene)
+        or resolve.read_relative(words, at, scene)
+    )
 
 
 def _year(words: Words, at: int) -> Read | None:
     """Read `2023`, which needs a preposition, or `year 2023`, which needs none."""
     if words[at].lower != "year":
-        return read_bare_year(words, at)
-    found = read_bare_year(words, at + 1)
+        return resolve.read_bare_year(words, at)
+    found = resolve.read_bare_year(words, at + 1)
     return found._replace(doubt="") if found is not None else None
 
 
 def _enclosing(words: Words, at: int, scene: Scene) -> Read | None:
     """Read the date that a part is taken of: `the month` is this one."""
-    if words[at].lower in ("the", "this") and words[at + 1].lower in CALENDAR_UNITS:
+    if words[at].lower in ("the", "this") and words[at + 1].lower in vocabulary.CALENDAR_UNITS:
         unit = words[at + 1].lower
-        return Read(of_unit(scene.now, unit), at + 2) if words[at + 2].lower not in ("of", "before") else None
+        return Read(calendar.of_unit(scene.now, unit), at + 2) if words[at + 2].lower not in ("of", "before") else None
     at = words.skip(at, "the", "'")
     found = _core(words, at, scene) or _year(words, at)
     return found if found is not None and found.doubt not in ("never", "fall") else None
@@ -114,12 +81,12 @@ def _edge(words: Words, at: int, scene: Scene) -> Read | None:
     """Read `end of May`, `early 2024`, `mid-June`, `late last year`."""
     at = words.skip(at, "very", "exact")
     edge = words[at].lower
-    which = EDGES.get(edge)
-    if which is None or (edge in EDGE_NOUNS and words[at + 1].lower != "of"):
+    which = vocabulary.EDGES.get(edge)
+    if which is None or (edge in vocabulary.EDGE_NOUNS and words[at + 1].lower != "of"):
         return None
-    inner = words.skip(at + 1, "of") if edge in EDGE_NOUNS else words.skip(at + 1, "-", "in")
+    inner = words.skip(at + 1, "of") if edge in vocabulary.EDGE_NOUNS else words.skip(at + 1, "-", "in")
     found = _enclosing(words, inner, scene)
-    return found.changed(lambda period: third(period, which), "span") if found is not None else None
+    return found.changed(lambda period: calendar.third(period, which), "span") if found is not None else None
 
 
 def _ordinal(words: Words, at: int, scene: Scene) -> Read | None:
@@ -128,7 +95,7 @@ def _ordinal(words: Words, at: int, scene: Scene) -> Read | None:
     if number is None:
         return None
     piece, inner = words[at + 1].lower, at + 3
-    if piece == "of" and number > 0 and words[at + 2].lower in MONTHS and words[at + 2].is_capitalised:
+    if piece == "of" and number > 0 and words[at + 2].lower in vocabulary.MONTHS and words[at + 2].is_capitalised:
         piece, inner = "day", at + 2
     elif words[at + 2].lower not in ("of", "in") or piece not in PIECES:
         return None
@@ -140,30 +107,32 @@ def _ordinal(words: Words, at: int, scene: Scene) -> Read | None:
 
 def _nth(period: Period, piece: str, number: int) -> Period | None:
     """Return the nth day, week (of seven days from the first), weekday, weekend, half or quarter of a period."""
-    since, until = bounds(period)
+    since, until = calendar.bounds(period)
     if piece in ("half", "quarter"):
         return _fraction(period, 2 if piece == "half" else 4, number)
     if piece in ("day", "week"):
         length = 1 if piece == "day" else 7
         start = since + timedelta(days=length * (number - 1)) if number > 0 else until - timedelta(days=length)
-        return days(start, length, "day" if piece == "day" else "week") if start < until else None
-    weekday, length = (5, 2) if piece == "weekend" else (WEEKDAYS[piece], 1)
+        return calendar.days(start, length, "day" if piece == "day" else "week") if start < until else None
+    weekday, length = (5, 2) if piece == "weekend" else (vocabulary.WEEKDAYS[piece], 1)
     if number > 0:
         start = since + timedelta(days=(weekday - since.weekday()) % 7 + 7 * (number - 1))
     else:
         last = until - timedelta(days=1)
         start = last - timedelta(days=(last.weekday() - weekday) % 7)
-    return days(start, length, "weekend" if length == 2 else "day") if start < until else None
+    return calendar.days(start, length, "weekend" if length == 2 else "day") if start < until else None
 
 
 def _fraction(period: Period, parts: int, number: int) -> Period | None:
-    since, until = bounds(period)
+    since, until = calendar.bounds(period)
     place = parts if number == -1 else number
     if place > parts:
         return None
     if period.unit == "year":
         length = 12 // parts
-        return months(since.year, since.month + length * (place - 1), length, "half" if parts == 2 else "quarter")
+        return calendar.months(
+            since.year, since.month + length * (place - 1), length, "half" if parts == 2 else "quarter"
+        )
     if period.unit == "month" and parts == 2:
         middle = since + timedelta(days=15)
         return Period(since, middle, "span") if place == 1 else Period(middle, until, "span")
@@ -180,20 +149,24 @@ def _week_of(words: Words, at: int, scene: Scene) -> Read | None:
         return None
 
     def week(period: Period) -> Period:
-        day = bounds(period)[0]
+        day = calendar.bounds(period)[0]
         if joint in ("beginning", "commencing", "starting"):
-            return days(day, 7, "week")
+            return calendar.days(day, 7, "week")
         if joint == "ending":
-            return days(day - timedelta(days=6), 7, "week")
-        monday = floor(day, "week")
-        return days(monday + timedelta(days=5), 2, "weekend") if piece == "weekend" else days(monday, 7, "week")
+            return calendar.days(day - timedelta(days=6), 7, "week")
+        monday = calendar.floor(day, "week")
+        return (
+            calendar.days(monday + timedelta(days=5), 2, "weekend")
+            if piece == "weekend"
+            else calendar.days(monday, 7, "week")
+        )
 
     return found.changed(week, "week")
 
 
 def _offset(words: Words, at: int, scene: Scene) -> Read | None:
     """Read `two days before Christmas`, `a week after 3 May`, `the day after Easter 2024`."""
-    amounts = read_amounts(words, at)
+    amounts = resolve.read_amounts(words, at)
     if amounts is None and words[at].lower in ("day", "week"):
         least, unit, end = 1, words[at].lower, at + 1
     elif amounts is not None and len(amounts[0]) == 1 and amounts[0][0].least == amounts[0][0].most:
@@ -206,42 +179,42 @@ def _offset(words: Words, at: int, scene: Scene) -> Read | None:
     found = _core(words, end + 1, scene)
     if found is None or found.doubt not in ("", "day"):
         return None
-    anchor = chosen(found.value, scene)
+    anchor = calendar.chosen(found.value, scene)
     if anchor is None or anchor.until is None or anchor.since is None or found.value.unit not in ("day", "span"):
         return None
     last = anchor.until - timedelta(days=1)
-    target = moved(anchor.since, unit, -least) if side == "before" else moved(last, unit, least)
+    target = calendar.moved(anchor.since, unit, -least) if side == "before" else calendar.moved(last, unit, least)
     if words[at].lower == "week":
-        return Read(days(target if side == "before" else anchor.until, 7, "week"), found.end)
-    return Read(days(target, 1, "day"), found.end)
+        return Read(calendar.days(target if side == "before" else anchor.until, 7, "week"), found.end)
+    return Read(calendar.days(target, 1, "day"), found.end)
 
 
 def _named_before(words: Words, at: int, scene: Scene) -> Read | None:
     """Read `Monday before 24 July`, `weekend after Easter`."""
     piece, side = words[at].lower, words[at + 1].lower
-    if (piece not in WEEKDAYS and piece != "weekend") or side not in ("before", "after"):
+    if (piece not in vocabulary.WEEKDAYS and piece != "weekend") or side not in ("before", "after"):
         return None
     found = _core(words, at + 2, scene)
-    anchor = chosen(found.value, scene) if found is not None and found.doubt in ("", "day") else None
+    anchor = calendar.chosen(found.value, scene) if found is not None and found.doubt in ("", "day") else None
     if found is None or anchor is None or found.value.unit not in ("day", "span"):
         return None
-    since, until = bounds(anchor)
-    near = recurring(piece).near(since)
+    since, until = calendar.bounds(anchor)
+    near = resolve.recurring(piece).near(since)
     if side == "before":
-        meant = [period for period in near if bounds(period)[1] <= since][-1:]
+        meant = [period for period in near if calendar.bounds(period)[1] <= since][-1:]
     else:
-        meant = [period for period in near if bounds(period)[0] >= until][:1]
+        meant = [period for period in near if calendar.bounds(period)[0] >= until][:1]
     return Read(meant[0], found.end) if meant else None
 
 
 def _clock_first(words: Words, at: int, scene: Scene) -> Read | None:
     """Read `5 pm on Monday`, `10:30 yesterday`, `morning of 3 May`."""
     word, behind = words[at], words[at + 1].lower
-    if word.lower in DAYPARTS:
-        clock = read_clock(words, at) if behind in ("of", "on") else None
+    if word.lower in vocabulary.DAYPARTS:
+        clock = resolve.read_clock(words, at) if behind in ("of", "on") else None
         inner = at + 2
-    elif (word.text[:1].isdigit() and is_loose(words, at)) or word.lower in ("noon", "midday"):
-        clock = read_time(words, at)
+    elif (word.text[:1].isdigit() and resolve.is_loose(words, at)) or word.lower in ("noon", "midday"):
+        clock = resolve.read_time(words, at)
         inner = at if clock is None else words.skip(words.skip(clock.end, ","), "on")
     else:
         return None
@@ -271,17 +244,17 @@ def read(words: Words, at: int, scene: Scene) -> Found | None:
 
 def _settled(value: Period | Cycle, end: int, scene: Scene) -> Found:
     """Return which occurrence is meant; a day that the calendar never has is passed over."""
-    return Found(chosen(value, scene), end)
+    return Found(calendar.chosen(value, scene), end)
 
 
 def _every(words: Words, at: int, scene: Scene) -> Found | None:
     """Pass over `every Monday`, `each year`, `every two weeks`: they name no one date."""
-    if words[at].lower not in EVERY:
+    if words[at].lower not in vocabulary.EVERY:
         return None
     inner = words.skip(at + 1, "other", "single", "second", "last", "first")
-    if words[inner].lower in UNITS:
+    if words[inner].lower in vocabulary.UNITS:
         return Found(None, inner + 1)
-    found = read_date(words, inner, scene, ALL)
+    found = read_date(words, inner, scene, vocabulary.ALL)
     return Found(None, found.end) if found is not None else None
 
 
@@ -290,13 +263,13 @@ def _between(words: Words, at: int, scene: Scene) -> Found | None:
     opening = words[at].lower
     if opening not in ("between", "from"):
         return None
-    first = read_date(words, at + 1, scene, ALL)
+    first = read_date(words, at + 1, scene, vocabulary.ALL)
     if first is None:
         return None
-    joints = ("and", "&") if opening == "between" else THROUGH
+    joints = ("and", "&") if opening == "between" else vocabulary.THROUGH
     if words[first.end].lower in joints:
-        last = read_date(words, first.end + 1, scene, ALL)
-        value = joined(first.value, last.value) if last is not None else None
+        last = read_date(words, first.end + 1, scene, vocabulary.ALL)
+        value = calendar.joined(first.value, last.value) if last is not None else None
         if last is not None and value is not None:
             return _settled(value, last.end, scene)
     if opening == "between":
@@ -313,14 +286,14 @@ def _bound(words: Words, at: int, scene: Scene) -> Found | None:
             which, inner = word, at + 2
             break
     else:
-        which, inner = BOUNDS.get(words[at].lower, ""), at + 1
-    found = read_date(words, inner, scene, ALL) if which else None
+        which, inner = vocabulary.BOUNDS.get(words[at].lower, ""), at + 1
+    found = read_date(words, inner, scene, vocabulary.ALL) if which else None
     return _opened(found, found.end, scene, which) if found is not None else None
 
 
 def _opened(found: Read, end: int, scene: Scene, which: str) -> Found | None:
     """Return what lies since, before, after or until a date; its own time is within `since` and `until`."""
-    period = chosen(found.value, scene)
+    period = calendar.chosen(found.value, scene)
     if period is None:
         return None
     edge = period.since if which in ("since", "before") else period.until
@@ -330,26 +303,30 @@ def _opened(found: Read, end: int, scene: Scene, which: str) -> Found | None:
 def _preposition(words: Words, at: int, scene: Scene) -> Found | None:
     """Read `in May`, `on the 3rd of May`, `in two weeks`, `over the past month`."""
     if words.says(at, "as", "of"):
-        return _range_or_date(words, at + 2, scene, ALL)
-    vouched = PREPOSITIONS.get(words[at].lower)
+        return _range_or_date(words, at + 2, scene, vocabulary.ALL)
+    vouched = vocabulary.PREPOSITIONS.get(words[at].lower)
     if vouched is None:
         return None
-    if words[at].lower == "in" and (ahead := read_ahead(words, at + 1, scene)):
+    if words[at].lower == "in" and (ahead := resolve.read_ahead(words, at + 1, scene)):
         return _settled(ahead.value, ahead.end, scene)
     return _range_or_date(words, at + 1, scene, vouched)
 
 
 def _range_or_date(words: Words, at: int, scene: Scene, vouched: frozenset[str]) -> Found | None:
     """Read a date, or two with `to` or a dash where the second has its year or both are days."""
-    loose = read_date(words, at, scene, ALL)
+    loose = read_date(words, at, scene, vocabulary.ALL)
     first = loose if loose is not None and (not loose.doubt or loose.doubt in vouched) else None
-    if loose is not None and words[loose.end].lower in THROUGH:
-        last = read_date(words, loose.end + 1, scene, ALL)
+    if loose is not None and words[loose.end].lower in vocabulary.THROUGH:
+        last = read_date(words, loose.end + 1, scene, vocabulary.ALL)
         if last is not None and _is_range(loose, last, certain=first is not None):
-            value = joined(loose.value, last.value)
+            value = calendar.joined(loose.value, last.value)
             if value is not None:
                 return _settled(value, last.end, scene)
-        if last is not None and words[at].lower in WEEKDAYS and words[loose.end + 1].lower in WEEKDAYS:
+        if (
+            last is not None
+            and words[at].lower in vocabulary.WEEKDAYS
+            and words[loose.end + 1].lower in vocabulary.WEEKDAYS
+        ):
             return Found(None, last.end)
     if first is None:
         return None

@@ -10,56 +10,9 @@ from collections.abc import Callable
 from datetime import datetime, timedelta, tzinfo
 from typing import NamedTuple
 
-from commonplace.dates.calendar import (
-    Cycle,
-    Period,
-    Scene,
-    Unit,
-    day,
-    days,
-    epoch,
-    floor,
-    hours,
-    mapped,
-    minutes,
-    months,
-    moved,
-    occurrence,
-    of_unit,
-    stretch,
-    wall,
-    weekly,
-    years,
-)
-from commonplace.dates.vocabulary import (
-    AHEAD,
-    BACK,
-    CALENDAR_UNITS,
-    COUNTED,
-    DAYPARTS,
-    DAYS,
-    DECADES,
-    DEICTICS,
-    EDGES,
-    GLUE,
-    LOOSE_FOLLOWERS,
-    MEASURES,
-    MONTHS,
-    NAMES,
-    NOT_BEFORE_WEEKDAY,
-    NOT_COUNTED,
-    NUMBERS,
-    PAST_PARTICIPLES,
-    PLAIN_MONTHS,
-    SEASONS,
-    UNITS,
-    VAGUE,
-    VERB_MONTHS,
-    WEEKDAY_SHORT,
-    WEEKDAYS,
-    Word,
-    Words,
-)
+from commonplace.dates import calendar, vocabulary
+from commonplace.dates.calendar import Cycle, Period, Scene, Unit
+from commonplace.dates.vocabulary import Word, Words
 from commonplace.patterns import late_pattern
 
 
@@ -76,7 +29,7 @@ class Read(NamedTuple):
 
     def changed(self, change: Callable[[Period], Period | None], unit: Unit) -> Read | None:
         """Return it with its period, or each of its cycle's, changed."""
-        return read_as(mapped(self.value, change, unit), self.end)
+        return read_as(calendar.mapped(self.value, change, unit), self.end)
 
 
 def read_as(value: Period | Cycle | None, end: int) -> Read | None:
@@ -108,7 +61,7 @@ def read_numeric(words: Words, at: int, scene: Scene) -> Read | None:
     """Read a date in digits that begins with a word; it never begins within a longer number or path."""
     for pattern, make in (
         (ISO, _iso),
-        (YEAR_FIRST, lambda match, _: day(int(match[1]), int(match[2]), int(match[3]))),
+        (YEAR_FIRST, lambda match, _: calendar.day(int(match[1]), int(match[2]), int(match[3]))),
         (DAY_MONTH_YEAR, _day_first),
         (ISO_WEEK, _iso_week),
     ):
@@ -121,32 +74,32 @@ def read_numeric(words: Words, at: int, scene: Scene) -> Read | None:
 def _iso(match: re.Match[str], zone: tzinfo) -> Period | None:
     year, month = int(match[1]), int(match[2])
     if match[3] is None:
-        return months(year, month, 1, "month") if year in MONTH_YEARS else None
+        return calendar.months(year, month, 1, "month") if year in MONTH_YEARS else None
     if match[4] is None:
-        return day(year, month, int(match[3]))
+        return calendar.day(year, month, int(match[3]))
     moment = datetime(year, month, int(match[3]), int(match[4]), int(match[5]))  # noqa: DTZ001
     if match[7] is None:
         at_minute = moment.hour * 60 + moment.minute
-        return minutes(day(year, month, moment.day), at_minute, at_minute + 1, "minute")
+        return calendar.minutes(calendar.day(year, month, moment.day), at_minute, at_minute + 1, "minute")
     offset = timedelta(0)
     if match[7] != "Z":
         digits = match[7][1:].replace(":", "")
         offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:])) * (-1 if match[7][0] == "-" else 1)
     seconds = (moment - datetime(1970, 1, 1) - offset).total_seconds()  # noqa: DTZ001
-    return Period(wall(seconds, zone), wall(seconds + 60, zone), "minute")
+    return Period(calendar.wall(seconds, zone), calendar.wall(seconds + 60, zone), "minute")
 
 
 def _iso_week(match: re.Match[str], _zone: tzinfo) -> Period | None:
     monday = datetime.fromisocalendar(int(match[1]), int(match[2]), 1)
-    return weekly(0, 7, "week").make((monday.toordinal() - 1) // 7)
+    return calendar.weekly(0, 7, "week").make((monday.toordinal() - 1) // 7)
 
 
 def _day_first(match: re.Match[str], _zone: tzinfo) -> Period | None:
     """Read 13/5/2024 either way round, 3.4.2024 as Europe writes it, and 3/4/2024 not at all."""
     first, second, year = int(match[1]), int(match[3]), int(match[4])
     if match[2] == "." or first > 12 or first == second:
-        return day(year, second, first)
-    return day(year, first, second) if second > 12 else None
+        return calendar.day(year, second, first)
+    return calendar.day(year, first, second) if second > 12 else None
 
 
 class Clock(NamedTuple):
@@ -160,7 +113,7 @@ def read_time(words: Words, at: int) -> Clock | None:
     """Read 5 pm (an hour), 5:30 pm or 17:30 (a minute), noon."""
     word = words[at]
     if word.lower in ("noon", "midday"):
-        return Clock(lambda period: hours(period, 12, 13, "hour"), at + 1)
+        return Clock(lambda period: calendar.hours(period, 12, 13, "hour"), at + 1)
     match = TIME.match(words.text, word.start) if word.text[:1].isdigit() else None
     if match is None:
         return None
@@ -173,17 +126,17 @@ def read_time(words: Words, at: int) -> Clock | None:
     if hour > 23 or past > 59:
         return None
     if match[2] is None and match[5] is None:
-        return Clock(lambda period: hours(period, hour, hour + 1, "hour"), end)
+        return Clock(lambda period: calendar.hours(period, hour, hour + 1, "hour"), end)
     at_minute = hour * 60 + past
-    return Clock(lambda period: minutes(period, at_minute, at_minute + 1, "minute"), end)
+    return Clock(lambda period: calendar.minutes(period, at_minute, at_minute + 1, "minute"), end)
 
 
 def read_clock(words: Words, at: int) -> Clock | None:
     """Read what may follow a day: `, at 5 pm`, `10:30`, `evening`, `in the morning`."""
     at = words.skip(at, ",")
     part_at = at + 2 if words.says(at, "in", "the") else at
-    if (part := DAYPARTS.get(words[part_at].lower)) is not None:
-        return Clock(lambda period: hours(period, *part, "part"), part_at + 1)
+    if (part := vocabulary.DAYPARTS.get(words[part_at].lower)) is not None:
+        return Clock(lambda period: calendar.hours(period, *part, "part"), part_at + 1)
     return read_time(words, words.skip(at, "at", "around", "@"))
 
 
@@ -207,9 +160,14 @@ def _goes_on(words: Words, at: int, marks: str) -> bool:
 def _is_count_of(words: Words, at: int) -> bool:
     """Tell whether the word at a place makes the number before it a count: `files`, `ms`, `%`."""
     word = words[at]
-    if word.lower in MEASURES or word.lower in COUNTED or _goes_on(words, at, ".,:/-"):
+    if word.lower in vocabulary.MEASURES or word.lower in vocabulary.COUNTED or _goes_on(words, at, ".,:/-"):
         return True
-    return word.text.isalpha() and word.text.islower() and word.lower.endswith("s") and word.lower not in NOT_COUNTED
+    return (
+        word.text.isalpha()
+        and word.text.islower()
+        and word.lower.endswith("s")
+        and word.lower not in vocabulary.NOT_COUNTED
+    )
 
 
 # Dates by calendar name.
@@ -247,7 +205,7 @@ def read_named(words: Words, at: int, scene: Scene) -> Read | None:
         if not is_loose(words, at):
             return None
         return _day_before_month(words, at, scene) or _year_before_month(words, at, scene) or _decade(words, at)
-    if word.lower not in NAMES:
+    if word.lower not in vocabulary.NAMES:
         return None
     for read in (_weekday, _month_first, _season, _holiday, _quarter):
         if (found := read(words, at, scene)) is not None:
@@ -288,7 +246,7 @@ def read_bare_year(words: Words, at: int) -> Read | None:
     has_other = words[at + 1].lower in ("to", "and", "or", "-", "through") and words[at + 2].text[:1].isdigit()
     if has_other and (not _is_near_year(words[at + 2]) or _is_count_of(words, at + 3)):
         return None
-    return Read(years(int(word.text), 1, "year"), at + 1, "year")
+    return Read(calendar.years(int(word.text), 1, "year"), at + 1, "year")
 
 
 def _yearly(
@@ -310,7 +268,7 @@ def _only_with_year(found: Read) -> Read | None:
 def _month(words: Words, at: int) -> tuple[int, int] | None:
     """Read a month's name, full or short, with its full stop."""
     word = words[at]
-    number = MONTHS.get(word.lower)
+    number = vocabulary.MONTHS.get(word.lower)
     if number is None:
         return None
     if len(word.text) <= 4 and word.lower not in ("may", "june", "july"):
@@ -333,7 +291,9 @@ class _Days(NamedTuple):
         return "day" if self.first == self.last else "span"
 
     def of_month(self, month: int) -> Callable[[int], Period | None]:
-        return lambda year: Period(day(year, month, self.first).since, day(year, month, self.last).until, self.unit)
+        return lambda year: Period(
+            calendar.day(year, month, self.first).since, calendar.day(year, month, self.last).until, self.unit
+        )
 
 
 def _day_range(words: Words, at: int) -> _Days | None:
@@ -363,7 +323,7 @@ def _day_before_month(words: Words, at: int, scene: Scene) -> Read | None:
     name, (number, behind) = words[end], month
     make = span.of_month(number)
     is_verb = name.text.islower() and name.lower in ("may", "march")
-    if is_verb and not is_ordinal and words[behind].lower not in LOOSE_FOLLOWERS:
+    if is_verb and not is_ordinal and words[behind].lower not in vocabulary.LOOSE_FOLLOWERS:
         return _only_with_year(_yearly(words, behind, scene, "day", make))
     return _yearly(words, behind, scene, span.unit, make, "" if is_ordinal or _is_name(name) else "day")
 
@@ -381,14 +341,18 @@ def _year_before_month(words: Words, at: int, scene: Scene) -> Read | None:
 def _month_first(words: Words, at: int, scene: Scene) -> Read | None:
     """Read `March 1st, 2025`, `May 3-5`, `May 2025`, `May`."""
     month = _month(words, at)
-    if month is None or (words[at].glued and words[at - 1].lower in GLUE and words[at - 2].lower not in EDGES):
+    if month is None or (
+        words[at].glued and words[at - 1].lower in vocabulary.GLUE and words[at - 2].lower not in vocabulary.EDGES
+    ):
         return None
     number, end = month
     span = _day_range(words, words.skip(end, "the")) if not words[end].glued else None
     found = _month_day(words, at, scene, number, span) if span is not None else None
     if found is not None:
         return found
-    return _yearly(words, end, scene, "month", lambda year: months(year, number, 1, "month"), _doubt(words, at, end))
+    return _yearly(
+        words, end, scene, "month", lambda year: calendar.months(year, number, 1, "month"), _doubt(words, at, end)
+    )
 
 
 def _month_day(words: Words, at: int, scene: Scene, month: int, span: _Days) -> Read | None:
@@ -403,13 +367,13 @@ def _month_day(words: Words, at: int, scene: Scene, month: int, span: _Days) -> 
 
 def _is_name(word: Word) -> bool:
     """Tell whether a month's name, with a day, can be nothing else."""
-    return word.is_capitalised or word.lower not in VERB_MONTHS
+    return word.is_capitalised or word.lower not in vocabulary.VERB_MONTHS
 
 
 def _doubt(words: Words, at: int, end: int) -> str:
     """Return how doubtful a month's name is without day and year."""
     word, behind = words[at], words[end]
-    if word.lower in PLAIN_MONTHS:
+    if word.lower in vocabulary.PLAIN_MONTHS:
         return ""
     possessive = behind.lower == "'" and behind.glued and words[end + 1].lower == "s"
     if possessive or (behind.glued and behind.lower in ("-", "_", "/", ".") and words[end + 1].glued):
@@ -417,16 +381,16 @@ def _doubt(words: Words, at: int, end: int) -> str:
     if word.lower in ("may", "march"):
         if word.text.islower() and words[at - 1].lower == "the":
             return "never"
-        return "month" if word.is_capitalised or behind.lower in LOOSE_FOLLOWERS else "never"
+        return "month" if word.is_capitalised or behind.lower in vocabulary.LOOSE_FOLLOWERS else "never"
     return "month" if _is_name(word) else "never"
 
 
 def _weekday(words: Words, at: int, scene: Scene) -> Read | None:
     """Read `Monday`, `Monday, 5 May`, `Monday of last week`; a short name only with a date or a preposition."""
     word = words[at]
-    is_short = word.lower not in WEEKDAYS
-    weekday = (WEEKDAY_SHORT if is_short and word.is_capitalised else WEEKDAYS).get(word.lower)
-    if weekday is None or words[at - 1].lower in NOT_BEFORE_WEEKDAY or words.is_in_name(at):
+    is_short = word.lower not in vocabulary.WEEKDAYS
+    weekday = (vocabulary.WEEKDAY_SHORT if is_short and word.is_capitalised else vocabulary.WEEKDAYS).get(word.lower)
+    if weekday is None or words[at - 1].lower in vocabulary.NOT_BEFORE_WEEKDAY or words.is_in_name(at):
         return None
     end = at + 1
     if is_short and words[end].lower == "." and words[end].glued:
@@ -436,7 +400,7 @@ def _weekday(words: Words, at: int, scene: Scene) -> Read | None:
     dated = _day_before_month(words, behind, scene) or _month_first(words, behind, scene)
     if dated is not None and not dated.doubt and dated.value.unit in ("day", "span"):
         return dated
-    cycle = weekly(weekday, 1, "day")
+    cycle = calendar.weekly(weekday, 1, "day")
     week = words.skip(end, "of")
     shift = SHIFTS.get(words[week].lower)
     if shift is not None and words[week + 1].lower == "week":
@@ -448,11 +412,11 @@ def _weekday(words: Words, at: int, scene: Scene) -> Read | None:
 
 def _season(words: Words, at: int, scene: Scene) -> Read | None:
     word = words[at]
-    month = SEASONS.get(word.lower)
+    month = vocabulary.SEASONS.get(word.lower)
     if month is None:
         return None
     doubt = "fall" if word.lower == "fall" or (word.is_capitalised and word.lower == "spring") else "season"
-    found = _yearly(words, at + 1, scene, "season", lambda year: months(year, month, 3, "season"), doubt)
+    found = _yearly(words, at + 1, scene, "season", lambda year: calendar.months(year, month, 3, "season"), doubt)
     return None if found.doubt and words[at + 1].lower == "of" else found
 
 
@@ -477,7 +441,7 @@ def _holiday_of(year: int, name: str) -> Period:
     else:
         month, number, count = FIXED_HOLIDAYS[name]
         first = datetime(year, month, number)  # noqa: DTZ001
-    return days(first, count, "day" if count == 1 else "span")
+    return calendar.days(first, count, "day" if count == 1 else "span")
 
 
 def _quarter(words: Words, at: int, scene: Scene) -> Read | None:
@@ -486,11 +450,11 @@ def _quarter(words: Words, at: int, scene: Scene) -> Read | None:
     half, quarter = HALF.fullmatch(words[at].text), QUARTER.fullmatch(words[at].text)
     if half is not None:
         first = int(half[1]) * 6 - 5
-        return _only_with_year(_yearly(words, end, scene, "half", lambda year: months(year, first, 6, "half")))
+        return _only_with_year(_yearly(words, end, scene, "half", lambda year: calendar.months(year, first, 6, "half")))
     if quarter is None:
         return None
     start = int(quarter[1]) * 3 - 2
-    found = _yearly(words, end, scene, "quarter", lambda year: months(year, start, 3, "quarter"), "month")
+    found = _yearly(words, end, scene, "quarter", lambda year: calendar.months(year, start, 3, "quarter"), "month")
     return found if end == at + 1 else _only_with_year(found)
 
 
@@ -503,11 +467,11 @@ def _decade(words: Words, at: int) -> Read | None:
     match = DECADE.fullmatch(word.lower)
     first = int(match[1]) * 10 if match is not None and match[1] else 0
     if 1700 <= first <= 2090:
-        return Read(years(first, 10, "decade"), at + 1)
-    short = int(match[2]) * 10 if match is not None and match[2] else DECADES.get(word.lower)
+        return Read(calendar.years(first, 10, "decade"), at + 1)
+    short = int(match[2]) * 10 if match is not None and match[2] else vocabulary.DECADES.get(word.lower)
     if short is None or "the" not in (words[short_at - 1].lower, words[short_at - 2].lower):
         return None
-    return Read(years(1900 + short, 10, "decade"), at + 1, "year")
+    return Read(calendar.years(1900 + short, 10, "decade"), at + 1, "year")
 
 
 # Dates and amounts told from now.
@@ -534,16 +498,18 @@ HALVES = {"year": Amount(6, 6, "month"), "hour": Amount(30, 30, "minute"), "deca
 
 def recurring(name: str) -> Cycle:
     """Return the cycle of a weekday or `weekend`."""
-    return weekly(5, 2, "weekend") if name == "weekend" else weekly(WEEKDAYS[name], 1, "day")
+    return (
+        calendar.weekly(5, 2, "weekend") if name == "weekend" else calendar.weekly(vocabulary.WEEKDAYS[name], 1, "day")
+    )
 
 
 def read_relative(words: Words, at: int, scene: Scene) -> Read | None:
     """Read a date that is told from now."""
     lower = words[at].lower
-    if lower in DAYS and not words.is_in_name(at):
-        period = days(moved(scene.today, "day", DAYS[lower]), 1, "day")
-        return Read(hours(period, 18, 30, "part") or period if lower == "tonight" else period, at + 1)
-    if lower in DEICTICS:
+    if lower in vocabulary.DAYS and not words.is_in_name(at):
+        period = calendar.days(calendar.moved(scene.today, "day", vocabulary.DAYS[lower]), 1, "day")
+        return Read(calendar.hours(period, 18, 30, "part") or period if lower == "tonight" else period, at + 1)
+    if lower in vocabulary.DEICTICS:
         return _deictic(words, at, scene)
     if lower == "weekend":
         return Read(recurring(lower), at + 1, "day")
@@ -554,17 +520,21 @@ def _before_last(words: Words, at: int, scene: Scene) -> Read | None:
     """Read `day before yesterday`, `week before last`, `month after next`."""
     lower, side, anchor = words[at].lower, words[at + 1].lower, words[at + 2].lower
     if lower == "day" and (side, anchor) in (("before", "yesterday"), ("after", "tomorrow")):
-        return Read(days(moved(scene.today, "day", -2 if side == "before" else 2), 1, "day"), at + 3)
+        return Read(calendar.days(calendar.moved(scene.today, "day", -2 if side == "before" else 2), 1, "day"), at + 3)
     if (side, anchor) not in (("before", "last"), ("after", "next")) or lower == "day":
         return None
-    if words[at + 3].text.isalpha() and words[at + 3].lower in (*CALENDAR_UNITS, "weekend", *WEEKDAYS):
+    if words[at + 3].text.isalpha() and words[at + 3].lower in (
+        *vocabulary.CALENDAR_UNITS,
+        "weekend",
+        *vocabulary.WEEKDAYS,
+    ):
         return None
     return Read(_unit_from_now(scene, lower, -2 if side == "before" else 2), at + 3)
 
 
 def _unit_from_now(scene: Scene, unit: str, shift: int) -> Period:
     """Return the calendar unit so many before or after that of now."""
-    return of_unit(moved(floor(scene.now, unit), unit, shift), unit)
+    return calendar.of_unit(calendar.moved(calendar.floor(scene.now, unit), unit, shift), unit)
 
 
 def _deictic(words: Words, at: int, scene: Scene) -> Read | None:
@@ -575,21 +545,21 @@ def _deictic(words: Words, at: int, scene: Scene) -> Read | None:
     if (rolling := _rolling(words, start, at, scene)) is not None:
         return rolling
     lower = words[at + 1].lower
-    side = -1 if how in BACK else 1 if how in AHEAD else 0
-    is_plain = lower in (*CALENDAR_UNITS, "weekend", *WEEKDAYS)
+    side = -1 if how in vocabulary.BACK else 1 if how in vocabulary.AHEAD else 0
+    is_plain = lower in (*vocabulary.CALENDAR_UNITS, "weekend", *vocabulary.WEEKDAYS)
     if how in ("past", "previous", "coming", "upcoming", "current") and not is_plain:
         return None
-    if lower in CALENDAR_UNITS:
+    if lower in vocabulary.CALENDAR_UNITS:
         return _unit(words, at + 2, scene, lower, side)
     if lower == "weekend":
         weekend = recurring(lower)
         period = weekend.occurrence(weekend.number(scene.now) + side)
         return read_as(period, at + 2) if words[at + 2].lower != "of" else None
-    if lower in DAYPARTS:
+    if lower in vocabulary.DAYPARTS:
         # `last night`, `this morning`; no other part of a day is told so.
         is_told = lower in ("night", "evening") if side < 0 else not side and lower != "night"
-        day_of = days(moved(scene.today, "day", side), 1, "day")
-        return read_as(hours(day_of, *DAYPARTS[lower], "part"), at + 2) if is_told else None
+        day_of = calendar.days(calendar.moved(scene.today, "day", side), 1, "day")
+        return read_as(calendar.hours(day_of, *vocabulary.DAYPARTS[lower], "part"), at + 2) if is_told else None
     return _occurrence(words, at + 1, scene, side)
 
 
@@ -599,9 +569,9 @@ def _unit(words: Words, end: int, scene: Scene, unit: str, side: int) -> Read | 
     if words[end].lower in ("of", "in") and side:
         return None if words[end].lower == "of" else Read(period, end)
     day_at = words.skip(end, "on")
-    weekday = WEEKDAYS.get(words[day_at].lower)
+    weekday = vocabulary.WEEKDAYS.get(words[day_at].lower)
     if unit == "week" and weekday is not None and period.since is not None:
-        return Read(days(moved(period.since, "day", weekday), 1, "day"), day_at + 1)
+        return Read(calendar.days(calendar.moved(period.since, "day", weekday), 1, "day"), day_at + 1)
     return Read(period, end)
 
 
@@ -614,7 +584,7 @@ def _occurrence(words: Words, at: int, scene: Scene, side: int) -> Read | None:
         return None
     if side == 0 and words[at].lower == "may" and words[at].text.islower() and words[found.end].text.isalpha():
         return None
-    return read_as(occurrence(found.value, scene, side), found.end)
+    return read_as(calendar.occurrence(found.value, scene, side), found.end)
 
 
 def _rolling(words: Words, start: int, at: int, scene: Scene) -> Read | None:
@@ -633,16 +603,16 @@ def _rolling(words: Words, start: int, at: int, scene: Scene) -> Read | None:
     (_, most, unit), end = amount
     if words[end].lower == "of":
         return None
-    back = how in BACK
+    back = how in vocabulary.BACK
     if unit in SECONDS:
-        instant = epoch(scene.now, scene.zone, 0.0)
+        instant = calendar.epoch(scene.now, scene.zone, 0.0)
         length = most * SECONDS[unit]
         since, until = (instant - length, instant) if back else (instant, instant + length)
-        return Read(Period(wall(since, scene.zone), wall(until, scene.zone), "span"), end)
-    tomorrow = stretch(scene.today, "day")
+        return Read(Period(calendar.wall(since, scene.zone), calendar.wall(until, scene.zone), "span"), end)
+    tomorrow = calendar.stretch(scene.today, "day")
     if back:
-        return Read(Period(moved(scene.today, unit, -most), tomorrow, "span"), end)
-    return Read(Period(scene.today, stretch(tomorrow, unit, most), "span"), end)
+        return Read(Period(calendar.moved(scene.today, unit, -most), tomorrow, "span"), end)
+    return Read(Period(scene.today, calendar.stretch(tomorrow, unit, most), "span"), end)
 
 
 def _amount(words: Words, at: int, *, allow_one: bool = True) -> tuple[Amount, int] | None:
@@ -655,8 +625,8 @@ def _amount(words: Words, at: int, *, allow_one: bool = True) -> tuple[Amount, i
         at, lower = at + 1, words[at + 1].lower
     if lower == "couple":
         least, most, end = 2, 2, words.skip(at + 1, "of")
-    elif lower in VAGUE:
-        (least, most), end = VAGUE[lower], at + 1
+    elif lower in vocabulary.VAGUE:
+        (least, most), end = vocabulary.VAGUE[lower], at + 1
     elif lower in ("a", "an") and allow_one:
         least, most, end = 1, 1, at + 1
     else:
@@ -664,7 +634,7 @@ def _amount(words: Words, at: int, *, allow_one: bool = True) -> tuple[Amount, i
         if count is None:
             return None
         least, most, end = count
-    unit = UNITS.get(words[end].lower)
+    unit = vocabulary.UNITS.get(words[end].lower)
     if unit is None or most < 1:
         return None
     name, factor = unit
@@ -689,11 +659,11 @@ def _value(words: Words, at: int, *, joined: bool = False) -> tuple[int, int] | 
     word = words[at]
     if word.is_number:
         return (int(word.text), at + 1) if joined or is_loose(words, at) else None
-    number = NUMBERS.get(word.lower)
+    number = vocabulary.NUMBERS.get(word.lower)
     if number is None:
         return None
     ones_at = words.skip(at + 1, "-")
-    ones = NUMBERS.get(words[ones_at].lower, 0)
+    ones = vocabulary.NUMBERS.get(words[ones_at].lower, 0)
     return (number + ones, ones_at + 1) if number in range(20, 100, 10) and 0 < ones < 10 else (number, at + 1)
 
 
@@ -701,7 +671,7 @@ def read_amounts(words: Words, at: int) -> tuple[list[Amount], int] | None:
     """Read amounts of time that add up: `2 years and 3 months`, `an hour and a half`, `two and a half hours`."""
     count = _count(words, at)
     if count is not None and words.says(count[2], "and", "a", "half"):
-        name, _ = UNITS.get(words[count[2] + 3].lower, ("", 1))
+        name, _ = vocabulary.UNITS.get(words[count[2] + 3].lower, ("", 1))
         return ([Amount(count[0], count[1], name), HALVES[name]], count[2] + 4) if name in HALVES else None
     amounts: list[Amount] = []
     end = at
@@ -736,7 +706,7 @@ def read_ago(words: Words, at: int, scene: Scene) -> Read | None:
     amounts, end = found
     if words[end].lower == "ago":
         if words[end + 1].lower == "today" and amounts[-1].unit not in SECONDS:
-            return Read(of_unit(_point(scene, amounts, -1, most=True), "day"), end + 2)
+            return Read(calendar.of_unit(_point(scene, amounts, -1, most=True), "day"), end + 2)
         return Read(_around(scene, amounts, -1), end + 1)
     if words[end].lower == "from" and words[end + 1].lower in ("now", "today"):
         return Read(_around(scene, amounts, 1), end + 2)
@@ -755,7 +725,7 @@ def read_ahead(words: Words, at: int, scene: Scene) -> Read | None:
     before = words[at - 2].lower
     if any(amount.unit in ("second", "minute") for amount in amounts) or words[end].lower in ("of", "ago", "or", "old"):
         return None
-    if before.endswith("ed") or before in PAST_PARTICIPLES:
+    if before.endswith("ed") or before in vocabulary.PAST_PARTICIPLES:
         return None
     if words[end].lower == "'":
         end = words.skip(end + 1, "s")
@@ -773,12 +743,12 @@ def _around(scene: Scene, amounts: list[Amount], sign: int) -> Period:
 def _reached(moment: datetime, unit: str, scene: Scene) -> Period:
     if unit in SECONDS:
         finest: Unit = "hour" if unit == "hour" else "minute"
-        start = floor(moment, finest)
-        end = epoch(start, scene.zone, 0.0) + SECONDS[finest]
-        return Period(start, wall(end, scene.zone), finest)
+        start = calendar.floor(moment, finest)
+        end = calendar.epoch(start, scene.zone, 0.0) + SECONDS[finest]
+        return Period(start, calendar.wall(end, scene.zone), finest)
     if unit == "week":
-        return days(floor(moment, "day") - timedelta(days=3), 7, "week")
-    return of_unit(moment, unit)
+        return calendar.days(calendar.floor(moment, "day") - timedelta(days=3), 7, "week")
+    return calendar.of_unit(moment, unit)
 
 
 def _point(scene: Scene, amounts: list[Amount], sign: int, *, most: bool) -> datetime:
@@ -789,5 +759,5 @@ def _point(scene: Scene, amounts: list[Amount], sign: int, *, most: bool) -> dat
         if amount.unit in SECONDS:
             elapsed += count * SECONDS[amount.unit]
         else:
-            moment = moved(moment, amount.unit, count)
-    return wall(epoch(moment, scene.zone, 0.0) + elapsed, scene.zone) if elapsed else moment
+            moment = calendar.moved(moment, amount.unit, count)
+    return calendar.wall(calendar.epoch(moment, scene.zone, 0.0) + elapsed, scene.zone) if elapsed else moment
