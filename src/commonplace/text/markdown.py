@@ -9,7 +9,7 @@ from typing import Final
 from commonplace.dataclasses import dataclass
 from commonplace.patterns import late_pattern
 
-_FENCE: Final = late_pattern(r" {0,3}(`{3,}|~{3,})")
+_FENCE: Final = late_pattern(r"[ \t]*(`{3,}|~{3,})")
 _ATX: Final = late_pattern(r" {0,3}(#{1,6})(?:[ \t]|$)")
 _UNDERLINE: Final = late_pattern(r"([!-/:-@\[-`{-~])\1*$")
 _CONFIG: Final = late_pattern(r"\[\[?([^\[\]\n]{1,120})\]\]?|([A-Za-z_][\w./-]{0,80})[ \t]*:(?![=/])")
@@ -85,19 +85,22 @@ def heading_slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-def fenced_blocks(lines: Sequence[str], first: int, last: int) -> list[tuple[int, int]]:
-    """Return the (first, last) line ranges, half-open, of the fenced code among lines `first` to `last`."""
+def fenced_blocks(lines: Sequence[str], first: int = 0, last: int | None = None) -> list[tuple[int, int]]:
+    """Return the (first, last) line ranges, half-open, of fenced code; one that is not closed goes on to the end."""
     blocks: list[tuple[int, int]] = []
     opened, mark = -1, ""
+    last = len(lines) if last is None else last
     for number in range(first, last):
-        fence = _FENCE.match(lines[number])
+        line = lines[number]
+        fence = _FENCE.match(line) if "`" in line or "~" in line else None
+        if fence is None:
+            continue
         if opened < 0:
-            if fence:
-                opened, mark = number, fence[1]
-        elif fence and fence[1].startswith(mark) and not lines[number][fence.end() :].strip():
+            opened, mark = number, fence[1]
+        elif fence[1].startswith(mark) and not line[fence.end() :].strip():
             blocks.append((opened, number + 1))
             opened = -1
-    return blocks
+    return blocks if opened < 0 else [*blocks, (opened, last)]
 
 
 def markdown_sections(text: str, lines: Sequence[str]) -> list[Section]:
@@ -106,19 +109,11 @@ def markdown_sections(text: str, lines: Sequence[str]) -> list[Section]:
         return sections_between((), lines)
     begin = front_matter_end(lines)
     starts: list[Start] = [Start(begin, "", 0)] if begin else []
-    mark = ""
+    fenced = {number for first, last in fenced_blocks(lines, begin) for number in range(first, last)}
     for number in range(begin, len(lines)):
-        line = lines[number]
-        if line[:1] not in {" ", "#", "=", "-", "`", "~"}:
-            continue
-        fence = _FENCE.match(line)
-        if mark:
-            if fence and fence[1].startswith(mark) and not line[fence.end() :].strip():
-                mark = ""
-        elif fence:
-            mark = fence[1]
-        elif heading := _markdown_heading(lines, number, begin):
-            starts.append(heading)
+        if lines[number][:1] in {" ", "#", "=", "-"} and number not in fenced:
+            heading = _markdown_heading(lines, number, begin)
+            starts += [heading] if heading else []
     return sections_between(starts, lines)
 
 

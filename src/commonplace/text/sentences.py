@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from commonplace.dataclasses import dataclass
 from commonplace.patterns import late_pattern
+from commonplace.text.markdown import fenced_blocks
 from commonplace.text.similarity import normal_form
 from commonplace.text.words import entries
 
 ABBREVIATIONS: Final = frozenset(entries(Path(__file__).with_name("abbreviations.txt")))
 """Written with a full stop that ends no sentence (without their last full stop)."""
 
-_FENCE: Final = late_pattern(r"[ \t]{0,8}(`{3,}|~{3,})")
 _MARK: Final = late_pattern(r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>)[ \t]+)+(\[[ xX]\][ \t]+)?")
 _CODE: Final = late_pattern(
     r"[$%] |>>> |import [\w.{*]|from \S+ import |(?:def|class|const|let|var|func|fn|return|public|private) .*[(={:;]"
@@ -31,7 +32,7 @@ _BEFORE: Final = 16
 
 
 class Stretch(NamedTuple):
-    """A piece of a text, half-open: a sentence, or a line that is no prose."""
+    """A piece of a text, half-open: a sentence without the marks before it, or lines that are no prose."""
 
     start: int
     end: int
@@ -39,37 +40,35 @@ class Stretch(NamedTuple):
 
 
 def stretches(text: str) -> Iterator[Stretch]:
-    """Yield the sentences of a text and its lines of code, in order.
+    """Yield the sentences of a text and its blocks of code, in order.
 
     A line break inside a paragraph ends nothing; an empty line, a bullet, a heading or a quotation mark at the
     beginning of a line do. An unchecked box is a plan, not a fact, and counts as no prose.
     """
-    fence, begin, end = "", -1, -1
-    for start, stop in _lines(text):
-        line = text[start:stop]
-        fenced = _FENCE.match(line) if "`" in line or "~" in line else None
-        if fenced is not None and (not fence or fenced[1].startswith(fence)):
-            fence = "" if fence else fenced[1][:3]
-            yield from _sentences(text, begin, end)
-            begin = -1
-            continue
-        if fence or _is_code(line):
-            yield from _sentences(text, begin, end)
-            begin = -1
-            if line.strip():
-                yield Stretch(start, stop, is_prose=False)
-            continue
+    lines = text.split("\n")
+    ends = list(accumulate((len(line) + 1 for line in lines), initial=-1))[1:]
+    fenced = dict(fenced_blocks(lines))
+    begun: Stretch | None = None
+    number = 0
+    while number < len(lines):
+        line, last = lines[number], fenced.get(number, number + 1)
+        start, stop = ends[number] - len(line), ends[last - 1]
+        is_fence = number in fenced
+        number = last
         mark = _MARK.match(line)
-        if mark is not None or not line.strip():
-            yield from _sentences(text, begin, end)
-            begin = -1
-        if mark is not None and mark[1] is not None and mark[1].startswith("[ ]"):
-            yield Stretch(start, stop, is_prose=False)
+        is_code = is_fence or _is_code(line)
+        if begun is not None and not is_fence and line.strip() and (is_code or not mark) and begun.is_prose != is_code:
+            begun = begun._replace(end=stop)
             continue
-        if line.strip():
-            begin = begin if begin >= 0 else start + (mark.end() if mark is not None else 0)
-            end = stop
-    yield from _sentences(text, begin, end)
+        if begun is not None:
+            yield from _sentences(text, begun.start, begun.end) if begun.is_prose else [begun]
+        begun = None
+        if is_fence or (mark is not None and mark[1] is not None and mark[1].startswith("[ ]")):
+            yield Stretch(start, stop, is_prose=False)
+        elif line.strip():
+            begun = Stretch(start + (mark.end() if mark and not is_code else 0), stop, is_prose=not is_code)
+    if begun is not None:
+        yield from _sentences(text, begun.start, begun.end) if begun.is_prose else [begun]
 
 
 def _is_code(line: str) -> bool:
@@ -84,18 +83,7 @@ def _is_code(line: str) -> bool:
     return _CODE.match(plain) is not None
 
 
-def _lines(text: str) -> Iterator[tuple[int, int]]:
-    start = 0
-    while start < len(text):
-        stop = text.find("\n", start)
-        stop = len(text) if stop < 0 else stop
-        yield start, stop
-        start = stop + 1
-
-
 def _sentences(text: str, begin: int, end: int) -> Iterator[Stretch]:
-    if begin < 0:
-        return
     for match in _END.finditer(text, begin, end):
         if match.end() < end and not _goes_on(text, match):
             yield Stretch(begin, match.end(), is_prose=True)
@@ -120,7 +108,6 @@ def _goes_on(text: str, stop: re.Match[str]) -> bool:
     )
 
 
-_FENCE_LINE: Final = late_pattern(r"^[ \t]*(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 _BULLET: Final = late_pattern(r"(?:[-*+•]|\d{1,3}[.)]|>)[ \t]+")
 _HEADING: Final = late_pattern(r"#{1,6}[ \t]")
 
@@ -167,13 +154,15 @@ def units_of(text: str) -> list[Unit]:
     """Return the units of a text, in order; a text of nothing but white space has none."""
     found: list[Unit] = []
     end = 0
-    for start, stop, said, is_prose in _joined(text, list(_pieces(text))):
-        begin = end + len(text[end:start]) - len(text[end:start].lstrip())
-        found.append(_unit(text[end:begin], text[begin:stop], said, is_prose=is_prose))
+    for each in (*stretches(text), Stretch(0, len(text), is_prose=False)):
+        start, stop = (max(end, place) for place in each[:2])
+        said = text[start:stop].strip()
+        if not said:
+            continue
+        stop = start + len(text[start:stop].rstrip())
+        begin = end + len(text[end:stop]) - len(text[end:stop].lstrip())
+        found.append(_unit(text[end:begin], text[begin:stop], said, is_prose=each.is_prose))
         end = stop
-    if rest := text[end:].strip():
-        begin = text.index(rest, end)
-        found.append(_unit(text[end:begin], rest, rest, is_prose=False))
     return found
 
 
@@ -183,49 +172,3 @@ def _unit(gap: str, text: str, said: str, *, is_prose: bool) -> Unit:
     form = normal_form(said)
     bare = _ASIDE_BETWEEN.sub(" ", _ASIDE_BEFORE.sub("", _ASIDE_BEHIND.sub("", form)))
     return Unit(gap, text, said, bare.strip() or form or said, is_prose)
-
-
-_Piece = tuple[int, int, str, bool]
-
-
-def _pieces(text: str) -> Iterator[_Piece]:
-    """Yield (start, end, what is said, whether it is prose); `start` leaves out the marks before it, if any."""
-    at = 0
-    for start, end in [*_fenced(text), (len(text), len(text))]:
-        for each in stretches(text[at:start]):
-            said = text[at + each.start : at + each.end]
-            begin, stop = at + each.start + len(said) - len(said.lstrip()), at + each.start + len(said.rstrip())
-            yield begin, stop, said.strip(), each.is_prose
-        if start < end:
-            yield start, end, text[start:end], False
-        at = end
-
-
-def _fenced(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where fenced code stands; one that is not closed goes on to the end."""
-    opened: re.Match[str] | None = None
-    for fence in _FENCE_LINE.finditer(text):
-        if opened is None:
-            opened = fence
-        elif fence[1].startswith(opened[1]) and not fence[0].strip().strip(fence[1][0]):
-            yield opened.start(), fence.end()
-            opened = None
-    if opened is not None:
-        yield opened.start(), len(text.rstrip())
-
-
-def _joined(text: str, pieces: list[_Piece]) -> Iterator[_Piece]:
-    """Yield the pieces, lines of code that stand together as one."""
-    waiting: _Piece | None = None
-    for piece in pieces:
-        start, end, said, is_prose = piece
-        if waiting is not None:
-            gap = text[waiting[1] : start]
-            is_one = not (waiting[3] or is_prose or gap.strip()) and gap.count("\n") == 1
-            if is_one and not _BULLET.match(said) and not _FENCE_LINE.match(said) and not _FENCE_LINE.match(waiting[2]):
-                waiting = (waiting[0], end, text[waiting[0] : end], False)
-                continue
-            yield waiting
-        waiting = piece
-    if waiting is not None:
-        yield waiting
