@@ -18,7 +18,8 @@ import click
 import commonplace
 from commonplace.cli import options
 from commonplace.cli.invocation import Invocation, run_to_the_end
-from commonplace.cli.output import Rows, emit, notify, own_store_notice, print_json, progress_bars, say
+from commonplace.cli.output import notify, own_store_notice, print_json, progress_bars, say
+from commonplace.cli.rows import View, emit
 from commonplace.errors import CommonplaceError, ConfigError, UsageError
 from commonplace.formats.escaping import harmless_line
 
@@ -33,14 +34,14 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "get": "memory:get",
         "list": "memory:list_",
         "update": "memory:update",
-        "forget": "forget:forget",
+        "forget": "memory:forget",
         "memory": "memory:memory",
     },
     "Projects": {
         "init": "store:init",
         "index": "index:index",
         "search": "search:search",
-        "context": "context:context",
+        "context": "search:context",
         "why": "search:why",
     },
     "Graph, consolidation and agents' knowledge": {
@@ -119,23 +120,8 @@ def shared_options() -> list[click.Parameter]:
     ]
 
 
-class _Shared(click.Command):
-    """It also takes the shared options. The last line of its docstring may be `Example: …`."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.params = [*self.params, *shared_options()]
-        self.help, _, self.example = inspect.cleandoc(self.help or "").partition("\n\nExample: ")
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
-        """Write the example, unwrapped."""
-        if self.example:
-            with formatter.section("Example"):
-                formatter.write(f"{'':>{formatter.current_indent}}{self.example}\n")
-
-
-class Command(_Shared):
-    """A command.
+class Command(click.Command):
+    """A command, which also takes the shared options. The last line of its docstring may be `Example: …`.
 
     Args:
         makes_store: it makes a store in a directory that `--store` names and that has none.
@@ -143,7 +129,15 @@ class Command(_Shared):
 
     def __init__(self, *args: Any, makes_store: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.params = [*self.params, *shared_options()]
+        self.help, _, self.example = inspect.cleandoc(self.help or "").partition("\n\nExample: ")
         self._makes_store = makes_store
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        """Write the example, unwrapped."""
+        if self.example:
+            with formatter.section("Example"):
+                formatter.write(f"{'':>{formatter.current_indent}}{self.example}\n")
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; an error names its options, not the parameters of the library that they are passed as."""
@@ -161,18 +155,25 @@ def _shown_name(parameter: click.Parameter, context: click.Context) -> str:
     return parameter.make_metavar(context).strip("[].")
 
 
-class Group(_Shared, click.Group):
+class Group(Command, click.Group):
     """A group of commands."""
 
     command_class = Command
 
 
-def command(group: click.Group | None = None, name: str | None = None, **kwargs: Any) -> Callable[[Any], Command]:
-    """Make a command of a group, or of the program, of a function that takes the invocation first."""
-    cls = Command if group is None else group.command_class or Command
+def command(
+    group: click.Group | None, *parameters: options.Decorator, name: str | None = None, **extra: Any
+) -> Callable[[Callable[..., Any]], Command]:
+    """Make a command of a group, or of the program, of a function that takes the invocation first.
 
-    def decorate(function: Callable[..., Any]) -> Any:
-        made = click.command(name, cls=cls, **kwargs)(pass_invocation(function))
+    Args:
+        parameters: the arguments and options, in the order in which help lists them.
+    """
+    cls = (group and group.command_class) or Command
+
+    def decorate(function: Callable[..., Any]) -> Command:
+        decorated = options.group(*parameters)(pass_invocation(function))
+        made: Command = click.command(name, cls=cls, **extra)(decorated)  # type: ignore[assignment]
         if group is not None:
             group.add_command(made)
         return made
@@ -182,20 +183,19 @@ def command(group: click.Group | None = None, name: str | None = None, **kwargs:
 
 def ask(
     group: click.Group | None,
-    rows: Callable[[Any], Rows],
-    name: str | None = None,
-    *,
+    view: View,
+    *parameters: options.Decorator,
     is_long: bool = False,
     has_notices: bool = False,
     fails: Callable[[Any], bool] | None = None,
     value: Callable[[Any], Any] | None = None,
-    **kwargs: Any,
+    **extra: Any,
 ) -> Callable[[Callable[..., Any]], Command]:
-    """Make a command of a function of the engine, whose answer is printed as rows, or as JSON.
+    """Make a command of a function of the engine, whose answer is printed by a view, or as JSON.
 
     Args:
         is_long: show progress on a terminal.
-        has_notices: the rows show the notices of the answer.
+        has_notices: the view shows the notices of the answer.
         fails: returns whether an answer makes the exit code 1.
         value: returns what JSON has in place of the answer itself.
     """
@@ -205,10 +205,10 @@ def ask(
         def run(invocation: Invocation, /, **values: Any) -> int:
             with opened(invocation, is_long=is_long) as engine:
                 answer = function(engine, **values)
-            emit(invocation, answer, rows, value=None if value is None else value(answer), has_notices=has_notices)
+            emit(invocation, answer, view, value=None if value is None else value(answer), has_notices=has_notices)
             return FAILURE if fails is not None and fails(answer) else SUCCESS
 
-        return command(group, name, **kwargs)(run)
+        return command(group, *parameters, **extra)(run)
 
     return decorate
 
@@ -260,30 +260,24 @@ class Program(Group):
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
         """Run with the given arguments, or those of the process, and exit."""
-        given = list(sys.argv[1:] if args is None else args)
+        given, name = list(sys.argv[1:] if args is None else args), prog_name or "commonplace"
         # Known before parsing, so that an error in the arguments themselves is reported in the right form.
         invocation = Invocation(as_json="--json" in given, is_verbose="--verbose" in given or "-v" in given)
-        extra.update(standalone_mode=False, obj=invocation)
+        self._main_shell_completion(extra, name)
 
+        # Without click's own `main`, which prints a blank line for Ctrl-C and takes a closed pipe for a failure.
         def work() -> object:
             try:
-                return super(Program, self).main(given, prog_name or "commonplace", **extra)
+                with self.make_context(name, list(given), obj=invocation, **extra) as context:
+                    return self.invoke(context)
+            except click.exceptions.Exit as asked:
+                return asked.exit_code
             except click.UsageError as error:
                 if HOOK_OPTION in given:
                     raise click.ClickException(error.format_message()) from error
                 raise
 
         run_to_the_end(work, invocation)
-
-    def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        """Parse the arguments."""
-        with _own_interruption():
-            return super().make_context(*args, **extra)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was parsed."""
-        with _own_interruption():
-            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names that help and completion show: shortcuts are left out."""
@@ -301,18 +295,6 @@ class Program(Group):
                 formatter.write_dl([(name.ljust(width), text) for name, text in texts.items()])
 
 
-@contextmanager
-def _own_interruption() -> Iterator[None]:
-    """Keep click from putting a blank line before our message, and from taking a closed pipe for a failure."""
-    try:
-        yield
-    except BrokenPipeError:
-        silence_output()
-        raise click.exceptions.Exit(0) from None
-    except KeyboardInterrupt as error:
-        raise click.Abort from error
-
-
 @click.group(cls=Program, commands=Commands(), context_settings=HELP_OPTIONS)
 @click.version_option(commonplace.__version__, prog_name="commonplace")
 def cli() -> None:
@@ -328,9 +310,7 @@ def exit_code(error: BaseException) -> int:
     """Return the exit code for an error."""
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return INTERRUPTED
-    if isinstance(error, UsageError | click.UsageError):
-        return WRONG_USE
-    return error.exit_code if isinstance(error, click.exceptions.Exit) else FAILURE
+    return WRONG_USE if isinstance(error, UsageError | click.UsageError) else FAILURE
 
 
 def report(error: BaseException, invocation: Invocation, code: int | None = None) -> None:
@@ -339,43 +319,39 @@ def report(error: BaseException, invocation: Invocation, code: int | None = None
     Args:
         code: with which the process ends; None is the one for the error.
     """
+    notes = getattr(error, "__notes__", ())
+    is_click, is_ours = isinstance(error, click.ClickException), isinstance(error, CommonplaceError)
+    is_stopped = isinstance(error, KeyboardInterrupt | click.Abort)
     if invocation.as_json:
         code = exit_code(error) if code is None else code
-        print_json({"error": _described(error), "exit_code": code}, indent=None, err=True)
-    elif isinstance(error, KeyboardInterrupt | click.Abort):
-        # Ctrl-C passes click as an abortion, whose cause carries the notes.
-        say("\n".join(["interrupted", *getattr(error.__cause__ or error, "__notes__", ())]), err=True)
+        print_json({"error": _described(error, notes), "exit_code": code}, indent=None, err=True)
+    elif is_stopped:
+        say("\n".join(["interrupted", *notes]), err=True)
     elif isinstance(error, click.exceptions.NoArgsIsHelpError):
         say(error.format_message(), err=True)
     elif isinstance(error, click.ClickException):
         if isinstance(error, click.UsageError) and error.ctx is not None:
             say(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n", err=True)
         say(f"error: {harmless_line(error.format_message())}", err=True)
-    elif isinstance(error, CommonplaceError):
+    elif is_ours:
         say(f"error: {harmless_line(str(error))}", err=True)
     else:
-        _report_unexpected(error, invocation)
-    if invocation.is_verbose and not isinstance(error, click.ClickException | click.Abort | KeyboardInterrupt):
+        where = "run it again with --verbose to see where"
+        if invocation.log_handlers:
+            logging.getLogger("commonplace.cli").error("unexpected error", exc_info=error)
+            where = "the store's log has the traceback, or run it again with --verbose"
+        text = f"{type(error).__name__}: {error}".rstrip(": ")
+        say(f"error: unexpected {harmless_line(text)}; {where}", err=True)
+    if invocation.is_verbose and not is_click and not is_stopped:
         say("".join(traceback.format_exception(error)).rstrip(), err=True)
 
 
-def _report_unexpected(error: BaseException, invocation: Invocation) -> None:
-    """Report a defect of ours: the person gets one sentence, the log gets the rest."""
-    where = "run it again with --verbose to see where"
-    if invocation.log_handlers:
-        logging.getLogger("commonplace.cli").error("unexpected error", exc_info=error)
-        where = "the store's log has the traceback, or run it again with --verbose"
-    text = f"{type(error).__name__}: {error}".rstrip(": ")
-    say(f"error: unexpected {harmless_line(text)}; {where}", err=True)
-
-
-def _described(error: BaseException) -> dict[str, object]:
+def _described(error: BaseException, notes: Sequence[str]) -> dict[str, object]:
     if isinstance(error, CommonplaceError):
-        message = Exception.__str__(error) if not error.args else str(error.args[0])
+        message = str(error.args[0]) if error.args else Exception.__str__(error)
         path = {"path": error.path} if isinstance(error, ConfigError) else {}
         return {"type": type(error).__name__, "message": message, "remedy": error.remedy, **path}
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        notes = getattr(error.__cause__ or error, "__notes__", ())
         return {"type": "Interrupted", "message": "interrupted", "remedy": "; ".join(notes)}
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)
     return {"type": type(error).__name__, "message": message, "remedy": ""}

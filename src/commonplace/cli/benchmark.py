@@ -21,6 +21,8 @@ from commonplace.types import METHODS, Progress
 Run = Callable[[Progress | None], dict[str, Any]]
 FILE = options.NEW_FILE
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
+_SETS = click.Path(exists=True, file_okay=False, path_type=Path)
+_AT_LEAST_1 = click.IntRange(min=1)
 _WIDEST: Final = 10_000
 """Columns of a table at most: rich makes none wider than what it takes for the terminal, which cuts its words."""
 
@@ -38,7 +40,6 @@ embedder_option = click.option("--embedder", metavar="NAME", help="Measure with 
 keep_option = click.option("--keep", type=_DIRECTORY, help="Leave the store that was built in this directory.")
 seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random sample.")
 _plot_option = click.option("--plot", type=FILE, help="Also draw the figures into this PNG file.")
-_vectors_option = click.option("--vectors-cache", type=_DIRECTORY, help="Keep the transformer's vectors here.")
 
 
 @click.group(cls=Group)
@@ -46,19 +47,16 @@ def benchmark() -> None:
     """Measure quality and speed, on your data or made-up data."""
 
 
-@command(benchmark)
+_quality = options.group(_methods_option(",".join(METHODS)), embedder_option, _plot_option)
+_built = options.group(embedder_option, keep_option, seed_option)
+
+
+@command(benchmark, _quality, keep_option, seed_option)
 @click.option("--queries", type=FILE, required=True, help="BEIR queries, or JSON lines {query, relevant: [path]}.")
 @click.option("--corpus", type=FILE, help="BEIR corpus.jsonl; without it the current index is asked.")
 @click.option("--qrels", type=FILE, help="BEIR judgements, for --corpus.")
-@_methods_option(",".join(METHODS))
-@embedder_option
-@keep_option
-@click.option(
-    "--limit-queries", type=click.IntRange(min=1), metavar="N", help="Maximum number of queries, sampled with --seed."
-)
-@seed_option
+@click.option("--limit-queries", type=_AT_LEAST_1, metavar="N", help="Maximum number of queries, sampled with --seed.")
 @click.option("--per-query", type=FILE, help="Write what each method made of each query here, as JSON lines.")
-@_plot_option
 def retrieval(invocation: Invocation, /, plot: Path | None, **given: Any) -> None:
     """Measure how well questions are answered, by method.
 
@@ -74,15 +72,10 @@ def retrieval(invocation: Invocation, /, plot: Path | None, **given: Any) -> Non
     _measure(invocation, lambda progress: run(RetrievalOptions(**given), progress), plot)
 
 
-@command(benchmark)
-@click.argument("file", type=FILE)
+@command(benchmark, click.argument("file", type=FILE), _quality)
 @options.choice("--format", of=("locomo", "longmemeval"), required=True, help="How FILE is laid out.")
-@_methods_option(",".join(METHODS))
-@embedder_option
-@_vectors_option
-@click.option("--limit-conversations", type=click.IntRange(min=1), metavar="N", help="Maximum number of conversations.")
-@_plot_option
-def conversations(invocation: Invocation, /, plot: Path | None, vectors_cache: Path | None, **given: Any) -> None:
+@click.option("--limit-conversations", type=_AT_LEAST_1, metavar="N", help="Maximum number of conversations.")
+def conversations(invocation: Invocation, /, plot: Path | None, **given: Any) -> None:
     """Measure how much of the evidence in conversations is found.
 
     FILE holds conversations, questions, and the turns that answer each.
@@ -91,16 +84,12 @@ def conversations(invocation: Invocation, /, plot: Path | None, vectors_cache: P
     """
     from commonplace.benchmarks.conversations import ConversationOptions, run
 
-    _measure(invocation, lambda progress: run(ConversationOptions(**given), progress), plot, vectors_cache)
+    _measure(invocation, lambda progress: run(ConversationOptions(**given), progress), plot)
 
 
-@command(benchmark)
-@click.argument("memories", type=FILE)
-@click.argument("questions", type=FILE)
+@command(benchmark, click.argument("memories", type=FILE), click.argument("questions", type=FILE), embedder_option)
 @click.option("--among", type=FILE, help="Store 1,000 turns of this talk beside: a LoCoMo file, or lines {content}.")
-@embedder_option
-@_vectors_option
-def recall(invocation: Invocation, /, vectors_cache: Path | None, **given: Any) -> None:
+def recall(invocation: Invocation, /, **given: Any) -> None:
     """Measure what people find of their own memories.
 
     MEMORIES holds JSON lines {user, id, at, content, origin}, QUESTIONS {user, id, question, style, relevant, stale}.
@@ -111,20 +100,19 @@ def recall(invocation: Invocation, /, vectors_cache: Path | None, **given: Any) 
     """
     from commonplace.benchmarks.recall import RecallOptions, run
 
-    _measure(invocation, lambda progress: run(RecallOptions(**given), progress), None, vectors_cache)
+    _measure(invocation, lambda progress: run(RecallOptions(**given), progress))
 
 
-@command(benchmark)
+@command(benchmark, seed_option)
 @options.choice("--size", of=("quick", "small", "full"), default="small", help="How much is measured.")
 @click.option("--quick", "size", flag_value="quick", help="The same as --size quick, which only shows that it works.")
 @click.option(
     "--data",
     multiple=True,
     envvar="COMMONPLACE_DATA",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A directory of labelled sets; may be given again.",
+    type=_SETS,
+    help="Directory of labelled sets; may be repeated.",
 )
-@seed_option
 @click.option("--markdown", "is_markdown", is_flag=True, help="Print the table as Markdown.")
 def figures(invocation: Invocation, /, is_markdown: bool, **given: Any) -> None:
     """Measure all figures, beside their targets.
@@ -135,28 +123,19 @@ def figures(invocation: Invocation, /, is_markdown: bool, **given: Any) -> None:
     """
     ours = _of_clone("figures")
 
-    def measured(progress: Progress | None) -> dict[str, Any]:
-        found: dict[str, Any] = ours.run(ours.FigureOptions(**given), progress)
-        return found
-
     if is_markdown:
         with progress_bars(invocation) as progress:
-            table = ours.markdown(measured(progress))
-        say(table.rstrip())
+            found = ours.run(ours.FigureOptions(**given), progress)
+        say(ours.markdown(found).rstrip())
     else:
-        _measure(invocation, measured, None)
+        _measure(invocation, lambda progress: ours.run(ours.FigureOptions(**given), progress))
 
 
-@command(benchmark)
+@command(benchmark, _methods_option("two-stage"), _built, _plot_option)
 @options.number("--passages", "Size of the made-up corpus.", 10_000)
 @click.option("--corpus", type=FILE, help="Use this BEIR corpus.jsonl instead of a made-up one.")
 @options.number("--queries", "How many questions are asked.", 300)
-@_methods_option("two-stage")
-@embedder_option
 @click.option("--built", type=_DIRECTORY, help="Ask the store that an earlier run kept here; build none.")
-@keep_option
-@seed_option
-@_plot_option
 def latency(invocation: Invocation, /, plot: Path | None, **given: Any) -> None:
     """Measure how fast a corpus is indexed and searched.
 
@@ -169,14 +148,11 @@ def latency(invocation: Invocation, /, plot: Path | None, **given: Any) -> None:
     _measure(invocation, lambda progress: run(LatencyOptions(**given), progress), plot)
 
 
-@command(benchmark)
+@command(benchmark, _built)
 @options.number("--memories", "How many are stored before.", 10_000)
 @options.number("--searches", "How often is searched.", 1_000)
 @options.number("--calls", "How often each other tool is called.", 200)
 @click.option("--soak", type=int, default=0, metavar="N", help="How many mixed calls follow; 20000 show a leak.")
-@embedder_option
-@keep_option
-@seed_option
 def mcp(invocation: Invocation, /, **given: Any) -> None:
     """Measure what a server for one agent costs.
 
@@ -185,7 +161,7 @@ def mcp(invocation: Invocation, /, **given: Any) -> None:
     Example: commonplace benchmark mcp --memories 1000
     """
     ours = _of_clone("mcp")
-    _measure(invocation, lambda progress: ours.run(ours.ServerOptions(**given), progress), None)
+    _measure(invocation, lambda progress: ours.run(ours.ServerOptions(**given), progress))
 
 
 def _of_clone(name: str) -> Any:
@@ -197,13 +173,12 @@ def _of_clone(name: str) -> Any:
     return import_module(f"benchmarks.{name}")
 
 
-def _measure(invocation: Invocation, run: Run, target: Path | None, cache: Path | None = None) -> None:
-    from commonplace.benchmarks.harness import vectors_cache
+def _measure(invocation: Invocation, run: Run, target: Path | None = None) -> None:
     from commonplace.benchmarks.report import check_plot, plot
 
     if target is not None:
         check_plot(target)
-    with vectors_cache(cache), progress_bars(invocation) as progress:
+    with progress_bars(invocation) as progress:
         figures = run(progress)
     if target is not None:
         plot(figures, target)

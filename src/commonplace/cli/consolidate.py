@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,21 +26,20 @@ from commonplace.cli.app import (
     shared_option,
 )
 from commonplace.cli.invocation import Invocation, guard_output
-from commonplace.cli.output import (
-    INDENT,
+from commonplace.cli.output import print_json, say
+from commonplace.cli.rows import (
     MAX_LISTED,
-    Beginning,
+    Body,
+    Each,
     Line,
     Row,
     Rows,
     counted,
     emit,
+    filled,
     joined,
     memory_texts,
-    more,
-    print_json,
-    say,
-    some,
+    rows_of,
 )
 from commonplace.cli.watch import repeat, until_stopped
 from commonplace.errors import CommonplaceError, StoreBusyError
@@ -70,24 +70,16 @@ _DECAY_ACTIONS: Final = {
 }
 
 
+_RATE: Final = "Maximum operations a minute; 0 is unlimited. [default: 100]"
+
+
 def _shared(heeded: Collection[str]) -> list[click.Parameter]:
     # What a command does not heed may still stand before or after its name, as the contract has it; its help is silent.
+    dry_run: dict[str, Any] = {"is_flag": True, "help": "Show a diff of every change; change nothing."}
+    rate_limit: dict[str, Any] = {"type": click.IntRange(0, 1_000_000), "metavar": "N", "help": _RATE}
     return [
-        shared_option(
-            "dry_run",
-            "--dry-run",
-            is_flag=True,
-            hidden="dry_run" not in heeded,
-            help="Show a diff of every change; change nothing.",
-        ),
-        shared_option(
-            "rate_limit",
-            "--rate-limit",
-            type=click.IntRange(0, 1_000_000),
-            metavar="N",
-            hidden="rate_limit" not in heeded,
-            help="Maximum operations a minute; 0 is unlimited. [default: 100]",
-        ),
+        shared_option("dry_run", "--dry-run", hidden="dry_run" not in heeded, **dry_run),
+        shared_option("rate_limit", "--rate-limit", hidden="rate_limit" not in heeded, **rate_limit),
     ]
 
 
@@ -99,14 +91,10 @@ class _Command(Command):
         self.params = [*_shared(heeds), *self.params]
 
 
-class _Agents(Group):
+class _Agents(_Command, Group):
     """A group that takes the options of all agents, too."""
 
     command_class = _Command
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.params = [*_shared(_SHARED), *self.params]
 
 
 class _AgentsProgram(Program, _Agents):
@@ -125,39 +113,38 @@ def _ids(result: Any) -> Iterable[str]:
         yield from (value,) if isinstance(value, str) else value
 
 
-def _run(done: RunReport, texts: Mapping[str, str]) -> Rows:
+def _run(done: RunReport, *, texts: Mapping[str, str]) -> Rows:
     """Yield each agent's results with what the memories say, scores, reasons and diffs."""
     would = " (dry run)" if done.dry_run else ""
     for agent, results in done.results.items():
-        yield Line(f"{agent}: {counted(len(results), *_FINDINGS[agent])}{would}", "bold")
-        for result, outcome in zip(results[:MAX_LISTED], done.outcomes[agent], strict=False):
-            yield from _RESULTS[agent](result, _fate(result, outcome, done), texts)
-            if outcome.why:
-                yield Line(f"why: {outcome.why}", "dim", 1)
-        yield from more(len(results))
-    for failure in done.errors[:MAX_LISTED]:
-        place = f" at {failure.item}" if failure.item else ""
-        yield Line(f"{failure.agent} failed{place}: {failure.error}", "red", 1)
-    yield from more(len(done.errors))
-    if done.skipped:
-        yield Line(f"{counted(done.skipped, 'more was', 'more were')} checked and needed no change", "dim", 1)
-    for query in done.lost:
-        yield Line(f"lost: {query}", "red", 1)
+        found = list(zip(results, done.outcomes[agent], strict=False))
+        title = f"{agent}: {counted(len(results), *_FINDINGS[agent])}{would}"
+        yield Line(title, "bold")
+        yield from Each("", partial(_result, agent, done, texts), limit=MAX_LISTED).of(found)
+    yield from rows_of([_FAILED, Line("{skipped:n more was|more were} checked and needed no change", "dim", 1)], done)
+    yield from Each("lost", Line("lost: {}", "red", 1)).of(done)
     if done.lost:
         yield Line("Rolled back: a golden query no longer finds its expected result.", "bold red")
     elif done.dry_run:
         yield Line(f"The run would make {counted(done.applied, 'change')}.", "dim")
     elif done.applied:
         yield Line("Undo all of it:", "dim")
-        yield Line(f"{INDENT}commonplace consolidate undo {done.run}", "dim")
+        yield Line(f"   commonplace consolidate undo {done.run}", "dim")
 
 
-def _fate(result: Any, outcome: Outcome, done: RunReport) -> str:
-    """Return what became of a result, or would, and in which issue that is recorded."""
+_FAILED: Final = Each("errors", Line("{agent} failed{item:? at }: {error}", "red", 1), limit=MAX_LISTED)
+
+
+def _result(agent: str, done: RunReport, texts: Mapping[str, str], found: tuple[Any, Outcome]) -> Rows:
+    """Yield a result with what became of it, or would, and in which issue that is recorded."""
+    result, outcome = found
     fate = (_PREDICTED if done.dry_run else _FATES)[outcome.decision]
     if done.lost and outcome.decision == "applied":
         fate = "undone"
-    return f"{fate}, issue {result.beads_issue_id}" if result.beads_issue_id else fate
+    fate = f"{fate}, issue {result.beads_issue_id}" if result.beads_issue_id else fate
+    yield from _RESULTS[agent](result, fate, texts)
+    if outcome.why:
+        yield Line(f"why: {outcome.why}", "dim", 1)
 
 
 def _decay(result: Any, fate: str, texts: Mapping[str, str]) -> Rows:
@@ -168,18 +155,14 @@ def _decay(result: Any, fate: str, texts: Mapping[str, str]) -> Rows:
 def _cluster(result: Any, fate: str, texts: Mapping[str, str]) -> Rows:
     known = (f"cohesion {result.cohesion:.2f}", f"confidence {result.confidence:.2f}", fate)
     yield Row(f"{result.action} {len(result.memory_ids)}", known)
-    for id_ in result.memory_ids:
-        yield Beginning(texts.get(id_, id_))
+    yield from (Body(texts.get(id_, id_)) for id_ in result.memory_ids)
 
 
 def _merge(result: Any, fate: str, _: Mapping[str, str]) -> Rows:
-    names = result.entities_preserved
-    yield Row(
-        result.new_memory_id,
-        (f"of {len(result.source_ids)}", f"keeps {counted(names, 'name')}" if names else "", fate),
-    )
+    known = (f"of {len(result.source_ids)}", "keeps {entities_preserved:n name}", fate)
+    yield filled(Row("{new_memory_id}", known), result)
     for line in result.content_diff.splitlines():
-        yield Line(f"{INDENT}{harmless(line)}", {"+": "green", "-": "red", "@": "dim"}.get(line[:1], ""))
+        yield Line(f"   {harmless(line)}", {"+": "green", "-": "red", "@": "dim"}.get(line[:1], ""))
 
 
 def _promotion(result: Any, fate: str, texts: Mapping[str, str]) -> Rows:
@@ -192,8 +175,7 @@ def _relation(result: Any, fate: str, texts: Mapping[str, str]) -> Rows:
     ends = (result.from_memory_id, result.to_memory_id)
     yield Row(" ↔ ".join(ends), (strength, f"confidence {result.confidence:.2f}", fate))
     yield Line(result.reasoning, "dim", 1)
-    for id_ in ends:
-        yield Beginning(texts.get(id_, ""))
+    yield from (Body(texts.get(id_, "")) for id_ in ends)
 
 
 _RESULTS: Final[Mapping[str, Callable[[Any, str, Mapping[str, str]], Rows]]] = {
@@ -214,32 +196,33 @@ def _status(found: ConsolidationStatus) -> Rows:
     yield f"\n{found.total_pending:,} pending in all; {limit}"
 
 
-def _runs(found: Sequence[ConsolidationRun]) -> Rows:
-    """Yield each run on a line: when, which agents, what came of it, and whether it can be undone."""
-    for each in found:
-        is_undone = each.applied and each.undone and not each.standing
-        known = (
-            f"{each.at.astimezone():%Y-%m-%d %H:%M:%S}",
-            ", ".join(each.agents),
-            f"{counted(each.applied, 'change')} applied",
-            "undone" if is_undone else f"{each.undone:,} undone" if each.undone else "",
-            f"{each.proposed:,} proposed" if each.proposed else "",
-            counted(each.errors, "failure") if each.errors else "",
-            "only its changes are known" if each.proposed is None else "",
-        )
-        yield Row(each.run, known)
-    if any(each.standing for each in found):
+def _past(run: ConsolidationRun) -> Rows:
+    """Yield a run on a line: when, which agents, what came of it, and whether it can be undone."""
+    is_undone = run.applied and run.undone and not run.standing
+    known = (
+        f"{run.at.astimezone():%Y-%m-%d %H:%M:%S}",
+        "{agents}",
+        f"{counted(run.applied, 'change')} applied",
+        "undone" if is_undone else f"{run.undone:,} undone" if run.undone else "",
+        f"{run.proposed:,} proposed" if run.proposed else "",
+        "{errors:n failure}",
+        "only its changes are known" if run.proposed is None else "",
+    )
+    yield filled(Row("{run}", known), run)
+
+
+def _runs(found: Mapping[str, list[ConsolidationRun]]) -> Rows:
+    yield from Each("runs", _past, none="no run has changed or proposed anything").of(found)
+    if any(each.standing for each in found["runs"]):
         yield Line("\nUndo a run:", "dim")
-        yield Line(f"{INDENT}commonplace consolidate undo RUN", "dim")
-    elif not found:
-        yield "no run has changed or proposed anything"
+        yield Line("   commonplace consolidate undo RUN", "dim")
 
 
-def _undone(undone: Undone) -> Rows:
-    memories = counted(len(undone.memory_ids), "memory", "memories")
-    yield Line(f"Undid {counted(len(undone.issues), 'change')} of {memories}", "bold")
-    yield from some(undone.issues, "dim")
-    yield from (Line(f"note: {notice}", "yellow", 1) for notice in undone.notices)
+_UNDONE: Final = [
+    Line("Undid {issues:n change} of {memory_ids:n memory|memories}", "bold"),
+    Each("issues", Line("{}", "dim", 1), limit=MAX_LISTED),
+    Each("notices", Line("note: {}", "yellow", 1)),
+]
 
 
 def _summary(done: RunReport) -> str:
@@ -269,10 +252,9 @@ def consolidate() -> None:
 _golden = options.golden("a run that loses one is rolled back")
 
 
-@command(consolidate)
+@command(consolidate, _golden)
 @click.argument("agents", nargs=-1, metavar="[AGENT]...", type=click.Choice(AGENTS))
 @click.option("--all", "is_all", is_flag=True, help="Run all agents, one after the other.")
-@_golden
 def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden: Path | None) -> int:
     """Run agents: decay, cluster, merge, promote, relations.
 
@@ -285,15 +267,16 @@ def run(invocation: Invocation, /, agents: tuple[str, ...], is_all: bool, golden
     with opened(invocation, is_long=True) as engine:
         done = engine.consolidate(agents or None, invocation.dry_run, rate_limit=invocation.rate_limit, golden=golden)
         texts = {} if invocation.as_json else _texts(engine, done)
-    emit(invocation, done, lambda done: _run(done, texts), has_notices=True)
+    emit(invocation, done, partial(_run, texts=texts), has_notices=True)
     return FAILURE if done.errors or done.lost else SUCCESS
 
 
-@command(consolidate)
-@click.option(
-    "--every", required=True, metavar="DURATION", callback=options.duration, help="How often: 30m, 1h, 1d, …."
+_every = click.option(
+    "--every", required=True, metavar="DURATION", callback=options.duration, help="How often: 30m, 1h, 1d, …"
 )
-@_golden
+
+
+@command(consolidate, _every, _golden)
 def watch(invocation: Invocation, /, every: float, golden: Path | None) -> int:
     """Run all agents repeatedly until stopped.
 
@@ -337,7 +320,7 @@ def status(engine: Engine, /, agent: str | None) -> ConsolidationStatus:
     return engine.consolidation_status(agent, rate_limit=invocation_of(click.get_current_context()).rate_limit)
 
 
-@ask(consolidate, lambda found: _runs(found["runs"]), heeds=())
+@ask(consolidate, _runs, heeds=())
 @click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number.")
 def runs(engine: Engine, /, limit: int) -> Mapping[str, Any]:
     """List recent runs that changed or proposed something.
@@ -347,8 +330,7 @@ def runs(engine: Engine, /, limit: int) -> Mapping[str, Any]:
     return {"runs": engine.consolidation_runs(limit)}
 
 
-@command(consolidate)
-@click.argument("issue", metavar="ISSUE")
+@command(consolidate, click.argument("issue", metavar="ISSUE"))
 def process(invocation: Invocation, /, issue: str) -> int:
     """Apply what ISSUE proposes, and close it.
 
@@ -371,12 +353,11 @@ def process(invocation: Invocation, /, issue: str) -> int:
             done = RunReport(RunOptions().run, invocation.dry_run, {}, (failure,))
             say(f"error: {failure.error}", err=True)
         texts = {} if invocation.as_json else _texts(engine, done)
-    emit(invocation, done, lambda done: _run(done, texts), has_notices=True)
+    emit(invocation, done, partial(_run, texts=texts), has_notices=True)
     return FAILURE if done.errors else SUCCESS
 
 
-@ask(consolidate, _undone, heeds=(), has_notices=True)
-@click.argument("id_", metavar="ISSUE|RUN")
+@ask(consolidate, _UNDONE, click.argument("id_", metavar="ISSUE|RUN"), heeds=(), has_notices=True)
 def undo(engine: Engine, /, id_: str) -> Undone:
     """Undo what ISSUE or RUN changed.
 
@@ -386,8 +367,7 @@ def undo(engine: Engine, /, id_: str) -> Undone:
     return engine.undo_consolidation(id_)
 
 
-@ask(consolidate, _undone, heeds=(), has_notices=True)
-@click.argument("memory", metavar="MEMORY")
+@ask(consolidate, _UNDONE, click.argument("memory", metavar="MEMORY"), heeds=(), has_notices=True)
 def unmerge(engine: Engine, /, memory: str) -> Undone:
     """Undo the merge that made MEMORY.
 

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
 """Room for the longest memory, even if every character of it is written as an escape of JSON."""
 
+_TOO_LARGE = f"the request has more than {MAX_REQUEST_BYTES:,} bytes, the limit; store it in parts"
 _READ_AT_ONCE = 64 * 1024
 
 
-@command()
-@click.argument("request", nargs=-1, metavar="[LINE]...")
+@command(None, click.argument("request", nargs=-1, metavar="[LINE]..."))
 def csp(invocation: Invocation, /, request: tuple[str, ...]) -> int:
     """Answer requests in the text protocol CSP/1.
 
@@ -47,17 +47,12 @@ def csp(invocation: Invocation, /, request: tuple[str, ...]) -> int:
         if sys.stdin.isatty():
             say("Answering CSP/1 requests; an empty line ends each one, Ctrl-D the program.", err=True)
         for data in requests(sys.stdin.buffer):
-            if data is None:
-                reason = f"the request has more than {MAX_REQUEST_BYTES:,} bytes, the limit; store it in parts"
-                _write(refusal("TOO_LARGE", reason), invocation)
-                continue
             try:
-                text = data.decode()
+                response = refusal("TOO_LARGE", _TOO_LARGE) if data is None else answer(data.decode())
             except UnicodeDecodeError as error:
                 reason = f"the request is not UTF-8: {error.reason} at byte {error.start}; convert it"
-                _write(refusal("BAD_ENCODING", reason), invocation)
-            else:
-                _write(answer(text), invocation)
+                response = refusal("BAD_ENCODING", reason)
+            _write(response, invocation)
     return SUCCESS
 
 

@@ -6,17 +6,19 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import commonplace
 from commonplace.cli import options
 from commonplace.cli.app import command
-from commonplace.cli.input import read_text
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import Line, Rows, counted, emit, notify, progress_bars, styled
+from commonplace.cli.options import read_text
+from commonplace.cli.output import notify, progress_bars
+from commonplace.cli.rows import Line, Rows, counted, emit, styled
 from commonplace.cli.search import hit_rows
 from commonplace.dataclasses import replace
 from commonplace.errors import UsageError
@@ -30,14 +32,12 @@ HITS = 3
 _MAX_BYTES = 1024 * 1024
 
 
-@command(makes_store=True)
+@command(None, makes_store=True)
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
-    "--questions",
-    type=options.FILE,
-    help="Ask the questions of this file, one a line, instead of the built-in ones.",
+    "--questions", type=options.FILE, help="Ask the questions of this file, one a line, not the built-in ones."
 )
-def demo(invocation: Invocation, paths: tuple[Path, ...], questions: Path | None) -> None:
+def demo(invocation: Invocation, /, paths: tuple[Path, ...], questions: Path | None) -> None:
     """Index something real and answer questions about it.
 
     Each PATH is indexed; without one, Commonplace's own sources are. The store is in the user's cache directory unless
@@ -59,7 +59,7 @@ def demo(invocation: Invocation, paths: tuple[Path, ...], questions: Path | None
     for result in results:
         notify(result.notices, invocation)
     value = {"store": store, "roots": reports, "answers": results}
-    emit(invocation, value, lambda _: _rows(reports, results, passages, store))
+    emit(invocation, value, partial(_rows, passages=passages))
 
 
 def _read(file: Path | None) -> list[str]:
@@ -73,31 +73,27 @@ def _read(file: Path | None) -> list[str]:
     return asked
 
 
-def _rows(reports: Mapping[str, IndexReport], results: Sequence[SearchResult], passages: int, store: str) -> Rows:
+def _rows(done: Mapping[str, Any], *, passages: int) -> Rows:
+    reports: Mapping[str, IndexReport] = done["roots"]
+    results: Sequence[SearchResult] = done["answers"]
     yield Line("Indexing", "bold")
     for root, found in reports.items():
-        files = found.added + found.changed + found.unchanged
+        files = counted(found.added + found.changed + found.unchanged, "file")
         news = f"{found.added + found.changed:,} new or changed, {counted(found.passages, 'passage')} written"
-        yield f"  {root}: {counted(files, 'file')}, {news}, {found.seconds:.1f}s"
+        yield f"  {root}: {files}, {news}, {found.seconds:.1f}s"
     # The innermost root first: a path is told from the nearest directory that was indexed.
     roots = sorted(map(Path, reports), key=lambda root: len(root.parts), reverse=True)
     for result in results:
         yield from _answer(result, roots)
     times = sorted(result.latency_ms for result in results)
-    yield Line(
-        f"\n{counted(len(results), 'question')} to {counted(passages, 'passage')}: "
-        f"{times[len(times) // 2]}ms in the middle, {times[-1]}ms at most. No server, no key, no network.",
-        "bold",
-    )
-    yield from _next(store)
-
-
-def _next(store: str) -> Rows:
-    """Yield what to type next, in a form that works in this shell."""
-    on_path = shutil.which("commonplace")
-    here = "commonplace" if on_path else shlex.quote(sys.argv[0])
-    anywhere = "commonplace" if on_path else shlex.quote(str(Path(sys.argv[0]).absolute()))
-    yield f'Try next:  {here} search --store {shlex.quote(store)} "your own question"'
+    asked = f"{counted(len(results), 'question')} to {counted(passages, 'passage')}"
+    took = f"{times[len(times) // 2]}ms in the middle, {times[-1]}ms at most"
+    yield Line(f"\n{asked}: {took}. No server, no key, no network.", "bold")
+    # What to type next, in a form that works in this shell.
+    is_on_path = shutil.which("commonplace") is not None
+    here = "commonplace" if is_on_path else shlex.quote(sys.argv[0])
+    anywhere = "commonplace" if is_on_path else shlex.quote(str(Path(sys.argv[0]).absolute()))
+    yield f'Try next:  {here} search --store {shlex.quote(done["store"])} "your own question"'
     yield f"In your own project:  {anywhere} init && {anywhere} index build"
 
 

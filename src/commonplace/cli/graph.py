@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from time import time as now
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from commonplace.cli import options
 from commonplace.cli.app import Group, ask, command, opened
-from commonplace.cli.input import read_text
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import (
-    INDENT,
-    MAX_LISTED,
-    Line,
-    Parts,
-    Row,
-    Rows,
-    counted,
-    emit,
-    holdings,
-    joined,
-    local_time,
-    more,
-    notify,
-    print_json,
-    say,
-    write_whole,
-)
+from commonplace.cli.options import read_text
+from commonplace.cli.output import notify, print_json, say, write_whole
+from commonplace.cli.rows import MAX_LISTED, Each, Line, Row, Rows, counted, emit, holdings, rows_of
 from commonplace.graph.text import overtaken, when
 
 if TYPE_CHECKING:
@@ -40,24 +23,42 @@ if TYPE_CHECKING:
     from commonplace.graph.graphiti.delivery import Delivery
     from commonplace.graph.migration import Migration
 
-DRAWINGS: Final = ("svg", "graphml", "dot", "mermaid")
-_ENDINGS: Final = {"gv": "dot", "mmd": "mermaid"}
+_ENDINGS: Final = {
+    "svg": "svg",
+    "graphml": "graphml",
+    "dot": "dot",
+    "gv": "dot",
+    "mermaid": "mermaid",
+    "mmd": "mermaid",
+}
+"""What the names of files end with, and what is drawn there."""
+DRAWINGS: Final = tuple(dict.fromkeys(_ENDINGS.values()))
 _WARNING: Final = "yellow"
 
-# Options are passed on under the names that the library has for them.
-_groups = options.text("--group", "group_ids", metavar="NAME", many=True, help="Only of this group.")
-_group = click.option("--group", "group_id", default="", metavar="NAME", help="A label within the namespace.")
-_centre = options.text("--centre", "center_node_uuid", metavar="ENTITY", help="Rank what is near to it first.")
-_times = options.group(options.as_of, options.valid_at)
-_format = click.option("--format", type=click.Choice(["graphiti"]), expose_value=False, help="Format of FILE.")
+
+def _fact(fact: views.RelationView) -> Rows:
+    """Yield the sentence of a fact, then what is known of it, with its id last."""
+    yield Line(fact.fact, "dim" if fact.retracted or fact.expired_at is not None else "cyan")
+    score = f"{fact.score:.2f}" if fact.score else ""
+    ends = f"{fact.source_name} {fact.relation_type} {fact.target_name}"
+    marks = [(mark, _WARNING) for mark in _state(fact)]
+    yield Row(known=[score, *marks, when(fact), overtaken(fact), ends, fact.uuid], level=1)
 
 
-def _types(name: str) -> options.Decorator:
-    return options.text("--type", name, metavar="TYPE", many=True, help="Only of this type.")
+def _state(fact: views.RelationView) -> tuple[str, ...]:
+    return tuple(name for name, holds in (("disputed", fact.disputed), ("retracted", fact.retracted)) if holds)
+
+
+def _titled(field: str, title: str, style: str = "") -> Each:
+    return Each(field, _fact, title, style, level=1, limit=MAX_LISTED)
+
+
+_FACTS: Final = Each("relations", _fact, level=1)
+_NAME: Final = Row("{name}", ("{entity_type}", "{uuid}"))
 
 
 def _addition(added: views.Addition) -> Rows:
-    found = _holdings(len(added.entities), len(added.relations)) or "no fact"
+    found = holdings({"entities": len(added.entities), "relations": len(added.relations)}) or "no fact"
     if added.episode is None:
         yield Line(f"Added: {found}", "bold")
     else:
@@ -65,84 +66,19 @@ def _addition(added: views.Addition) -> Rows:
         yield Row(f"{done} {added.episode.uuid}", (found,))
     if added.entities:
         yield Line(", ".join(f"{each.name} ({each.entity_type})" for each in added.entities), "dim", 1)
-    yield from _facts(added.relations)
-    yield from _titled("Ended by it:", added.ended)
+    yield from _FACTS.of(added)
+    yield from _titled("ended", "Ended by it:").of(added)
     disputed = [each for each in added.disputed if each.uuid not in {known.uuid for known in added.relations}]
-    yield from _titled("Disputed since:", disputed, _WARNING)
-
-
-def _names(*entities: views.EntityView) -> Rows:
-    for each in entities:
-        yield Row(each.name, (each.entity_type, each.uuid))
-
-
-def _holdings(entities: int, facts: int, *, episodes: int = 0) -> str:
-    return holdings({"episodes": episodes, "entities": entities, "relations": facts})
-
-
-def _entities(found: views.FoundEntities) -> Rows:
-    for rank, each in enumerate(found, 1):
-        away = "" if each.distance is None else f"{counted(each.distance, 'fact')} away"
-        yield Row(each.name, (f"{each.score:.2f}", each.entity_type, away, each.uuid), before=f"{rank}. ")
-        if each.summary:
-            yield Line(each.summary, "", 1)
-    if not found:
-        yield Line("No entity is about this.", "bold")
+    yield from _titled("", "Disputed since:", _WARNING).of(disputed)
 
 
 def _found_facts(found: views.FoundRelations) -> Rows:
-    for rank, each in enumerate(found, 1):
-        yield from _fact(each, before=f"{rank}. ")
+    yield from Each("", _fact, is_numbered=True).of(found)
     if not found:
         yield Line("No fact is about this.", "bold")
         yield Line("--past also looks at what has ended, --valid-at TIME at what held then.", "dim", 1)
     elif any(overtaken(each) for each in found):
         yield Line("--valid-at TIME tells what held then, --past what has ended.", "dim")
-
-
-def _facts(facts: Sequence[views.RelationView]) -> Rows:
-    for each in facts:
-        yield from _fact(each, level=1)
-
-
-def _fact(fact: views.RelationView, *, before: str = "", level: int = 0) -> Rows:
-    """Yield the sentence of a fact, then what is known of it, with its id last."""
-    colour = "dim" if fact.retracted or fact.expired_at is not None else "cyan"
-    yield Line(fact.fact, colour, level, before)
-    ends = f"{fact.source_name} {fact.relation_type} {fact.target_name}"
-    score = [(f"{fact.score:.2f}", "dim")] if fact.score else []
-    marks = [(each, _WARNING) for each in _state(fact)]
-    known = [each for each in (when(fact), overtaken(fact), ends, fact.uuid) if each]
-    yield Parts([*score, *marks, *((each, "dim") for each in known)], level + 1)
-
-
-def _titled(title: str, facts: Sequence[views.RelationView], style: str = "") -> Rows:
-    if facts:
-        yield Line(title, style)
-        yield from _facts(facts[:MAX_LISTED])
-        yield from more(len(facts))
-
-
-def _state(fact: views.RelationView) -> tuple[str, ...]:
-    return tuple(name for name, holds in (("disputed", fact.disputed), ("retracted", fact.retracted)) if holds)
-
-
-def _entity(entity: views.EntityView, facts: Sequence[views.RelationView]) -> Rows:
-    yield from _names(entity)
-    fields = {
-        "also": ", ".join(entity.aliases),
-        "known since": local_time(entity.created_at),
-        "in the world": when(entity) if entity.valid_from or entity.valid_to else "",
-        "merged into": entity.merged_into,
-        "group": entity.group_id,
-        "trust": f"{entity.trust:.2f}",
-    }
-    yield from (Line(f"{name}: {value}", "dim", 1) for name, value in fields.items() if value)
-    yield from _facts(facts[:MAX_LISTED])
-    if len(facts) > MAX_LISTED:
-        yield Line(f"… {len(facts) - MAX_LISTED:,} more; see `commonplace graph timeline NAME`", "dim", 1)
-    if not facts:
-        yield Line("No current fact is known about it.", "", 1)
 
 
 def _path(found: views.GraphPath) -> Rows:
@@ -156,98 +92,76 @@ def _path(found: views.GraphPath) -> Rows:
         is_along = each.source_node_uuid == found.entities[place].uuid
         arrow = f"—{each.relation_type}→" if is_along else f"←{each.relation_type}—"
         name = found.entities[place + 1].name
-        yield Row(f"{arrow} {name}", (*_state(each), when(each), each.fact), before=INDENT)
+        yield Row(f"{arrow} {name}", (*_state(each), when(each), each.fact), level=1)
 
 
-def _timeline(found: views.Timeline) -> Rows:
-    yield from _names(found.entity)
-    for entry in found.entries:
-        day = "unknown" if entry.at is None else entry.at.date().isoformat()
-        marks = "".join(f" ({each})" for each in _state(entry.relation))
-        style = "" if entry.what == "began" else "dim"
-        yield Line(f"{day:<10}  {entry.what}  {entry.relation.fact}{marks}", style, 1)
-    if not found.entries:
-        yield Line("Nothing is known about it.", "", 1)
+def _change(entry: views.TimelineEntry) -> Rows:
+    day = "unknown" if entry.at is None else entry.at.date().isoformat()
+    marks = "".join(f" ({each})" for each in _state(entry.relation))
+    style = "" if entry.what == "began" else "dim"
+    yield Line(f"{day:<10}  {entry.what}  {entry.relation.fact}{marks}", style, 1)
 
 
-def _history(found: views.History, about: views.EntityView | views.RelationView) -> Rows:
-    if found.kind == "relation":
-        yield from _fact(cast("views.RelationView", about))
-    else:
-        yield from _names(cast("views.EntityView", about))
-    for entry in found.entries:
-        reason = f": {entry.reason}" if entry.reason else ""
-        yield Line(f"{local_time(entry.at)}  {entry.what}{reason}", "", 1)
-        if entry.episode:
-            yield Line(f"episode {entry.episode}", "dim", 2)
-    if not found.entries:
-        yield Line("Nothing is recorded.", "", 1)
+def _community(each: views.Community) -> Rows:
+    yield Row(each.name, (counted(each.size, "entity", "entities"), counted(each.facts, "fact")))
+    rest = ", …" if each.size > len(each.entities) else ""
+    yield Line(", ".join(entity.name for entity in each.entities) + rest, "", 1)
 
 
-def _episodes(found: Sequence[views.EpisodeView]) -> Rows:
-    for each in found:
-        known = (local_time(each.reference_time), each.name, each.source, each.source_description, each.group_id)
-        yield Row(each.uuid, known, each.content)
-    if not found:
-        yield "No episodes. Keep one with `commonplace graph add`."
-
-
-def _communities(found: Sequence[views.Community]) -> Rows:
-    for each in found:
-        yield Row(each.name, (counted(each.size, "entity", "entities"), counted(each.facts, "fact")))
-        rest = ", …" if each.size > len(each.entities) else ""
-        yield Line(", ".join(entity.name for entity in each.entities) + rest, "", 1)
-    if not found:
-        yield "No related entities yet."
-
-
-def _disputes(found: Sequence[views.Dispute]) -> Rows:
-    for each in found:
-        yield Line(f"Disputed since {local_time(each.since)}:", _WARNING)
-        yield from _facts(each.relations)
-    if found:
-        yield Line("\nSay which one is right:  commonplace graph settle ID --reason WHY", "dim")
-    else:
-        yield "Nothing is disputed."
+_MERGED: Final = [
+    lambda done: f"{done.merged.name} is {done.entity.name} now, with {counted(len(done.relations), 'fact')}.",
+    Each("entity", _NAME, level=1),
+]
+_SPLIT: Final = [
+    Each("entity", _NAME),
+    Each("parted", _NAME),
+    lambda done: f"{counted(len(done.relations), 'fact')} went with them.",
+]
+_SETTLED: Final = [
+    _titled("relation", "This holds:"),
+    _titled("ended", "This has ended:"),
+    _titled("retracted", "This was never true:"),
+]
+_ENTITY: Final = [
+    Row("{name}", ("{score:.2f}", "{entity_type}", "{distance:n fact} away", "{uuid}")),
+    Line("{summary}", "", 1),
+]
+_ENTITIES: Final = Each("", _ENTITY, none="No entity is about this.", style="bold", is_numbered=True)
+_TIMELINE: Final = [Each("entity", _NAME), Each("entries", _change, none="   Nothing is known about it.")]
+_RECORDED: Final = [Line("{at}  {what}{reason:?: }", "", 1), Line("episode {episode}", "dim", 2)]
+_EPISODE: Final = Row(
+    "{uuid}", ("{reference_time}", "{name}", "{source}", "{source_description}", "{group_id}"), "{content}"
+)
+_EPISODES: Final = Each("", _EPISODE, none="No episodes. Keep one with `commonplace graph add`.")
+_COMMUNITIES: Final = Each("", _community, none="No related entities yet.")
+_DISPUTES: Final = [
+    Each("", [Line("Disputed since {since}:", _WARNING), _FACTS], none="Nothing is disputed."),
+    lambda found: (
+        ["", Line("Say which one is right:  commonplace graph settle ID --reason WHY", "dim")] if found else []
+    ),
+]
+_STATS: Final = [
+    lambda found: [Line(f"{holdings(found.to_dict())}, of which {found.current:,} hold", "bold")],
+    Line("{disputed:n fact} disputed; see `commonplace graph disputes`", _WARNING),
+    Line("entities: {entity_types}", "", 1),
+    Line("facts: {relation_types}", "", 1),
+]
+_DELIVERY: Final = [
+    Line("{unsure:n of these|of these} may have arrived; they are checked before being resent.", "", 1),
+    Line("{refused:n of these|of these} were refused.", _WARNING, 1),
+]
 
 
 def _deletion(gone: views.Deletion) -> Rows:
-    also = _holdings(len(gone.entities), len(gone.relations))
+    also = holdings({"entities": len(gone.entities), "relations": len(gone.relations)})
     yield Line(f"Deleted{f', with {also} that only it supported' if also else ''}.", "bold")
-    yield from _titled("True again:", gone.reopened)
+    yield from _titled("reopened", "True again:").of(gone)
 
 
-def _merging(merged: views.Merging) -> Rows:
-    kept = merged.entity
-    yield f"{merged.merged.name} is {kept.name} now, with {counted(len(merged.relations), 'fact')}."
-    yield Row(kept.name, (kept.entity_type, kept.uuid), before=INDENT)
-
-
-def _splitting(parted: views.Splitting) -> Rows:
-    yield from _names(parted.entity, *parted.parted)
-    yield f"{counted(len(parted.relations), 'fact')} went with them."
-
-
-def _settlement(settled: views.Settlement) -> Rows:
-    yield from _titled("This holds:", [settled.relation])
-    yield from _titled("This has ended:", settled.ended)
-    yield from _titled("This was never true:", settled.retracted)
-
-
-def _stats(found: views.GraphStats) -> Rows:
-    counts = [(found.episodes, "episode", ""), (found.entities, "entity", "entities"), (found.relations, "fact", "")]
-    yield Line(f"{joined([counted(*each) for each in counts])}, of which {found.current:,} hold", "bold")
-    if found.disputed:
-        yield Line(f"{counted(found.disputed, 'fact')} disputed; see `commonplace graph disputes`", _WARNING)
-    for title, types in (("entities", found.entity_types), ("facts", found.relation_types)):
-        if types:
-            yield Line(f"{title}: {', '.join(f'{number:,} {type_}' for type_, number in types.items())}", "", 1)
-
-
-def _migration(done: Migration, verb: str) -> Rows:
-    what = _holdings(done.entities, done.relations, episodes=done.episodes)
-    what = what or ("nothing new" if done.known else "an empty graph")
-    yield Line(f"{verb} {what}: {done.path}", "bold")
+def _migration(done: Migration) -> Rows:
+    verb = "Would import" if done.is_dry_run else "Imported"
+    what = holdings({"episodes": done.episodes, "entities": done.entities, "relations": done.relations})
+    yield Line(f"{verb} {what or ('nothing new' if done.known else 'an empty graph')}: {done.path}", "bold")
     if done.known:
         yield Line(f"{done.known:,} were already here and are unchanged.", "dim", 1)
 
@@ -258,10 +172,24 @@ def _delivery(delivery: Delivery) -> Rows:
         return
     sent = counted(delivery.delivered, "episode")
     yield Line(f"Sent {sent} to {delivery.backend.capitalize()}; {delivery.waiting:,} queued.", "bold")
-    if delivery.unsure:
-        yield Line(f"{delivery.unsure:,} of these may have arrived; they are checked before being resent.", "", 1)
-    if delivery.refused:
-        yield Line(f"{delivery.refused:,} of these were refused.", _WARNING, 1)
+    yield from rows_of(_DELIVERY, delivery)
+
+
+# Options are passed on under the names that the library has for them.
+_groups = options.text("--group", "group_ids", metavar="NAME", many=True, help="Only of this group.")
+_group = click.option("--group", "group_id", default="", metavar="NAME", help="A label within the namespace.")
+_centre = options.text("--centre", "center_node_uuid", metavar="ENTITY", help="Rank what is near to it first.")
+_times = options.group(options.as_of, options.valid_at)
+_entity_types = options.text("--type", "entity_types", metavar="TYPE", many=True, help="Only of this type.")
+_relation_types = options.text("--type", "relation_types", metavar="TYPE", many=True, help="Only of this type.")
+_past = click.option("--past", "include_past", is_flag=True, help="Also facts that have ended or were retracted.")
+_found = options.group(options.query, options.limit("num_results", 10))
+_file = options.group(
+    click.argument("file", type=options.ANY_FILE),
+    click.option("--format", type=click.Choice(["graphiti"]), expose_value=False, help="Format of FILE."),
+)
+_name, _uuid, _entity_argument = map(click.argument, ("name", "uuid", "entity"))
+_ends = options.group(click.argument("source"), click.argument("target"))
 
 
 @click.group(cls=Group)
@@ -269,16 +197,13 @@ def graph() -> None:
     """Keep facts with their times, and ask what was true when."""
 
 
-@command(graph)
+@command(graph, options.text_file, _group, options.origin)
 @click.argument("text", nargs=-1, metavar="[TEXT|-]...")
-@options.text_file
 @options.time("--at", "reference_time", is_start=True, help="When it was said or happened.")
 @click.option("--name", default="", metavar="TEXT", help="A name for the episode.")
 @click.option("--source", type=click.Choice(["text", "message", "json"]), default="text", help="Kind of text.")
 @click.option("--source-description", default="", metavar="TEXT", help="What it comes from.")
 @click.option("--speaker", default="", metavar="NAME", help="Who says it: who 'I' is.")
-@_group
-@options.origin
 @click.option("--uuid", metavar="ID", callback=options.non_empty, help="Your own id; a known one is replaced.")
 def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **values: Any) -> None:
     """Add TEXT as an episode, with the facts it states.
@@ -301,7 +226,7 @@ def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **v
     emit(invocation, added, _addition)
 
 
-@command(graph)
+@command(graph, _group, options.reason)
 @click.argument("source")
 @click.argument("relation_type", metavar="TYPE")
 @click.argument("target")
@@ -310,8 +235,6 @@ def add(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, **v
 @click.option("--target-type", metavar="TYPE", help="Type of TARGET if it is new.")
 @options.time("--valid-from", is_start=True, help="Since when. [default: now]")
 @options.time("--valid-to", is_start=True, help="Up to when.")
-@_group
-@options.reason
 def fact(invocation: Invocation, /, source: str, relation_type: str, target: str, **values: Any) -> None:
     """Add a fact: SOURCE is related to TARGET by TYPE.
 
@@ -328,8 +251,7 @@ def fact(invocation: Invocation, /, source: str, relation_type: str, target: str
     emit(invocation, added, _addition)
 
 
-@ask(graph, _deletion, "delete-episode")
-@click.argument("uuid")
+@ask(graph, _deletion, _uuid)
 def delete_episode(engine: Engine, /, uuid: str) -> views.Deletion:
     """Delete an episode and what only it supports.
 
@@ -340,10 +262,7 @@ def delete_episode(engine: Engine, /, uuid: str) -> views.Deletion:
     return engine.graph.delete_episode(uuid)
 
 
-@ask(graph, _merging)
-@click.argument("keep")
-@click.argument("other")
-@options.reason
+@ask(graph, _MERGED, click.argument("keep"), click.argument("other"), options.reason)
 def merge(engine: Engine, /, keep: str, other: str, reason: str) -> views.Merging:
     """Merge entity OTHER into KEEP; `graph split` undoes it.
 
@@ -352,10 +271,8 @@ def merge(engine: Engine, /, keep: str, other: str, reason: str) -> views.Mergin
     return engine.graph.merge(keep, other, reason=reason)
 
 
-@ask(graph, _splitting)
-@click.argument("entity")
+@ask(graph, _SPLIT, _entity_argument, options.reason)
 @options.text("--name", "names", metavar="NAME", many=True, help="Split off only this name. [default: all]")
-@options.reason
 def split(engine: Engine, /, entity: str, names: tuple[str, ...], reason: str) -> views.Splitting:
     """Split ENTITY again, as before it was merged.
 
@@ -366,9 +283,7 @@ def split(engine: Engine, /, entity: str, names: tuple[str, ...], reason: str) -
     return engine.graph.split(entity, names=names, reason=reason)
 
 
-@ask(graph, _settlement)
-@click.argument("uuid")
-@options.text("--reason", required=True, help="Why it is right; kept in its history.")
+@ask(graph, _SETTLED, _uuid, options.text("--reason", required=True, help="Why it is right; kept in its history."))
 def settle(engine: Engine, /, uuid: str, reason: str) -> views.Settlement:
     """Say which of several disputed facts is right.
 
@@ -379,13 +294,7 @@ def settle(engine: Engine, /, uuid: str, reason: str) -> views.Settlement:
     return engine.graph.settle(uuid, reason=reason)
 
 
-@ask(graph, _entities)
-@options.query
-@options.limit("num_results", 10)
-@_types("entity_types")
-@_groups
-@_times
-@_centre
+@ask(graph, _ENTITIES, _found, _entity_types, _groups, _times, _centre)
 def entities(engine: Engine, /, query: tuple[str, ...], **values: Any) -> views.FoundEntities:
     """Find entities by their names and facts.
 
@@ -396,14 +305,7 @@ def entities(engine: Engine, /, query: tuple[str, ...], **values: Any) -> views.
     return engine.graph.search_entities(" ".join(query), **values)
 
 
-@ask(graph, _found_facts)
-@options.query
-@options.limit("num_results", 10)
-@_types("relation_types")
-@_groups
-@_times
-@click.option("--past", "include_past", is_flag=True, help="Also facts that have ended or were retracted.")
-@_centre
+@ask(graph, _found_facts, _found, _relation_types, _groups, _times, _past, _centre)
 def facts(engine: Engine, /, query: tuple[str, ...], **values: Any) -> views.FoundRelations:
     """Find facts, best first: those that hold now, or then.
 
@@ -412,13 +314,11 @@ def facts(engine: Engine, /, query: tuple[str, ...], **values: Any) -> views.Fou
     return engine.graph.search_edges(" ".join(query), **values)
 
 
-@command(graph)
+@command(graph, _times, _centre)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--query", default="", metavar="WORDS", help="What it is for; ranks what answers it first.")
 @options.number("--max-facts", "Maximum number of facts.", 20)
 @click.option("--max-tokens", type=int, metavar="N", help="Token budget. [default: 2500]")
-@_times
-@_centre
 def context(invocation: Invocation, /, names: tuple[str, ...], **values: Any) -> None:
     """Print what is known of each NAME, for a model.
 
@@ -437,9 +337,7 @@ def context(invocation: Invocation, /, names: tuple[str, ...], **values: Any) ->
         notify(("nothing is known about it, or the token budget is too small",), invocation)
 
 
-@command(graph)
-@click.argument("name")
-@options.as_of
+@command(graph, _name, options.as_of)
 def entity(invocation: Invocation, /, name: str, as_of: str | None) -> None:
     """Show the entity NAME (or its id) and its facts.
 
@@ -450,14 +348,20 @@ def entity(invocation: Invocation, /, name: str, as_of: str | None) -> None:
         about = engine.graph.neighbourhood(found.uuid, 1, as_of=as_of)
     notify(about.notices, invocation)
     own = [each for each in about.relations if found.uuid in (each.source_node_uuid, each.target_node_uuid)]
-    emit(invocation, found, lambda entity: _entity(entity, own))
+    lived = when(found) if found.valid_from or found.valid_to else ""
+    known = ["also: {aliases}", "known since: {created_at}", f"in the world: {lived}" if lived else ""]
+    known += ["merged into: {merged_into}", "group: {group_id}", "trust: {trust:.2f}"]
+    view = [_NAME, *(Line(each, "dim", 1) for each in known), lambda _: _own(own)]
+    emit(invocation, found, view)
 
 
-@ask(graph, _path)
-@click.argument("source")
-@click.argument("target")
-@options.number("--max-depth", "Maximum number of facts.", 6)
-@_times
+def _own(facts: list[views.RelationView]) -> Rows:
+    yield from Each("", _fact, level=1, none="   No current fact is known about it.").of(facts[:MAX_LISTED])
+    if len(facts) > MAX_LISTED:
+        yield Line(f"… {len(facts) - MAX_LISTED:,} more; see `commonplace graph timeline NAME`", "dim", 1)
+
+
+@ask(graph, _path, _ends, options.number("--max-depth", "Maximum number of facts.", 6), _times)
 def path(engine: Engine, /, source: str, target: str, **values: Any) -> views.GraphPath:
     """Show the shortest path of facts between two entities.
 
@@ -466,10 +370,7 @@ def path(engine: Engine, /, source: str, target: str, **values: Any) -> views.Gr
     return engine.graph.path(source, target, **values)
 
 
-@ask(graph, _timeline)
-@click.argument("name")
-@options.limit("limit", 1000)
-@options.as_of
+@ask(graph, _TIMELINE, _name, options.limit("limit", 1000), options.as_of)
 def timeline(engine: Engine, /, name: str, **values: Any) -> views.Timeline:
     """Show what began and ended for NAME, oldest first.
 
@@ -478,8 +379,7 @@ def timeline(engine: Engine, /, name: str, **values: Any) -> views.Timeline:
     return engine.graph.timeline(name, **values)
 
 
-@command(graph)
-@click.argument("uuid")
+@command(graph, _uuid)
 def history(invocation: Invocation, /, uuid: str) -> None:
     """Show what happened to a fact or entity, and why.
 
@@ -488,13 +388,12 @@ def history(invocation: Invocation, /, uuid: str) -> None:
     with opened(invocation) as engine:
         found = engine.graph.history(uuid)
         about = (engine.graph.relation if found.kind == "relation" else engine.graph.entity)(found.uuid)
-    emit(invocation, found, lambda history: _history(history, about))
+    subject = Each("", _fact if found.kind == "relation" else _NAME)
+    recorded = Each("entries", _RECORDED, none="   Nothing is recorded.")
+    emit(invocation, found, [lambda _: subject.of(about), recorded])
 
 
-@ask(graph, _episodes)
-@options.limit()
-@_groups
-@options.as_of
+@ask(graph, _EPISODES, options.limit(), _groups, options.as_of)
 def episodes(engine: Engine, /, **values: Any) -> list[views.EpisodeView]:
     """List episodes, newest first.
 
@@ -503,9 +402,7 @@ def episodes(engine: Engine, /, **values: Any) -> list[views.EpisodeView]:
     return engine.graph.episodes(**values)
 
 
-@ask(graph, _communities)
-@options.limit()
-@options.as_of
+@ask(graph, _COMMUNITIES, options.limit(), options.as_of)
 def communities(engine: Engine, /, **values: Any) -> list[views.Community]:
     """Show groups of closely related entities.
 
@@ -514,7 +411,7 @@ def communities(engine: Engine, /, **values: Any) -> list[views.Community]:
     return engine.graph.communities(**values)
 
 
-@ask(graph, _disputes)
+@ask(graph, _DISPUTES)
 def disputes(engine: Engine, /) -> list[views.Dispute]:
     """Show facts that contradict each other.
 
@@ -523,7 +420,7 @@ def disputes(engine: Engine, /) -> list[views.Dispute]:
     return engine.graph.disputes()
 
 
-@ask(graph, _stats)
+@ask(graph, _STATS)
 def status(engine: Engine, /) -> views.GraphStats:
     """Count what the graph holds, by type.
 
@@ -532,13 +429,11 @@ def status(engine: Engine, /) -> views.GraphStats:
     return engine.graph.stats()
 
 
-@command(graph)
-@click.argument("entity")
+@command(graph, _entity_argument, _times)
 @options.number("--depth", "How many facts away, up to 4.", 2)
 @options.limit("limit", 40)
-@_times
 @click.option("--past", "include_past", is_flag=True, help="Also facts that have ended, in grey.")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file: .svg, .graphml, .dot, .mmd.")
+@click.option("--out", type=options.NEW_FILE, help="The file: .svg, .graphml, .dot, .mmd.")
 @click.option("--format", "form", type=click.Choice(DRAWINGS), help="Format, if the file's name does not say it.")
 def show(invocation: Invocation, /, entity: str, out: Path | None, form: str | None, **values: Any) -> None:
     """Draw the neighbourhood of ENTITY, with dates.
@@ -547,39 +442,26 @@ def show(invocation: Invocation, /, entity: str, out: Path | None, form: str | N
 
     Example: commonplace graph show auth.ts --out auth.svg
     """
+    chosen = form or ("mermaid" if out is None else _ENDINGS.get(out.suffix.lower().removeprefix(".")))
+    if out is not None and chosen is None:
+        endings = ", ".join(f".{each}" for each in _ENDINGS)
+        raise click.UsageError(
+            f"{out.name!r} does not say what to draw; end it with one of {endings}, or give --format"
+        )
     with invocation.open() as engine:
-        drawn = engine.graph.show(entity, form=form or _form_of(out), **values)
+        drawn = engine.graph.show(entity, form=chosen, **values)
         if out is not None:
             write_whole(out, drawn.drawing, store=engine.directory, remedy="name another --out")
     if out is None and not invocation.as_json:
         say(drawn.drawing.rstrip("\n"))
         return
-    value = {
-        **drawn.to_dict(),
-        "out": None if out is None else str(out),
-        "drawing": drawn.drawing if out is None else None,
-    }
-    counts = _holdings(drawn.entities, drawn.facts)
+    where = {"out": None, "drawing": drawn.drawing} if out is None else {"out": str(out), "drawing": None}
+    drew = holdings({"entities": drawn.entities, "relations": drawn.facts})
     capped = "; there is more" if drawn.is_capped else ""
-    emit(invocation, value, lambda _: [f"Drew {counts}{capped}: {out}"])
+    emit(invocation, {**drawn.to_dict(), **where}, lambda _: f"Drew {drew}{capped}: {out}")
 
 
-def _form_of(out: Path | None) -> str:
-    if out is None:
-        return "mermaid"
-    ending = out.suffix.lower().removeprefix(".")
-    found = _ENDINGS.get(ending, ending)
-    if found not in DRAWINGS:
-        endings = ", ".join(f".{each}" for each in (*DRAWINGS, *_ENDINGS))
-        raise click.UsageError(
-            f"{out.name!r} does not say what to draw; end it with one of {endings}, or give --format"
-        )
-    return found
-
-
-@command(graph)
-@click.argument("file", type=options.ANY_FILE)
-@_format
+@command(graph, _file)
 def export(invocation: Invocation, /, file: Path) -> None:
     """Write the graph to FILE for another system.
 
@@ -593,13 +475,11 @@ def export(invocation: Invocation, /, file: Path) -> None:
     if is_stream:
         notify(done.notices, invocation)
     else:
-        emit(invocation, done, lambda migration: _migration(migration, "Wrote"))
+        what = holdings({"episodes": done.episodes, "entities": done.entities, "relations": done.relations})
+        emit(invocation, done, Line(f"Wrote {what or 'an empty graph'}: {{path}}", "bold"))
 
 
-@command(graph, "import", makes_store=True)
-@click.argument("file", type=options.ANY_FILE)
-@_format
-@options.dry_run
+@command(graph, _file, options.dry_run, name="import", makes_store=True)
 def import_(invocation: Invocation, /, file: Path, dry_run: bool) -> None:
     """Import the graph of another system; ids are kept.
 
@@ -614,7 +494,7 @@ def import_(invocation: Invocation, /, file: Path, dry_run: bool) -> None:
         document_of(file, now())  # before a store is made for it
     with invocation.open(settings, create=not dry_run) as engine:
         done = engine.graph.import_graphiti(file, dry_run=dry_run)
-    emit(invocation, done, lambda migration: _migration(migration, "Would import" if dry_run else "Imported"))
+    emit(invocation, done, _migration)
 
 
 @ask(graph, _delivery)

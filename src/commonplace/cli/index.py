@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,25 +13,23 @@ import click
 
 from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command, opened
-from commonplace.cli.input import can_ask
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import (
+from commonplace.cli.options import can_ask
+from commonplace.cli.output import notify, own_store_notice, print_json, progress_bars, say, write_whole
+from commonplace.cli.rows import (
     INDENT,
+    MAX_LISTED,
+    Each,
     Fields,
     Line,
     Rows,
     counted,
     emit,
+    filled,
     holdings,
-    notify,
-    own_store_notice,
-    print_json,
     print_rows,
-    progress_bars,
-    say,
+    rows_of,
     size_text,
-    some,
-    write_whole,
 )
 from commonplace.cli.watch import watch as keep_watching
 from commonplace.dataclasses import asdict
@@ -51,19 +50,19 @@ _EMBEDDED: Final = ("memories", "knowledge", "graph", "artifacts")
 _embedder = partial(options.text, "--embedder", metavar="NAME")
 
 
-def report_rows(place: str, found: IndexReport) -> Rows:
+def _report(found: IndexReport, *, place: str) -> Rows:
     """Yield a line, what was passed over, and the first problems."""
     files = counted(found.added + found.changed + found.unchanged, "file")
-    changes = {name: f"{getattr(found, name):,}" for name in ("added", "changed", "unchanged", "removed")}
-    listed = ", ".join(f"{number} {'new' if name == 'added' else name}" for name, number in changes.items())
+    changes = (
+        f"{found.added:,} new, {found.changed:,} changed, {found.unchanged:,} unchanged, {found.removed:,} removed"
+    )
     written = f"{counted(found.passages, 'passage')} written in {found.seconds:.1f}s"
-    yield f"{place}: {files} indexed ({listed}), {written}"
+    yield f"{place}: {files} indexed ({changes}), {written}"
     if found.skipped:
-        listed = ", ".join(f"{number:,} {why}" for why, number in sorted(found.skipped.items()))
-        yield Line(f"{INDENT}skipped: {listed}", "dim")
+        yield filled(Line(f"{INDENT}skipped: {{}}", "dim"), dict(sorted(found.skipped.items())))
     of_front_matter = [problem for problem in found.problems if problem.reason.startswith(FAULT)]
     others = [problem for problem in found.problems if not problem.reason.startswith(FAULT)]
-    yield from some([f"{problem.path}: {problem.reason}" for problem in others], "dim")
+    yield from Each("", Line("{path}: {reason}", "dim", 1), limit=MAX_LISTED).of(others)
     for problem in of_front_matter[:1]:
         files = counted(len({each.path for each in of_front_matter}), "file")
         many = (f"front matter of {files} is not used in full, such as ", "; --json lists all")
@@ -79,7 +78,7 @@ def print_reports(
         print_json(plain({"store": loaded.store.path, "roots": reports}), indent=indent)
         return
     for root, found in reports.items():
-        print_rows(report_rows(root, found))
+        print_rows(_report(found, place=root))
         notify(found.notices, invocation)
 
 
@@ -101,18 +100,8 @@ def index() -> None:
 @options.globs("--include", help="Index these files instead of the usual ones.")
 @_embedder(help="Embed files with this from now on, as `index upgrade --for artifacts` does.")
 @click.option("--yes", is_flag=True, help="Do not ask before more than half of what is indexed is removed.")
-def build(  # noqa: PLR0913 - one for each option
-    invocation: Invocation,
-    /,
-    *,
-    roots: tuple[str, ...],
-    watch: bool,
-    force: bool,
-    config: Path | None,
-    no_config: bool,
-    include: tuple[str, ...],
-    embedder: str | None,
-    yes: bool,
+def build(
+    invocation: Invocation, /, *, roots: tuple[str, ...], config: Path | None, no_config: bool, **given: Any
 ) -> int:
     """Index new, changed and deleted files below each ROOT.
 
@@ -125,6 +114,7 @@ def build(  # noqa: PLR0913 - one for each option
     """
     from commonplace.engine.index_api import refuse_unfit_roots
 
+    watch, force, include = given["watch"], given["force"], given["include"]
     if watch and len(roots) > 1:
         raise click.UsageError("--watch follows one ROOT; start another process for each of the others")
     if config is not None and no_config:
@@ -140,21 +130,24 @@ def build(  # noqa: PLR0913 - one for each option
             # Only now: a document whose build failed must not rule the builds and searches after it.
             save_overrides(paths.directory_of(loaded.store.path), overrides.values)
 
-    if embedder is not None:
-        with (
-            progress_bars(invocation) as progress,
-            invocation.open(loaded, create=True, progress=progress) as engine,
-        ):
-            engine.index_upgrade(embedder, ["artifacts"])
+    if given["embedder"] is not None:
+        with _opened(invocation, loaded) as engine:
+            engine.index_upgrade(given["embedder"], ["artifacts"])
     if watch:
         keep_watching(invocation, loaded, places[0], force=force, indexed=indexed)
         return SUCCESS
-    reports = _reports(invocation, loaded, places, force=force, may_remove=places if yes else ())
+    reports = _reports(invocation, loaded, places, force=force, may_remove=places if given["yes"] else ())
     if reports is None:
         return FAILURE
     indexed()
     print_reports(invocation, loaded, reports)
     return SUCCESS
+
+
+@contextmanager
+def _opened(invocation: Invocation, loaded: Settings) -> Iterator[Engine]:
+    with progress_bars(invocation) as progress, invocation.open(loaded, create=True, progress=progress) as engine:
+        yield engine
 
 
 def _reports(
@@ -164,10 +157,7 @@ def _reports(
     reports: dict[str, IndexReport] = {}
     place = places[0]
     try:
-        with (
-            progress_bars(invocation) as progress,
-            invocation.open(loaded, create=True, progress=progress) as engine,
-        ):
+        with _opened(invocation, loaded) as engine:
             for place in places:
                 reports[str(place)] = engine.index(place, force=force, keep_most=place not in may_remove)
             engine.embed_pending()
@@ -206,36 +196,32 @@ def _overrides(config: Path | None, *, no_config: bool) -> tuple[Overrides | Non
 
 
 def _status(found: IndexStatus) -> Rows:
-    counts, graph, upgrade = found.counts, found.graph, found.upgrade
-    disputed = f", {graph.disputed:,} of them disputed" if graph.disputed else ""
+    state = {
+        "faulty": "the stored index {fault}; the next search rebuilds it",
+        "behind": f"behind; {counted(found.waiting, 'passage')} searched directly until the index holds them",
+    }.get(_state(found), _state(found))
     left_out = [
         f"of {each.root}: "
         + (", ".join(f"{n:,} {why}" for why, n in each.skipped.items()) or counted(len(each.problems), "problem"))
         for each in found.left_out
     ]
-    state = {
-        "faulty": f"the stored index {found.fault}; the next search rebuilds it",
-        "behind": f"behind; {counted(found.waiting, 'passage')} searched directly until the index holds them",
-    }.get(_state(found), _state(found))
-    yield Fields(
-        {
-            "store": f"{found.store} ({size_text(found.store_bytes)})",
-            "namespace": found.namespace,
-            "holds": f"{counted(counts['artifacts'], 'artifact')}, {counted(counts['passages'], 'passage')}, "
-            f"{size_text(counts['text_bytes'])} of text",
-            "graph": f"{holdings(asdict(graph))}{disputed}",
-            "embedder": found.embedder,
-            "unembedded": f"{counted(found.unembedded, 'passage')} found by words until their vectors are made "
-            "(`index build` makes them)"
-            if found.unembedded
-            else "",
-            "upgrade": f"to {upgrade.embedding}, {upgrade.done:,} of {counted(upgrade.total, 'passage')} embedded"
-            if upgrade
-            else "",
-            "left out": "; ".join(left_out),
-            "index": f"{state} ({size_text(found.index_bytes)}, change {found.indexed_change} of {found.change})",
-        }
-    )
+    artifacts = counted(found.counts["artifacts"], "artifact")
+    passages = counted(found.counts["passages"], "passage")
+    fields = {
+        "store": f"{{store}} ({size_text(found.store_bytes)})",
+        "namespace": "{namespace}",
+        "holds": f"{artifacts}, {passages}, {size_text(found.counts['text_bytes'])} of text",
+        "graph": f"{holdings(asdict(found.graph))}"
+        + (f", {found.graph.disputed:,} of them disputed" if found.graph.disputed else ""),
+        "embedder": "{embedder}",
+        "unembedded": "{unembedded:n passage} found by words until their vectors are made (`index build` makes them)",
+        "upgrade": "to {upgrade.embedding}, {upgrade.done:,} of {upgrade.total:n passage} embedded"
+        if found.upgrade
+        else "",
+        "left out": "; ".join(left_out).replace("{", "{{").replace("}", "}}"),
+        "index": f"{state} ({size_text(found.index_bytes)}, change {{indexed_change}} of {{change}})",
+    }
+    return rows_of(Fields(fields), found)
 
 
 def _state(found: IndexStatus) -> str:
@@ -252,6 +238,16 @@ def status(engine: Engine, /) -> IndexStatus:
     Example: commonplace index status
     """
     return engine.index_status()
+
+
+def _upgrade(report: UpgradeReport) -> Rows:
+    yield filled(Line("Cancelled the change to {given_up}."), report)
+    if report.before == report.embedder:
+        yield f"The vectors are made by {report.embedder} already."
+    else:
+        resumed = f", {report.resumed:,} from an earlier run" if report.resumed else ""
+        shown = counted(report.passages + report.resumed, "passage")
+        yield f"{report.before} → {report.embedder}: {shown}{resumed}, in {report.seconds:.1f}s"
 
 
 @command(index)
@@ -272,19 +268,7 @@ def upgrade(invocation: Invocation, embedder: str, kinds: tuple[EmbeddedKind, ..
     emit(invocation, report, _upgrade, value={"store": loaded.store.path, **asdict(report)})
 
 
-def _upgrade(report: UpgradeReport) -> Rows:
-    if report.given_up:
-        yield f"Cancelled the change to {report.given_up}."
-    if report.before == report.embedder:
-        yield f"The vectors are made by {report.embedder} already."
-    else:
-        resumed = f", {report.resumed:,} from an earlier run" if report.resumed else ""
-        shown = counted(report.passages + report.resumed, "passage")
-        yield f"{report.before} → {report.embedder}: {shown}{resumed}, in {report.seconds:.1f}s"
-
-
-@command(index)
-@click.option("--output", type=options.NEW_FILE, help="Write the document to this file.")
+@command(index, click.option("--output", type=options.NEW_FILE, help="Write the document to this file."))
 def export(invocation: Invocation, output: Path | None) -> None:
     """Print the artifacts as one JSON document.
 
@@ -309,7 +293,7 @@ def export(invocation: Invocation, output: Path | None) -> None:
     write_whole(target, harmless_json(document) + "\n", store=engine.directory)
     written["index"] = str(target)
     value = {"artifacts": len(document["artifacts"]), "written": written}
-    emit(invocation, value, lambda done: [f"{done['artifacts']:,} artifacts written to {target}"])
+    emit(invocation, value, "{artifacts:,} artifacts written to {written.index}")
 
 
 def _named(loaded: Settings, name: str, file: str = "") -> Path | None:

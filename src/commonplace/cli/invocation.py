@@ -117,7 +117,7 @@ class Invocation:
             UsageError: `--store` names a directory that holds no store; a slip of the hand must not make one.
         """
         from commonplace import logs
-        from commonplace.cli.notices import Notices
+        from commonplace.cli.output import Notices
         from commonplace.engine.open import open_engine
         from commonplace.settings.paths import LOGS, directory_of
 

@@ -12,15 +12,17 @@ import click
 from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, Group, command
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import Line, Row, Rows, counted, emit, joined, notify, progress_bars, say
+from commonplace.cli.output import notify, progress_bars, say
+from commonplace.cli.rows import Each, Line, Row, Rows, emit, joined, rows_of
 from commonplace.errors import StoreError
 
 if TYPE_CHECKING:
     from commonplace.knowledge.config import MemoryConfig
-    from commonplace.knowledge.results import KnowledgeReport, KnowledgeStatus, Retrieval
+    from commonplace.knowledge.results import KnowledgeReport, Retrieval
     from commonplace.knowledge.service import KnowledgeService
 
 MAX_CONFIG_BYTES: Final = 1024 * 1024
+_ITEMS: Final = "n item of knowledge|items of knowledge"
 _CHANGES: Final = {"added": "added", "unchanged": "unchanged", "embedded": "embedded again", "deleted": "deleted"}
 _config_option = click.option("--config", type=options.FILE, help="A MemoryConfig as JSON, in place of the settings.")
 
@@ -30,9 +32,7 @@ def knowledge() -> None:
     """Index and query what agents know."""
 
 
-@command(knowledge)
-@click.argument("file", type=options.FILE, metavar="AGENT.YAML")
-@_config_option
+@command(knowledge, click.argument("file", type=options.FILE, metavar="AGENT.YAML"), _config_option)
 def index(invocation: Invocation, /, file: Path, config: Path | None) -> int:
     """Index the knowledge in an agent's file.
 
@@ -47,14 +47,12 @@ def index(invocation: Invocation, /, file: Path, config: Path | None) -> int:
     return SUCCESS if report.is_replaced else FAILURE
 
 
-@command(knowledge)
-@click.argument("agent")
+@command(knowledge, click.argument("agent"), _config_option)
 @click.argument("text", nargs=-1, required=True)
 @click.option("-n", "--limit", type=int, metavar="N", help="Maximum number of texts.")
 @click.option("--min-score", type=float, default=0.0, metavar="SCORE", help="Hide texts below this score, 0 to 1.")
 @click.option("--no-rerank", is_flag=True, help="Do not ask a model to re-rank.")
 @click.option("--fenced", is_flag=True, help="Print the texts as labelled data for a model.")
-@_config_option
 def query(
     invocation: Invocation, /, agent: str, text: tuple[str, ...], config: Path | None, fenced: bool, **values: Any
 ) -> None:
@@ -74,8 +72,7 @@ def query(
         emit(invocation, found, _retrieval)
 
 
-@command(knowledge)
-@click.argument("agent")
+@command(knowledge, click.argument("agent"))
 def delete(invocation: Invocation, /, agent: str) -> None:
     """Delete what AGENT knows, so that it is not found.
 
@@ -88,11 +85,10 @@ def delete(invocation: Invocation, /, agent: str) -> None:
         gone = service.delete_agent_knowledge(agent)
     notify(notices, invocation)
     value = {"agent": agent, "deleted": gone, "notices": notices}
-    emit(invocation, value, lambda _: [Line(f"Deleted {_items(gone)}", "bold")])
+    emit(invocation, value, Line(f"Deleted {{deleted:{_ITEMS}}}", "bold"))
 
 
-@command(knowledge)
-@_config_option
+@command(knowledge, _config_option)
 def status(invocation: Invocation, /, config: Path | None) -> None:
     """Show agents, embedder and re-ranker.
 
@@ -100,7 +96,7 @@ def status(invocation: Invocation, /, config: Path | None) -> None:
     """
     with _service(invocation, config) as service:
         found = service.status()
-    emit(invocation, found, _status, has_notices=True)
+    emit(invocation, found, _STATUS, has_notices=True)
 
 
 def _refuse_missing(config: MemoryConfig) -> None:
@@ -130,16 +126,15 @@ def _service(invocation: Invocation, config: Path | None, *, create: bool = Fals
         yield engine.knowledge if chosen is None else engine.knowledge_service(chosen)
 
 
-def _items(count: int) -> str:
-    return counted(count, "item of knowledge", "items of knowledge")
-
-
 def _report(report: KnowledgeReport) -> Rows:
-    yield Line(f"{report.agent} knows {_items(report.items)}", "bold")
     counts = [f"{getattr(report, name):,} {words}" for name, words in _CHANGES.items() if getattr(report, name)]
-    yield Line(joined(counts) or "nothing to index", "dim", 1)
-    if report.embedder:
-        yield Line(f"embedder {report.embedder}", "dim", 1)
+    knows = f"{{agent}} knows {{items:{_ITEMS}}}" if report.items else "{agent} knows nothing"
+    view = [
+        Line(knows, "bold"),
+        Line(joined(counts) or "nothing to index", "dim", 1),
+        Line("embedder {embedder}", "dim", 1),
+    ]
+    return rows_of(view, report)
 
 
 def _retrieval(found: Retrieval) -> Rows:
@@ -147,20 +142,15 @@ def _retrieval(found: Retrieval) -> Rows:
         yield Line(f"{found.agent} knows nothing about this.", "bold")
         return
     by = f", re-ranked by {found.reranked_by}" if found.reranked_by else ""
-    yield Line(f"{found.agent} knows{by}:", "bold")
-    yield ""
-    for rank, hit in enumerate(found.hits, 1):
-        yield Row(hit.id, (f"score {hit.score:.2f}",), hit.content, f"{rank}. ")
+    yield from (Line(f"{found.agent} knows{by}:", "bold"), "")
+    yield from Each("hits", Row("{id}", ("score {score:.2f}",), "{content}"), is_numbered=True).of(found)
     yield f"\nTotal latency: {found.latency_ms}ms"
 
 
-def _status(found: KnowledgeStatus) -> Rows:
-    for agent in found.agents:
-        deleted = f"{agent.deleted:,} deleted" if agent.deleted else ""
-        stale = f"{agent.stale:,} to be embedded again when it is indexed next" if agent.stale else ""
-        yield Row(agent.agent, (_items(agent.items), deleted, stale))
-    if not found.agents:
-        yield Line("No agent knows anything here.", "bold")
-    yield f"\nEmbedder {found.embedder or 'none'}; re-ranker {found.reranker or 'none'}"
-    for notice in found.notices:
-        yield Line(f"note: {notice}", "dim", 1)
+_STALE: Final = "{stale:!0} to be embedded again when it is indexed next"
+_AGENT: Final = Row("{agent}", (f"{{items:{_ITEMS}}}", "{deleted:!0} deleted", _STALE))
+_STATUS: Final = [
+    Each("agents", _AGENT, none="No agent knows anything here.", style="bold"),
+    lambda found: f"\nEmbedder {found.embedder or 'none'}; re-ranker {found.reranker or 'none'}",
+    Each("notices", Line("note: {}", "dim", 1)),
+]

@@ -13,7 +13,7 @@ import click
 from commonplace.cli import options
 from commonplace.cli.app import Group, ask, command, opened
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import Beginning, Line, Row, Rows, counted, emit, joined, local_time, memory_texts
+from commonplace.cli.rows import Body, Each, Line, Row, Rows, emit, filled, local_time, memory_texts, rows_of
 from commonplace.dates.time import iso
 from commonplace.errors import UsageError
 from commonplace.types.ledger import AGENTS, ISSUE_STATUSES, URGENCIES, IssueEvent
@@ -23,12 +23,6 @@ if TYPE_CHECKING:
     from commonplace.ledger.rules import ImportedIssues
 _MAX_MEMORIES: Final = 3
 """The texts of so many memories stand below an issue of a list."""
-_IMPORTED: Final = (
-    ("added", "added"),
-    ("replaced", "replaced"),
-    ("unchanged", "left as they were"),
-    ("same", "left out, as open ones say the same"),
-)
 _issue = click.argument("issue")
 
 
@@ -46,8 +40,7 @@ def _issues(found: Sequence[Mapping[str, Any]], engine: Engine) -> Rows:
     for issue in found:
         yield _head(issue)
         ids = issue["memory_ids"]
-        for id_ in ids[:_MAX_MEMORIES]:
-            yield Beginning(texts.get(id_, id_))
+        yield from (Body(texts.get(id_, id_)) for id_ in ids[:_MAX_MEMORIES])
         if len(ids) > _MAX_MEMORIES:
             yield Line(f"… {len(ids) - _MAX_MEMORIES:,} more", "dim", 1)
     if not found:
@@ -56,22 +49,16 @@ def _issues(found: Sequence[Mapping[str, Any]], engine: Engine) -> Rows:
 
 def _whole(issue: Mapping[str, Any], texts: Mapping[str, str], events: Sequence[Mapping[str, str]]) -> Rows:
     yield _head(issue)
-    if issue["description"]:
-        yield Line(issue["description"], "", 1)
+    yield filled(Line("{description}", "", 1), issue)
     for id_ in issue["memory_ids"]:
-        yield Line(f"memory {id_}", "", 1)
-        if id_ in texts:
-            yield Beginning(texts[id_])
+        yield from (Line(f"memory {id_}", "", 1), Body(texts.get(id_, "")))
     for name, value in issue["notes"].items():
         if name not in ("memory_ids", "agent"):
             shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             yield Line(f"{name}: {shown}", "", 1)
-    for line in issue["log"]:
-        yield Line(line, "dim", 1)
-    if issue["claimed_by"]:
-        yield Line(f"claimed by {issue['claimed_by']} at {local_time(issue['claimed_at'])}", "dim", 1)
-    if issue["close_reason"]:
-        yield Line(f"closed: {issue['close_reason']}", "dim", 1)
+    claimed = f"claimed by {{claimed_by}} at {local_time(issue['claimed_at'])}"
+    log = Each("log", Line("{}", "dim", 1))
+    yield from rows_of([log, Line(claimed, "dim", 1), Line("closed: {close_reason}", "dim", 1)], issue)
     acts = [event for event in events if event["act"] in ("applied", "undone")]
     if acts and acts[-1]["act"] == "undone":
         yield Line(f"undone at {local_time(acts[-1]['at'])} by {acts[-1]['actor']}", "yellow", 1)
@@ -79,24 +66,23 @@ def _whole(issue: Mapping[str, Any], texts: Mapping[str, str], events: Sequence[
 
 def _changed(done: Mapping[str, Any]) -> Rows:
     """Yield what became of an issue that was claimed, closed, blocked or reopened."""
-    status = done["status"]
+    words = status = done["status"]
     if "claimed" in done:
         words = "claimed" if done["claimed"] else f"not claimed (it is {status})"
-    else:
-        words = "open again" if status == "open" else status
-    yield Line(f"{done['issue']} {words}", "bold")
+    yield Line(f"{done['issue']} {'open again' if words == 'open' else words}", "bold")
 
 
-def _history(found: Mapping[str, Any]) -> Rows:
-    for event in found["history"]:
-        why = f": {event['why']}" if event["why"] else ""
-        yield f"{local_time(event['at'])}  {event['act']} by {event['actor']}{why}"
+def _event(event: Mapping[str, Any]) -> Rows:
+    yield filled(Line(f"{local_time(event['at'])}  {{act}} by {{actor}}{{why:?: }}"), event)
 
 
 def _imported(done: ImportedIssues) -> Rows:
-    parts = [(len(getattr(done, name)), words) for name, words in _IMPORTED]
-    yield Line(f"Read {counted(sum(count for count, _ in parts), 'issue')}", "bold")
-    yield Line(joined([f"{count:,} {words}" for count, words in parts if count]) or "nothing imported", "dim", 1)
+    sorts = {"added": "added", "replaced": "replaced", "unchanged": "unchanged", "same": "same as an open one"}
+    counts = {words: len(getattr(done, name)) for name, words in sorts.items()}
+    yield from rows_of(
+        [Line("Read {all:n issue}", "bold"), Line("{counts}", "dim", 1)],
+        {"all": sum(counts.values()), "counts": counts},
+    )
 
 
 @click.group(cls=Group)
@@ -104,7 +90,7 @@ def ledger() -> None:
     """Review what consolidation did or proposes."""
 
 
-@command(ledger, "list")
+@command(ledger, name="list")
 @options.choice("--agent", of=AGENTS, help="Only issues of this agent.")
 @options.choice("--status", of=ISSUE_STATUSES, default="open", help="Only this status.")
 @options.choice("--urgency", of=URGENCIES, help="Only this urgency.")
@@ -119,8 +105,7 @@ def list_(invocation: Invocation, /, agent: str | None, status: str, urgency: st
         emit(invocation, found, lambda issues: _issues(issues, engine), value={"issues": found})
 
 
-@command(ledger)
-@_issue
+@command(ledger, _issue)
 def show(invocation: Invocation, /, issue: str) -> None:
     """Show an issue with all its notes.
 
@@ -134,8 +119,7 @@ def show(invocation: Invocation, /, issue: str) -> None:
         emit(invocation, found, lambda one: _whole(one, memory_texts(engine, one["memory_ids"]), events))
 
 
-@ask(ledger, _history)
-@_issue
+@ask(ledger, Each("history", _event), _issue)
 def history(engine: Engine, /, issue: str) -> dict[str, Any]:
     """Show who did what on an issue, when and why.
 
@@ -144,8 +128,7 @@ def history(engine: Engine, /, issue: str) -> dict[str, Any]:
     return {"issue": issue, "history": _events(engine.ledger.history(issue))}
 
 
-@ask(ledger, _changed, fails=lambda done: not done["claimed"])
-@_issue
+@ask(ledger, _changed, _issue, fails=lambda done: not done["claimed"])
 def claim(engine: Engine, /, issue: str) -> dict[str, Any]:
     """Claim an open issue to work on.
 
@@ -156,8 +139,7 @@ def claim(engine: Engine, /, issue: str) -> dict[str, Any]:
     return {"issue": issue, "claimed": engine.ledger.claim(issue), "status": engine.ledger.get(issue).status}
 
 
-@ask(ledger, _changed)
-@_issue
+@ask(ledger, _changed, _issue)
 @click.option("--reason", required=True, metavar="TEXT", help="What became of it.")
 def close(engine: Engine, /, issue: str, reason: str) -> dict[str, Any]:
     """Close an issue that is done or not wanted.
@@ -168,8 +150,7 @@ def close(engine: Engine, /, issue: str, reason: str) -> dict[str, Any]:
     return {"issue": issue, "status": "closed"}
 
 
-@ask(ledger, _changed)
-@_issue
+@ask(ledger, _changed, _issue)
 @click.option("--error", required=True, metavar="TEXT", help="What went wrong; added to the notes.")
 def block(engine: Engine, /, issue: str, error: str) -> dict[str, Any]:
     """Block an issue that failed.
@@ -182,8 +163,7 @@ def block(engine: Engine, /, issue: str, error: str) -> dict[str, Any]:
     return {"issue": issue, "status": "blocked"}
 
 
-@ask(ledger, _changed)
-@_issue
+@ask(ledger, _changed, _issue)
 @click.option("--why", default="", metavar="TEXT", help="The reason, for its history.")
 def reopen(engine: Engine, /, issue: str, why: str) -> dict[str, Any]:
     """Reopen a blocked or closed issue.
@@ -194,8 +174,7 @@ def reopen(engine: Engine, /, issue: str, why: str) -> dict[str, Any]:
     return {"issue": issue, "status": "open"}
 
 
-@ask(ledger, lambda done: [Line(f"Wrote {counted(done['issues'], 'issue')} to {done['path']}", "bold")])
-@click.argument("file", type=options.NEW_FILE)
+@ask(ledger, Line("Wrote {issues:n issue} to {path}", "bold"), click.argument("file", type=options.NEW_FILE))
 def export(engine: Engine, /, file: Path) -> dict[str, Any]:
     """Write all issues to FILE in the format of beads.
 
@@ -204,8 +183,7 @@ def export(engine: Engine, /, file: Path) -> dict[str, Any]:
     return {"path": str(file), "issues": engine.ledger.export(file)}
 
 
-@ask(ledger, _imported, "import")
-@click.argument("file", type=options.FILE)
+@ask(ledger, _imported, click.argument("file", type=options.FILE), name="import")
 def import_(engine: Engine, /, file: Path) -> ImportedIssues:
     """Import the issues of a beads FILE, all or none.
 

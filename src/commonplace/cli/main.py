@@ -25,10 +25,9 @@ def serve(invocation: Invocation) -> int:
     from commonplace.mcp.server import serve as serve_registry
 
     if sys.stdin.isatty():
-        from commonplace.cli.output import console
+        from commonplace.cli.output import hint
 
-        hint = "Serving the Model Context Protocol on standard input; a client starts this. See --print-config."
-        console(stderr=True).print(hint, style="dim")
+        hint("Serving the Model Context Protocol on standard input; a client starts this. See --print-config.")
 
     invocation.makes_store = True  # a client starts it before there is anything to serve
 

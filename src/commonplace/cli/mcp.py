@@ -6,14 +6,15 @@ import sys
 import time
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import click
 
 from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, command
-from commonplace.cli.input import refuse_unasked
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import console, print_json, say, write_whole
+from commonplace.cli.options import refuse_unasked
+from commonplace.cli.output import hint, print_json, say, write_whole
 from commonplace.errors import UsageError
 
 NAME = "commonplace"
@@ -21,7 +22,7 @@ AUTO = "auto"
 CLIENT_NAMES = ("claude-code", "claude-desktop", "cursor", "codex", "vscode", "opencode")
 
 
-@command()
+@command(None)
 @options.choice("--print-config", of=(*CLIENT_NAMES, AUTO), help="Print what to write to a client's file.")
 @options.choice("--install", of=CLIENT_NAMES, help="Write it there, after showing the change.")
 @click.option("--watch", is_flag=True, help="Index the project again whenever its files change.")
@@ -50,16 +51,14 @@ def _print_config(name: str, invocation: Invocation) -> int:
     from commonplace.mcp.clients import CLIENTS, in_use, snippet
 
     client = in_use(Path.home()) if name == AUTO else CLIENTS[name]
-    command, place = _command(invocation), client.place(Path.cwd(), Path.home())
-    text = snippet(client, command)
+    place = client.place(Path.cwd(), Path.home())
+    text = snippet(client, _command(invocation))
     if invocation.as_json:
         print_json({"client": client.name, "path": str(place), "snippet": text})
         return SUCCESS
-    console(stderr=True).print(f"For {client.title}, in {place}:", style="dim")
+    hint(f"For {client.title}, in {place}:")
     say(text.rstrip("\n"))
-    console(stderr=True).print(
-        f"{client.then} `commonplace mcp --install {client.name}` writes it for you.", style="dim"
-    )
+    hint(f"{client.then} `commonplace mcp --install {client.name}` writes it for you.")
     return SUCCESS
 
 
@@ -70,13 +69,11 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
 
     client = CLIENTS[name]
     place = client.place(Path.cwd(), Path.home())
+    told = {"client": name, "path": str(place), "changed": False, "backup": None}
     old = _read(place, by_hand(client))
     new = changed(old, client, _command(invocation), name=str(place))
     if new == old:
-        if invocation.as_json:
-            print_json({"client": name, "path": str(place), "changed": False, "backup": None})
-        else:
-            say(f"The server is already configured for {client.title}: {place}")
+        _tell(invocation, told, f"The server is already configured for {client.title}: {place}")
         return SUCCESS
     if place.exists() and not place.stat().st_mode & 0o222:  # moving another file there would not ask its owner
         raise UsageError(f"{place} is read-only", remedy=f"make it writable, or {by_hand(client)}")
@@ -85,18 +82,20 @@ def _install(name: str, invocation: Invocation, *, is_agreed: bool) -> int:
         say("\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), before, str(place), lineterm="")))
     if not is_agreed:
         refuse_unasked(invocation, "write the file")
-    if not is_agreed and not click.confirm("Write this?", default=True):
-        console(stderr=True).print("Nothing was written.")
-        return FAILURE
+        if not click.confirm("Write this?", default=True):
+            hint("Nothing was written.")
+            return FAILURE
     backup = _kept(place, by_hand(client)) if old else None
     write_whole(place, new, remedy=by_hand(client))
-    if invocation.as_json:
-        kept = None if backup is None else str(backup)
-        print_json({"client": name, "path": str(place), "changed": True, "backup": kept})
-        return SUCCESS
-    say(f"Written: {place}" + ("" if backup is None else f"\nThe old one is kept: {backup}"))
-    console(stderr=True).print(client.then, style="dim")
+    kept = "" if backup is None else f"\nThe old one is kept: {backup}"
+    _tell(invocation, told | {"changed": True, "backup": backup and str(backup)}, f"Written: {place}{kept}")
+    if not invocation.as_json:
+        hint(client.then)
     return SUCCESS
+
+
+def _tell(invocation: Invocation, told: dict[str, Any], text: str) -> None:
+    print_json(told) if invocation.as_json else say(text)
 
 
 def _command(invocation: Invocation) -> list[str]:

@@ -1,9 +1,12 @@
-"""The commands for single memories: `remember`, `get`, `list`, `update`, and the group `memory` with more."""
+"""The commands for single memories: `remember`, `get`, `list`, `update`, `forget`, and the group `memory` with more."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from time import time as clock
 from typing import TYPE_CHECKING, Any, Final
@@ -11,21 +14,29 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import Group, ask, command, opened
-from commonplace.cli.input import can_ask, read_text
+from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command, opened
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import (
-    Beginning,
+from commonplace.cli.options import can_ask, read_text, refuse_unasked
+from commonplace.cli.output import notify, say
+from commonplace.cli.rows import (
+    MAX_LISTED,
+    Body,
+    Each,
     Fields,
     Line,
-    Paragraphs,
     Row,
     Rows,
     counted,
     emit,
+    filled,
+    holdings,
+    joined,
     local_time,
-    notify,
+    more,
     print_rows,
+    rows_of,
+    size_text,
+    tally,
 )
 from commonplace.dataclasses import asdict
 from commonplace.dates.time import iso
@@ -35,6 +46,7 @@ from commonplace.types import STATUSES
 if TYPE_CHECKING:
     from commonplace.engine import Engine
     from commonplace.engine.review import Question
+    from commonplace.erasure.receipt import ForgetReceipt
     from commonplace.memory.view import Memory
 
 _OUTCOMES: Final = {
@@ -47,6 +59,54 @@ _OUTCOMES: Final = {
     "restored": "Restored",
     "read": "Memory",
 }
+
+
+def _outcome(memory: Memory) -> Rows:
+    done = "Touched" if memory.outcome == "touched" and not memory.notices else _OUTCOMES[memory.outcome]
+    yield Line(f"{done}: {memory.id} ({memory.tier})", "bold")
+
+
+def _listed(memory: Memory) -> Rows:
+    status = "" if memory.status == "active" else memory.status
+    known = (memory.tier, status, "{at}", "retention {retention:.2f}", "{source}", "{tags:#}")
+    yield filled(Row("{id}", known, "{content}"), memory)
+
+
+_VERSION: Final = [
+    lambda memory: [
+        Line(
+            f"Version {memory.version}, {local_time(memory.updated_at)} until {local_time(memory.expired_at) or 'now'}",
+            "bold",
+        )
+    ],
+    Body("{content}", is_whole=True),
+]
+_LINKS: Final = Each("", "{source} → {target}  {type} ({strength:.2f})", none="No links.")
+
+
+def _whole(memory: Memory) -> Rows:
+    used = f"{counted(memory.use_count, 'use')}{{last_used:?, last }}"
+    fields = {
+        "id": "{id}",
+        "tier": "{tier} ({status})",
+        "at": "{at}",
+        "stored": "{created_at}, version {version} since {updated_at}",
+        "expired": "{expired_at}",
+        "retention": f"{{retention:.3f}}; {used}; strength {{strength:.1f}}",
+        "category": "{category}",
+        "tags": "{tags}",
+        "entities": "{entities}",
+        "source": "{source}",
+        "origin": "{origin}, trust {trust:.2f}",
+        "session": f"{{session}}, turn {memory.position + 1}" if memory.session else "",
+        "made from": "{derived_from}",
+        "reviews": "{review_count}" if memory.review_count else "",
+        "note": "{vault_path}",
+        "forced": "yes" if memory.is_forced else "",
+    }
+    yield from rows_of([Body("{content}", 0, is_whole=True), lambda _: [""], Fields(fields)], memory)
+    if memory.metadata:
+        yield Fields({"metadata": json.dumps(dict(memory.metadata), ensure_ascii=False)})
 
 
 def _json_object(_: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, Any] | None:
@@ -71,82 +131,16 @@ _fields = options.group(
     click.option("--category", metavar="WORD", help="decision, preference, fact, context, …"),
     click.option("--metadata", metavar="JSON", callback=_json_object, help="A JSON object to keep with it."),
 )
+_text, _id = click.argument("text", nargs=-1), click.argument("id")
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value not in (None, ())}
 
 
-def _outcome(memory: Memory) -> Rows:
-    done = "Touched" if memory.outcome == "touched" and not memory.notices else _OUTCOMES[memory.outcome]
-    yield Line(f"{done}: {memory.id} ({memory.tier})", "bold")
-
-
-def _outcomes(memories: Sequence[Memory]) -> Rows:
-    for each in memories:
-        yield from _outcome(each)
-
-
-def _list(memories: Sequence[Memory], *, is_filtered: bool) -> Rows:
-    if not memories:
-        yield "No such memories." if is_filtered else "No memories. Keep one with `commonplace remember`."
-    for each in memories:
-        tags = " ".join(f"#{tag}" for tag in each.tags)
-        status = "" if each.status == "active" else each.status
-        known = (each.tier, status, local_time(each.at), f"retention {each.retention:.2f}", each.source, tags)
-        yield Row(each.id, known, each.content)
-
-
-def _versions(versions: Sequence[Memory]) -> Rows:
-    for each in versions:
-        until = local_time(each.expired_at) or "now"
-        yield Line(f"Version {each.version}, {local_time(each.updated_at)} until {until}", "bold")
-        yield Paragraphs(each.content, 1)
-
-
-def _links(found: Mapping[str, int] | Sequence[Mapping[str, Any]]) -> Rows:
-    if isinstance(found, Mapping):
-        yield f"Removed {counted(found['removed'], 'link')}"
-        return
-    for each in found:
-        yield f"{each['source']} → {each['target']}  {each['type']} ({each['strength']:.2f})"
-    if not found:
-        yield "No links."
-
-
-def _whole(memory: Memory) -> Rows:
-    yield Paragraphs(memory.content)
-    yield ""
-    used = f"{counted(memory.use_count, 'use')}, last {local_time(memory.last_used)}"
-    stored = f"{local_time(memory.created_at)}, version {memory.version} since {local_time(memory.updated_at)}"
-    fields = {
-        "id": memory.id,
-        "tier": f"{memory.tier} ({memory.status})",
-        "at": local_time(memory.at),
-        "stored": stored,
-        "expired": local_time(memory.expired_at),
-        "retention": f"{memory.retention:.3f}; {used}; strength {memory.strength:.1f}",
-        "category": memory.category,
-        "tags": ", ".join(memory.tags),
-        "entities": ", ".join(memory.entities),
-        "source": memory.source,
-        "origin": f"{memory.origin}, trust {memory.trust:.2f}",
-        "session": f"{memory.session}, turn {memory.position + 1}" if memory.session else "",
-        "made from": ", ".join(memory.derived_from),
-        "reviews": str(memory.review_count or ""),
-        "note": memory.vault_path,
-        "forced": "yes" if memory.is_forced else "",
-        "metadata": json.dumps(dict(memory.metadata), ensure_ascii=False) if memory.metadata else "",
-    }
-    yield Fields(fields)
-
-
-@command()
-@click.argument("text", nargs=-1)
-@_fields
+@command(None, _text, _fields, options.origin)
 @click.option("--session", metavar="NAME", help="The conversation it belongs to.")
 @click.option("--id", metavar="ID", help="Your own id; a known one makes the next version.")
-@options.origin
 @click.option("--force", is_flag=True, help="Store it even if it is a duplicate or looks binary.")
 def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None, force: bool, **values: Any) -> None:
     """Store TEXT, or standard input, as a memory.
@@ -168,10 +162,7 @@ def remember(invocation: Invocation, /, text: tuple[str, ...], file: Path | None
     emit(invocation, memory, _outcome)
 
 
-@command()
-@click.argument("id")
-@click.argument("text", nargs=-1)
-@_fields
+@command(None, _id, _text, _fields)
 def update(invocation: Invocation, /, id: str, text: tuple[str, ...], file: Path | None, **values: Any) -> None:  # noqa: A002
     """Write a new version of memory ID.
 
@@ -186,9 +177,7 @@ def update(invocation: Invocation, /, id: str, text: tuple[str, ...], file: Path
     emit(invocation, memory, _outcome)
 
 
-@command()
-@click.argument("id")
-@options.as_of
+@command(None, _id, options.as_of)
 @click.option("--versions", is_flag=True, help="Every version, oldest first.")
 @click.option("--touch/--no-touch", default=None, help="Count a use, or none. [default: at most one an hour]")
 def get(invocation: Invocation, /, id: str, as_of: str | None, versions: bool, touch: bool | None) -> None:  # noqa: A002
@@ -200,14 +189,11 @@ def get(invocation: Invocation, /, id: str, as_of: str | None, versions: bool, t
         id = engine.resolve_id(id)  # noqa: A001 - the name of the argument
         found = engine.versions(id) if versions else engine.get(id, as_of=as_of, touch=touch)
         engine.log_use(id)
-    emit(invocation, found, _versions if versions else _whole)
+    emit(invocation, found, Each("", _VERSION) if versions else _whole)
 
 
-@command(name="list")
-@options.tiers
+@command(None, options.tiers, options.tags, options.place, name="list")
 @options.choice("--status", "statuses", of=STATUSES, many=True, help="Only this status.")
-@options.tags
-@options.place
 @options.text("--category", "categories", metavar="WORD", many=True, help="Only of this category.")
 @options.time("--since", is_start=True, help="Only from this time on.")
 @options.time("--until", is_start=True, help="Only before this time.")
@@ -226,7 +212,8 @@ def list_(invocation: Invocation, /, **values: Any) -> None:
         found = engine.list(**values)
         passed = values["offset"] + len(found)
         is_more = len(found) == values["limit"] and engine.list(**{**values, "limit": 1, "offset": passed})
-    emit(invocation, found, lambda memories: _list(memories, is_filtered=is_filtered))
+    none = "No such memories." if is_filtered else "No memories. Keep one with `commonplace remember`."
+    emit(invocation, found, Each("", _listed, none=none))
     if is_more:
         notify((f"there are more; see them with --offset {passed}",), invocation)
 
@@ -242,11 +229,10 @@ def _for_each(engine: Engine, ids: tuple[str, ...], act: Callable[[str], Memory]
 
 
 _ids = click.argument("ids", nargs=-1, required=True, metavar="ID...")
+_DONE: Final = Each("", _outcome)
 
 
-@ask(memory, _outcomes)
-@_ids
-@click.option("--reinforce", is_flag=True, help="Also raise its strength by 0.1, up to 2.")
+@ask(memory, _DONE, _ids, click.option("--reinforce", is_flag=True, help="Also raise its strength by 0.1, up to 2."))
 def touch(engine: Engine, /, ids: tuple[str, ...], reinforce: bool) -> list[Memory]:
     """Count a use of memories.
 
@@ -282,14 +268,14 @@ def review(invocation: Invocation, /, ids: tuple[str, ...], given: str | None, r
     with opened(invocation) as engine:
         if given is not None:
             done = engine.answer(given, "".join(ids), reason=reason, text=text)
-            emit(invocation, done, lambda done: [Line(f"{done['id']} settled: {done['answer']}", "green")])
+            emit(invocation, done, Line("{id} settled: {answer}", "green"))
         elif ids:
-            emit(invocation, _for_each(engine, ids, engine.review), _outcomes)
+            emit(invocation, _for_each(engine, ids, engine.review), _DONE)
         elif can_ask(invocation):
             _ask_all(engine, reason)
         else:
             found = engine.questions()
-            emit(invocation, found, _questions, value={"questions": [each.to_dict() for each in found]})
+            emit(invocation, found, _QUESTIONS, value={"questions": [each.to_dict() for each in found]})
 
 
 _KEYS: Final = {
@@ -313,27 +299,25 @@ def _question(question: Question) -> Rows:
     if question.why:
         yield Line(question.why, "dim", 1)
     for place, side in enumerate(question.sides, 1):
-        when = "" if side.at is None else local_time(side.at)
-        yield Row(f"{place}. {' · '.join(filter(None, (when, side.source, f'trust {side.trust:.2f}')))}", (side.id,))
-        yield Beginning(side.text)
+        known = filter(None, (local_time(side.at), side.source, f"trust {side.trust:.2f}"))
+        yield Row(f"{place}. {' · '.join(known)}", (side.id,), side.text)
 
 
-def _questions(found: Sequence[Question]) -> Rows:
-    for each in found:
-        yield from _question(each)
-        yield Line(f"Answer {', '.join(each.answers).replace('edit', 'edit (with --text TEXT)')}:", "dim")
-        yield Line(f"commonplace review --answer {each.id} ANSWER", "dim")
-    if not found:
-        yield "Nothing waits for you."
+def _answers(question: Question) -> Rows:
+    yield Line(f"Answer {', '.join(question.answers).replace('edit', 'edit (with --text TEXT)')}:", "dim")
+    yield Line(f"commonplace review --answer {question.id} ANSWER", "dim")
+
+
+_QUESTIONS: Final = Each("", [_question, _answers], none="Nothing waits for you.")
 
 
 def _ask_all(engine: Engine, reason: str) -> None:
     found = engine.questions()
     if not found:
-        print_rows(_questions(found))
+        print_rows(rows_of(_QUESTIONS, found))
     for place, each in enumerate(found, 1):
-        print_rows([Line(f"{place} of {len(found)}", "dim"), *_question(each)])
         keys = [_NAMES_OF_KEYS.get(name, f"x {name}") for name in each.answers]
+        print_rows([Line(f"{place} of {len(found)}", "dim"), *_question(each)])
         print_rows([Line("   ".join((*keys, "l later", "q quit")), "cyan")])
         chosen = ""
         while chosen not in (*each.answers, "later", "quit"):
@@ -352,8 +336,7 @@ def _ask_all(engine: Engine, reason: str) -> None:
                 print_rows([Line(f"{error}", "red", 1)])  # the rest can still be answered
 
 
-@ask(memory, _outcomes)
-@_ids
+@ask(memory, _DONE, _ids)
 def archive(engine: Engine, /, ids: tuple[str, ...]) -> list[Memory]:
     """Hide memories from searches without deleting them.
 
@@ -364,8 +347,7 @@ def archive(engine: Engine, /, ids: tuple[str, ...]) -> list[Memory]:
     return _for_each(engine, ids, engine.archive)
 
 
-@ask(memory, _outcomes)
-@_ids
+@ask(memory, _DONE, _ids)
 def restore(engine: Engine, /, ids: tuple[str, ...]) -> list[Memory]:
     """Bring archived memories back.
 
@@ -374,7 +356,13 @@ def restore(engine: Engine, /, ids: tuple[str, ...]) -> list[Memory]:
     return _for_each(engine, ids, engine.restore_memory)
 
 
-@ask(memory, _links)
+def _linked(found: Any) -> Rows:
+    if isinstance(found, Mapping):
+        return [f"Removed {counted(found['removed'], 'link')}"]
+    return _LINKS.of(found)
+
+
+@ask(memory, _linked)
 @click.argument("source", required=False)
 @click.argument("target", required=False)
 @click.option("--type", "type_", metavar="WORD", help="Type of the link. [default: related]")
@@ -399,3 +387,169 @@ def link(
     else:
         links = [engine.link(source, target, type_ or "related", strength)]
     return [{**asdict(each), "created_at": iso(each.created_at)} for each in links]
+
+
+_OWNERS: Final = "memories owners knowledge contexts in_process episodes entities relations".split()
+_PARTS: Final = (
+    ("versions", "version", ""),
+    ("passages", "passage", ""),
+    ("links", "link", ""),
+    ("blocks", "Markdown block", ""),
+    ("vault_notes", "vault note", ""),
+    ("issues", "issue of the ledger cleaned", "issues of the ledger cleaned"),
+    ("reversals", "change that could be undone", "changes that could be undone"),
+    ("log_lines", "log line", ""),
+)
+_MAX_TEXT: Final = 72
+_NOTHING: Final = "Nothing to forget: nothing was archived that long ago."
+_WAITING: Final = Each("waiting", Line("waiting: {}", "yellow", 1), limit=MAX_LISTED)
+_REST: Final = [
+    Each("notices", Line("note: {}", "dim", 1)),
+    Each("outside", Line("{}", "dim", 1), "Not deleted, because it is outside the store:", "dim", limit=MAX_LISTED),
+]
+Act = Callable[["Engine", bool], "ForgetReceipt"]
+
+
+def _found(said: str) -> Each:
+    return Each("found", lambda left: [Line(f"{said}{left[0]}: {left[1]}", "red", 1)], limit=MAX_LISTED)
+
+
+def _what(receipt: ForgetReceipt) -> str:
+    """Return what went as one phrase: how many of which sort, and how many of them only because of the others."""
+    gone = holdings(receipt.counts, _OWNERS) or "nothing"
+    derived = receipt.counts.get("derived", 0)
+    return f"{gone}, {derived:,} of them as copies of the others" if derived else gone
+
+
+def _gone(verb: str, receipt: ForgetReceipt, texts: Mapping[str, str], whole: str) -> Rows:
+    what = f"namespace {receipt.namespace!r} with {_what(receipt)}" if whole else _what(receipt)
+    yield Line(f"{verb} {what}", "bold")
+    if parts := tally((receipt.counts.get(name, 0), noun, plural) for name, noun, plural in _PARTS):
+        yield Line(f"with {parts}", "dim", 1)
+    for id_ in receipt.ids[:MAX_LISTED]:
+        text = " ".join(texts.get(id_, "").split())
+        yield Row(id_, (text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…",), level=1)
+    yield from more(len(receipt.ids))
+
+
+def _plan(receipt: ForgetReceipt, *, texts: Mapping[str, str], whole: str) -> Rows:
+    if not whole and not any(receipt.counts.values()):
+        return [_NOTHING]
+    return [*_gone("Would forget", receipt, texts, whole), *rows_of(_REST, receipt)]
+
+
+def _receipt(receipt: ForgetReceipt, *, whole: str) -> Rows:
+    if not whole and not any(receipt.counts.values()):
+        yield _NOTHING
+        return
+    yield from _gone("Forgot", receipt, {}, whole)
+    size = size_text(sum(size for _, size in receipt.checked))
+    looked = f"Searched {counted(len(receipt.checked), 'file')} of the store ({size})"
+    if receipt.verified:
+        yield Line(f"{looked}: nothing of it is left.", "green")
+    else:
+        left = tally([(len(receipt.found), "trace", "")])
+        parts = [f"found {left}"] * bool(left) + ["some of it is still waiting"] * bool(receipt.waiting)
+        yield Line(f"{looked}: {joined(parts) or 'not verified'}.", "red" if receipt.found else "yellow")
+    yield from rows_of([_found(""), _WAITING, *_REST, Line("Receipt {id}", "dim")], receipt)
+
+
+def _past(receipt: ForgetReceipt) -> Rows:
+    proof = "verified" if receipt.verified else "waiting" if receipt.waiting else "not verified"
+    at = local_time(datetime.fromtimestamp(receipt.at, UTC))
+    yield Line(f"{at}  {_what(receipt)}: {proof}", "" if receipt.verified else "yellow")
+    yield from rows_of([Line("receipt {id}", "dim", 1), _found("still in "), _WAITING], receipt)
+
+
+@command(None, options.dry_run, options.yes)
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@options.text("--tag", metavar="TAG", help="Every memory with this tag.")
+@options.text("--source", help="Everything from this source.")
+@options.text("--session", metavar="NAME", help="Every turn of this conversation.")
+@options.text("--path", metavar="FILE", help="An indexed file; the file itself stays.")
+@options.text("--agent", metavar="NAME", help="All knowledge of this agent, deleted or not.")
+@click.option("--receipts", is_flag=True, help="List past deletions and whether they are verified.")
+def forget(
+    invocation: Invocation, /, ids: tuple[str, ...], dry_run: bool, yes: bool, receipts: bool, **named: str | None
+) -> int:
+    """Delete memories with every copy, and verify it.
+
+    Also deletes documents, artifacts, knowledge, and episodes, entities and facts of the graph. On a terminal it shows
+    what would go and asks first; elsewhere, and with --json, it needs --yes.
+
+    The store is scanned afterwards and you get a receipt. The exit code is 1 if anything is left or still waiting.
+
+    Example: commonplace forget --source standup --dry-run
+    """
+    given: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
+    if receipts:
+        if ids or given or dry_run or yes:
+            raise click.UsageError("--receipts lists past deletions; it takes no other option")
+        with invocation.open() as engine:
+            found = engine.receipts()
+        emit(invocation, found, Each("", _past, none="Nothing was forgotten in this namespace."))
+        return SUCCESS
+
+    def act(engine: Engine, dry_run: bool) -> ForgetReceipt:
+        return engine.forget([engine.resolve_id(id_) for id_ in ids] or None, dry_run=dry_run, **given)
+
+    is_named = bool(ids or given)  # or else the engine says what there is to forget by
+    if is_named and not dry_run and not yes:
+        refuse_unasked(invocation, "forget for good, or --dry-run to see what would go")
+        _run(invocation, act, dry_run=True)
+        # The store is closed while a person thinks.
+        invocation.close()
+        if not click.confirm("Forget this for good?", err=True):
+            say("Nothing was forgotten.", err=True)
+            return FAILURE
+    return _run(invocation, act, dry_run=dry_run)
+
+
+@command(None, options.dry_run, name="forget-namespace")
+@click.argument("name")
+@click.option("--confirm", metavar="NAME", required=True, help="The exact name once more.")
+def forget_namespace(invocation: Invocation, /, name: str, confirm: str, dry_run: bool) -> int:
+    """Delete namespace NAME with all it holds, and verify it.
+
+    Example: commonplace store forget-namespace old-team --confirm old-team
+    """
+
+    def act(engine: Engine, dry_run: bool) -> ForgetReceipt:
+        return engine.forget_namespace(name, confirm=confirm, dry_run=dry_run)
+
+    return _run(invocation, act, dry_run=dry_run, whole=name)
+
+
+@command(None, options.dry_run)
+@click.option("--older-than-days", type=float, metavar="N", help="How long ago it was archived. [default: 30]")
+def gc(invocation: Invocation, /, older_than_days: float | None, dry_run: bool) -> int:
+    """Delete what was archived more than 30 days ago.
+
+    Example: commonplace store gc --older-than-days 90 --dry-run
+    """
+    return _run(invocation, lambda engine, dry: engine.gc(older_than_days, dry_run=dry), dry_run=dry_run)
+
+
+def _run(invocation: Invocation, act: Act, *, dry_run: bool, whole: str = "") -> int:
+    """Delete, and print the receipt; or print what would go, with the beginning of each text, and change nothing."""
+    with opened(invocation, is_long=not dry_run) as engine:
+        receipt = act(engine, dry_run)
+        shown = receipt.ids[:MAX_LISTED] if dry_run and not invocation.as_json else ()
+        texts = {id_: _text_of(engine, id_) for id_ in shown}
+    view = partial(_plan, texts=texts, whole=whole) if dry_run else partial(_receipt, whole=whole)
+    emit(invocation, receipt, view, has_notices=True)
+    return SUCCESS if dry_run or receipt.verified else FAILURE
+
+
+def _text_of(engine: Engine, id_: str) -> str:
+    """Return what a memory or a part of the graph says; "" for artifacts and documents."""
+    reads: tuple[Callable[[], str], ...] = (
+        lambda: engine.get(id_, touch=False).content,
+        lambda: engine.graph.episode(id_).content,
+        lambda: engine.graph.relation(id_).fact,
+        lambda: engine.graph.entity(id_).name,
+    )
+    for read in reads:
+        with suppress(NotFoundError):
+            return read()
+    return ""

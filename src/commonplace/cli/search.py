@@ -1,39 +1,41 @@
-"""The commands `search`, `recall` and `why`."""
+"""The commands `search`, `recall`, `why` and `context`, which a client's hooks call too."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from commonplace.cli import options
-from commonplace.cli.app import command, opened
+from commonplace.cli.app import FAILURE, SUCCESS, command, opened, report
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import (
+from commonplace.cli.output import console, environment, notify, print_json, say
+from commonplace.cli.rows import (
     INDENT,
     MAX_LINES,
+    MAX_LISTED,
+    Each,
     Line,
     Row,
     Rows,
     columns,
-    console,
     counted,
     emit,
-    environment,
+    filled,
     local_time,
-    notify,
     packed,
-    say,
-    some,
     styled,
     wrapped,
 )
 from commonplace.dataclasses import replace
-from commonplace.errors import CommonplaceError, NotFoundError, UsageError
+from commonplace.errors import CommonplaceError, NotFoundError, StoreMissingError, UsageError
 from commonplace.formats.escaping import harmless, harmless_line
 from commonplace.types import RERANK_MODES, Hit, Stage
 from commonplace.types.ledger import VERDICTS, Verdict
@@ -42,7 +44,10 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from commonplace.engine import Engine
+    from commonplace.formats.hooks import HookEvent
     from commonplace.search.result import Receipt, SearchResult
+    from commonplace.settings import Settings
+
 _MAX_REFERENCES: Final = 5
 _MARKED: Final[Mapping[Verdict, str]] = {
     "right": "marked right: `commonplace health` says when this query no longer finds it",
@@ -53,6 +58,7 @@ _TITLES: Final = {"two-stage": "Two-stage", "bm25": "BM25", "semantic": "Semanti
 _RECALL: Final = {"lexical": "BM25", "dense": "dense"}
 _SECOND_STAGE: Final = {"two-stage": "late interaction", "bm25": "BM25", "semantic": "cosine"}
 _TRY: Final = "Try other words, fewer filters, or --min-score 0 to see everything that was ranked"
+_OLDER: Final = "{superseded_by} may hold in its place"
 _UNBOUND: Final = 10_000
 _BRIEF_CHARACTERS: Final = 160
 _MIN_BRIEF: Final = 16
@@ -62,29 +68,23 @@ _HANGING: Final = re.compile(r"\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)*")
 
 
 def _show(
-    invocation: Invocation,
-    result: SearchResult,
-    rows: Callable[..., Rows],
-    form: str | None,
-    receipts: Sequence[Receipt],
+    invocation: Invocation, result: SearchResult, form: str | None, receipts: Sequence[Receipt], *, of_memories: bool
 ) -> None:
     """Print a result in the form that was asked for.
 
     Args:
-        rows: of the result where no short form was asked for.
         receipts: one for each hit where the form is "why", else none.
     """
     if form in options.SHORT_FORMS and not result.hits:
-        notice = "; ".join(filter(None, ["nothing relevant found", held_back(result)]))
+        notice = "; ".join(filter(None, ["nothing relevant found", _held_back(result)]))
         result = replace(result, notices=(*result.notices, notice))
     if form == "fenced" and not invocation.as_json:
         notify(result.notices, invocation)
         say(result.to_text())
         return
     value = {**result.to_dict(), "why": receipts} if form == "why" else None
-    short = {"brief": _brief, "paths-only": _paths}.get(form or "")
-    whole = partial(rows, receipts=receipts, has_stages=invocation.is_verbose)
-    emit(invocation, result, short or whole, value=value)
+    whole = partial(_recalled if of_memories else _results, receipts=receipts, has_stages=invocation.is_verbose)
+    emit(invocation, result, {"brief": _brief, "paths-only": _paths}.get(form or "", whole), value=value)
 
 
 def _results(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: bool) -> Rows:
@@ -107,9 +107,7 @@ def _results(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: b
     yield f"\nTotal latency: {result.latency_ms}ms"
     names = list(dict.fromkeys(f"@{harmless_line(reference(hit))}" for hit in result.hits))
     if names:
-        named = [*names[:_MAX_REFERENCES], *["…"][: len(names) - _MAX_REFERENCES]]
-        pieces = [styled(f"{name}{',' * (number < len(named))}") for number, name in enumerate(named, 1)]
-        yield from packed([styled("References: ") + pieces[0], *pieces[1:]], styled(" "), _room())
+        yield from _listed("References: ", names[:_MAX_REFERENCES] + ["…"] * (len(names) > _MAX_REFERENCES))
 
 
 def _recalled(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: bool) -> Rows:
@@ -121,16 +119,22 @@ def _recalled(result: SearchResult, *, receipts: Sequence[Receipt], has_stages: 
     places = {hit.id: rank for rank, hit in enumerate(result.hits, 1)}
     for rank, hit in enumerate(result.hits, 1):
         when = "" if hit.at is None else local_time(moment_of(hit.at))
-        tags = " ".join(f"#{tag}" for tag in hit.tags)
         # What was moved up may have a lower score than what it stands before.
         older = places.get(result.trace.moved.get(hit.id, ""))
-        known = (_rating(hit), f"newer than {older}" if older else "", _older(hit), hit.tier, when, hit.source, tags)
-        yield Row(hit.owner_id, known, before=f"{rank}. ")
+        newer = f"newer than {older}" if older else ""
+        known = (_rating(hit), newer, _OLDER, "{tier}", when, "{source}", "{tags:#}")
+        yield filled(Row("{owner_id}", known, before=f"{rank}. "), hit)
         yield from _snippet(hit, result.query)
         yield from _grounds(rank, receipts, result)
     yield from _missing(result, "No memory is about this.", f"{_TRY}.")
     if result.hits:
         yield Line(f"{counted(len(result.hits), 'memory', 'memories')} in {result.latency_ms} ms", "dim")
+
+
+def _listed(before: str, names: Sequence[str], style: str = "") -> Rows:
+    """Yield names behind a word, on as few lines as they fit on."""
+    first, *rest = [styled(f"{name},", style=style) for name in names[:-1]] + [styled(names[-1], style=style)]
+    return packed([styled((before, style), first), *rest], " ", _room())
 
 
 def _missing(result: SearchResult, nothing: str, hint: str) -> Rows:
@@ -139,11 +143,11 @@ def _missing(result: SearchResult, nothing: str, hint: str) -> Rows:
         yield Line(nothing, "bold")
         if result.trace.candidates:
             yield Line(hint, "dim", 1)
-    if below := held_back(result):
+    if below := _held_back(result):
         yield Line(below, "dim")
 
 
-def held_back(result: SearchResult) -> str:
+def _held_back(result: SearchResult) -> str:
     """Return the words for how many lie below the floor, "" where none do."""
     if result.best_held_back is None:
         return ""
@@ -195,13 +199,10 @@ def hit_rows(rank: int, hit: Hit, query: str) -> Rows:
     """Yield one numbered hit with the part of its text that matches, the matching words emphasised."""
     from commonplace.search.result import copies_named
 
-    yield from packed(_head(rank, hit), styled(" "), _room())
-    if hit.superseded_by:
-        yield Line(_older(hit), "dim", 1)
+    yield from packed(_head(rank, hit), " ", _room())
+    yield filled(Line(_OLDER, "dim", 1), hit)
     if hit.copies:
-        names = [styled(f"{harmless_line(name)},", style="dim") for name in copies_named(hit)]
-        names[-1].right_crop(1)
-        yield from packed([styled(f"{INDENT}the same in ", style="dim") + names[0], *names[1:]], styled(" "), _room())
+        yield from _listed(f"{INDENT}the same in ", [harmless_line(name) for name in copies_named(hit)], "dim")
     yield from _snippet(hit, query)
 
 
@@ -216,13 +217,7 @@ def _head(rank: int, hit: Hit) -> list[Text]:
 
 
 def _rating(hit: Hit) -> str:
-    """Return the score of a hit, and the word for it."""
     return ", ".join(filter(None, (f"{hit.score:.2f}", hit.confidence)))
-
-
-def _older(hit: Hit) -> str:
-    """Return the words for the memory that may hold in place of the hit, "" where there is none."""
-    return f"{harmless_line(hit.superseded_by)} may hold in its place" if hit.superseded_by else ""
 
 
 def _room() -> int:
@@ -287,11 +282,9 @@ def _receipt(receipt: Receipt, rank: int, result: SearchResult) -> Rows:
         yield f"{INDENT}{share.name:<{names}}{share.value:>9.3f}{weighed}{adds}"
     yield f"\n{INDENT}words found: {', '.join(receipt.matched_terms) or 'none'}"
     yield f"{INDENT}words missing: {', '.join(receipt.missing_terms) or 'none'}"
-    if receipt.rejected:
-        yield f"\nLeft out ({counted(len(receipt.rejected), 'candidate')}):"
-        yield from some(
-            [f"{each.rank}. {each.reference} ({each.score:.2f}): {each.reason}" for each in receipt.rejected]
-        )
+    title = f"\nLeft out ({counted(len(receipt.rejected), 'candidate')}):"
+    left_out = Line("{rank}. {reference} ({score:.2f}): {reason}", level=1)
+    yield from Each("rejected", left_out, title, limit=MAX_LISTED).of(receipt)
 
 
 _QUOTE: Final = "put a query of several words in quotation marks"
@@ -318,19 +311,21 @@ def _stage2(context: click.Context, parameter: click.Parameter, value: int | Non
     return value
 
 
-@command()
-@options.query
-@click.option("--stage1-topk", type=int, metavar="N", help="Maximum number of lexical and dense candidates, each.")
-@click.option("--stage2-topk", type=int, metavar="N", callback=_stage2, help="Maximum number of results.")
+@command(
+    None,
+    options.query,
+    options.artifacts,
+    options.tags,
+    options.as_of,
+    options.kinds,
+    options.min_score,
+    options.also,
+    options.forms,
+)
+@options.number("--stage1-topk", "Maximum number of lexical and dense candidates, each.")
+@options.number("--stage2-topk", "Maximum number of results.", callback=_stage2)
 @click.option("-n", "--limit", type=int, metavar="N", callback=_stage2, help="The same as --stage2-topk.")
-@options.artifacts
-@options.tags
-@options.as_of
-@options.kinds
-@options.min_score
 @options.choice("--rerank", of=RERANK_MODES, help="Re-rank by a language model: a call for each hit, or one for all.")
-@options.also
-@options.forms
 def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **values: Any) -> None:
     """Find the passages that answer QUERY, best first.
 
@@ -356,14 +351,10 @@ def search(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
         if asked["as_of"] is None:
             engine.count_use(result.hits)
         receipts = [engine.why(result, hit.id) for hit in result.hits] if form == "why" else []
-    _show(invocation, result, _results, form, receipts)
+    _show(invocation, result, form, receipts, of_memories=False)
 
 
-@command()
-@options.query
-@_memory_options
-@options.also
-@options.forms
+@command(None, options.query, _memory_options, options.also, options.forms)
 @click.option("--fenced", "form", flag_value="fenced", help="Print the memories as labelled data for a model.")
 def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | None, **values: Any) -> None:
     """Find the memories that answer QUERY, best first.
@@ -392,7 +383,7 @@ def recall(invocation: Invocation, /, query: tuple[str, ...], *, form: str | Non
         move = "`commonplace init --move-memories` moves them"
         notice = f"your own store holds {count} that a project does not find: {move}"
         result = replace(result, notices=(*result.notices, notice))
-    _show(invocation, result, _recalled, form, receipts)
+    _show(invocation, result, form, receipts, of_memories=True)
 
 
 def _only_one(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> str | None:
@@ -402,13 +393,9 @@ def _only_one(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> 
     return value[0] if value else None
 
 
-@command()
+@command(None, options.kinds, options.artifacts, _memory_options, options.also)
 @click.argument("query")
 @click.argument("hit", nargs=-1, metavar="[HIT]", callback=_only_one)
-@options.kinds
-@options.artifacts
-@_memory_options
-@options.also
 @options.choice("--mark", of=VERDICTS, help="Say what HIT, a memory, is; or take it back.")
 def why(invocation: Invocation, /, query: str, hit: str | None, *, mark: Verdict | None, **values: Any) -> None:
     """Explain why QUERY finds HIT.
@@ -447,3 +434,113 @@ def _rank(engine: Engine, result: SearchResult, hit: str | None) -> int | None:
     if not ranks or hit is None:
         return 1 if ranks else None
     return ranks[hit] if hit in ranks else ranks.get(engine.resolve_id(hit))
+
+
+_MAX_EVENT_BYTES: Final = 4 * 1024 * 1024
+_NOTHING: Final = "nothing stored is relevant to this task"
+_NOTHING_YET: Final = "nothing is remembered yet; name a task to find what is indexed"
+
+
+@command(None, options.kinds, options.tags, options.min_trust)
+@click.argument("task", nargs=-1)
+@options.number("--max-tokens", "Token budget. [default: context.max_tokens, 50000]")
+@click.option("--agent", metavar="NAME", callback=options.non_empty, help="Use the search strategy of this agent.")
+@click.option("-n", "--limit", type=int, metavar="N", help="Maximum number of passages. [default: 30, or the agent's]")
+@click.option("--stdin-json", is_flag=True, help="Read a client's hook event, and print what to inject.")
+def context(invocation: Invocation, /, task: tuple[str, ...], stdin_json: bool, **given: Any) -> int:
+    """Print what is worth knowing before TASK.
+
+    The text is fenced and labelled as data. Without a task it holds long memories, then the newest. With --agent, that
+    agent's strategy chooses the artifacts.
+
+    With --stdin-json it answers a client's hook: the prompt, working directory and agent come from the event on
+    standard input. It prints at most 500 tokens of memories that are likely relevant and new to the session; artifacts
+    with an agent or --kind. Nothing is printed if nothing is relevant, there is no store, or context.on_start is off.
+    The exit code is never 2, which would stop the client.
+
+    Example: commonplace context "write login tests" --max-tokens 4000
+    """
+    if stdin_json:
+        return _answer_hook(invocation, task, given)
+    with opened(invocation) as engine:
+        made = engine.context(" ".join(task), **given)
+        engine.log_retrieval(made, "context")
+    notify(made.notices, invocation)
+    if invocation.as_json:
+        print_json(made.to_dict())
+    elif made.text:
+        say(made.text)
+    elif made.left_out:
+        notify(("nothing relevant fits in the token budget; raise --max-tokens",), invocation)
+    else:
+        notify((_NOTHING if made.task.strip() else _NOTHING_YET,), invocation)
+    return SUCCESS
+
+
+def _answer_hook(invocation: Invocation, task: tuple[str, ...], given: dict[str, Any]) -> int:
+    from commonplace.formats.hooks import answer, has_content, parse_event
+
+    try:
+        if task:
+            raise UsageError("a task and --stdin-json are given", remedy="give one; the event holds the task")
+        event = parse_event(_read(invocation))
+        # Before anything is opened: most of what people say to an agent is of this kind.
+        if event.is_prompt and not has_content(event.prompt):
+            return SUCCESS
+        if event.directory:
+            invocation.directory = _entered(invocation, event.directory)
+        loaded = invocation.settings()
+        if loaded.context.on_start == "off":
+            return SUCCESS
+        text = _injection(invocation, loaded, event, given)
+    except StoreMissingError:
+        return SUCCESS
+    except (CommonplaceError, OSError) as error:
+        report(error, invocation, FAILURE)
+        return FAILURE
+
+    if text and event.takes_text and not invocation.as_json:
+        say(text)
+    elif text:
+        print_json(answer(event, text), indent=None)
+    return SUCCESS
+
+
+def _injection(invocation: Invocation, loaded: Settings, event: HookEvent, given: dict[str, Any]) -> str:
+    from commonplace.settings.agents import strategy_name
+
+    agent = given.pop("agent") or strategy_name(event.agent, loaded.agents)
+    with invocation.open(loaded) as engine:
+        if event.loses_context and event.conversation:
+            engine.clear_injected(event.conversation)
+        if event.is_compaction:
+            return ""
+        made = engine.injection(event.prompt, agent=agent, conversation=event.conversation, **given)
+        engine.log_retrieval(made, "context")
+    notify(made.notices, invocation)
+    return made.text
+
+
+def _read(invocation: Invocation) -> bytes:
+    if invocation.caller is not None:
+        return invocation.caller.stdin.encode(errors="surrogateescape")
+    if sys.stdin.isatty():
+        say("Reading the event of a hook; Ctrl-D ends it.", err=True)
+    data = sys.stdin.buffer.read(_MAX_EVENT_BYTES + 1)
+    if len(data) > _MAX_EVENT_BYTES:
+        raise UsageError(f"the event has more than {_MAX_EVENT_BYTES:,} bytes", remedy="pass the client's own event")
+    return data
+
+
+def _entered(invocation: Invocation, directory: str) -> Path:
+    """Return a directory that can be entered; a server, which does this for others, stays where it is."""
+    found = (invocation.directory or Path.cwd()) / directory
+    try:
+        os.stat(f"{found}/.")  # noqa: PTH116 - a path would leave out the dot, which asks whether it can be entered
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no path"
+        raise UsageError(
+            f"the working directory of the event, {directory!r:.80}, cannot be entered: {why}",
+            remedy="pass the event as the client wrote it, from a directory that is there",
+        ) from error
+    return found

@@ -18,7 +18,8 @@ import click
 
 from commonplace.cli.app import Group, ask, command
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import Line, Row, Rows, console, emit, local_time, print_json
+from commonplace.cli.output import console, hint, print_json
+from commonplace.cli.rows import Each, Line, Row, emit, local_time
 from commonplace.errors import CommonplaceError
 from commonplace.settings.paths import LOGS, address_of, directory_of
 from commonplace.types import SCOPES
@@ -37,17 +38,16 @@ if TYPE_CHECKING:
     from commonplace.server.run import Address
 
 
-@command(makes_store=True)
+_port = click.IntRange(0, 65_535)
+
+
+@command(None, makes_store=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listen on this address.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=8765, show_default=True, help="0 takes a free one.")
+@click.option("--port", type=_port, default=8765, show_default=True, help="0 takes a free one.")
 @click.option("--socket", "path", type=click.Path(path_type=Path), help="Listen on this Unix socket instead.")
 @click.option("--allowed-host", multiple=True, help="Also answer under this name, as behind a proxy.")
-@click.option(
-    "--rate-limit", type=click.IntRange(0), default=0, help="Requests a minute for each token.  [default: none]"
-)
-def serve(
-    invocation: Invocation, /, host: str, port: int, path: Path | None, allowed_host: tuple[str, ...], rate_limit: int
-) -> None:
+@click.option("--rate-limit", type=click.IntRange(0), default=0, help="Requests a minute for a token. [default: none]")
+def serve(invocation: Invocation, /, host: str, port: int, path: Path | None, **given: Any) -> None:
     """Serve the store over HTTP.
 
     The API is below /v1, the Model Context Protocol at /mcp. Without a token it answers only this machine; `commonplace
@@ -61,17 +61,16 @@ def serve(
         if invocation.as_json:
             print_json({"address": where}, indent=None)
             return
-        target = console(stderr=True)
-        target.print(f"Serving {invocation.settings().store.path} on {where}", style="bold")
-        target.print("API: /v1 (described by /v1/openapi.json) · MCP: /mcp · stop with Ctrl-C", style="dim")
-        target.print(_OF_THIS_MACHINE if address.is_local else _OF_ANY_MACHINE, style="dim")
+        console(stderr=True).print(f"Serving {invocation.settings().store.path} on {where}", style="bold")
+        hint("API: /v1 (described by /v1/openapi.json) · MCP: /mcp · stop with Ctrl-C")
+        hint(_OF_THIS_MACHINE if address.is_local else _OF_ANY_MACHINE)
 
     address = Address(host, port, path)
-    _run(invocation, address, ready, allowed_hosts=allowed_host, per_minute=rate_limit)
+    _run(invocation, address, ready, allowed_hosts=given["allowed_host"], per_minute=given["rate_limit"])
 
 
-@command()
-@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Listen on this port.  [default: a free one]")
+@command(None)
+@click.option("--port", type=_port, default=0, help="Listen on this port. [default: a free one]")
 @click.option("--no-browser", is_flag=True, help="Print the link, but open no browser.")
 def ui(invocation: Invocation, /, port: int, no_browser: bool) -> None:
     """Look at the memory in a browser.
@@ -87,7 +86,7 @@ def ui(invocation: Invocation, /, port: int, no_browser: bool) -> None:
             print_json({"link": link}, indent=None)
         else:
             print(link, flush=True)  # noqa: T201 - whole, however narrow the terminal is
-            console(stderr=True).print("Open this link in a browser of this machine; stop with Ctrl-C.", style="dim")
+            hint("Open this link in a browser of this machine; stop with Ctrl-C.")
         if not no_browser:
             _open(link)
 
@@ -170,9 +169,7 @@ def token() -> None:
 
 
 @command(token, makes_store=True)
-@click.option(
-    "--for", "namespaces", multiple=True, metavar="NAMESPACE", help="A namespace it sees.  [default: --namespace]"
-)
+@click.option("--for", "namespaces", multiple=True, metavar="NAMESPACE", help="What it sees. [default: --namespace]")
 @click.option(
     "--scope",
     "scopes",
@@ -182,7 +179,7 @@ def token() -> None:
     show_default=True,
     help="What it may do; several with commas, or given several times.",
 )
-@click.option("--expires", metavar="TIME", help="A time, a date, or words such as 'in 30 days'.  [default: never]")
+@click.option("--expires", metavar="TIME", help="A time, a date, or words such as 'in 30 days'. [default: never]")
 def create(invocation: Invocation, /, **options: Any) -> None:
     """Make a token and print it, once.
 
@@ -195,14 +192,21 @@ def create(invocation: Invocation, /, **options: Any) -> None:
     scopes = [scope for each in options["scopes"] for scope in each.split(",")]
     with invocation.open(loaded, create=True) as engine:
         made = engine.tokens.create(names, scopes, options["expires"])
-    emit(invocation, made, lambda made: [made.secret])
-    if not invocation.as_json:
-        target = console(stderr=True)  # standard output is the token's alone, for `TOKEN=$(…)`
-        target.print("Shown once: keep it where only its user can read it.", style="dim")
-        target.print(_about(made.token), style="dim")
+    emit(invocation, made, "{secret}")
+    if not invocation.as_json:  # standard output is the token's alone, for `TOKEN=$(…)`
+        hint("Shown once: keep it where only its user can read it.")
+        hint(_about(made.token))
 
 
-@ask(token, lambda found: _tokens(found["tokens"]), "list")
+def _about(one: Token) -> str:
+    ends = f"until {local_time(one.expires_at)}" if one.expires_at else "without end"
+    return f"{', '.join(one.scopes)} in {', '.join(one.namespaces)} {ends}"
+
+
+_TOKENS: Final = Each("tokens", lambda each: [Row(each.id, (_about(each),))], none="There is no token.")
+
+
+@ask(token, _TOKENS, name="list")
 def list_(engine: Engine, /) -> dict[str, list[Token]]:
     """List the tokens, oldest first.
 
@@ -213,23 +217,10 @@ def list_(engine: Engine, /) -> dict[str, list[Token]]:
     return {"tokens": engine.tokens.all()}
 
 
-@ask(token, lambda gone: [Line(f"Revoked {gone.id}", "bold")])
-@click.argument("id")
+@ask(token, Line("Revoked {id}", "bold"), click.argument("id"))
 def revoke(engine: Engine, /, id: str) -> Token:  # noqa: A002 - the name of the argument
     """Make a token useless, at once and in every process.
 
     Example: commonplace token revoke 9cf90c15a945
     """
     return engine.tokens.revoke(id)
-
-
-def _tokens(found: list[Token]) -> Rows:
-    if not found:
-        yield "There is no token."
-    for each in found:
-        yield Row(each.id, (_about(each),))
-
-
-def _about(one: Token) -> str:
-    ends = f"until {local_time(one.expires_at)}" if one.expires_at else "without end"
-    return f"{', '.join(one.scopes)} in {', '.join(one.namespaces)} {ends}"

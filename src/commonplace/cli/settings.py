@@ -10,7 +10,7 @@ import click
 
 from commonplace.cli.app import Group, command
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import Line, Rows, emit, styled
+from commonplace.cli.rows import Line, Rows, emit, styled
 from commonplace.formats.escaping import harmless_line
 from commonplace.formats.json_values import plain
 
@@ -24,7 +24,7 @@ def settings() -> None:
 
 
 @command(settings)
-def show(invocation: Invocation) -> None:
+def show(invocation: Invocation, /) -> None:
     """Print every setting with its value and where it came from.
 
     With --json, also its default, range, environment variable and meaning.
@@ -49,7 +49,7 @@ def show(invocation: Invocation) -> None:
 
 
 @command(settings)
-def path(invocation: Invocation) -> None:
+def path(invocation: Invocation, /) -> None:
     """Print the files that settings are read from.
 
     The weakest comes first; those that do not exist are marked.

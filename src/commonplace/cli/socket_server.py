@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.main import ASKING
-from commonplace.cli.notices import Notices
-from commonplace.cli.output import CALLER, Caller
+from commonplace.cli.output import CALLER, Caller, Notices
 from commonplace.cli.socket_client import GREETING, MAX_REQUEST_BYTES, SAME, is_ours, socket_path
 from commonplace.dataclasses import dataclass
 from commonplace.settings import Settings

@@ -12,11 +12,13 @@ import click
 import commonplace
 from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, WRONG_USE, Group, command
-from commonplace.cli.input import read_bytes
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import counted, print_json, say
+from commonplace.cli.options import read_bytes
+from commonplace.cli.output import print_json, say
+from commonplace.cli.rows import counted
 from commonplace.errors import CommonplaceError
 from commonplace.formats.escaping import harmless_line
+from commonplace.formats.json_values import plain
 from commonplace.formats.yaml import fault_of
 
 MAX_INPUT_BYTES = 16 * 1024 * 1024
@@ -27,8 +29,7 @@ def spec() -> None:
     """Check and run tasks of the Open Agent Spec."""
 
 
-@command(spec)
-@click.argument("file", type=options.FILE)
+@command(spec, click.argument("file", type=options.FILE))
 def validate(invocation: Invocation, /, file: Path) -> int:
     """Check a spec and list every problem.
 
@@ -40,10 +41,7 @@ def validate(invocation: Invocation, /, file: Path) -> int:
 
     verdict = judge(file)
     if invocation.as_json:
-        told = {"name": verdict.name, "version": verdict.version, "tasks": list(verdict.tasks)}
-        lists = {"faults": verdict.faults, "notes": verdict.notes}
-        found = {kind: [{"path": each.path, "message": each.message} for each in lists[kind]] for kind in lists}
-        print_json({"valid": verdict.is_valid, **told, **found})
+        print_json({"valid": verdict.is_valid, **plain(verdict)})
     elif verdict.is_valid:
         tasks = counted(len(verdict.tasks), "task")
         named = f"{verdict.name} (Open Agent Spec {verdict.version})"
@@ -60,9 +58,7 @@ def validate(invocation: Invocation, /, file: Path) -> int:
 @command(spec)
 @click.option("--spec", "file", required=True, metavar="FILE", help="The spec, in YAML or JSON.")
 @click.option("--task", metavar="NAME", help="The task; without it, the first that can be run.")
-@click.option(
-    "--input", "given", metavar="JSON|FILE", default="{}", help="The input: a JSON object, a file of one, or - ."
-)
+@click.option("--input", "given", metavar="JSON|FILE", default="{}", help="A JSON object, a file of one, or - .")
 @click.option("--quiet", "-q", is_flag=True, help="Print the output alone, without notes.")
 def run(invocation: Invocation, /, file: str, task: str | None, given: str, quiet: bool) -> int:
     """Run a task and print its output.

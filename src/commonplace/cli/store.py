@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,27 +14,25 @@ import click
 import commonplace
 from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, Group, ask, command, opened
-from commonplace.cli.forget import forget_namespace, gc
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import (
+from commonplace.cli.memory import forget_namespace, gc
+from commonplace.cli.output import notify, progress_bars, say
+from commonplace.cli.rows import (
     MAX_LISTED,
     STORED,
-    Beginning,
+    Body,
+    Each,
     Line,
     Row,
     Rows,
     counted,
     emit,
+    filled,
     holdings,
-    joined,
     local_time,
     memory_texts,
-    more,
-    notify,
-    progress_bars,
-    say,
+    rows_of,
     size_text,
-    some,
 )
 from commonplace.dataclasses import asdict
 from commonplace.errors import CommonplaceError, NotFoundError, UsageError
@@ -70,7 +69,7 @@ _OUTCOMES: Final[Mapping[str, str]] = {
 }
 
 
-@command(makes_store=True)
+@command(None, makes_store=True)
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default=Path())
 @click.option("--move-memories", is_flag=True, help="Move the memories of your own store into it, without asking.")
 @click.option("--anew", is_flag=True, help="Make an empty store where one has lost its database.")
@@ -118,17 +117,11 @@ def init(invocation: Invocation, /, directory: Path, move_memories: bool, anew: 
 
 
 def _created(done: Mapping[str, Any]) -> Rows:
-    if not done["created"]:
-        yield f"There is already a store at {done['store']}; what it holds was left as it is."
-    else:
-        yield f"Created {done['store']}"
-        if done["taken_in"]:
-            yield f"Imported {counted(done['taken_in'], 'memory', 'memories')} from its pages"
-        yield "Next: commonplace index build"
-    if "granted_to" in done:
-        yield f"The role {done['granted_to']} may read and write it."
-    if done["moved"]:
-        yield f"Moved {counted(done['moved'], 'memory', 'memories')} here from your own store."
+    there = "There is already a store at {store}; what it holds was left as it is."
+    made = ["Created {store}", "Imported {taken_in:n memory|memories} from its pages", "Next: commonplace index build"]
+    granted = "The role {granted_to} may read and write it." if "granted_to" in done else ""
+    moved = "Moved {moved:n memory|memories} here from your own store."
+    return rows_of([*(made if done["created"] else [there]), granted, moved], done)
 
 
 def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool) -> int:
@@ -158,19 +151,21 @@ def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool)
 
 
 def _backup(report: BackupReport) -> Rows:
-    yield Line(f"Backed up to {report.path} ({size_text(report.size)})", "bold")
     pages = f" and {counted(report.files, 'Markdown page')}" if report.files else ""
-    yield Line(f"The whole store{pages}, as of change {report.change:,}; read back and verified.", "dim", 1)
-    yield from some([f"note: {notice}" for notice in report.notices], "yellow")
+    view = [
+        Line(f"Backed up to {{path}} ({size_text(report.size)})", "bold"),
+        Line(f"The whole store{pages}, as of change {{change:,}}; read back and verified.", "dim", 1),
+        Each("notices", Line("note: {}", "yellow", 1)),
+    ]
+    return rows_of(view, report)
 
 
-def _restore(report: RestoreReport, source: Path) -> Rows:
-    yield Line(f"Restored {report.directory} from {source}", "bold")
+def _restore(report: RestoreReport, *, source: Path) -> Rows:
     pages = f", with {counted(report.files, 'Markdown page')}" if report.files else ""
     when = f"As it was on {local_time(report.backed_up_at)}, change {report.change:,}"
+    yield Line(f"Restored {report.directory} from {source}", "bold")
     yield Line(f"{when}{pages}; the next search builds the index.", "dim", 1)
-    if report.kept is not None:
-        yield Line(f"The store that was there is kept at {report.kept}", "", 1)
+    yield filled(Line("The store that was there is kept at {kept}", "", 1), report)
 
 
 def _export(report: ExportReport) -> Rows:
@@ -180,7 +175,7 @@ def _export(report: ExportReport) -> Rows:
     yield Line(f"sha256 {report.sha256}", "dim", 1)
 
 
-def _import(report: ImportReport, source: Path) -> Rows:
+def _import(report: ImportReport, *, source: Path) -> Rows:
     sorts = {sort: getattr(report, sort) for sort in STORED}
     outcomes = {name: holdings({sort: getattr(counts, name) for sort, counts in sorts.items()}) for name in _OUTCOMES}
     done = "Would import" if report.is_dry_run else "Imported"
@@ -188,25 +183,26 @@ def _import(report: ImportReport, source: Path) -> Rows:
     for name, words in _OUTCOMES.items():
         if outcomes[name] and words:
             yield Line(f"{words}: {outcomes[name]}", "", 1)
-    # Either all of them were replaced, or all were skipped.
-    yield from some(report.conflicts, level=2)
-    if report.problems:
-        yield Line(f"{counted(len(report.problems), 'problem')}:", "yellow", 1)
-        yield from some(report.problems, "yellow", level=2)
-    yield from some([f"note: {notice}" for notice in report.notices], "dim")
+    view = [
+        Each("conflicts", Line("{}", "", 2), limit=MAX_LISTED),  # either all of them were replaced, or all were skipped
+        Line("{problems:n problem}:", "yellow", 1),
+        Each("problems", Line("{}", "yellow", 2), limit=MAX_LISTED),
+        Each("notices", Line("note: {}", "dim", 1), limit=MAX_LISTED),
+    ]
+    yield from rows_of(view, report)
     if report.is_dry_run:
         yield Line("Nothing was written.", "dim", 1)
 
 
 def _synced(report: SyncReport) -> str:
-    changes = (
-        (report.added, "new"),
-        (report.updated, "edited"),
-        (report.archived, "archived"),
-        (report.restored, "brought back"),
-        (report.moved, "moved"),
-    )
-    imported = ", ".join(f"{number:,} {what}" for number, what in changes if number)
+    changes = {
+        "new": report.added,
+        "edited": report.updated,
+        "archived": report.archived,
+        "brought back": report.restored,
+        "moved": report.moved,
+    }
+    imported = ", ".join(f"{number:,} {what}" for what, number in changes.items() if number)
     parts = [
         f"{counted(report.pages_written, 'page')} written" if report.pages_written else "",
         f"memories imported: {imported}" if imported else "",
@@ -233,10 +229,8 @@ def _logs(found: RetrievalSummary) -> Rows:
         yield "By agent: " + ", ".join(f"{name} {n:,}" for name, n in found.agents.items())
     uses = counted(found.uses, "use")
     yield f"Then opened or touched: {uses}, after {found.followed:.0%} of the searches that found something"
-    if found.most_found:
-        yield "Found most often:"
-        for path, number in found.most_found:
-            yield Line(f"{number:,}  {path}", "", 1)
+    often = [f"{number:,}  {path}" for path, number in found.most_found]
+    yield from Each("", Line("{}", level=1), "Found most often:").of(often)
 
 
 @click.group(cls=Group)
@@ -281,8 +275,10 @@ def doctor(invocation: Invocation, /, no_mend: bool, secrets: bool) -> int:
     return SUCCESS if found.is_healthy else FAILURE
 
 
-@ask(store, _backup, is_long=True, has_notices=True)
-@click.argument("file", type=options.ANY_FILE)
+_file = click.argument("file", type=options.ANY_FILE)
+
+
+@ask(store, _backup, _file, is_long=True, has_notices=True)
 def backup(engine: Engine, /, file: Path) -> BackupReport:
     """Write a complete copy of the store to FILE.
 
@@ -293,8 +289,7 @@ def backup(engine: Engine, /, file: Path) -> BackupReport:
     return engine.backup(file)
 
 
-@command(store, makes_store=True)
-@click.argument("file", type=options.ANY_FILE)
+@command(store, _file, makes_store=True)
 @click.option("--replace", is_flag=True, help="Replace the store there, which is kept beside it.")
 def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
     """Make a store from the backup FILE.
@@ -307,11 +302,10 @@ def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
     place = Path(invocation.settings().store.path)
     with progress_bars(invocation) as progress:
         report = commonplace.restore(file, place, replace=replace, progress=progress)
-    emit(invocation, report, lambda done: _restore(done, file))
+    emit(invocation, report, partial(_restore, source=file))
 
 
-@command(store)
-@click.argument("file", type=options.ANY_FILE)
+@command(store, _file)
 @options.choice("--kind", "kinds", of=(*KINDS, "graph", "ledger"), many=True, help="Only this kind.")
 def export(invocation: Invocation, /, file: Path, kinds: tuple[str, ...]) -> None:
     """Write the namespace to FILE as JSON lines.
@@ -338,7 +332,7 @@ class _Format(click.Option):
         return f"[{'|'.join(FORMATS)}]"
 
 
-@command(store, "import", makes_store=True)
+@command(store, name="import", makes_store=True)
 @click.argument("path", type=options.ANY_FILE)
 @click.option("--format", "format_", default="auto", show_default=True, cls=_Format, help="Format of the files.")
 @options.choice(
@@ -365,10 +359,10 @@ def import_(invocation: Invocation, /, path: Path, format_: str, **values: Any) 
         refuse_unfit_import(path, loaded, format_=format_, skip_problems=values["skip_problems"])
     with progress_bars(invocation) as progress, invocation.open(loaded, create=is_real, progress=progress) as engine:
         report = engine.import_(path, format=format_, **values)
-    emit(invocation, report, lambda done: _import(done, path), has_notices=True)
+    emit(invocation, report, partial(_import, source=path), has_notices=True)
 
 
-@ask(store, lambda report: [_synced(report)], has_notices=True)
+@ask(store, _synced, has_notices=True)
 @click.option("--accept", metavar="FILE", help="Import this page, or the file it was kept in, as it is.")
 def sync(engine: Engine, /, accept: str | None) -> SyncReport:
     """Synchronize memories with their Markdown pages.
@@ -384,8 +378,7 @@ def sync(engine: Engine, /, accept: str | None) -> SyncReport:
     return engine.sync(accept=accept)
 
 
-@ask(store, _logs)
-@options.time("--since", is_start=True, help="Only from this time on.")
+@ask(store, _logs, options.time("--since", is_start=True, help="Only from this time on."))
 def logs(engine: Engine, /, since: str | None) -> RetrievalSummary:
     """Summarize the log of searches: latency, misses, hits.
 
@@ -397,8 +390,7 @@ def logs(engine: Engine, /, since: str | None) -> RetrievalSummary:
     return engine.retrievals(since)
 
 
-@command(store)
-@options.golden("a miss exits with 1")
+@command(store, options.golden("a miss exits with 1"))
 def health(invocation: Invocation, /, golden: Path | None) -> int:
     """Find duplicates, contradictions and stale memories.
 
@@ -418,36 +410,32 @@ def _health(found: Health, engine: Engine) -> Rows:
     archived = found.statuses.get("archived", 0)
     apart = f", and {archived:,} archived (not counted)" if archived else ""
     yield Line(f"{counted(found.memories, 'memory', 'memories')}{apart}", "bold")
-    for name, counts in (("tiers", found.tiers), ("status", found.statuses), ("pending issues", found.pending)):
-        if parts := [f"{count:,} {each}" for each, count in counts.items() if count]:
-            yield Line(f"{name}: {joined(parts)}", "", 1)
+    counts = {"tiers": "tiers", "status": "statuses", "pending issues": "pending"}
+    yield from rows_of([Line(f"{name}: {{{field}}}", "", 1) for name, field in counts.items()], found)
     if most := max(found.retention.values(), default=0):
         yield Line("retention of what is active:", "", 1)
         for end, number in found.retention.items():
             bar = "█" * round(_BAR_WIDTH * number / most)
             yield Line(f"      to {end} {number:>7,} {bar}", "" if number else "dim")
     for kind, heading in _HEADINGS.items():
-        yield from _of_kind(heading, [each for each in found.findings if each.kind == kind], texts)
+        findings = [each for each in found.findings if each.kind == kind]
+        title = f"\n{heading}: {len(findings):,}"
+        yield from Each("", partial(_finding, texts), title, "bold", limit=MAX_LISTED).of(findings)
     if not found.findings:
         yield Line("\nNothing to look at.", "green")
-    for answer in found.failed:
-        missing = ", ".join(name for name in answer.golden.relevant if name not in answer.found)
-        wrong = [f"does not find {missing}"] if missing else []
-        wrong += [f"shows {', '.join(answer.shown)}"] if answer.shown else []
-        yield Line(f"golden query {answer.golden.query!r} {' and '.join(wrong)}", "red", 1)
+    yield from Each("failed", _failure).of(found)
     if found.golden and not found.failed:
-        count = counted(len(found.golden), "golden query", "golden queries")
-        yield Line(f"{count}: each finds its expected results", "green", 1)
+        yield filled(Line("{golden:n golden query|golden queries}: each finds its expected results", "green", 1), found)
 
 
-def _of_kind(heading: str, findings: Sequence[Finding], texts: Mapping[str, str]) -> Rows:
-    if findings:
-        yield Line(f"\n{heading}: {len(findings):,}", "bold")
-    for each in findings[:MAX_LISTED]:
-        yield Row(", ".join(each.ids), (each.why,))
-        for id_ in each.ids:
-            if id_ in texts:
-                yield Beginning(texts[id_])
-        if each.command:
-            yield Line(each.command, "dim", 1)
-    yield from more(len(findings))
+def _finding(texts: Mapping[str, str], finding: Finding) -> Rows:
+    yield Row(", ".join(finding.ids), (finding.why,))
+    yield from (Body(texts[id_]) for id_ in finding.ids if id_ in texts)
+    yield filled(Line("{command}", "dim", 1), finding)
+
+
+def _failure(answer: Any) -> Rows:
+    missing = ", ".join(name for name in answer.golden.relevant if name not in answer.found)
+    wrong = [f"does not find {missing}"] if missing else []
+    wrong += [f"shows {', '.join(answer.shown)}"] if answer.shown else []
+    yield Line(f"golden query {answer.golden.query!r} {' and '.join(wrong)}", "red", 1)

@@ -153,11 +153,11 @@ def watch(invocation: Invocation, loaded: Settings, place: Path, *, force: bool,
 
 
 def _tell(invocation: Invocation, loaded: Settings, place: str, run: WatchedRun) -> None:
-    from commonplace.cli.app import report as tell_failure
+    from commonplace.cli.app import report
     from commonplace.cli.index import print_reports
 
     if run.error is not None:
-        tell_failure(run.error, invocation)
+        report(run.error, invocation)
     elif run.report is not None:
         print_reports(invocation, loaded, {place: run.report}, indent=None)
 

@@ -1,0 +1,364 @@
+"""Views: how each thing that a command answers reads as text. One renderer prints them all, with rich.
+
+A view is made of pieces, each of which takes its texts from the thing that is shown. `{uuid}` in a text stands for a
+field of it, `{entity.name}` for a field of a field, and `{}` for the thing itself; `{score:.2f}` is formatted as
+Python does, `{facts:n fact}` counts, `{stale:!0}` is a number other than 0, and `{reason:?: }` is the reason behind a
+colon, or nothing where there is none. A line or a part of a row whose other values are not all known is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from string import Formatter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
+
+from commonplace.cli.output import console, notify, print_json
+from commonplace.errors import NotFoundError
+from commonplace.formats.escaping import harmless, harmless_line
+from commonplace.formats.json_values import plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from commonplace.cli.invocation import Invocation
+    from commonplace.engine import Engine
+
+_T = TypeVar("_T")
+INDENT: Final = "   "
+MAX_LISTED: Final = 10
+"""So many of many are shown; `--json` has all of them."""
+MAX_LINES: Final = 3
+"""Lines that are shown of a text."""
+_WORD: Final = re.compile(r"(?P<word>^\s*\S+|\S+)\s*")
+_MIN_WIDTH: Final = 40
+"""Running text gets so many columns at least, on the narrowest of terminals too."""
+_MIN_SENTENCE: Final = 20
+_FIELD_WIDTH: Final = 12
+_MAX_WRAPPED: Final = 4000
+"""Characters of a text that are wrapped for its first lines: it may be a million long."""
+
+
+class _UnknownError(Exception):
+    """A value in a template is empty."""
+
+
+class _Template(Formatter):
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:  # noqa: ARG002
+        value = args[0]
+        for name in () if not field_name or field_name.isdecimal() else field_name.split("."):  # `{}` is numbered
+            value = value[name] if isinstance(value, Mapping) else getattr(value, name)
+        return value, field_name
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec.startswith("?"):
+            text = _words(value, "")
+            return text and format_spec[1:] + text
+        if text := _words(value, format_spec):
+            return text
+        raise _UnknownError
+
+
+def _words(value: Any, spec: str) -> str:
+    if spec.startswith("n "):
+        noun, _, plural = spec[2:].partition("|")
+        number = value if isinstance(value, int) else len(value or ())
+        return counted(number, noun, plural) if number else ""
+    if value is None or value is False or (spec == "!0" and not value):
+        return ""
+    if isinstance(value, list | tuple):
+        return " ".join(f"#{each}" for each in value) if spec == "#" else ", ".join(map(str, value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in value.items() if number)
+    return local_time(value) if isinstance(value, datetime) else format(value, spec.replace("!0", ","))
+
+
+def filled(template: _T, thing: Any) -> _T:
+    """Return a text, or all texts of a row, with what is known of a thing; "" for one in which a value is not known."""
+    if isinstance(template, Mapping):
+        return {name: filled(each, thing) for name, each in template.items()}  # type: ignore[return-value]
+    if isinstance(template, tuple | list):
+        parts = [filled(each, thing) for each in template]
+        return type(template)(*parts) if hasattr(template, "_fields") else parts  # type: ignore[return-value]
+    if not isinstance(template, str) or "{" not in template:
+        return template
+    try:
+        return _Template().vformat(template, (thing,), {})  # type: ignore[return-value]
+    except _UnknownError:
+        return ""  # type: ignore[return-value]
+
+
+class Line(NamedTuple):
+    """A sentence, wrapped to the terminal if it is indented or has a mark; a path or an id in it is never broken.
+
+    Without a text nothing is printed; an empty string, in its place, is a blank line.
+    """
+
+    text: str
+    style: str = ""
+    level: int = 0
+    before: str = ""
+
+    def print(self, target: Console) -> None:
+        if not self.text:
+            return
+        if not self.level and not self.before:
+            text = self.text.removeprefix("\n")
+            target.print("\n" * (len(self.text) - len(text)) + harmless_line(text), style=self.style)
+            return
+        indent = INDENT * (self.level or 1)
+        for number, line in enumerate(broken(self.text, target.width - len(indent))):
+            target.print(styled(indent if number or self.level else self.before, (line, self.style)))
+
+
+class Row(NamedTuple):
+    """One thing of a list: its name, what is known of it, perhaps with a style, and the first lines of its text."""
+
+    name: str = ""
+    known: Sequence[str | tuple[str, str]] = ()
+    text: str = ""
+    level: int = 0
+    before: str = ""
+
+    def print(self, target: Console) -> None:
+        parts = [(each, "dim") if isinstance(each, str) else each for each in self.known]
+        first, *rest = [
+            styled(harmless_line(text), style=style) for text, style in ((self.name, "cyan"), *parts) if text
+        ]
+        lines = packed([styled(self.before or INDENT * self.level, first), *rest], DOT, target.width, self.level or 1)
+        for line in lines:
+            target.print(line)
+        Body(self.text).print(target)
+
+
+class Body(NamedTuple):
+    """The first lines of a text, or all, wrapped and indented."""
+
+    text: str
+    level: int = 1
+    is_whole: bool = False
+
+    def print(self, target: Console) -> None:
+        text = harmless(self.text if self.is_whole else self.text[:_MAX_WRAPPED])
+        if not self.is_whole:
+            text = "\n".join(line for line in text.splitlines() if line.strip())
+        lines = wrapped(styled(text), columns(target.width)) if text else []
+        shown = lines if self.is_whole else lines[:MAX_LINES]
+        for line in shown:
+            target.print(styled(INDENT * self.level) + line)
+        if len(lines) > len(shown):
+            target.print(f"{INDENT * self.level}…", style="dim")
+
+
+class Fields(NamedTuple):
+    """Names, in a column, and their values; those without a value are left out."""
+
+    values: Mapping[str, str]
+
+    def print(self, target: Console) -> None:
+        for name, value in self.values.items():
+            for number, shown in enumerate(broken(value, target.width - _FIELD_WIDTH - 2) if value else ()):
+                target.print(styled((f"{'' if number else name:>{_FIELD_WIDTH}}  ", "dim"), shown))
+
+
+class Each(NamedTuple):
+    """The things in a field of a thing, or in the thing itself, each by a view.
+
+    Attributes:
+        title, none: a line above them, or in their place where there are none.
+        limit: how many are shown; how many more there are is told.
+    """
+
+    field: str
+    view: View
+    title: str = ""
+    style: str = ""
+    none: str = ""
+    level: int = 0
+    is_numbered: bool = False
+    limit: int | None = None
+
+    def of(self, thing: Any) -> Rows:
+        found = _Template().get_field(self.field, (thing,), {})[0]
+        items = list(found) if isinstance(found, Iterable) else [] if found is None else [found]
+        if heading := self.title if items else self.none:
+            yield Line(heading, self.style, self.level)
+        for number, item in enumerate(items[: self.limit], 1):
+            for place, row in enumerate(rows_of(self.view, item)):
+                changes: dict[str, Any] = {"before": f"{number}. "} if self.is_numbered and not place else {}
+                if self.level and isinstance(row, Line | Row | Body):
+                    changes["level"] = row.level + self.level
+                yield row._replace(**changes) if changes else row  # type: ignore[union-attr]
+        if self.limit is not None:
+            yield from more(len(items), level=max(1, self.level))
+
+
+Rows: TypeAlias = "Iterable[Row | Line | Body | Fields | Text | str]"
+Piece: TypeAlias = "str | Line | Row | Body | Fields | Each | Callable[[Any], Rows | str]"
+View: TypeAlias = "Piece | list[Any]"
+"""A function takes the thing and returns rows, or a line, whose texts stand as they are."""
+
+
+def rows_of(view: View, thing: Any) -> Rows:
+    """Yield the rows of a thing."""
+    for piece in view if isinstance(view, list) else [view]:
+        if isinstance(piece, Each):
+            yield from piece.of(thing)
+            continue
+        made: Any = piece(thing) if callable(piece) else filled(piece, thing)
+        yield from [Line(made)] if isinstance(made, str) else [made] if hasattr(made, "_fields") else made
+
+
+def emit(invocation: Invocation, found: Any, view: View, *, value: Any = None, has_notices: bool = False) -> None:
+    """Print what a command found: its notices, then JSON or rows.
+
+    Args:
+        value: what JSON has in place of `found` itself.
+        has_notices: the rows show the notices.
+    """
+    notify(() if has_notices else getattr(found, "notices", ()), invocation)
+    if invocation.as_json:
+        print_json(plain(found if value is None else value))
+    else:
+        print_rows(rows_of(view, found))
+
+
+def print_rows(rows: Rows) -> None:
+    """Print rows on standard output."""
+    target = console()
+    for row in rows:
+        if isinstance(row, str) and row:
+            Line(row).print(target)
+        elif isinstance(row, tuple):
+            row.print(target)
+        else:
+            target.print(row)
+
+
+def styled(*parts: str | tuple[str, str] | Text, style: str = "") -> Text:
+    """Return one text of plain and styled parts; rich is loaded here, when there is something to print."""
+    from rich.text import Text
+
+    return Text.assemble(*parts, style=style)
+
+
+DOT: Final = " · "
+
+
+def packed(pieces: Sequence[Text], between: str, width: int, level: int = 1) -> Iterator[Text]:
+    """Yield lines of pieces, one after the other on as few lines as they fit on; none is ever broken."""
+    line, *rest = pieces
+    for piece in rest:
+        if line.cell_len + len(between) + piece.cell_len > width:
+            yield line
+            line = styled(INDENT * level, piece)
+        else:
+            line = styled(line, (between, "dim"), piece)
+    yield line
+
+
+def more(count: int, *, level: int = 1) -> Rows:
+    """Yield how many of a list were not shown, if any."""
+    if count > MAX_LISTED:
+        yield Line(f"… {count - MAX_LISTED:,} more; --json lists all", "dim", level)
+
+
+def broken(sentence: str, width: int) -> list[str]:
+    """Return a sentence as lines that fit, as far as its words do."""
+    return [line.plain for line in wrapped(styled(harmless_line(sentence)), max(_MIN_SENTENCE, width))]
+
+
+def columns(width: int) -> int:
+    """Return how many columns running text gets below its heading, on a terminal of that width."""
+    return max(_MIN_WIDTH, width) - len(INDENT)
+
+
+def wrapped(text: Text, width: int) -> list[Text]:
+    """Return text as lines of that width; a longer word, such as a path, has a line of its own, whole."""
+    from rich.console import Console
+
+    lines: list[Text] = []
+    for line in text.split("\n", allow_blank=True):
+        if line.cell_len > len(line):  # scripts of wide characters have no spaces: a line may end anywhere
+            lines += line.wrap(Console(width=width), width)
+        else:
+            lines += line.divide(_line_starts(line.plain, width))
+    for line in lines:
+        line.rstrip()
+    return lines
+
+
+def _line_starts(line: str, width: int) -> list[int]:
+    starts = [0]
+    for word in _WORD.finditer(line):
+        if word.end("word") - starts[-1] > width and word.start() > starts[-1]:
+            starts.append(word.start())
+    return starts[1:]
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return `1 file`, `2 files`, `12,345 files`; a plural that is not made with an s is given."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+_NOUNS: Final[Mapping[str, tuple[str, str]]] = {
+    "memories": ("memory", "memories"),
+    "links": ("link", ""),
+    "owners": ("artifact or document", "artifacts or documents"),
+    "knowledge": ("item of knowledge", "items of knowledge"),
+    "contexts": ("context of an agent", "contexts of agents"),
+    "in_process": ("memory of this process", "memories of this process"),
+    "episodes": ("episode", ""),
+    "entities": ("entity", "entities"),
+    "relations": ("fact", ""),
+    "issues": ("issue", ""),
+}
+"""What a store holds, in the order in which it is told."""
+STORED: Final = tuple(name for name in _NOUNS if name != "in_process")
+
+
+def holdings(counts: Mapping[str, int], names: Iterable[str] = STORED) -> str:
+    """Return `2 memories and 1 fact` of the counts under some names; "" for none of all."""
+    return tally((counts.get(name, 0), *_NOUNS[name]) for name in names)
+
+
+def tally(counts: Iterable[tuple[int, str, str]]) -> str:
+    """Return `2 memories, 1 link and 3 passages` of (number, singular, plural or ""), without what is none."""
+    return joined([counted(number, noun, plural) for number, noun, plural in counts if number])
+
+
+def joined(parts: Sequence[str]) -> str:
+    """Return parts as people enumerate them: `a`, `a and b`, `a, b and c`."""
+    return " and ".join(part for part in (", ".join(parts[:-1]), *parts[-1:]) if part)
+
+
+def memory_texts(engine: Engine, ids: Iterable[str]) -> dict[str, str]:
+    """Return the texts of memories by id, of those that are still there."""
+    texts: dict[str, str] = {}
+    for id_ in ids:
+        with suppress(NotFoundError):
+            texts[id_] = engine.get(id_, touch=False).content
+    return texts
+
+
+def size_text(size: float) -> str:
+    """Return a size as people write it, in powers of 1024."""
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"
+
+
+def local_time(moment: datetime | str | None) -> str:
+    """Return a time as people of this machine write it: local, to the minute; "" for none."""
+    if not moment:
+        return ""
+    moment = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    try:
+        return moment.astimezone().strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, ValueError):  # the first and the last day there is, east or west of Greenwich
+        return moment.strftime("%Y-%m-%d %H:%M")
