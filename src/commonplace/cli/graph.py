@@ -442,12 +442,10 @@ def show(invocation: Invocation, /, entity: str, out: Path | None, form: str | N
 
     Example: commonplace graph show auth.ts --out auth.svg
     """
-    chosen = form or ("mermaid" if out is None else _ENDINGS.get(out.suffix.lower().removeprefix(".")))
-    if out is not None and chosen is None:
+    chosen = form or _ENDINGS.get("mermaid" if out is None else out.suffix.lower().removeprefix("."))
+    if chosen is None:
         endings = ", ".join(f".{each}" for each in _ENDINGS)
-        raise click.UsageError(
-            f"{out.name!r} does not say what to draw; end it with one of {endings}, or give --format"
-        )
+        raise click.UsageError(f"{out} does not say what to draw; end it with one of {endings}, or give --format")
     with invocation.open() as engine:
         drawn = engine.graph.show(entity, form=chosen, **values)
         if out is not None:
