@@ -203,7 +203,7 @@ def test_a_picture_shows_times_and_what_has_ended_where_it_is_asked_for(moved: P
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("show", "Ada Marsh", "--out", "graph.pdf"), 2, "'graph.pdf' does not say what to draw"),
+        (("show", "Ada Marsh", "--out", "graph.pdf"), 2, "graph.pdf does not say what to draw"),
         (("show", "Nobody"), 1, "there is no entity 'Nobody'; see `commonplace graph entities QUERY`"),
         (("show", "Ada Marsh", "--depth", "9"), 2, "--depth is 9"),
         (("show", "Ada Marsh", "--out", "src/login.py/graph.svg"), 2, "name another --out"),
