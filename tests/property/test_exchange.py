@@ -16,7 +16,7 @@ from tests.unit.exchange.imports import dump, import_file, import_given, read
 
 from commonplace.errors import CommonplaceError, UsageError
 from commonplace.exchange.codec import decoded, encoded
-from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem, owner_item, version_of
+from commonplace.exchange.items import Item, LinkItem, MemoryItem, OwnerItem, Version
 from commonplace.exchange.read import read_export
 from commonplace.store.store import Store
 from commonplace.types import KINDS, ORIGINS, TIERS, Chunk, FileStamp, Link, MemoryRecord, Owner
@@ -95,32 +95,30 @@ def memories(draw: st.DrawFn) -> MemoryItem:
         )
         try:
             until = None if is_live else expired_at
-            version = version_of(replace(owner, tags=draw(labels)), record, created_at, until, max_bytes=1000)
+            version = Version(created_at, until, replace(owner, tags=draw(labels)), record).checked(1000)
         except UsageError:
             assume(False)
         versions.append(version)
-    return MemoryItem("", tuple(versions))
+    return MemoryItem(tuple(versions))
 
 
 @st.composite
 def spaces(draw: st.DrawFn) -> list[Item]:
     """Everything that a namespace may hold, in the order of an export."""
-    found = sorted(draw(st.lists(memories(), max_size=3, unique_by=lambda item: item.id)), key=lambda item: item.id)
-    ends = [item.id for item in found]
+    found = sorted(draw(st.lists(memories(), max_size=3, unique_by=lambda item: item.key)), key=lambda item: item.key)
+    ends = [item.key for item in found]
     keys = draw(st.sets(st.tuples(st.sampled_from(ends), st.sampled_from(ends), names), max_size=3)) if ends else set()
-    links = [LinkItem("", Link(*key, draw(shares), draw(times))) for key in sorted(keys) if key[0] != key[1]]
+    links = [LinkItem(Link(*key, draw(shares), draw(times))) for key in sorted(keys) if key[0] != key[1]]
     others = draw(st.lists(owners, max_size=3, unique_by=lambda owner: (owner.kind, owner.path or owner.id)))
     apart = {(owner.kind, owner.id): owner for owner in others if owner.kind != "memory" or owner.id not in ends}
     by_key = sorted(apart.values(), key=lambda owner: (KINDS.index(owner.kind), owner.id))
-    return [*found, *links, *(owner_item("", each, tuple(draw(st.lists(chunks, max_size=2)))) for each in by_key)]
+    return [*found, *links, *(OwnerItem(each, tuple(draw(st.lists(chunks, max_size=2)))) for each in by_key)]
 
 
 def plain(item: object) -> object:
-    """Return an item without the place where it stood, and without what was said of secrets."""
-    if isinstance(item, MemoryItem):
-        return tuple(replace(version, secrets=()) for version in item.versions)
-    assert isinstance(item, LinkItem | OwnerItem)
-    return item.record if isinstance(item, LinkItem) else (item.record, item.chunks)
+    """Return an item without the place where it stood."""
+    assert isinstance(item, Item)
+    return replace(item, place="")
 
 
 @contextmanager

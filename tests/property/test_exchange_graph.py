@@ -10,7 +10,8 @@ from tests.property.graph_records import Drawn
 from tests.property.test_exchange import ids, names, shares, texts, times, two_stores, values
 from tests.unit.exchange.imports import dump, import_file, import_given, read
 
-from commonplace.exchange.items import EntityItem, EpisodeItem, GraphItem, Item, Problem, RelationItem
+from commonplace.exchange.items import EntityItem, EpisodeItem, GraphItem, Item, RelationItem
+from commonplace.exchange.read import Problem
 from commonplace.graph.facts import OWN, Assertion, happening
 from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation
 
@@ -71,7 +72,7 @@ def graphs(draw: st.DrawFn) -> list[Item]:
         forms = draw(st.lists(names, max_size=2, unique=True))
         aliases = tuple(Alias(id_, draw(texts), form, draw(times), draw(ids)) for form in forms)
         entities.append(
-            EntityItem("", entity, draw(mentions("entity", id_, said)), draw(happenings("entity", id_)), aliases)
+            EntityItem(entity, aliases, draw(mentions("entity", id_, said)), draw(happenings("entity", id_)))
         )
         known.append(id_)
     relations: list[GraphItem] = []
@@ -81,21 +82,21 @@ def graphs(draw: st.DrawFn) -> list[Item]:
             drawn.records(Relation, id=st.just(id_), source=ends, target=ends, type=names, attributes=objects)
         )
         relations.append(
-            RelationItem("", relation, draw(mentions("relation", id_, said)), draw(happenings("relation", id_)))
+            RelationItem(relation, draw(mentions("relation", id_, said)), draw(happenings("relation", id_)))
         )
-    return [*(EpisodeItem("", each) for each in told), *entities, *relations]
+    return [*(EpisodeItem(each) for each in told), *entities, *relations]
 
 
 def plain(item: Item | Problem) -> tuple[object, ...]:
     """Return a part of a graph without the places where it stood, and what hangs on it in one order."""
     match item:
         case EpisodeItem():
-            return "episode", item.record.id, item.record
+            return "episode", item.key, item.episode
         case EntityItem():
             aliases = sorted(item.aliases, key=repr)
-            return "entity", item.record.id, item.record, aliases, sorted(item.mentions, key=repr), item.happenings
+            return "entity", item.key, item.entity, aliases, sorted(item.mentions, key=repr), item.happenings
         case RelationItem():
-            return "relation", item.record.id, item.record, sorted(item.mentions, key=repr), item.happenings
+            return "relation", item.key, item.relation, sorted(item.mentions, key=repr), item.happenings
     raise AssertionError(item)
 
 

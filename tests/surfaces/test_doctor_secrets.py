@@ -38,7 +38,7 @@ def test_looking_tells_all_that_holds_a_secret_and_ends_with_1(spoilt: Program) 
     shown = " ".join(done.output.split())
     assert "secrets: memory 'kettle' of namespace 'default' holds a secret of the kind github token" in shown
     assert "secrets: memory 'kettle' of namespace 'theirs' holds 2 secrets of the kind github token" in shown
-    assert "secrets: the indexed file 'docs/keys.md' of namespace 'default' holds a secret" in shown
+    assert "secrets: artifact 'docs/keys.md' of namespace 'default' holds a secret" in shown
     assert "(not repaired: run `commonplace doctor --secrets`" in shown
     assert files_with_a_secret(spoilt) != []
 

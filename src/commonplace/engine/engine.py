@@ -108,7 +108,7 @@ if TYPE_CHECKING:
     from commonplace.exchange.backup import BackupReport
     from commonplace.exchange.export import ExportReport
     from commonplace.exchange.import_ import ImportReport, Rules
-    from commonplace.exchange.items import Source
+    from commonplace.exchange.read import Source
     from commonplace.health.examine import Health
     from commonplace.health.golden import GoldenQuery
     from commonplace.ingest.watch import Watch
@@ -1273,7 +1273,8 @@ class Engine:
             StoreError: the file exists already, or cannot be written.
             UsageError: a kind is unknown.
         """
-        from commonplace.exchange.export import EXPORTED, export
+        from commonplace.exchange.export import export
+        from commonplace.exchange.items import EXPORTED
 
         chosen = [one_of("kinds", kind, EXPORTED) for kind in labels("kinds", kinds or ())]
         to = target if callable(getattr(target, "write", None)) else path_value("target", target)

@@ -22,7 +22,7 @@ from commonplace.settings import Settings
 from commonplace.types import KINDS, TIERS, Filter, Link, Selection, StoredMemory, Tier
 
 if TYPE_CHECKING:
-    from commonplace.exchange.items import Source
+    from commonplace.exchange.read import Source
     from commonplace.journal.pages import PageReader
 
 MAX_DEPTH: Final = 4

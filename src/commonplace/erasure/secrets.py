@@ -1,9 +1,9 @@
 """Find secrets in what is stored, on pages and in logs, and put placeholders in their place.
 
-A memory is rewritten with all its versions, other owners passage by passage, and offsets into the words of an episode
-are shifted; ids, times and uses stay. Secrets in names (an id, a session, a path) are only reported, since renaming
-would make it another item. A secret that is recognised in one place is replaced everywhere, where its value looks
-random: a short password may be an ordinary word.
+What is stored is looked through item by item, as it is exported; what holds a secret is written anew without it, and
+keeps its ids, times and uses. Secrets in names (an id, a session, a path) are only reported, since renaming would make
+it another item. A secret that is recognised in one place is replaced everywhere, where its value looks random: a short
+password may be an ordinary word.
 
 Findings name the place, the kind and the count, never the secret. A killed run is known by its note in the store, and
 the next one does what it left.
@@ -11,13 +11,14 @@ the next one does what it left.
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from uuid import uuid4
 
 from commonplace.dataclasses import dataclass, field, replace
@@ -43,60 +44,35 @@ from commonplace.erasure.resume import (
 from commonplace.erasure.scan import Collector, Patterns, files_below, scan
 from commonplace.erasure.verify import still_stored
 from commonplace.errors import CommonplaceError, EmbedderMismatchError, StoreBusyError, StoreError
-from commonplace.exchange.items import EntityItem, GraphItem, RelationItem
+from commonplace.exchange.items import Item, Known, MemoryItem, OwnerItem, parts_of
 from commonplace.files import sync
 from commonplace.graph import redact
 from commonplace.graph.runtime import Texts
 from commonplace.index.files import write_file
-from commonplace.ingest.passages import Destination, PassageMaker
-from commonplace.ingest.read import normalise
-from commonplace.knowledge.config import NoVectors
-from commonplace.knowledge.maps import digest_of
-from commonplace.ledger.erase import cleaned as cleaned_issue
-from commonplace.ledger.erase import rewrite
+from commonplace.ingest.passages import Destination
 from commonplace.locks import FileLock
 from commonplace.logs import query_hash
-from commonplace.memory.content import writes_of
-from commonplace.redaction import Secret, find_secrets, with_placeholders
+from commonplace.redaction import Secret, find_secrets
 from commonplace.redaction.patterns import is_disordered
 from commonplace.settings.paths import PAGE_DRAFT, PAGES_LOCK
-from commonplace.store.graph import GraphReading
-from commonplace.store.graph_rules import namespace_of, texts_of
-from commonplace.store.memories import MemoryChange
-from commonplace.store.owners import cut_owners, plain_owners
-from commonplace.store.rows import names_of
-from commonplace.store.schema import SCHEMA
 from commonplace.store.store import Store
-from commonplace.types import GRAPH_KINDS, Chunk, Filter, Link, Note, Owner, Selection, StoredMemory
-from commonplace.types.graph import Episode, GraphFilter
-from commonplace.types.knowledge import ContextRecord, KnowledgeRecord, KnowledgeWrite, StoredKnowledge
-from commonplace.types.ledger import Issue, IssueEvent, IssueSelection
+
+Finder = Callable[[str], Iterable[Secret]]
 
 
-class Known:
-    """Secrets that were found somewhere, to be found again where nothing else tells them.
+def known_secrets(kinds: Mapping[str, str]) -> Finder:
+    """Return what finds secrets, given with their kinds, where nothing else tells them; not in a longer word."""
+    telling = sorted(filter(is_disordered, kinds), key=len, reverse=True)
+    pattern = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, telling))})(?![^\W_])")
 
-    Args:
-        kinds: the kind of each.
-    """
+    def find(text: str) -> Iterator[Secret]:
+        found = pattern.finditer(text) if telling else ()
+        return (Secret(kinds[match[0]], *match.span()) for match in found)
 
-    def __init__(self, kinds: Mapping[str, str]) -> None:
-        telling = {value: kind for value, kind in kinds.items() if is_disordered(value)}
-        self._patterns = Patterns({value.encode("utf-8", "surrogatepass"): kind for value, kind in telling.items()})
-
-    def find(self, text: str) -> Iterator[Secret]:
-        """Yield where they stand, in no order, some perhaps in others; a part of a longer word is none of them."""
-        if not len(self._patterns):
-            return
-        data = text.encode("utf-8", "surrogatepass")
-        for offset, pattern in self._patterns.places(data):
-            start = len(data[:offset].decode("utf-8", "surrogatepass"))
-            end = start + len(pattern.decode("utf-8", "surrogatepass"))
-            if not (_is_word(text[start - 1 : start]) or _is_word(text[end : end + 1])):
-                yield Secret(self._patterns.kind(pattern), start, end)
+    return find
 
 
-NOTHING = Known({})
+nothing_known: Final = known_secrets({})
 
 
 @dataclass(slots=True)
@@ -104,14 +80,12 @@ class Cleaner(redact.Cleaner):
     """Cleans texts, also of secrets that were found elsewhere.
 
     Attributes:
-        known: secrets that were found elsewhere.
+        known: finds secrets that were found elsewhere.
         kept: secrets that stay, for they are a part of something's name.
-        parts: what single texts had of a secret that goes from one to the next.
     """
 
-    known: Known = NOTHING
+    known: Finder = nothing_known
     kept: frozenset[str] = frozenset()
-    parts: set[str] = field(default_factory=set)
 
     def counts(self) -> dict[str, int]:
         """Return how many different secrets of each kind were found, sorted by kind."""
@@ -120,37 +94,11 @@ class Cleaner(redact.Cleaner):
     def secrets(self, text: str) -> list[Secret]:
         """Return the secrets in a text, in order, none overlapping another."""
         found: list[Secret] = []
-        for secret in sorted([*find_secrets(text), *self.known.find(text)], key=lambda each: (each.start, -each.end)):
+        for secret in sorted([*find_secrets(text), *self.known(text)], key=lambda each: (each.start, -each.end)):
             is_apart = secret.start >= (found[-1].end if found else 0)
             if is_apart and text[secret.start : secret.end] not in self.kept:
                 found.append(secret)
         return found
-
-    def passages(self, chunks: Sequence[Chunk]) -> list[Chunk]:
-        """Return the passages of one text without secrets, also without one that goes from a passage to the next."""
-        cleaned = list(chunks)
-        while True:
-            before = cleaned
-            cleaned = [replace(chunk, text=text) for chunk, text in zip(before, self._across(before), strict=True)]
-            cleaned = [replace(each, text=self.text(each.text), heading=self.text(each.heading)) for each in cleaned]
-            if cleaned == before:
-                return cleaned
-
-    def _across(self, chunks: Sequence[Chunk]) -> list[str]:
-        texts = [chunk.text for chunk in chunks]
-        whole, spans = _laid_out(chunks)
-        secrets = self.find(whole)
-        if not secrets:
-            return texts
-        for at, (begin, end) in enumerate(spans):
-            inside = [
-                Secret(secret.kind, max(secret.start, begin) - begin, min(secret.end, end) - begin)
-                for secret in secrets
-                if secret.start < end and secret.end > begin
-            ]
-            self.parts.update(texts[at][secret.start : secret.end] for secret in inside)
-            texts[at] = with_placeholders(texts[at], inside)
-        return texts
 
 
 def patterns_of(found: Iterable[str]) -> Patterns:
@@ -165,37 +113,6 @@ def patterns_of(found: Iterable[str]) -> Patterns:
     return collector.patterns()
 
 
-def _is_word(character: str) -> bool:
-    return character.isalnum()
-
-
-def _laid_out(chunks: Sequence[Chunk]) -> tuple[str, list[tuple[int, int]]]:
-    """Return the text that chunks were cut from, blank lines left out, and where each of them stands in it."""
-    pieces: list[str] = []
-    spans: list[tuple[int, int]] = []
-    end = 0
-    for last, chunk in zip((None, *chunks), chunks, strict=False):
-        shared = 0
-        if last is not None and chunk.start_line > last.end_line:
-            pieces.append("\n")
-            end += 1
-        elif last is not None:
-            shared = _shared(last.text, chunk.text)
-        pieces.append(chunk.text[shared:])
-        begin, end = end - shared, end - shared + len(chunk.text)
-        spans.append((begin, end))
-    return "".join(pieces), spans
-
-
-def _shared(before: str, after: str) -> int:
-    """Return how many characters a text has at its end that the next one begins with."""
-    first = after[:1]
-    for start in range(max(0, len(before) - len(after)), len(before)):
-        if before[start] == first and after.startswith(before[start:]):
-            return len(before) - start
-    return 0
-
-
 @dataclass(frozen=True, slots=True)
 class Holder:
     """Something that holds secrets.
@@ -203,18 +120,21 @@ class Holder:
     Attributes:
         where: how people name it, secrets left out.
         kinds: how many different secrets of each kind it holds.
-        namespace: of a memory, whose Markdown follows it; "" for anything else.
-        mend: rewrites it without them; None where that is done elsewhere.
+        namespace: of what is stored.
+        item: what it is, where it can be written anew.
         is_name: they are a part of its name, which nobody but its owner can change.
-        is_file: it was taken from a file, which still has them.
     """
 
     where: str
-    kinds: Mapping[str, int] = field(default_factory=dict)
+    kinds: Mapping[str, int]
     namespace: str = ""
-    mend: Callable[[], None] | None = None
+    item: Item | None = None
     is_name: bool = False
-    is_file: bool = False
+
+    @property
+    def is_file(self) -> bool:
+        """True where it was taken from a file, which still has them."""
+        return isinstance(self.item, OwnerItem) and bool(self.item.owner.path)
 
 
 @dataclass(slots=True)
@@ -232,258 +152,21 @@ class Found:
     parts: set[str] = field(default_factory=set)
     named: set[str] = field(default_factory=set)
 
-    def add(self, cleaner: Cleaner, holder: Holder) -> None:
+    def add(self, cleaner: Cleaner, where: str, *, namespace: str = "", item: Item | None = None) -> None:
         """Take in what a cleaner found in something; nothing if it found nothing."""
         if cleaner.kinds:
-            self.holders.append(replace(holder, kinds=cleaner.counts()))
-            if holder.is_name:
-                self.named |= cleaner.kinds.keys()
-            else:
-                self.secrets |= cleaner.kinds
-                self.parts |= cleaner.parts
+            self.holders.append(Holder(Cleaner(known=cleaner.known).text(where), cleaner.counts(), namespace, item))
+            self.secrets |= cleaner.kinds
+            self.parts |= cleaner.parts
 
-
-_EVER: Final = GraphFilter(with_past=True)
-
-
-@dataclass(slots=True)
-class StoredSecrets:
-    """All that one namespace holds.
-
-    Attributes:
-        destination: makes passages; asked for when something is written anew.
-        known: secrets that were found before, also to be found where nothing tells them.
-        found: what is found is added to it.
-    """
-
-    store: Store
-    namespace: str
-    destination: Callable[[], Destination]
-    known: Known
-    found: Found
-
-    def look(self) -> None:
-        """Add what holds secrets; nothing is written."""
-        store, namespace = self.store, self.namespace
-        self._name(f"namespace {self._shown(namespace)}", (namespace,))
-        for memory in store.memories(namespace, Selection(order="id")):
-            self._memory(memory.owner.id)
-        for number, owner in plain_owners(store, namespace, Filter()):
-            self._other(namespace, number, owner)
-        self._graph()
-        knowledge = store.knowledge(namespace)
-        for item in (*knowledge.items(), *knowledge.items(deleted=True)):
-            self._item(item)
-        for context in knowledge.contexts():
-            self._context(context)
-        ledger = store.ledger(namespace)
-        issues = [issue.id for issue in ledger.issues(IssueSelection())]
-        # Of an issue that another program keeps, only what was done on it stands here.
-        for id_ in dict.fromkeys((*issues, *(event.issue for event in ledger.events()))):
-            self._issue(id_)
-        for link in store.links(namespace):
-            self._link(link)
-        for note in store.notes(namespace, RECEIPT):
-            self._receipt(note)
-        for note in store.notes(namespace, BACKUP):
-            self._name(f"a backup of namespace {self._shown(namespace)}", (note.id, note.body))
-
-    def _shown(self, name: str) -> str:
-        return f"{Cleaner(self.known).text(name)!r:.200}"
-
-    def _of(self, what: str, name: str = "", namespace: str = "") -> str:
-        named = f"{what} {self._shown(name)}" if name else what
-        return f"{named} of namespace {self._shown(namespace_of(namespace or self.namespace))}"
-
-    def _name(self, where: str, names: Iterable[str]) -> None:
-        cleaner = Cleaner(self.known)
+    def add_names(self, cleaner: Cleaner, where: str, names: Iterable[str]) -> None:
+        """Take in the secrets in the names of something."""
         for name in names:
             cleaner.text(name)
-        self.found.add(cleaner, Holder(f"the name of {where}", is_name=True))
-
-    def _add(
-        self,
-        holder: Holder,
-        names: Iterable[str],
-        clean: Callable[[Cleaner], Any],
-        write: Callable[[MemoryChange, Any, Cleaner], object],
-    ) -> bool:
-        """Look at one thing and at its names; return whether it holds a secret.
-
-        Args:
-            clean: reads it, and returns it without secrets.
-            write: puts what was cleaned in its place.
-        """
-
-        def mend() -> None:
-            try:
-                attempt()
-            except EmbedderMismatchError:
-                attempt()  # another process changed the store's embedder meanwhile
-
-        def attempt() -> None:
-            stamp = self.destination().embedder.stamp
-            with self.store.change_memories(self.namespace, made_by=stamp) as change:
-                # Nobody else can write now: what is read here is what is replaced.
-                cleaner = Cleaner(self.known)
-                cleaned = clean(cleaner)
-                if cleaner.kinds:
-                    write(change, cleaned, cleaner)
-
-        self._name(holder.where, names)
-        cleaner = Cleaner(self.known)
-        clean(cleaner)
-        self.found.add(cleaner, replace(holder, mend=mend))
-        return bool(cleaner.kinds)
-
-    def _destination(self, namespace: str = "") -> Destination:
-        return replace(self.destination(), namespace=namespace or self.namespace)
-
-    def _memory(self, id_: str) -> None:
-        """Look at every version of a memory; they are written anew together."""
-        store, namespace = self.store, self.namespace
-
-        def clean(cleaner: Cleaner) -> list[StoredMemory]:
-            return [
-                replace(version, owner=cleaner.record(version.owner), record=cleaner.record(version.record))
-                for version in store.versions(namespace, id_)
-            ]
-
-        def write(change: MemoryChange, versions: list[StoredMemory], _: Cleaner) -> None:
-            links = store.links(namespace, [id_])
-            blocks = store.blocks(namespace, [id_])
-            writes = writes_of(self._destination(), [(version.owner, version.record) for version in versions])
-            change.erase([id_])
-            for version, made in zip(versions, writes, strict=True):
-                placed = replace(made, is_placed=True)
-                change.add(placed, created_at=version.created_at, expired_at=version.expired_at)
-            for link in links:
-                change.link(link)
-            for block in blocks:
-                change.set_block(block)
-
-        versions = store.versions(namespace, id_)
-        names = {name for each in versions for name in (*names_of(each.owner), *names_of(each.record))}
-        self._add(Holder(self._of("memory", id_), namespace=namespace), names, clean, write)
-
-    def _other(self, namespace: str, number: int, owner: Owner) -> None:
-        cleaner = Cleaner(self.known)
-        what, name = ("the indexed file", owner.path) if owner.path else ("document", owner.id)
-        if owner.kind in GRAPH_KINDS:
-            what, name = f"the text of {owner.kind}", owner.id
-        where = self._of(what, name, namespace)
-        self._name(where, names_of(owner))
-        self._read(namespace, number, cleaner)
-        mend = partial(self._put, namespace, number)
-        self.found.add(cleaner, Holder(where, mend=mend, is_file=bool(owner.path)))
-
-    def _read(self, namespace: str, number: int, cleaner: Cleaner) -> tuple[Owner, list[Chunk]] | None:
-        """Return an owner with its passages, all without secrets; None for one that is gone."""
-        with self.store.snapshot():
-            found = list(cut_owners(self.store, namespace, [number]))
-        return next(((cleaner.record(owner), cleaner.passages(chunks)) for _, owner, chunks in found), None)
-
-    def _put(self, namespace: str, number: int) -> None:
-        """Write an artifact or document anew. Its stamp stays: its file is as it was."""
-        destination = self._destination(namespace)
-        cleaner = Cleaner(self.known)
-        cleaned = self._read(namespace, number, cleaner)
-        if cleaned is not None and cleaner.kinds:
-            maker = PassageMaker(destination)
-            [row] = self.store.table_rows(SCHEMA["owners"], number=[number])
-            writes = maker.complete([maker.keep(*cleaned)])
-            self.store.put_owners(namespace, writes, at=row["created_at"], made_by=destination.embedder.stamp)
-
-    def _graph(self) -> None:
-        """Look through a graph, and the texts by which its parts are found, which are made anew with them."""
-        graph = self.store.graph(self.namespace)
-        for episode in graph.list_episodes(_EVER):
-            self._episode(graph, episode.id)
-        mended = {("entity", each.id) for each in graph.list_entities(_EVER) if self._part(EntityItem, each.id)}
-        mended |= {("relation", each.id) for each in graph.list_relations(_EVER) if self._part(RelationItem, each.id)}
-        for texts in (texts_of(self.namespace, kind) for kind in GRAPH_KINDS):
-            for number, owner in plain_owners(self.store, texts, Filter()):
-                if (owner.kind, owner.id) not in mended:
-                    self._other(texts, number, owner)
-
-    def _episode(self, graph: GraphReading, id_: str) -> None:
-        def clean(cleaner: Cleaner) -> Episode | None:
-            known = graph.episodes([id_]).get(id_)
-            return None if known is None else cleaner.record(known)
-
-        holder = Holder(self._of("episode", id_))
-        self._add(holder, (id_,), clean, lambda change, episode, _: change.graph.put_episode(episode))
-
-    def _part(self, sort: type[EntityItem | RelationItem], id_: str) -> bool:
-
-        def clean(cleaner: Cleaner) -> GraphItem | None:
-            known = sort.of(self.store.graph(self.namespace), id_)
-            return None if known is None else known.cleaned(cleaner)
-
-        holder = Holder(self._of("entity" if sort is EntityItem else "fact", id_))
-        return self._add(
-            holder, (id_,), clean, lambda change, item, _: item.put(change.graph, Texts(self._destination()))
-        )
-
-    def _item(self, item: StoredKnowledge) -> None:
-        def clean(cleaner: Cleaner) -> tuple[StoredKnowledge, KnowledgeRecord] | None:
-            known = self.store.knowledge(self.namespace).of_numbers([item.number]).get(item.number)
-            if known is None:
-                return None
-            record = cleaner.record(known.record)
-            return known, replace(record, digest=digest_of(record.agent, record.metadata))
-
-        def write(change: MemoryChange, cleaned: tuple[StoredKnowledge, KnowledgeRecord], _: Cleaner) -> None:
-            known, record = cleaned
-            destination = self._destination()
-            stamp = destination.embedder.stamp
-            if not record.embedder:
-                destination = replace(destination, embedder=NoVectors(stamp))
-            maker = PassageMaker(destination)
-            (made,) = maker.complete([maker.prepare(known.owner, normalise(record.content), "text")])
-            record = replace(record, embedder=str(stamp.of("knowledge")) if record.embedder else "", vector=b"")
-            if known.deleted_at is not None:
-                change.knowledge.erase([known.number])
-            times = {name: getattr(known, name) for name in ("created_at", "updated_at", "deleted_at")}
-            change.knowledge.put(KnowledgeWrite(known.owner, made.passages, record), **times)
-
-        holder = Holder(self._of("an item of knowledge of agent", item.record.agent))
-        self._add(holder, (*names_of(item.record), item.owner.id), clean, write)
-
-    def _context(self, context: ContextRecord) -> None:
-        def clean(cleaner: Cleaner) -> ContextRecord | None:
-            known = self.store.knowledge(self.namespace).context(context.name)
-            return None if known is None else cleaner.record(known)
-
-        holder = Holder(self._of("the context of agent", context.name))
-        self._add(holder, (context.name,), clean, lambda change, cleaned, _: change.knowledge.put_context(cleaned))
-
-    def _issue(self, id_: str) -> None:
-        ledger = self.store.ledger(self.namespace)
-
-        def clean(cleaner: Cleaner) -> tuple[Issue | None, list[IssueEvent]]:
-            issue, events = ledger.issue(id_), ledger.events(id_)
-            if issue is not None:
-                issue = cleaned_issue(issue, cleaner.text, cleaner.value)
-                issue = replace(issue, labels=tuple(sorted(set(map(cleaner.text, issue.labels)))))
-            return issue, [cleaner.record(event) for event in events]
-
-        issue, events = ledger.issue(id_), ledger.events(id_)
-        names = [name for each in (*([] if issue is None else [issue]), *events) for name in names_of(each)]
-        holder = Holder(self._of("issue", id_))
-        self._add(holder, names, clean, lambda change, cleaned, _: rewrite(change.ledger, id_, *cleaned))
-
-    def _link(self, link: Link) -> None:
-        def write(change: MemoryChange, cleaned: Link, _: Cleaner) -> None:
-            if change.unlink(link.source, link.target, link.type):
-                change.link(cleaned)
-
-        holder = Holder(self._of("a link from memory", link.source))
-        self._add(holder, (), lambda cleaner: cleaner.record(link), write)
-
-    def _receipt(self, note: Note) -> None:
-        holder = Holder(f"the receipt {note.id}")
-        self._add(holder, (), lambda cleaner: cleaner.record(note), lambda change, cleaned, _: change.put_note(cleaned))
+        if cleaner.kinds:
+            shown = Cleaner(known=cleaner.known).text(where)
+            self.holders.append(Holder(f"the name of {shown}", cleaner.counts(), is_name=True))
+            self.named |= cleaner.kinds.keys()
 
 
 PART: Final = "secrets"
@@ -549,34 +232,46 @@ class Secrets:
         except CommonplaceError as error:
             return [*_findings(found, mended=False), Finding.of(error)]
 
-    def _look(self) -> tuple[Found, Known]:
+    def _look(self) -> tuple[Found, Finder]:
         """Return what holds secrets, also those that are only known from elsewhere."""
-        found, known = self._look_for(NOTHING), NOTHING
+        found, known = self._look_for(nothing_known), nothing_known
         if found.secrets:
-            known = Known(found.secrets)
+            known = known_secrets(found.secrets)
             found = self._look_for(known)
         return found, known
 
-    def _look_for(self, known: Known) -> Found:
+    def _look_for(self, known: Finder) -> Found:
         found = Found()
         for namespace in self._store.namespaces():
-            StoredSecrets(self._store, namespace, self._destination, known, found).look()
+            found.add_names(Cleaner(known=known), f"namespace {namespace!r}", (namespace,))
+            with self._store.snapshot():
+                for item in chain.from_iterable(part.items for part in parts_of(self._store, namespace)):
+                    where, cleaner = f"{item.name} of namespace {namespace!r}", Cleaner(known=known)
+                    item.cleaned(cleaner)
+                    found.add_names(Cleaner(known=known), where, item.names())
+                    found.add(cleaner, where, namespace=namespace, item=item)
+            for note in self._store.notes(namespace, RECEIPT):
+                cleaner = Cleaner(known=known)
+                cleaner.record(note)
+                found.add(cleaner, f"the receipt {note.id}", namespace=namespace)
+            for note in self._store.notes(namespace, BACKUP):
+                found.add_names(Cleaner(known=known), f"a backup of namespace {namespace!r}", (note.id, note.body))
         self._look_at_files(found, known)
         return found
 
-    def _look_at_files(self, found: Found, known: Known) -> None:
+    def _look_at_files(self, found: Found, known: Finder) -> None:
         """Add the pages and logs that hold secrets, but for ids, which are a memory's name there too."""
         kept = frozenset(found.named)
         for name in files_below(self._directory):
             is_log = name.startswith(f"{LOGS}/") and ".jsonl" in name
             if not is_log and not name.endswith(_PAGE):
                 continue
-            cleaner, data = Cleaner(known, kept), _read(self._directory / name)
+            cleaner, data = Cleaner(known=known, kept=kept), _read(self._directory / name)
             for piece in data.splitlines() if is_log else [data]:
                 cleaner.text(_text(piece))
-            found.add(cleaner, Holder(f"the {'log' if is_log else 'page'} {Cleaner(known).text(name)}"))
+            found.add(cleaner, f"the {'log' if is_log else 'page'} {name}")
 
-    def _mend(self, found: Found, known: Known, begun: Pending | None) -> list[Finding]:
+    def _mend(self, found: Found, known: Finder, begun: Pending | None) -> list[Finding]:
         place, patterns = self._place, patterns_of({*found.secrets, *found.parts})
         # Before anything is replaced: a run that is killed later cannot know any more what to look for.
         self._clear_logs(patterns)
@@ -597,18 +292,43 @@ class Secrets:
             problems.append(Finding("an earlier run was ended before it had replaced all", _CHANGE, mended=True))
         return [*_findings(found, mended=True, but={holder.where for holder in still.holders}), *problems, *left]
 
-    def _replace(self, found: Found, known: Known) -> list[Finding]:
+    def _replace(self, found: Found, known: Finder) -> list[Finding]:
         """Write anew what is stored, let the pages follow, and clean what nobody but people wrote there."""
-        spaces = {holder.namespace for holder in found.holders if holder.namespace}
+        spaces = {holder.namespace for holder in found.holders if isinstance(holder.item, MemoryItem)}
         # Edits that were not taken in yet come first: afterwards both sides would have changed.
         problems = self._brought_together(sorted(spaces))
         for holder in found.holders:
-            if holder.mend is not None:
-                holder.mend()
+            if holder.item is not None:
+                try:
+                    self._rewrite(holder.namespace, holder.item, known)
+                except EmbedderMismatchError:  # another process changed the store's embedder meanwhile
+                    self._rewrite(holder.namespace, holder.item, known)
+        for namespace in {holder.namespace for holder in found.holders}:
+            for note in self._store.notes(namespace, RECEIPT):
+                clean = Cleaner(known=known).record(note)
+                if clean != note:
+                    with self._store.change_memories(namespace) as change:
+                        change.put_note(clean)
         due = {namespace for namespace in self._store.namespaces() if self._store.due(namespace)}
         problems += self._brought_together(sorted(spaces | due))
         with FileLock(self._directory / PAGES_LOCK).hold(_LOCK_WAIT_S):
             return [*problems, *self._clean_pages(known, frozenset(found.named))]
+
+    def _rewrite(self, namespace: str, item: Item, known: Finder) -> None:
+        """Write an item without secrets, as it is now."""
+        texts, cleaner = Texts(replace(self._destination(), namespace=namespace)), Cleaner(known=known)
+        if isinstance(item, OwnerItem):
+            was = item.stored(Known(self._store, namespace))
+            if was is not None:
+                was.cleaned(cleaner).put_owner(texts)
+            return
+        stamp = texts.destination.embedder.stamp
+        with self._store.change_memories(namespace, made_by=stamp) as change:
+            # Nobody else can write now: what is read here is what is replaced.
+            stored = item.stored(Known(self._store, namespace, change))
+            if stored is not None:
+                [clean] = item.prepared([stored.cleaned(cleaner)], texts)
+                clean.mend(change, texts, stored)
 
     def _brought_together(self, namespaces: Iterable[str]) -> list[Finding]:
         problems = []
@@ -619,7 +339,7 @@ class Secrets:
                 problems.append(Finding.of(error))
         return problems
 
-    def _clean_pages(self, known: Known, kept: frozenset[str]) -> list[Finding]:
+    def _clean_pages(self, known: Finder, kept: frozenset[str]) -> list[Finding]:
         """Put placeholders into every page that holds a secret; return what went wrong with single pages.
 
         What a process left that was killed while it wrote a page goes too; the caller holds the lock of the pages.
@@ -688,13 +408,13 @@ def _findings(found: Found, *, mended: bool, but: Collection[str] = ()) -> Itera
             yield Finding(f"{holder.where} holds {times} of the kind {kind}", remedy, is_mended)
 
 
-def _clean(path: Path, known: Known, kept: frozenset[str]) -> None:
+def _clean(path: Path, known: Finder, kept: frozenset[str]) -> None:
     """Write a page anew, whole or not at all, and only if it is still what was read."""
     draft = path.with_name(path.name + PAGE_DRAFT)
     for _ in range(_ATTEMPTS):
         data = _read(path)
         text = _text(data)
-        clean = Cleaner(known, kept).text(text)
+        clean = Cleaner(known=known, kept=kept).text(text)
         if clean == text:
             return
         try:

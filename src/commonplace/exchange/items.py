@@ -1,34 +1,39 @@
-"""Items of an import: how each is read from a line, checked, cleaned of secrets and compared with what is stored.
+"""Items: what a namespace holds, each with all that hangs on it.
 
-Episodes come first, then entities, then facts: an item may refer only to earlier ones or to the store. An entity or a
-fact grows with later episodes: where the store already holds all of an imported one, the stored state is the same or
-newer, and stays. Vectors and texts are computed anew. An issue comes with its events and the record that undoes its
-change.
+An export writes their lines, an import reads them, and `doctor --secrets` cleans them where they stand. Each class says
+how its items are read from a store, checked, compared and written; fields that go into a line are described by the
+schema. Episodes come first, then entities, then facts: an item refers only to earlier ones or to the store. Vectors
+and texts are computed anew.
 """
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import product
 from pathlib import PurePosixPath
-from typing import Any, ClassVar, Final, Literal, Self, TypeVar
+from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
 
-from commonplace.dataclasses import dataclass, field, fields, replace
+from commonplace.dataclasses import dataclass, field, fields, is_dataclass, replace
 from commonplace.dates.time import seconds
 from commonplace.errors import ConfigError, UsageError
-from commonplace.exchange.codec import built, built_list, refuse_other_entries, time_of
+from commonplace.exchange.codec import shape_of
 from commonplace.graph.entities import merged_into
 from commonplace.graph.episodes import FactInput
 from commonplace.graph.facts import assertion_of, fact_of
-from commonplace.graph.names import KEY, normal
+from commonplace.graph.names import names_among, normal
 from commonplace.graph.redact import Cleaner, refuse_many_names, refuse_odd_detail
-from commonplace.graph.runtime import Texts
-from commonplace.knowledge.maps import AgentContext, KnowledgeMap, checked_maps, checked_name, record_of
+from commonplace.graph.runtime import Texts, fact_text, names_text
+from commonplace.ingest.passages import PassageMaker
+from commonplace.ingest.read import normalise
+from commonplace.knowledge.maps import AgentContext, checked_maps, checked_name, digest_of, record_of
 from commonplace.ledger.erase import cleaned as cleaned_issue
+from commonplace.ledger.erase import rewrite
+from commonplace.memory.content import writes_of
 from commonplace.memory.validate import (
+    MAX_METADATA_BYTES,
     as_given,
     fraction,
     reject_invalid,
@@ -36,78 +41,54 @@ from commonplace.memory.validate import (
     short_text,
     validate_memory,
 )
+from commonplace.redaction import Secret, with_placeholders
 from commonplace.retention import MAX_STRENGTH, RECENT_USES
-from commonplace.store.graph import GraphChange, GraphReading
+from commonplace.store.graph import GraphReading
 from commonplace.store.knowledge import KnowledgeReading
 from commonplace.store.ledger import LedgerReading
-from commonplace.store.owners import cut_owners
-from commonplace.store.schema import table_of
+from commonplace.store.memories import MemoryChange
+from commonplace.store.owners import cut_owners, plain_owners
+from commonplace.store.rows import names_of
+from commonplace.store.schema import SCHEMA, table_of
 from commonplace.store.store import Store
-from commonplace.types import KINDS, Chunk, Filter, Kind, Link, MemoryRecord, Owner, StoredMemory
-from commonplace.types.graph import Alias, Entity, Episode, Happening, Mention, Relation, Subject
-from commonplace.types.knowledge import ContextRecord, KnowledgeRecord, StoredKnowledge
-from commonplace.types.ledger import Issue, IssueEvent, Reversal
+from commonplace.types import KINDS, Chunk, Filter, Link, MemoryRecord, Owner, Selection, StoredMemory
+from commonplace.types.graph import Alias, Entity, Episode, GraphFilter, Happening, Mention, Relation
+from commonplace.types.knowledge import ContextRecord, KnowledgeRecord, KnowledgeWrite, StoredKnowledge
+from commonplace.types.ledger import Issue, IssueEvent, IssueSelection, Reversal
 
 MAX_PER_FACT: Final = 65_536
 """Characters of the sentence that says a fact; one that was given has at most 1,000."""
 
+GRAPH: Final = "graph"
+LEDGER: Final = "ledger"
+EXPORTED: Final = (*KINDS, GRAPH, LEDGER)
+"""What an export may be of."""
+
 _AT_ONCE: Final = 500
-_PRIORITIES: Final = range(5)
+_MAX_PAGES: Final = 20
+"""Each page of memories costs a look at all ids: with a million memories a page holds more of them."""
+_EVER: Final = GraphFilter(with_past=True)
 _VAULT: Final = "vault"
+_PRIORITIES: Final = 5
 _SHORT_TEXTS: Final = ("name", "source_description", "reason", "what")
 """Texts of a graph that are of a label's length."""
 
 Outcome = Literal["added", "unchanged", "conflict"]
-Entries = Mapping[str, Any]
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something that cannot be kept.
-
-    Attributes:
-        place: the line, and the file where there are several.
-        name: what it is about, as far as that can be told.
-        reason: the value, the limit and what to do.
-    """
-
-    place: str
-    name: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.place} ({self.name}): {self.reason}" if self.name else f"{self.place}: {self.reason}"
-
-
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """Something that somebody may want to know of what is imported, and that nothing is lost by."""
-
-    place: str
-    what: str
-
-    def __str__(self) -> str:
-        return f"{self.place}: {self.what}"
-
-
-@dataclass(slots=True)
-class Redactor(Cleaner):
-    """Cleans what is imported.
-
-    Attributes:
-        max_bytes: the most bytes of UTF-8 that the content of a memory or an episode may have.
-    """
-
-    max_bytes: int
 
 
 class Known:
-    """What a namespace holds, as far as items are compared with it."""
+    """What a namespace holds, as far as items are compared with it.
 
-    def __init__(self, store: Store, namespace: str) -> None:
+    Args:
+        change: a write transaction, whose writes count too.
+    """
+
+    def __init__(self, store: Store, namespace: str, change: MemoryChange | None = None) -> None:
         self.store = store
         self.namespace = namespace
+        self.graph: GraphReading = store.graph(namespace) if change is None else change.graph
+        self.knowledge: KnowledgeReading = store.knowledge(namespace) if change is None else change.knowledge
+        self.ledger: LedgerReading = store.ledger(namespace) if change is None else change.ledger
 
     def has(self, kind: str, id_: str) -> bool:
         """Return whether there is a memory, live or archived, an entity, be it merged, or an episode of that id."""
@@ -115,26 +96,11 @@ class Known:
             return self.store.memory(self.namespace, id_) is not None
         return id_ in (self.graph.entities([id_]) if kind == "entity" else self.graph.episodes([id_]))
 
-    def has_namesake(self, entity: Entity) -> bool:
-        """Return whether another live entity has the name of a live one."""
-        form = normal(entity.name)
-        named = self.graph.named([form]).get(form, ())
-        return entity.expired_at is None and any(each.id != entity.id for each in named)
-
-    def refuse_document(self, kind: Kind, id_: str, remedy: str) -> None:
-        """Refuse the id of a document for what is to be more than one."""
-        if self.store.places(self.namespace, kind, [id_]):
-            raise UsageError(f"a document of the kind {kind} has the id {id_!r:.80}", remedy=remedy)
-
     @cached_property
-    def graph(self) -> GraphReading:
-        """The graph of the namespace."""
-        return self.store.graph(self.namespace)
-
-    @cached_property
-    def knowledge(self) -> dict[str, StoredKnowledge]:
-        """The items of knowledge by id."""
-        return knowledge_by_id(self.store.knowledge(self.namespace))
+    def items(self) -> dict[str, StoredKnowledge]:
+        """The items of knowledge by id; of several with one id the live one."""
+        found = (*self.knowledge.items(deleted=True), *self.knowledge.items())
+        return {item.owner.id: item for item in found}
 
     @cached_property
     def links(self) -> dict[tuple[str, str, str], Link]:
@@ -142,117 +108,255 @@ class Known:
         return {(link.source, link.target, link.type): link for link in self.store.links(self.namespace)}
 
     @cached_property
-    def numbers(self) -> dict[tuple[Kind, str, str], int]:
-        """Owner numbers by kind and id, and by kind and path."""
-        found: dict[tuple[Kind, str, str], int] = {}
-        numbers = self.store.matching_owners(self.namespace, Filter(kinds=KINDS))
-        for begin in range(0, len(numbers), _AT_ONCE):
-            for number, owner in self.store.owners(self.namespace, numbers[begin : begin + _AT_ONCE]).items():
-                found[owner.kind, "id", owner.id] = number
-                if owner.path:
-                    found[owner.kind, "path", owner.path] = number
-        return found
+    def paths(self) -> dict[tuple[str, str], int]:
+        """Owner numbers by kind and path."""
+        owners = plain_owners(self.store, self.namespace, Filter(kinds=KINDS))
+        return {(owner.kind, owner.path): number for number, owner in owners if owner.path}
 
 
-def knowledge_by_id(knowledge: KnowledgeReading) -> dict[str, StoredKnowledge]:
-    """Return items of knowledge by id; of several with one id the live one."""
-    return {item.owner.id: item for item in (*knowledge.items(deleted=True), *knowledge.items())}
+class Part(NamedTuple):
+    """The items of one class that a namespace holds, and how many they are."""
+
+    cls: type[Item]
+    total: int
+    items: Iterable[Item]
+
+
+def parts_of(store: Store, namespace: str, wanted: Collection[str] = EXPORTED) -> list[Part]:
+    """Return all items of a namespace, in the order of an export.
+
+    Args:
+        wanted: some of `EXPORTED`.
+    """
+    parts = []
+    if "memory" in wanted:
+        memories = store.count_memories(namespace, Selection())
+        parts.append(Part(MemoryItem, memories, MemoryItem.all(store, namespace, memories)))
+        links = [LinkItem(link) for link in store.links(namespace)]
+        parts.append(Part(LinkItem, len(links), links))
+    kinds = tuple(kind for kind in KINDS if kind in wanted)
+    owners = plain_owners(store, namespace, Filter(kinds=kinds)) if kinds else ()
+    numbers = [number for number, owner in sorted(owners, key=lambda each: (KINDS.index(each[1].kind), each[1].id))]
+    cut = (OwnerItem(owner, chunks, number=number) for number, owner, chunks in cut_owners(store, namespace, numbers))
+    parts.append(Part(OwnerItem, len(numbers), cut))
+    if "knowledge" in wanted:
+        knowledge = store.knowledge(namespace)
+        stored = [*knowledge.items(), *knowledge.items(deleted=True)]
+        items = [KnowledgeItem.of(each) for each in sorted(stored, key=lambda each: (each.record.agent, each.number))]
+        contexts = [ContextItem(context) for context in knowledge.contexts()]
+        parts += [Part(KnowledgeItem, len(items), items), Part(ContextItem, len(contexts), contexts)]
+    if GRAPH in wanted:
+        graph = store.graph(namespace)
+        listed: tuple[tuple[type[GraphItem], Sequence[Any]], ...] = (
+            (EpisodeItem, graph.list_episodes(_EVER)),
+            (EntityItem, _merged_last(graph.list_entities(_EVER))),
+            (RelationItem, graph.list_relations(_EVER)),
+        )
+        parts += [Part(cls, len(records), cls.read(graph, records)) for cls, records in listed]
+    if LEDGER in wanted:
+        ledger = store.ledger(namespace)
+        # Of an issue that another program keeps, only what was done on it stands here.
+        elsewhere = sorted({*(each.issue for each in ledger.events()), *(each.issue for each in ledger.reversals())})
+        ids = dict.fromkeys((*(issue.id for issue in ledger.issues(IssueSelection())), *elsewhere))
+        parts.append(Part(IssueItem, len(ids), (IssueItem.read(ledger, id_) for id_ in ids)))
+    return parts
+
+
+def _merged_last(entities: Iterable[Entity]) -> list[Entity]:
+    """Put every entity behind the one that it was merged into."""
+    known = {entity.id: entity for entity in entities}
+    ordered = dict[str, Entity]()
+    for each in known.values():
+        chain, entity = dict[str, Entity](), each
+        while entity and entity.id not in ordered and entity.id not in chain:
+            chain[entity.id] = entity
+            entity = known.get(entity.merged_into)  # type: ignore[assignment] # the end of the chain
+        ordered.update(reversed(chain.items()))
+    return list(ordered.values())
 
 
 @dataclass(frozen=True)
 class Item(ABC):
-    """Something to import.
+    """Something that a namespace holds; the fields that are not listed here are the entries of its line.
 
     Attributes:
-        kind: what it is called in messages.
-        counted: the entry of the report under which it is counted.
+        kind: the type of its line.
+        counted: the entry of a report under which it is counted.
         place: where it was read.
-        record: what is imported; other entries hang on it.
         secrets: the kinds of those that were replaced in it.
+        number: of an owner, where it was read from a store.
+        made: what takes long to make for its writing.
     """
 
     kind: ClassVar[str]
     counted: ClassVar[str]
-    place: str
-    record: Any
+    place: str = field(default="", kw_only=True)
     secrets: tuple[str, ...] = field(default=(), kw_only=True)
+    number: int = field(default=0, kw_only=True)
+    made: Any = field(default=None, kw_only=True)
 
     @property
-    def id(self) -> str:
-        """Its id."""
-        return str(self.record.id)
+    def key(self) -> str:
+        """The id by which it is told apart from others of its kind."""
+        return str(getattr(self, self.kind).id)
 
     @property
     def name(self) -> str:
         """What it is called in messages."""
-        return f"{self.kind} {self.id!r:.80}"
+        return f"{self.kind} {self.key!r}"
 
     @property
     def keys(self) -> list[tuple[str, ...]]:
         """What no two items of an import may have in common."""
-        return [(self.kind, self.id)]
+        return [(self.kind, self.key)]
 
     @property
     def needs(self) -> list[tuple[str, str]]:
         """The (kind, id) of what must be there, each once."""
         return []
 
+    def records(self) -> Iterator[Any]:
+        """Yield the records in its line."""
+        for name in shape_of(type(self)).types:
+            value = getattr(self, name)
+            yield from filter(is_dataclass, value if isinstance(value, tuple) else (value,))
+
+    def names(self) -> set[str]:
+        """Return the names in it, which cannot be changed without making it another thing."""
+        return {name for record in self.records() for name in names_of(record)}
+
+    def checked(self, max_bytes: int) -> Self:
+        """Return it as it may be stored.
+
+        Args:
+            max_bytes: the most bytes of UTF-8 that the content of a memory or an episode may have.
+
+        Raises:
+            UsageError: a value is of the wrong kind, empty, too large or out of its range.
+        """
+        del max_bytes
+        for record in self.records():
+            refuse_odd(record)
+        return self
+
+    def cleaned(self, cleaner: Cleaner) -> Self:
+        """Return it without secrets."""
+        values = {name: getattr(self, name) for name in shape_of(type(self)).types}
+        return replace(self, **{name: _cleaned(value, cleaner) for name, value in values.items()})
+
     @abstractmethod
-    def stored(self, known: Known) -> Any:
+    def stored(self, known: Known) -> Self | None:
         """Return what is stored in its place, None where nothing is.
 
         Raises:
             UsageError: it cannot be kept beside what is there.
         """
 
-    @abstractmethod
-    def is_same(self, stored: Any) -> bool:
-        """Return whether what is stored says what it says."""
-
-    def compared(self, stored: Any) -> Outcome:
+    def compared(self, stored: Self | None) -> Outcome:
         """Compare it with what is stored."""
-        return "added" if stored is None else "unchanged" if self.is_same(stored) else "conflict"
+        return "added" if stored is None else "unchanged" if self.is_said_by(stored) else "conflict"
 
-    def outcome(self, known: Known) -> Outcome:
-        """Compare it with what a namespace holds; raises what `stored` does."""
-        return self.compared(self.stored(known))
+    def is_said_by(self, stored: Self) -> bool:
+        """Return whether what is stored says what it says."""
+        return list(map(comparable, self.records())) == list(map(comparable, stored.records()))
+
+    @classmethod
+    def prepared(cls, items: Sequence[Self], texts: Texts) -> Sequence[Self]:  # noqa: ARG003
+        """Return items ready to be written, what takes long done; best before a transaction begins."""
+        return items
+
+    def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:
+        """Write it, prepared, in the place of what is stored; what hangs on that goes."""
+        raise NotImplementedError(f"{self.kind} is written by its writer alone")
+
+    def mend(self, change: MemoryChange, texts: Texts, was: Self) -> None:
+        """Write it, prepared, in the place of what it was with its secrets; what hangs on that stays."""
+        self.put(change, texts, was)
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A file or folder to import.
+def _cleaned(value: Any, cleaner: Cleaner) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_cleaned(each, cleaner) for each in value)
+    return cleaner.record(value) if is_dataclass(value) else value
 
-    Attributes:
-        format: its name.
-        items: reads it from the start, each time it is called. What is wrong with one item is a `Problem` among them,
-            what is to be told is a `Remark`; a file that is damaged as a whole raises.
-    """
 
-    format: str
-    items: Callable[[], Iterator[Item | Problem | Remark]]
+def comparable(record: Any) -> tuple[object, ...]:
+    """Return the values of a record, JSON in the one form in which two of them are compared."""
+    objects = shape_of(type(record)).objects
+    values = {each.name: getattr(record, each.name) for each in fields(record)}
+    return tuple(json.dumps(json.loads(v), sort_keys=True) if name in objects else v for name, v in values.items())
+
+
+def refuse_odd(record: Any) -> None:
+    """Refuse a value that no record of this class has, by the role of its column."""
+    is_of_graph = isinstance(record, Episode | Entity | Relation | Alias | Mention | Happening)
+    for column in table_of(type(record)).record_columns:
+        name, value = column.name, getattr(record, column.name)
+        if column.role in ("time", "times") and value is not None:
+            for time in value if column.is_list else (value,):
+                seconds(name, time)
+        elif name in ("trust", "confidence") or (name == "strength" and isinstance(record, Link)):
+            fraction(name, value)
+        elif name == "id" or (column.refers and not column.may_be_empty) or name == "memory_ids":
+            for id_ in value if column.is_list else (value,):
+                reject_invalid_id(id_)
+        elif is_of_graph and (column.role == "label" or name in _SHORT_TEXTS):
+            short_text(name, value)
+        elif is_of_graph and column.role == "json" and len(value) > MAX_METADATA_BYTES:
+            raise UsageError(f"{name} has {len(value):,} bytes, the limit is {MAX_METADATA_BYTES:,}")
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version of a memory."""
+    """One version of a memory: a line of an export."""
 
-    owner: Owner
-    record: MemoryRecord
     created_at: float
     expired_at: float | None
-    secrets: tuple[str, ...] = ()
+    owner: Owner
+    record: MemoryRecord
+
+    @classmethod
+    def of(cls, stored: StoredMemory) -> Version:
+        """Return a version that a store holds."""
+        return cls(stored.created_at, stored.expired_at, stored.owner, stored.record)
+
+    def checked(self, max_bytes: int) -> Version:
+        """Return it as it may be stored: what `remember` would refuse is refused here."""
+        owner, record = self.owner, self.record
+        if owner.kind != "memory" or owner.path or owner.stamp is not None:
+            raise UsageError(
+                f"a memory has the kind {owner.kind!r} and the path {owner.path!r:.80}",
+                remedy="a memory is of no file: give anything else as an owner",
+            )
+        _refuse_odd_record(record)
+        refuse_odd(record)
+        created_at = seconds("created_at", self.created_at)
+        if self.expired_at is None and record.status == "archived":
+            raise UsageError(
+                "status is 'archived', but expired_at is empty", remedy="give the time when it was archived"
+            )
+        _refuse_early("expired_at", self.expired_at, created_at)
+        new = validate_memory(as_given(owner, record), max_bytes=max_bytes, force=record.is_forced)
+        if new.tier == "ultra":
+            raise UsageError("tier is 'ultra', which is never stored", remedy="give short, medium or long")
+        kept = {name: getattr(new, name) for name in ("category", "entities", "source", "metadata", "derived_from")}
+        return replace(self, owner=replace(owner, tags=new.tags), record=replace(record, **kept))
 
 
+@dataclass(frozen=True)
 class MemoryItem(Item):
     """A memory with its versions, oldest first; only the last one may be live."""
 
     kind, counted = "memory", "memories"
-    record: tuple[Version, ...]
+    versions: tuple[Version, ...]
 
-    @property
-    def versions(self) -> tuple[Version, ...]:
-        """What is imported."""
-        return self.record
+    @classmethod
+    def all(cls, store: Store, namespace: str, total: int) -> Iterator[Self]:
+        """Yield the memories of a namespace by id."""
+        page = max(_AT_ONCE, -(-total // _MAX_PAGES))
+        for offset in range(0, total, page):
+            for latest in store.memories(namespace, Selection(order="id", limit=page, offset=offset)):
+                yield cls(tuple(map(Version.of, store.versions(namespace, latest.owner.id))))
 
     @property
     def latest(self) -> Version:
@@ -260,389 +364,66 @@ class MemoryItem(Item):
         return self.versions[-1]
 
     @property
-    def id(self) -> str:
-        """Its id, which all versions have."""
+    def key(self) -> str:
         return self.latest.owner.id
 
-    def stored(self, known: Known) -> StoredMemory | None:
-        stored = known.store.memory(known.namespace, self.id)
-        if stored is None:
-            known.refuse_document("memory", self.id, "give it another one")
-        return stored
+    def records(self) -> Iterator[Any]:
+        return (record for version in self.versions for record in (version.owner, version.record))
 
-    def is_same(self, stored: StoredMemory) -> bool:
+    def checked(self, max_bytes: int) -> Self:
+        for before, after in zip(self.versions, self.versions[1:], strict=False):
+            if before.expired_at is None:
+                raise UsageError("an older version has no expired_at", remedy="only the last version may be live")
+            if after.record.version <= before.record.version:
+                raise UsageError(
+                    f"version {after.record.version} follows version {before.record.version}",
+                    remedy="give the oldest first",
+                )
+        return replace(self, versions=tuple(version.checked(max_bytes) for version in self.versions))
+
+    def cleaned(self, cleaner: Cleaner) -> Self:
+        versions = (
+            replace(each, owner=cleaner.record(each.owner), record=cleaner.record(each.record)) for each in self.versions
+        )
+        return replace(self, versions=tuple(versions))
+
+    def stored(self, known: Known) -> Self | None:
+        versions = known.store.versions(known.namespace, self.key)
+        if not versions and known.store.places(known.namespace, "memory", [self.key]):
+            raise UsageError(f"a document of the kind memory has the id {self.key!r:.80}", remedy="give it another one")
+        return replace(self, versions=tuple(map(Version.of, versions))) if versions else None
+
+    def is_said_by(self, stored: Self) -> bool:
         """Compare the words and what was said about them, not how they were used since."""
-        return _said(self.latest.owner, self.latest.record) == _said(stored.owner, stored.record)
+        return _said(self.latest) == _said(stored.latest)
+
+    @classmethod
+    def prepared(cls, items: Sequence[Self], texts: Texts) -> Sequence[Self]:
+        versions = [(version.owner, version.record) for item in items for version in item.versions]
+        writes = (replace(write, is_placed=True) for write in writes_of(texts.destination, versions))
+        return [replace(item, made=[next(writes) for _ in item.versions]) for item in items]
+
+    def add(self, change: MemoryChange) -> None:
+        """Write its versions; nothing of it may be there."""
+        for version, write in zip(self.versions, self.made, strict=True):
+            change.add(write, created_at=version.created_at, expired_at=version.expired_at)
+
+    def mend(self, change: MemoryChange, texts: Texts, was: Self) -> None:  # noqa: ARG002
+        store, namespace = texts.destination.store, texts.destination.namespace
+        links, blocks = store.links(namespace, [self.key]), store.blocks(namespace, [self.key])
+        change.erase([self.key])
+        self.add(change)
+        for link in links:
+            change.link(link)
+        for block in blocks:
+            change.set_block(block)
 
 
-def _said(owner: Owner, record: MemoryRecord) -> tuple[object, ...]:
+def _said(version: Version) -> tuple[object, ...]:
+    owner, record = version.owner, version.record
     about = (record.category, record.entities, record.source, record.origin, record.derived_from)
     words = (record.content, json.loads(record.metadata))
     return (*words, *about, owner.tags, owner.session, owner.at, owner.title, owner.summary)
-
-
-class LinkItem(Item):
-    """A link between two memories."""
-
-    kind, counted = "link", "links"
-    record: Link
-
-    @property
-    def name(self) -> str:
-        return f"link from {self.record.source!r:.80} to {self.record.target!r:.80} ({self.record.type!r:.80})"
-
-    @property
-    def keys(self) -> list[tuple[str, ...]]:
-        return [("link", self.record.source, self.record.target, self.record.type)]
-
-    @property
-    def needs(self) -> list[tuple[str, str]]:
-        return [("memory", self.record.source), ("memory", self.record.target)]
-
-    def stored(self, known: Known) -> Link | None:
-        return known.links.get((self.record.source, self.record.target, self.record.type))
-
-    def is_same(self, stored: Link) -> bool:
-        return stored.strength == self.record.strength
-
-
-@dataclass(frozen=True)
-class OwnerItem(Item):
-    """An artifact or a document with what it was cut into."""
-
-    counted = "owners"
-    record: Owner
-    chunks: tuple[Chunk, ...]
-
-    @property
-    def name(self) -> str:
-        return f"{self.record.kind} {self.id!r:.80}"
-
-    @property
-    def keys(self) -> list[tuple[str, ...]]:
-        owner = self.record
-        return [(owner.kind, owner.id), *([("path", owner.kind, owner.path)] if owner.path else [])]
-
-    def stored(self, known: Known) -> tuple[Owner | None, tuple[Chunk, ...]] | None:
-        owner = self.record
-        if owner.kind == "memory" and known.has("memory", owner.id):
-            raise UsageError(f"a memory has the id {owner.id!r:.80}", remedy="give the document another one")
-        by_id = known.numbers.get((owner.kind, "id", owner.id))
-        by_path = known.numbers.get((owner.kind, "path", owner.path)) if owner.path else None
-        if by_id is None:
-            return None if by_path is None else (None, ())
-        for _, stored, chunks in cut_owners(known.store, known.namespace, [by_id]):
-            return stored if by_path in (None, by_id) else None, chunks
-        return None, ()
-
-    def is_same(self, stored: tuple[Owner | None, tuple[Chunk, ...]]) -> bool:
-        return stored == (self.record, self.chunks)
-
-
-@dataclass(frozen=True)
-class KnowledgeItem(Item):
-    """A map of an agent's knowledge."""
-
-    kind, counted = "knowledge", "knowledge"
-    record: Owner
-    agent: str
-    map: KnowledgeMap
-    created_at: float
-    updated_at: float
-    deleted_at: float | None
-
-    @property
-    def name(self) -> str:
-        return f"knowledge {self.id!r:.80} of agent {self.agent!r:.80}"
-
-    def stored(self, known: Known) -> StoredKnowledge | None:
-        stored = known.knowledge.get(self.id)
-        if stored is None:
-            known.refuse_document("knowledge", self.id, "forget that one")
-        return stored
-
-    def is_same(self, stored: StoredKnowledge) -> bool:
-        """Compare what two items hold; whether one was deleted since does not count."""
-        return (stored.record.agent, stored.record.metadata) == (self.agent, self.map.metadata)
-
-
-class ContextItem(Item):
-    """The context of an agent."""
-
-    kind, counted = "the context of agent", "contexts"
-    record: ContextRecord
-
-    @property
-    def id(self) -> str:
-        """The name of the agent."""
-        return self.record.name
-
-    def stored(self, known: Known) -> ContextRecord | None:
-        return known.store.knowledge(known.namespace).context(self.id)
-
-    def is_same(self, stored: ContextRecord) -> bool:
-        return replace(stored, updated_at=self.record.updated_at) == self.record
-
-
-@dataclass(frozen=True)
-class IssueItem(Item):
-    """An issue with its history.
-
-    Attributes:
-        record: None where another program keeps it.
-    """
-
-    kind, counted = "issue", "issues"
-    record: Issue | None
-    issue: str
-    events: tuple[IssueEvent, ...]
-    reversal: Reversal | None
-
-    @property
-    def id(self) -> str:
-        """Its id, wherever it is kept."""
-        return self.issue
-
-    def stored(self, known: Known) -> tuple[object, ...] | None:
-        return self.stored_in(known.store.ledger(known.namespace))
-
-    def stored_in(self, ledger: LedgerReading) -> tuple[object, ...] | None:
-        """Return what a ledger has under its id."""
-        here = (ledger.issue(self.id), tuple(ledger.events(self.id)), _unnumbered(ledger.reversal(self.id)))
-        return None if here == (None, (), None) else here
-
-    def is_same(self, stored: tuple[object, ...]) -> bool:
-        return stored == (self.record, self.events, _unnumbered(self.reversal))
-
-
-def _unnumbered(reversal: Reversal | None) -> Reversal | None:
-    return None if reversal is None else replace(reversal, number=0)
-
-
-class FactItem(Item):
-    """A fact between two things that are given by their names."""
-
-    kind, counted = "fact", "relations"
-    record: FactInput
-
-    @property
-    def id(self) -> str:
-        """The sentence that says it."""
-        return self.record.fact
-
-    def stored(self, known: Known) -> FactInput | None:
-        return self.record if is_said(known.graph, self.record) else None
-
-    def is_same(self, stored: FactInput) -> bool:
-        return stored == self.record
-
-
-def is_said(graph: GraphReading, fact: FactInput) -> bool:
-    """Return whether things of these names are in a fact of this type that somebody gave in the same words."""
-    ends = normal(fact.source), normal(fact.target)
-    named = graph.named(ends)
-    sources, targets = ([each.id for each in named.get(end, ())] for end in ends)
-    return any(
-        evidence is not None and not evidence.episode and evidence.text == fact.fact
-        for one, other in (*product(sources, targets), *product(targets, sources))
-        for relation in graph.facts(one, fact.type, other)
-        for evidence in map(assertion_of, graph.happenings("relation", relation.id))
-    )
-
-
-@dataclass(frozen=True)
-class GraphItem(Item):
-    """A part of a graph: an episode, an entity or a fact.
-
-    Attributes:
-        mentions, happenings: where it is mentioned, and what happened to it.
-    """
-
-    mentions: tuple[Mention, ...] = ()
-    happenings: tuple[Happening, ...] = ()
-
-    @classmethod
-    @abstractmethod
-    def of(cls, graph: GraphReading, id_: str) -> Self | None:
-        """Return what a graph has under an id, with what hangs on it."""
-
-    def cleaned(self, cleaner: Cleaner) -> Self:
-        """Return it without secrets."""
-        mentions, happenings = cleaner.mentions(self.mentions), cleaner.happenings(self.happenings)
-        return replace(self, mentions=mentions, happenings=happenings)
-
-    def says(self, stored: Self, told: Callable[[Happening], object], *, is_earlier: bool = False) -> bool:
-        """Return whether what is stored has what hangs on it, or is the same where `told` finds nothing to compare."""
-        said = set(map(told, self.happenings)) - {None}
-        return (
-            (bool(said) or is_earlier or _comparable(stored.record) == _comparable(self.record))
-            and said <= set(map(told, stored.happenings))
-            and set(self.mentions) <= set(stored.mentions)
-        )
-
-    @abstractmethod
-    def put(self, graph: GraphChange, texts: Texts) -> None:
-        """Write it in the place of what has its id."""
-
-    def put_hanging(self, graph: GraphChange) -> None:
-        """Write where it is mentioned, and what happened to it."""
-        graph.put_mentions(self.mentions)
-        for happening in self.happenings:
-            graph.put_happening(happening)
-
-    def stored(self, known: Known) -> Self | None:
-        return self.of(known.graph, self.id)
-
-    @property
-    def text(self) -> tuple[Entity, Sequence[Alias]] | Relation | None:
-        """What its text is made of; None where it has none."""
-        return None
-
-    def missing(self, graph: GraphReading) -> bool:
-        entities, episodes = ([id_ for kind, id_ in self.needs if kind == each] for each in ("entity", "episode"))
-        return len(graph.entities(entities)) < len(entities) or len(graph.episodes(episodes)) < len(episodes)
-
-
-class EpisodeItem(GraphItem):
-    """An episode."""
-
-    kind, counted = "episode", "episodes"
-    record: Episode
-
-    @classmethod
-    def of(cls, graph: GraphReading, id_: str) -> Self | None:
-        known = graph.episodes([id_]).get(id_)
-        return None if known is None else cls("", known)
-
-    def cleaned(self, cleaner: Cleaner) -> Self:
-        return replace(self, record=cleaner.record(self.record))
-
-    def put(self, graph: GraphChange, texts: Texts) -> None:  # noqa: ARG002
-        graph.drop_mentions(graph.mentioned([self.id]).get(self.id, []))
-        graph.put_episode(self.record)
-
-    def is_same(self, stored: Self) -> bool:
-        # A version of a memory that says what the one before it said is the same episode.
-        return replace(stored.record, created_at=self.record.created_at, version=self.record.version) == self.record
-
-
-@dataclass(frozen=True)
-class EntityItem(GraphItem):
-    """An entity with its names, where it is mentioned, and what happened to it."""
-
-    kind, counted = "entity", "entities"
-    record: Entity
-    aliases: tuple[Alias, ...] = ()
-
-    @property
-    def needs(self) -> list[tuple[str, str]]:
-        into = [("entity", self.record.merged_into)] if self.record.merged_into else []
-        return [*into, *_episodes_of(self.mentions)]
-
-    @property
-    def text(self) -> tuple[Entity, Sequence[Alias]] | None:
-        if self.record.merged_into:
-            return None
-        return self.record, [alias for alias in self.aliases if not alias.normal.startswith(KEY)]
-
-    @classmethod
-    def of(cls, graph: GraphReading, id_: str) -> Self | None:
-        known = graph.entities([id_]).get(id_)
-        if known is None:
-            return None
-        aliases, mentions = graph.aliases([id_]).get(id_, ()), graph.mentions("entity", [id_]).get(id_, ())
-        return cls("", known, tuple(mentions), tuple(graph.happenings("entity", id_)), tuple(aliases))
-
-    def cleaned(self, cleaner: Cleaner) -> Self:
-        entity = cleaner.entity(self.record)
-        return replace(super().cleaned(cleaner), record=entity, aliases=cleaner.aliases(entity, self.aliases))
-
-    def put(self, graph: GraphChange, texts: Texts) -> None:
-        graph.erase_entities([self.id])
-        graph.put_entity(self.record, () if self.text is None else texts.of_entity(*self.text))
-        for alias in self.aliases:
-            graph.put_alias(alias)
-        self.put_hanging(graph)
-
-    def is_same(self, stored: Self) -> bool:
-        names, known = ({alias.normal for alias in each.aliases} for each in (self, stored))
-        is_earlier = bool(names) and stored.record.created_at == self.record.created_at
-        return names <= known and self.says(stored, _comparable, is_earlier=is_earlier)
-
-
-class RelationItem(GraphItem):
-    """A fact with where it is said, and what happened to it."""
-
-    kind, counted = "relation", "relations"
-    record: Relation
-
-    @property
-    def needs(self) -> list[tuple[str, str]]:
-        ends = dict.fromkeys((self.record.source, self.record.target))
-        return [*(("entity", id_) for id_ in ends), *_episodes_of(self.mentions)]
-
-    @property
-    def text(self) -> Relation:
-        return self.record
-
-    @classmethod
-    def of(cls, graph: GraphReading, id_: str) -> Self | None:
-        known = graph.relations([id_]).get(id_)
-        mentions = graph.mentions("relation", [id_]).get(id_, ())
-        return None if known is None else cls("", known, tuple(mentions), tuple(graph.happenings("relation", id_)))
-
-    def cleaned(self, cleaner: Cleaner) -> Self:
-        return replace(super().cleaned(cleaner), record=cleaner.relation(self.record))
-
-    def put(self, graph: GraphChange, texts: Texts) -> None:
-        graph.erase_relations([self.id])
-        graph.put_relation(self.record, texts.of_relation(self.record))
-        self.put_hanging(graph)
-
-    def is_same(self, stored: Self) -> bool:
-        """Compare what is said of a fact, for the rest follows from that, and from what its entities are now."""
-        return self.says(stored, assertion_of)
-
-
-def _episodes_of(mentions: Iterable[Mention]) -> list[tuple[str, str]]:
-    return [("episode", id_) for id_ in dict.fromkeys(mention.episode for mention in mentions)]
-
-
-def _comparable(record: Entity | Relation | Happening) -> tuple[object, ...]:
-    """Return the values of a record, a JSON object in the one form in which two of them are compared."""
-    objects = {column.name for column in table_of(type(record)).record_columns if column.role == "json"}
-    values = {each.name: getattr(record, each.name) for each in fields(record)}
-    return tuple(json.dumps(json.loads(v), sort_keys=True) if name in objects else v for name, v in values.items())
-
-
-def version_of(
-    owner: Owner, record: MemoryRecord, created_at: float, expired_at: float | None, *, max_bytes: int
-) -> Version:
-    """Return a version of a memory that may be stored: what `remember` would refuse is refused here.
-
-    Raises:
-        UsageError: a value is of the wrong kind, empty, too large or out of its range.
-    """
-    if owner.kind != "memory":
-        raise UsageError(f"the kind of a memory is {owner.kind!r}", remedy="give it as an owner")
-    if owner.path or owner.stamp is not None:
-        raise UsageError(f"a memory has the path {owner.path!r:.80}", remedy="a memory is of no file: leave it out")
-    _refuse_odd_record(record)
-    seconds("created_at", created_at)
-    _refuse_odd(record)
-    if expired_at is not None:
-        seconds("expired_at", expired_at)
-    elif record.status == "archived":
-        raise UsageError("status is 'archived', but expired_at is empty", remedy="give the time when it was archived")
-    if expired_at is not None and expired_at < created_at:
-        raise UsageError(f"expired_at is {expired_at}, before created_at, {created_at}", remedy="give a later time")
-    new = validate_memory(as_given(owner, record), max_bytes=max_bytes, force=record.is_forced)
-    if new.tier == "ultra":
-        raise UsageError("tier is 'ultra', which is never stored", remedy="give short, medium or long")
-    cleaner = Cleaner()
-    kept = {name: getattr(new, name) for name in ("category", "entities", "source", "metadata", "derived_from")}
-    clean = cleaner.record(replace(owner, tags=new.tags)), cleaner.record(replace(record, **kept))
-    return Version(*clean, created_at, expired_at, cleaner.taken())
 
 
 def _refuse_odd_record(record: MemoryRecord) -> None:
@@ -658,145 +439,569 @@ def _refuse_odd_record(record: MemoryRecord) -> None:
         raise UsageError(f"vault_path is {record.vault_path!r:.80}", remedy=f"give a path below {_VAULT}/, or none")
 
 
+def _refuse_early(name: str, time: float | None, created_at: float) -> None:
+    if time is not None and seconds(name, time) < created_at:
+        raise UsageError(f"{name} is {time}, before created_at, {created_at}", remedy="give a later time")
+
+
 def _is_in_vault(path: str) -> bool:
     parts = PurePosixPath(path).parts
     return parts[:1] == (_VAULT,) and ".." not in parts and "\0" not in path and "\\" not in path
 
 
-def _refuse_odd(record: object) -> None:
-    """Refuse a time that is none, a share that is not from 0 to 1, and in a graph a label that is too long."""
-    table = table_of(type(record))
-    is_of_graph = isinstance(record, Episode | Entity | Relation | Alias | Mention | Happening)
-    for column in table.record_columns:
-        value = getattr(record, column.name)
-        if column.role in ("time", "times") and value is not None:
-            for time in value if column.is_list else (value,):
-                seconds(column.name, time)
-        elif column.name in ("trust", "confidence"):
-            fraction(column.name, value)
-        elif is_of_graph and (column.role == "label" or column.name in _SHORT_TEXTS):
-            short_text(column.name, value)
+@dataclass(frozen=True)
+class LinkItem(Item):
+    """A link between two memories."""
+
+    kind, counted = "link", "links"
+    link: Link
+
+    @property
+    def key(self) -> str:
+        return f"{self.link.source}\0{self.link.target}\0{self.link.type}"
+
+    @property
+    def name(self) -> str:
+        return f"link from {self.link.source!r} to {self.link.target!r} ({self.link.type!r})"
+
+    @property
+    def needs(self) -> list[tuple[str, str]]:
+        return [("memory", self.link.source), ("memory", self.link.target)]
+
+    def names(self) -> set[str]:
+        return set()  # those of its memories
+
+    def checked(self, max_bytes: int) -> Self:
+        link = super().checked(max_bytes).link
+        for id_ in (link.source, link.target):
+            reject_invalid_id(id_)
+        if link.source == link.target or not short_text("type", link.type).strip():
+            raise UsageError(
+                "the link leads to itself, or has no type",
+                remedy="name two different memories and the type of the link",
+            )
+        return self
+
+    def stored(self, known: Known) -> Self | None:
+        link = known.links.get((self.link.source, self.link.target, self.link.type))
+        return None if link is None else replace(self, link=link)
+
+    def is_said_by(self, stored: Self) -> bool:
+        return stored.link.strength == self.link.strength
+
+    def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
+        if was is not None:
+            change.unlink(was.link.source, was.link.target, was.link.type)
+        change.link(self.link)
 
 
-def link_item(place: str, entries: Entries, _: Redactor | None = None) -> LinkItem:
-    """Return the link that stands in a line."""
-    link = built(Link, entries["link"])
-    for id_ in (link.source, link.target):
-        reject_invalid_id(id_)
-    if link.source == link.target or not short_text("type", link.type).strip():
-        raise UsageError(
-            "the link leads to itself, or has no type", remedy="name two different memories and the type of the link"
-        )
-    fraction("strength", link.strength)
-    _refuse_odd(link)
-    return LinkItem(place, link)
+@dataclass(frozen=True)
+class OwnerItem(Item):
+    """An artifact or a document with what it was cut into."""
+
+    kind, counted = "owner", "owners"
+    owner: Owner
+    passages: tuple[Chunk, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.owner.kind} {self.key!r}"
+
+    @property
+    def keys(self) -> list[tuple[str, ...]]:
+        owner = self.owner
+        return [(owner.kind, owner.id), *([("path", owner.kind, owner.path)] if owner.path else [])]
+
+    def checked(self, max_bytes: int) -> Self:  # noqa: ARG002
+        if not self.owner.id:
+            raise UsageError("the id is ''", remedy="give each owner an id of its own")
+        for chunk in self.passages:
+            if not 1 <= chunk.start_line <= chunk.end_line:
+                raise UsageError(f"a passage has the lines {chunk.start_line}-{chunk.end_line}", remedy="count from 1")
+        return self
+
+    def cleaned(self, cleaner: Cleaner) -> Self:
+        return replace(self, owner=cleaner.record(self.owner), passages=clean_passages(self.passages, cleaner))
+
+    def stored(self, known: Known) -> Self | None:
+        owner = self.owner
+        if owner.kind == "memory" and known.has("memory", owner.id):
+            raise UsageError(f"a memory has the id {owner.id!r:.80}", remedy="give the document another one")
+        number: Any = self.number or known.store.owner_numbers(known.namespace, owner.kind, [owner.id]).get(owner.id)
+        by_path = known.paths.get((owner.kind, owner.path)) if owner.path and not self.number else None
+        if by_path not in (None, number):
+            return replace(
+                self, owner=Owner("", owner.kind), passages=()
+            )  # another one, which it would take the place of
+        found = cut_owners(known.store, known.namespace, [] if number is None else [number])
+        return next((replace(self, owner=held, passages=cut, number=number) for _, held, cut in found), None)
+
+    def put_owner(self, texts: Texts) -> None:
+        """Write it in a transaction of its own, in the place of the one that it was.
+
+        Its stamp stays, for its file is as it was, and so does the time from which on it counts.
+        """
+        destination = texts.destination
+        maker = PassageMaker(destination)
+        writes = maker.complete([maker.keep(self.owner, self.passages)])
+        store, namespace = destination.store, destination.namespace
+        [row] = store.table_rows(SCHEMA["owners"], namespace, number=[self.number])
+        store.put_owners(namespace, writes, at=row["created_at"], made_by=destination.embedder.stamp)
 
 
-def owner_item(place: str, owner: Owner, chunks: tuple[Chunk, ...]) -> OwnerItem:
-    """Return an owner that may be stored.
+def clean_passages(chunks: Sequence[Chunk], cleaner: Cleaner) -> tuple[Chunk, ...]:
+    """Return the passages of one text without secrets, also without one that goes from a passage to the next."""
+    cleaned = list(chunks)
+    while True:
+        before = cleaned
+        whole, spans = _laid_out(before)
+        secrets, cleaned = cleaner.find(whole), []
+        for chunk, (begin, end) in zip(before, spans, strict=True):
+            inside = [
+                Secret(each.kind, max(each.start, begin) - begin, min(each.end, end) - begin)
+                for each in secrets
+                if each.start < end and each.end > begin
+            ]
+            cleaner.parts.update(chunk.text[each.start : each.end] for each in inside)
+            text = cleaner.text(with_placeholders(chunk.text, inside))
+            cleaned.append(replace(chunk, text=text, heading=cleaner.text(chunk.heading)))
+        if cleaned == before:
+            return tuple(cleaned)
 
-    Raises:
-        UsageError: it has no id, or a passage's lines are none.
-    """
-    if not owner.id:
-        raise UsageError("the id is ''", remedy="give each owner an id of its own")
-    cleaner = Cleaner()
-    clean = cleaner.record(owner)
+
+def _laid_out(chunks: Sequence[Chunk]) -> tuple[str, list[tuple[int, int]]]:
+    """Return the text that chunks were cut from, blank lines left out, and where each of them stands in it."""
+    whole, spans, last_line = "", list[tuple[int, int]](), 0
     for chunk in chunks:
-        if not 1 <= chunk.start_line <= chunk.end_line:
-            raise UsageError(f"a passage has the lines {chunk.start_line}-{chunk.end_line}", remedy="count from 1")
-    return OwnerItem(place, clean, tuple(map(cleaner.record, chunks)), secrets=cleaner.taken())
+        shared = 0
+        if chunk.start_line > last_line:
+            whole += "\n" if whole else ""
+        else:  # a chunk may begin with the end of the one before it
+            longest = min(len(chunk.text), spans[-1][1] - spans[-1][0])
+            shared = next((size for size in range(longest, 0, -1) if whole.endswith(chunk.text[:size])), 0)
+        begin = len(whole) - shared
+        whole += chunk.text[shared:]
+        spans.append((begin, begin + len(chunk.text)))
+        last_line = chunk.end_line
+    return whole, spans
 
 
-def _owner_item(place: str, entries: Entries, _: Redactor) -> OwnerItem:
-    return owner_item(place, built(Owner, entries["owner"]), built_list(Chunk, "passages", entries["passages"]))
+@dataclass(frozen=True)
+class KnowledgeItem(Item):
+    """A map of an agent's knowledge, deleted or not."""
+
+    kind, counted = "knowledge", "knowledge"
+    id: str
+    created_at: float
+    updated_at: float
+    deleted_at: float | None
+    record: KnowledgeRecord
+
+    @classmethod
+    def of(cls, stored: StoredKnowledge) -> KnowledgeItem:
+        """Return an item that a store holds."""
+        times = (stored.created_at, stored.updated_at, stored.deleted_at)
+        return cls(stored.owner.id, *times, stored.record, number=stored.number)
+
+    @property
+    def key(self) -> str:
+        return self.id
+
+    @property
+    def name(self) -> str:
+        return f"knowledge {self.id!r} of agent {self.record.agent!r}"
+
+    def names(self) -> set[str]:
+        return {self.id, self.record.agent}
+
+    def checked(self, max_bytes: int) -> Self:  # noqa: ARG002
+        reject_invalid_id(self.id)
+        agent = checked_name(self.record.agent)
+        found = checked_maps(agent, [json.loads(self.record.metadata)])
+        [made] = found.maps
+        if not made.content:
+            raise UsageError("the map holds no text", remedy="leave it out")
+        seconds("updated_at", self.updated_at)
+        _refuse_early("deleted_at", self.deleted_at, seconds("created_at", self.created_at))
+        record = KnowledgeRecord(agent, made.content, made.metadata, made.digest)
+        return replace(self, record=record, secrets=found.secrets)
+
+    def cleaned(self, cleaner: Cleaner) -> Self:
+        record = cleaner.record(self.record)
+        return replace(self, record=replace(record, digest=digest_of(record.agent, record.metadata)))
+
+    def stored(self, known: Known) -> Self | None:
+        stored = known.knowledge.of_numbers([self.number]).get(self.number) if self.number else known.items.get(self.id)
+        if stored is None and known.store.places(known.namespace, "knowledge", [self.id]):
+            raise UsageError(f"a document of the kind knowledge has the id {self.id!r:.80}", remedy="forget that one")
+        return None if stored is None else KnowledgeItem.of(stored)  # type: ignore[return-value] # Self
+
+    def is_said_by(self, stored: Self) -> bool:
+        """Compare what two items hold; whether one was deleted since does not count."""
+        own, other = self.record, stored.record
+        return (own.agent, own.metadata) == (other.agent, other.metadata)
+
+    @classmethod
+    def prepared(cls, items: Sequence[Self], texts: Texts) -> Sequence[Self]:
+        maker, embedder = PassageMaker(texts.destination), str(texts.destination.embedder.stamp.of("knowledge"))
+        cut = [maker.prepare(Owner(each.id, "knowledge"), normalise(each.record.content), "text") for each in items]
+        made = zip(items, maker.complete(cut), strict=True)
+        return [
+            replace(each, record=replace(each.record, embedder=embedder, vector=b""), made=write)
+            for each, write in made
+        ]
+
+    def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
+        if was is not None:
+            change.knowledge.erase([was.number])
+        times = {name: getattr(self, name) for name in ("created_at", "updated_at", "deleted_at")}
+        change.knowledge.put(KnowledgeWrite(self.made.owner, self.made.passages, self.record), **times)
 
 
-def _knowledge_item(place: str, entries: Entries, _: Redactor) -> KnowledgeItem:
-    record, id_, deleted_at = (
-        _object(KnowledgeRecord, "record", entries["record"]),
-        entries["id"],
-        entries["deleted_at"],
-    )
-    reject_invalid_id(id_)
-    agent = checked_name(record["agent"])
-    checked = checked_maps(agent, [record["metadata"]])
-    if not checked.maps[0].content:
-        raise UsageError("the map holds no text", remedy="leave it out")
-    created_at, updated_at = (seconds(name, time_of(name, entries[name])) for name in ("created_at", "updated_at"))
-    if deleted_at is not None:
-        deleted_at = seconds("deleted_at", time_of("deleted_at", deleted_at))
-        if deleted_at < created_at:
-            raise UsageError(f"deleted_at is {deleted_at}, before created_at, {created_at}", remedy="give a later time")
-    times = (created_at, updated_at, deleted_at)
-    return KnowledgeItem(place, Owner(id_, "knowledge"), agent, checked.maps[0], *times, secrets=checked.secrets)
+@dataclass(frozen=True)
+class ContextItem(Item):
+    """The context of an agent."""
+
+    kind, counted = "context", "contexts"
+    context: ContextRecord
+
+    @property
+    def key(self) -> str:
+        return self.context.name
+
+    @property
+    def name(self) -> str:
+        return f"the context of agent {self.key!r}"
+
+    def checked(self, max_bytes: int) -> Self:  # noqa: ARG002
+        given = self.context
+        updated_at = seconds("updated_at", given.updated_at)
+        context = AgentContext(checked_name(given.name), given.last_cursor, json.loads(given.metadata))
+        return replace(self, context=record_of(context, updated_at))
+
+    def stored(self, known: Known) -> Self | None:
+        context = known.knowledge.context(self.key)
+        return None if context is None else replace(self, context=context)
+
+    def is_said_by(self, stored: Self) -> bool:
+        return replace(stored.context, updated_at=self.context.updated_at) == self.context
+
+    def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
+        change.knowledge.put_context(self.context)
 
 
-def _context_item(place: str, entries: Entries, _: Redactor) -> ContextItem:
-    given = _object(ContextRecord, "context", entries["context"])
-    updated_at = seconds("updated_at", time_of("updated_at", given["updated_at"]))
-    context = AgentContext(checked_name(given["name"]), given["last_cursor"], given["metadata"])
-    return ContextItem(place, record_of(context, updated_at))
+@dataclass(frozen=True)
+class IssueItem(Item):
+    """An issue with its history.
+
+    Attributes:
+        issue: None where another program keeps it.
+    """
+
+    kind, counted = "issue", "issues"
+    id: str
+    issue: Issue | None
+    events: tuple[IssueEvent, ...]
+    reversal: Reversal | None
+
+    @classmethod
+    def read(cls, ledger: LedgerReading, id_: str) -> Self:
+        """Return what a ledger has under an id."""
+        return cls(id_, ledger.issue(id_), tuple(ledger.events(id_)), ledger.reversal(id_))
+
+    @property
+    def key(self) -> str:
+        return self.id
+
+    def checked(self, max_bytes: int) -> Self:
+        reject_invalid_id(self.id)
+        issue, reversal = self.issue, self.reversal
+        if issue is not None:
+            if issue.id != self.id:
+                raise UsageError(f"the line of {self.name:.80} holds issue {issue.id!r:.80}", remedy="give one id")
+            if not 0 <= issue.priority < _PRIORITIES or issue.retries < 0:
+                raise UsageError(
+                    f"priority is {issue.priority}, retries is {issue.retries}", remedy="give 0 to 4, and 0 or more"
+                )
+            for name, sort in (("dependencies", list), ("comments", list), ("rest", dict)):
+                _parsed(name, getattr(issue, name), sort)
+        # Steps are taken one day: none may reach beyond the vault.
+        for step in _parsed("steps", reversal.steps, list) if reversal is not None else ():
+            path = step.get("path") if isinstance(step, dict) else None
+            if path is not None and not (isinstance(path, str) and _is_in_vault(path)):
+                raise UsageError(f"a step has the path {path!r:.80}", remedy=f"give a path below {_VAULT}/")
+        return super().checked(max_bytes)
+
+    def cleaned(self, cleaner: Cleaner) -> Self:
+        issue = None if self.issue is None else cleaned_issue(self.issue, cleaner.text, cleaner.value)
+        return replace(self, issue=issue, events=_cleaned(self.events, cleaner))
+
+    def stored(self, known: Known) -> Self | None:
+        stored = self.read(known.ledger, self.id)
+        return None if (stored.issue, stored.events, stored.reversal) == (None, (), None) else stored
+
+    def is_said_by(self, stored: Self) -> bool:
+        unnumbered = [each and replace(each, number=0) for each in (self.reversal, stored.reversal)]
+        return (self.issue, self.events, unnumbered[0]) == (stored.issue, stored.events, unnumbered[1])
+
+    def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
+        """Write it; what undoes its change stays."""
+        rewrite(change.ledger, self.id, self.issue, self.events)
 
 
-def _object(cls: type, what: str, given: object) -> Entries:
-    """Return the entries of an agent's record, which are checked as those that an agent gives."""
-    names = [column.name for column in table_of(cls).exported]
-    if not isinstance(given, Mapping):
-        raise UsageError(f"{what} is {given!r:.80}", remedy="give an object")
-    refuse_other_entries(what, given, names, names)
-    return given
+def _parsed(name: str, text: str, sort: type) -> Any:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{name} is {text!r:.80}", remedy="give JSON as text") from error
+    if not isinstance(found, sort):
+        raise UsageError(f"{name} is {text!r:.80}", remedy="give " + ("an array" if sort is list else "an object"))
+    return found
 
 
-def _episode_item(place: str, entries: Entries, cleaner: Redactor) -> EpisodeItem:
-    episode = built(Episode, entries["episode"])
-    reject_invalid_id(episode.id)
-    if not episode.memory or episode.content:
-        reject_invalid(episode.content, max_bytes=cleaner.max_bytes)
-    _refuse_odd(episode)
-    return EpisodeItem(place, episode)
+@dataclass(frozen=True)
+class FactItem(Item):
+    """A fact of another system between two things that are given by their names."""
 
+    kind, counted = "fact", "relations"
+    fact: FactInput
 
-def _entity_item(place: str, entries: Entries, _: Redactor) -> EntityItem:
-    entity = built(Entity, entries["entity"])
-    reject_invalid_id(entity.id)
-    _refuse_odd(entity)
-    if not entity.name.strip() or not entity.type.strip():
-        raise UsageError("the entity has no name, or no type", remedy="give both")
-    _readable("attributes", _refuse_odd_merged, entity)
-    names = built_list(Alias, "aliases", entries["aliases"], entity=entity.id)
-    refuse_many_names(names)
-    for alias in names:
-        _refuse_odd(alias)
-    return EntityItem(place, entity, *_hanging(entries, "entity", entity.id), names)
+    @property
+    def key(self) -> str:
+        return self.fact.fact
 
-
-def _relation_item(place: str, entries: Entries, _: Redactor) -> RelationItem:
-    relation = built(Relation, entries["relation"])
-    for id_ in (relation.id, relation.source, relation.target):
-        reject_invalid_id(id_)
-    _refuse_odd(relation)
-    if not relation.type.strip() or len(relation.fact) > MAX_PER_FACT:
-        raise UsageError(
-            f"the fact has no type, or {len(relation.fact):,} characters",
-            remedy=f"give its type, and a sentence of at most {MAX_PER_FACT:,} characters",
+    def stored(self, known: Known) -> Self | None:
+        """Return it where things of these names are in a fact of this type that somebody gave in the same words."""
+        graph, fact = known.graph, self.fact
+        ends = normal(fact.source), normal(fact.target)
+        named = graph.named(ends)
+        sources, targets = ([each.id for each in named.get(end, ())] for end in ends)
+        is_said = any(
+            evidence is not None and not evidence.episode and evidence.text == fact.fact
+            for one, other in (*product(sources, targets), *product(targets, sources))
+            for relation in graph.facts(one, fact.type, other)
+            for evidence in map(assertion_of, graph.happenings("relation", relation.id))
         )
-    _readable("attributes", fact_of, relation)
-    return RelationItem(place, relation, *_hanging(entries, "relation", relation.id))
+        return self if is_said else None
+
+    def is_said_by(self, stored: Self) -> bool:
+        return stored is self
+
+    @classmethod
+    def prepared(cls, items: Sequence[Self], texts: Texts) -> Sequence[Self]:
+        names = sorted({name for each in items for name in (each.fact.source, each.fact.target)})
+        texts.prepare([*names, *(fact_text(each.fact.fact, each.fact.type) for each in items)])
+        return items
 
 
-def _hanging(entries: Entries, kind: Subject, subject: str) -> tuple[tuple[Mention, ...], tuple[Happening, ...]]:
-    mentions = built_list(Mention, "mentions", entries["mentions"], kind=kind, subject=subject)
+@dataclass(frozen=True)
+class GraphItem(Item):
+    """A part of a graph: an episode, an entity or a fact.
+
+    An entity or a fact grows with later episodes: where the store already holds all of an imported one, the stored
+    state is the same or newer, and stays.
+    """
+
+    @classmethod
+    @abstractmethod
+    def read(cls, graph: GraphReading, records: Sequence[Any]) -> Iterator[Self]:
+        """Yield records of a graph with what hangs on them."""
+
+    def names(self) -> set[str]:
+        return {self.key}  # the others are those of what it names
+
+    @property
+    def text(self) -> str:
+        """What it is found by, "" where it is not."""
+        return ""
+
+    @classmethod
+    def prepared(cls, items: Sequence[Self], texts: Texts) -> Sequence[Self]:
+        texts.prepare(item.text for item in items)
+        return items
+
+
+@dataclass(frozen=True)
+class EpisodeItem(GraphItem):
+    """An episode."""
+
+    kind, counted = "episode", "episodes"
+    episode: Episode
+
+    @classmethod
+    def read(cls, graph: GraphReading, records: Sequence[Episode]) -> Iterator[Self]:  # noqa: ARG003
+        return map(cls, records)
+
+    def checked(self, max_bytes: int) -> Self:
+        if not self.episode.memory or self.episode.content:
+            reject_invalid(self.episode.content, max_bytes=max_bytes)
+        return super().checked(max_bytes)
+
+    def stored(self, known: Known) -> Self | None:
+        return next(self.read(known.graph, list(known.graph.episodes([self.key]).values())), None)
+
+    def is_said_by(self, stored: Self) -> bool:
+        # A version of a memory that says what the one before it said is the same episode.
+        own = self.episode
+        return replace(stored.episode, created_at=own.created_at, version=own.version) == own
+
+    def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
+        change.graph.drop_mentions(change.graph.mentioned([self.key]).get(self.key, []))
+        change.graph.put_episode(self.episode)
+
+    def mend(self, change: MemoryChange, texts: Texts, was: Self) -> None:  # noqa: ARG002
+        change.graph.put_episode(self.episode)
+
+
+@dataclass(frozen=True)
+class EntityItem(GraphItem):
+    """An entity with its names, where it is mentioned, and what happened to it."""
+
+    kind, counted = "entity", "entities"
+    entity: Entity
+    aliases: tuple[Alias, ...] = ()
+    mentions: tuple[Mention, ...] = ()
+    happenings: tuple[Happening, ...] = ()
+
+    @classmethod
+    def read(cls, graph: GraphReading, records: Sequence[Entity]) -> Iterator[Self]:
+        for some, ids in _batches(records):
+            aliases, mentions = graph.aliases(ids), graph.mentions("entity", ids)
+            for each in some:
+                happenings = tuple(graph.happenings("entity", each.id))
+                yield cls(each, tuple(aliases.get(each.id, ())), tuple(mentions.get(each.id, ())), happenings)
+
+    @property
+    def needs(self) -> list[tuple[str, str]]:
+        into = [("entity", self.entity.merged_into)] if self.entity.merged_into else []
+        return [*into, *_episodes_of(self.mentions)]
+
+    @property
+    def text(self) -> str:
+        names = [each.name for each in names_among(self.aliases)]
+        return "" if self.entity.merged_into else names_text(self.entity.name, names)
+
+    def checked(self, max_bytes: int) -> Self:
+        if not self.entity.name.strip() or not self.entity.type.strip():
+            raise UsageError("the entity has no name, or no type", remedy="give both")
+        _readable("attributes", _refuse_odd_merged, self.entity)
+        refuse_many_names(self.aliases)
+        _refuse_odd_history(self.mentions, self.happenings)
+        return super().checked(max_bytes)
+
+    def cleaned(self, cleaner: Cleaner) -> Self:
+        entity = cleaner.entity(self.entity)
+        names = cleaner.aliases(entity, self.aliases)
+        return replace(self, entity=entity, aliases=names, **_clean_history(self, cleaner))
+
+    def stored(self, known: Known) -> Self | None:
+        return next(self.read(known.graph, list(known.graph.entities([self.key]).values())), None)
+
+    def is_said_by(self, stored: Self) -> bool:
+        """Return whether it is the stored one, or was before that was named and mentioned further."""
+        names, known = ({alias.normal for alias in each.aliases} for each in (self, stored))
+        is_earlier = bool(names) and stored.entity.created_at == self.entity.created_at
+        return names <= known and _is_within(self, stored, comparable, is_earlier=is_earlier)
+
+    def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
+        names = names_among(self.aliases)
+        change.graph.erase_entities([self.key])
+        change.graph.put_entity(self.entity, texts.of_entity(self.entity, names) if self.text else ())
+        for alias in self.aliases:
+            change.graph.put_alias(alias)
+        _put_history(change, self)
+
+
+@dataclass(frozen=True)
+class RelationItem(GraphItem):
+    """A fact with where it is said, and what happened to it."""
+
+    kind, counted = "relation", "relations"
+    relation: Relation
+    mentions: tuple[Mention, ...] = ()
+    happenings: tuple[Happening, ...] = ()
+
+    @classmethod
+    def read(cls, graph: GraphReading, records: Sequence[Relation]) -> Iterator[Self]:
+        for some, ids in _batches(records):
+            mentions = graph.mentions("relation", ids)
+            for each in some:
+                yield cls(each, tuple(mentions.get(each.id, ())), tuple(graph.happenings("relation", each.id)))
+
+    @property
+    def needs(self) -> list[tuple[str, str]]:
+        ends = dict.fromkeys((self.relation.source, self.relation.target))
+        return [*(("entity", id_) for id_ in ends), *_episodes_of(self.mentions)]
+
+    @property
+    def text(self) -> str:
+        return fact_text(self.relation.fact, self.relation.type)
+
+    def checked(self, max_bytes: int) -> Self:
+        relation = self.relation
+        if not relation.type.strip() or len(relation.fact) > MAX_PER_FACT:
+            raise UsageError(
+                f"the fact has no type, or {len(relation.fact):,} characters",
+                remedy=f"give its type, and a sentence of at most {MAX_PER_FACT:,} characters",
+            )
+        _readable("attributes", fact_of, relation)
+        _refuse_odd_history(self.mentions, self.happenings)
+        return super().checked(max_bytes)
+
+    def cleaned(self, cleaner: Cleaner) -> Self:
+        return replace(self, relation=cleaner.relation(self.relation), **_clean_history(self, cleaner))
+
+    def stored(self, known: Known) -> Self | None:
+        return next(self.read(known.graph, list(known.graph.relations([self.key]).values())), None)
+
+    def is_said_by(self, stored: Self) -> bool:
+        """Compare what is said of a fact, for the rest follows from that, and from what its entities are now."""
+        return _is_within(self, stored, assertion_of)
+
+    def put(self, change: MemoryChange, texts: Texts, was: Self | None) -> None:  # noqa: ARG002
+        change.graph.erase_relations([self.key])
+        change.graph.put_relation(self.relation, texts.of_relation(self.relation))
+        _put_history(change, self)
+
+
+def _batches(records: Sequence[Any]) -> Iterator[tuple[Sequence[Any], list[str]]]:
+    for begin in range(0, len(records), _AT_ONCE):
+        some = records[begin : begin + _AT_ONCE]
+        yield some, [each.id for each in some]
+
+
+def _episodes_of(mentions: Iterable[Mention]) -> list[tuple[str, str]]:
+    return [("episode", id_) for id_ in dict.fromkeys(mention.episode for mention in mentions)]
+
+
+def _is_within(
+    own: EntityItem | RelationItem, stored: Any, told: Callable[[Happening], object], *, is_earlier: bool = False
+) -> bool:
+    """Return whether what is stored has what hangs on an item, or is the same where `told` finds nothing to compare."""
+    said = set(map(told, own.happenings)) - {None}
+    return (
+        (bool(said) or is_earlier or comparable(getattr(own, own.kind)) == comparable(getattr(stored, own.kind)))
+        and said <= set(map(told, stored.happenings))
+        and set(own.mentions) <= set(stored.mentions)
+    )
+
+
+def _clean_history(item: EntityItem | RelationItem, cleaner: Cleaner) -> dict[str, Any]:
+    return {"mentions": cleaner.mentions(item.mentions), "happenings": cleaner.happenings(item.happenings)}
+
+
+def _put_history(change: MemoryChange, item: EntityItem | RelationItem) -> None:
+    change.graph.put_mentions(item.mentions)
+    for happening in item.happenings:
+        change.graph.put_happening(happening)
+
+
+def _refuse_odd_history(mentions: Iterable[Mention], happenings: Iterable[Happening]) -> None:
     for mention in mentions:
-        reject_invalid_id(mention.episode)
-        _refuse_odd(mention)
         if not 0 <= mention.start <= mention.end:
             raise UsageError(f"a mention is of the characters {mention.start}-{mention.end}", remedy="count from 0")
-    happenings = built_list(Happening, "happenings", entries["happenings"], kind=kind, subject=subject)
     for happening in happenings:
-        _refuse_odd(happening)
         _readable("detail", refuse_odd_detail, happening)
-    return mentions, happenings
 
 
 def _refuse_odd_merged(entity: Entity) -> None:
@@ -812,66 +1017,18 @@ def _readable(name: str, read: Callable[[Any], Any], what: object) -> None:
         raise UsageError(f"{name} cannot be read: {error!s:.80}", remedy="export again") from error
 
 
-def _issue_item(place: str, entries: Entries, cleaner: Redactor) -> IssueItem:
-    id_ = entries["id"]
-    reject_invalid_id(id_)
-    issue = None if entries["issue"] is None else built(Issue, entries["issue"])
-    events = built_list(IssueEvent, "events", entries["events"], issue=id_)
-    reversal = None if entries["reversal"] is None else built(Reversal, entries["reversal"], issue=id_)
-    for event in events:
-        _refuse_odd(event)
-    if reversal is not None:
-        _refuse_odd_reversal(reversal)
-    if issue is not None:
-        _refuse_odd_issue(issue, id_)
-        issue = cleaned_issue(issue, cleaner.text, cleaner.value)
-        issue = replace(issue, labels=tuple(map(cleaner.text, issue.labels)))
-    return IssueItem(place, issue, id_, tuple(map(cleaner.record, events)), reversal, secrets=cleaner.taken())
-
-
-def _refuse_odd_issue(issue: Issue, id_: str) -> None:
-    for each in issue.memory_ids:
-        reject_invalid_id(each)
-    if issue.id != id_:
-        raise UsageError(f"the line of issue {id_!r:.80} holds issue {issue.id!r:.80}", remedy="give one id")
-    if issue.priority not in _PRIORITIES or issue.retries < 0:
-        raise UsageError(
-            f"priority is {issue.priority}, retries is {issue.retries}", remedy="give 0 to 4, and 0 or more"
-        )
-    _refuse_odd(issue)
-    for name, sort in (("dependencies", list), ("comments", list), ("rest", dict)):
-        _parsed(name, getattr(issue, name), sort)
-
-
-def _refuse_odd_reversal(reversal: Reversal) -> None:
-    """Refuse steps that would reach beyond the vault when they are taken."""
-    for each in reversal.memory_ids:
-        reject_invalid_id(each)
-    _refuse_odd(reversal)
-    for step in _parsed("steps", reversal.steps, list):
-        path = step.get("path") if isinstance(step, dict) else None
-        if path is not None and not (isinstance(path, str) and _is_in_vault(path)):
-            raise UsageError(f"a step has the path {path!r:.80}", remedy=f"give a path below {_VAULT}/")
-
-
-def _parsed(name: str, text: str, sort: type) -> Any:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{name} is {text!r:.80}", remedy="give JSON as text") from error
-    if not isinstance(found, sort):
-        raise UsageError(f"{name} is {text!r:.80}", remedy="give " + ("an array" if sort is list else "an object"))
-    return found
-
-
-READERS: Final[Mapping[str, Callable[[str, Entries, Redactor], Item]]] = {
-    "link": link_item,
-    "owner": _owner_item,
-    "knowledge": _knowledge_item,
-    "context": _context_item,
-    "episode": _episode_item,
-    "entity": _entity_item,
-    "relation": _relation_item,
-    "issue": _issue_item,
+ITEMS: Final[Mapping[str, type[Item]]] = {
+    cls.kind: cls
+    for cls in (
+        MemoryItem,
+        LinkItem,
+        OwnerItem,
+        KnowledgeItem,
+        ContextItem,
+        EpisodeItem,
+        EntityItem,
+        RelationItem,
+        IssueItem,
+    )
 }
-"""How the item of a line is read, by its type; a UsageError says what of it cannot be kept."""
+"""The classes by the type of their line."""

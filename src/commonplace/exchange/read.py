@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import IO, Any, Final
 
-from commonplace.dataclasses import replace
+from commonplace.dataclasses import dataclass, replace
 from commonplace.errors import NotFoundError, StoreVersionError, UsageError
-from commonplace.exchange.codec import FORMAT, HEADER, LINES, VERSION, built, decoded, refuse_other_entries, time_of
-from commonplace.exchange.items import (
-    READERS,
-    FactItem,
-    GraphItem,
-    Item,
-    LinkItem,
-    MemoryItem,
-    Problem,
-    Redactor,
-    Remark,
-    Source,
-    Version,
-    version_of,
-)
+from commonplace.exchange.codec import FORMAT, VERSION, built, decoded, refuse_other_entries
+from commonplace.exchange.items import ITEMS, FactItem, Item, LinkItem, MemoryItem, Version
 from commonplace.formats.foreign import detect as systems
-from commonplace.formats.foreign.reader import Foreign, ForeignFact, ForeignLink, ForeignMemory
+from commonplace.formats.foreign.reader import Foreign, ForeignFact, ForeignMemory
 from commonplace.graph.episodes import FactInput, itself
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.model_extraction import entity_type, relation_type
 from commonplace.graph.names import checked, normal
+from commonplace.graph.redact import Cleaner
 from commonplace.memory.validate import TRUST, json_object, one_of
 from commonplace.redaction import redact
 from commonplace.types import Link, MemoryRecord, Owner, Tier
@@ -40,6 +26,43 @@ from commonplace.types import Link, MemoryRecord, Owner, Tier
 MAX_LINE_BYTES: Final = 256 * 2**20
 _START_BYTES = 4096
 _AGAIN: Final = "export it again"
+_HEADER: Final = ("format", "version", "commonplace", "namespace", "kinds", "counts")
+_END: Final = ("type", "lines", "sha256")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that cannot be kept.
+
+    Attributes:
+        place: the line, and the file where there are several.
+        name: what it is about, as far as that can be told.
+        reason: the value, the limit and what to do.
+    """
+
+    place: str
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.place} ({self.name:.120}): {self.reason}" if self.name else f"{self.place}: {self.reason}"
+
+
+Found = Item | Problem | str
+"""An item, what is wrong with one, or a sentence about what is imported that somebody may want to know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file or folder to import.
+
+    Attributes:
+        format: its name.
+        items: reads it from the start, each time it is called; a file that is damaged as a whole raises.
+    """
+
+    format: str
+    items: Callable[[], Iterator[Found]]
 
 
 def is_export(path: Path) -> bool:
@@ -49,7 +72,7 @@ def is_export(path: Path) -> bool:
 
 
 def read_export(path: Path, *, max_bytes: int) -> Iterator[Item | Problem]:
-    """Yield what an export holds, each memory with all its versions.
+    """Yield what an export holds, each memory with all its versions, checked and without secrets.
 
     Args:
         max_bytes: the most bytes of UTF-8 that the content of a memory or an episode may have.
@@ -58,65 +81,52 @@ def read_export(path: Path, *, max_bytes: int) -> Iterator[Item | Problem]:
         StoreVersionError: a newer Commonplace wrote it.
         UsageError: it is no export, cut off, or damaged.
     """
-    redactor = Redactor(max_bytes)
+    cleaner = Cleaner()
     with path.open("rb") as file:
-        # The lines of one memory follow each other; any other line is by itself.
-        for _, lines in groupby(_entries(file, path.name), key=_memory_of):
-            first, versions = 0, list[Version]()
-            for number, entries in lines:
-                first = first or number
-                try:
-                    if entries["type"] == "memory":
-                        versions.append(_version(entries, versions, max_bytes))
-                    else:
-                        yield _item(number, entries, redactor)
-                except UsageError as error:
-                    yield Problem(_place(number), _name_of(entries), str(error))
-                    versions.clear()
-                    break
-            if versions:
-                secrets = tuple(kind for version in versions for kind in version.secrets)
-                yield MemoryItem(_place(first), tuple(versions), secrets=secrets)
+        for place, lines in _groups(_entries(file, path.name)):
+            try:
+                item = _item(lines, place).checked(max_bytes)
+            except UsageError as error:
+                yield Problem(place, _name_of(lines[0]), str(error))
+            else:
+                yield cleaned(item, cleaner)
 
 
-def _memory_of(line: tuple[int, Mapping[str, Any]]) -> tuple[object, object]:
-    number, entries = line
-    owner = entries.get("owner")
-    return (
-        ("memory", owner.get("id") if isinstance(owner, dict) else None)
-        if entries["type"] == "memory"
-        else ("", number)
-    )
+def cleaned(item: Item, cleaner: Cleaner) -> Item:
+    """Return an item without secrets, and which kinds of them it had."""
+    clean = item.cleaned(cleaner)
+    return replace(clean, secrets=(*item.secrets, *cleaner.taken()))
 
 
-def _version(entries: Mapping[str, Any], before: Sequence[Version], max_bytes: int) -> Version:
-    """Return a version of a memory, which follows those before it."""
-    _refuse_other("memory", entries)
-    expired_at = entries["expired_at"]
-    version = version_of(
-        built(Owner, entries["owner"]),
-        built(MemoryRecord, entries["record"]),
-        time_of("created_at", entries["created_at"]),
-        None if expired_at is None else time_of("expired_at", expired_at),
-        max_bytes=max_bytes,
-    )
-    if before and before[-1].expired_at is None:
-        raise UsageError("an older version has no expired_at", remedy="only the last version may be live")
-    if before and version.record.version <= before[-1].record.version:
-        raise UsageError(
-            f"version {version.record.version} follows version {before[-1].record.version}",
-            remedy="give the oldest first",
-        )
-    return version
+def _groups(entries: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield each line with its place; the lines of one memory, which follow each other, together."""
+    place, lines, memory = "", list[dict[str, Any]](), object()
+    for number, line in entries:
+        owner = line.get("owner") if line["type"] == "memory" else None
+        id_ = owner.get("id") if isinstance(owner, dict) else None
+        if lines and (id_ is None or id_ != memory):
+            yield place, lines
+            lines = []
+        if not lines:
+            place, memory = f"line {number:,}", id_
+        lines.append(line)
+    if lines:
+        yield place, lines
 
 
-def _item(number: int, entries: Mapping[str, Any], redactor: Redactor) -> Item:
-    kind = entries["type"]
-    if kind not in LINES:
-        raise UsageError(f"the type of the line is {kind!r:.80}", remedy=f"known are {', '.join(LINES)}")
-    _refuse_other(kind, entries)
-    item = READERS[kind](_place(number), entries, redactor)
-    return replace(item.cleaned(redactor), secrets=redactor.taken()) if isinstance(item, GraphItem) else item
+def _item(lines: list[dict[str, Any]], place: str) -> Item:
+    kind = lines[0]["type"]
+    if kind not in ITEMS:
+        raise UsageError(f"the type of the line is {kind!r:.80}", remedy=f"known are {', '.join(ITEMS)}")
+    what = f"a line of the type {kind}"
+    entries = [{name: value for name, value in line.items() if name != "type"} for line in lines]
+    if kind == MemoryItem.kind:
+        return MemoryItem(tuple(built(Version, each, what=what) for each in entries), place=place)
+    main = entries[0].get(kind)
+    id_ = str(entries[0].get("id") or (main.get("id") if isinstance(main, dict) else ""))
+    # An alias tells its entity so, a mention or happening its kind and subject, an event its issue.
+    told = {"kind": kind, **dict.fromkeys(("entity", "subject", "issue"), id_)}
+    return built(ITEMS[kind], entries[0], told, what=what, place=place)
 
 
 def _entries(file: IO[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -162,11 +172,11 @@ def _check_header(name: str, entries: Mapping[str, Any]) -> None:
             f"{name} has version {version} of the format, this Commonplace knows version {VERSION}",
             remedy="upgrade Commonplace",
         )
-    refuse_other_entries(f"the first line of {name}", entries, HEADER, ("format", "version"))
+    refuse_other_entries(f"the first line of {name}", entries, _HEADER, frozenset())
 
 
 def _check_end(name: str, number: int, entries: Mapping[str, Any], sha256: str) -> None:
-    _refuse_other("end", entries)
+    refuse_other_entries("a line of the type end", entries, _END, frozenset(_END))
     if number == 1:
         raise UsageError(f"{name} has no first line", remedy=_AGAIN)
     if entries["lines"] != number - 1:
@@ -177,22 +187,15 @@ def _check_end(name: str, number: int, entries: Mapping[str, Any], sha256: str) 
         raise UsageError(f"{name} was changed or damaged: its lines have the sum {sha256}", remedy=_AGAIN)
 
 
-def _refuse_other(kind: str, entries: Mapping[str, Any]) -> None:
-    refuse_other_entries(f"a line of the type {kind}", entries, ("type", *LINES[kind]), LINES[kind])
-
-
-def _place(number: int) -> str:
-    return f"line {number:,}"
-
-
-def _name_of(entries: Mapping[str, Any]) -> str:
-    link = entries.get("link")
+def _name_of(line: Mapping[str, Any]) -> str:
+    """Return what a line is about, as far as that can be told."""
+    link = line.get("link")
     if isinstance(link, dict):
         return f"link from {link.get('source')!r:.80} to {link.get('target')!r:.80}"
-    owner = entries.get("owner", entries.get(str(entries.get("type"))))
-    id_ = owner.get("id") if isinstance(owner, dict) else None
-    kind = owner.get("kind") if isinstance(owner, dict) else None
-    return f"{kind if isinstance(kind, str) else entries.get('type')!s:.20} {id_!r:.80}"
+    main = line.get("owner", line.get(line["type"]))
+    known = main if isinstance(main, dict) else line
+    kind = known.get("kind")
+    return f"{kind if isinstance(kind, str) else line['type']:.20} {known.get('id')!r:.80}"
 
 
 AUTO: Final = "auto"
@@ -214,7 +217,7 @@ def source_of(path: Path, format_: str, *, kinds: Kinds, now: float, max_bytes: 
         UsageError: it cannot be read, the format is unknown, or it is none that is known.
     """
     one_of("format", format_, FORMATS)
-    with _read_errors(path):
+    try:
         if not path.exists():
             raise NotFoundError(f"there is nothing at {path}", remedy="name a file or folder to import")
         is_own = path.is_file() and is_export(path)
@@ -226,24 +229,16 @@ def source_of(path: Path, format_: str, *, kinds: Kinds, now: float, max_bytes: 
             )
         name = systems.detect(path) if format_ == AUTO else format_
         foreign = systems.READERS[name](path)
-    return Source(name, partial(items_of, foreign, name, kinds=kinds, now=now, max_bytes=max_bytes))
-
-
-@contextmanager
-def _read_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}", remedy="make it readable") from error
+    return Source(name, partial(items_of, foreign, name, kinds=kinds, now=now, max_bytes=max_bytes))
 
 
 TIER: Final[Tier] = "medium"
 """What another system kept is worth more than a day's note, and not for ever."""
 
 
-def items_of(
-    foreign: Foreign, format_: str, *, kinds: Kinds, now: float, max_bytes: int
-) -> Iterator[Item | Problem | Remark]:
+def items_of(foreign: Foreign, format_: str, *, kinds: Kinds, now: float, max_bytes: int) -> Iterator[Found]:
     """Yield what was read as items, memories before links and facts.
 
     A memory without a time has none here either, so that it is the same whenever it is imported; it is known from `now`
@@ -257,14 +252,16 @@ def items_of(
     for problem in foreign.problems:
         yield Problem(problem.path, "", problem.reason)
     for notice in foreign.notices:
-        yield Remark(notice.path, notice.reason)
+        yield f"{notice.path}: {notice.reason}"
+    cleaner = Cleaner()
     for memory in foreign.memories:
         try:
-            yield _memory(memory, format_, now, max_bytes)
+            yield cleaned(_memory(memory, format_, now).checked(max_bytes), cleaner)
         except UsageError as error:
             yield Problem(format_, f"memory {memory.id!r:.80}", str(error))
     for link in foreign.links:
-        yield LinkItem(format_, _link(link, now))
+        type_ = " ".join(link.type.split()) or "related"
+        yield LinkItem(Link(link.source, link.target, type_, link.strength, now), place=format_)
     for fact in foreign.facts:
         try:
             yield _fact(fact, kinds)
@@ -272,7 +269,7 @@ def items_of(
             yield Problem(fact.place, "", str(error))
 
 
-def _memory(memory: ForeignMemory, format_: str, now: float, max_bytes: int) -> MemoryItem:
+def _memory(memory: ForeignMemory, format_: str, now: float) -> MemoryItem:
     at = memory.updated_at if memory.created_at is None else memory.created_at
     known_at = now if at is None else at
     last_known = max(known_at, memory.last_used or known_at, memory.updated_at or known_at)
@@ -280,8 +277,11 @@ def _memory(memory: ForeignMemory, format_: str, now: float, max_bytes: int) -> 
     # A file that tells of no use is one of years ago as a whole: without this, the first decay would archive all of it.
     last_used = last_known if is_told else max(last_known, now)
     owner = Owner(memory.id, "memory", tags=memory.tags, session=memory.session, position=memory.position, at=at)
+    title, content = memory.title.strip(), memory.content
+    first = content.lstrip("# \n").partition("\n")[0]
+    has_title = not title or first.strip().casefold() == title.casefold()
     record = MemoryRecord(
-        content=_content(memory),
+        content=content if has_title else f"{title}\n\n{content}",
         tier=memory.tier or TIER,
         status=memory.status,
         category=memory.category,
@@ -296,18 +296,7 @@ def _memory(memory: ForeignMemory, format_: str, now: float, max_bytes: int) -> 
         strength=memory.strength,
     )
     expired_at = last_known if memory.status == "archived" else None
-    version = version_of(owner, record, known_at, expired_at, max_bytes=max_bytes)
-    return MemoryItem(format_, (version,), secrets=version.secrets)
-
-
-def _content(memory: ForeignMemory) -> str:
-    title, content = memory.title.strip(), memory.content
-    first = content.lstrip("# \n").partition("\n")[0]
-    return content if not title or first.strip().casefold() == title.casefold() else f"{title}\n\n{content}"
-
-
-def _link(link: ForeignLink, now: float) -> Link:
-    return Link(link.source, link.target, " ".join(link.type.split()) or "related", link.strength, now)
+    return MemoryItem((Version(known_at, expired_at, owner, record),), place=format_)
 
 
 def _fact(fact: ForeignFact, kinds: Kinds) -> FactItem:
@@ -327,4 +316,5 @@ def _fact(fact: ForeignFact, kinds: Kinds) -> FactItem:
         valid_from=fact.valid_from,
         trust=TRUST["document"],
     )
-    return FactItem(fact.place, given, secrets=tuple(kind for each in (*ends, words) for kind in each.kinds))
+    secrets = tuple(kind for each in (*ends, words) for kind in each.kinds)
+    return FactItem(given, place=fact.place, secrets=secrets)

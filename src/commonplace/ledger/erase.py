@@ -104,6 +104,7 @@ def cleaned(issue: Issue, clean: Callable[[str], str], clean_json: Callable[[Any
         title=clean(issue.title),
         description=clean(issue.description),
         notes=notes if notes.strip() != issue.notes.strip() else issue.notes,
+        labels=tuple(sorted(set(map(clean, issue.labels)))),
         close_reason=clean(issue.close_reason),
         dependencies=_json(clean_json(json.loads(issue.dependencies)), issue.dependencies),
         comments=_json(clean_json(json.loads(issue.comments)), issue.comments),

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.erasure.secrets import Cleaner, Known, patterns_of
+from commonplace.erasure.secrets import Cleaner, known_secrets, patterns_of
+from commonplace.exchange.items import clean_passages
 from commonplace.redaction import find_secrets
 from commonplace.text.chunk import chunk
 from commonplace.types import Chunk
@@ -28,7 +29,7 @@ class TestPassages:
         assert len(cut) > 3
         assert sum(bool(find_secrets(each.text)) for each in cut) < len(cut)
         cleaner = Cleaner()
-        cleaned = cleaner.passages(cut)
+        cleaned = clean_passages(cut, cleaner)
         assert not any(line in each.text for each in cleaned for line in LINES)
         assert cleaned[0].text.startswith("Our key:\n[redacted: private key]")
         assert cleaned[-1].text.endswith("That was it.")
@@ -40,7 +41,7 @@ class TestPassages:
     def test_a_token_that_a_long_line_was_cut_in_goes_from_both_passages(self) -> None:
         pieces = [Chunk(f"It is {TOKEN[:17]}", 1, 1), Chunk(f"{TOKEN[17:]} and more", 1, 1)]
         cleaner = Cleaner()
-        assert [each.text for each in cleaner.passages(pieces)] == [
+        assert [each.text for each in clean_passages(pieces, cleaner)] == [
             "It is [redacted: github token]",
             "[redacted: github token] and more",
         ]
@@ -50,14 +51,14 @@ class TestPassages:
     def test_passages_that_overlap_count_their_secret_once(self) -> None:
         pieces = [Chunk(f"First\nIt is {TOKEN} now", 1, 2), Chunk(f"It is {TOKEN} now\nLast", 2, 3)]
         cleaner = Cleaner()
-        assert [each.text for each in cleaner.passages(pieces)] == [
+        assert [each.text for each in clean_passages(pieces, cleaner)] == [
             "First\nIt is [redacted: github token] now",
             "It is [redacted: github token] now\nLast",
         ]
         assert cleaner.counts() == {"github token": 1}
 
     def test_a_heading_is_cleaned_too(self) -> None:
-        [cleaned] = Cleaner().passages([Chunk("Text", 1, 1, heading=f"About {TOKEN}")])
+        [cleaned] = clean_passages([Chunk("Text", 1, 1, heading=f"About {TOKEN}")], Cleaner())
         assert cleaned.heading == "About [redacted: github token]"
 
     @given(
@@ -72,13 +73,13 @@ class TestPassages:
         """What is cleaned is found clean again, and what had no secret is as it was."""
         text = f"\n{secret}\n".join(texts)
         cut = chunk(text, max_tokens=size, overlap=overlap, count_tokens=lambda text: len(text) // 8)
-        cleaned = Cleaner().passages(cut)
+        cleaned = clean_passages(cut, Cleaner())
         again = Cleaner()
-        assert again.passages(cleaned) == cleaned
+        assert clean_passages(cleaned, again) == cleaned
         assert again.kinds == {}
         assert not any(secret in each.text or LINES[5] in each.text for each in cleaned)
         plain = [each for each in cut if "M" not in each.text and "g" not in each.text and "-" not in each.text]
-        assert Cleaner().passages(plain) == plain
+        assert clean_passages(plain, Cleaner()) == tuple(plain)
 
 
 class TestMetadata:
@@ -106,15 +107,15 @@ class TestKnown:
         first.text(f"aws_secret_access_key = {MIXED}")
         assert first.kinds == {MIXED: "aws secret key"}
         assert Cleaner().text(f"use {MIXED} é") == f"use {MIXED} é"
-        assert Cleaner(Known(first.kinds)).text(f"é use {MIXED}.") == "é use [redacted: aws secret key]."
+        assert Cleaner(known=known_secrets(first.kinds)).text(f"é use {MIXED}.") == "é use [redacted: aws secret key]."
 
     def test_a_part_of_a_longer_word_is_none_of_them(self) -> None:
-        known = Known({MIXED: "aws secret key"})
-        assert Cleaner(known).text(f"a{MIXED} {MIXED}é") == f"a{MIXED} {MIXED}é"
+        known = known_secrets({MIXED: "aws secret key"})
+        assert Cleaner(known=known).text(f"a{MIXED} {MIXED}é") == f"a{MIXED} {MIXED}é"
 
     def test_a_short_password_is_left_where_nothing_calls_it_one(self) -> None:
         """It may be the name of a machine in the next sentence."""
-        assert Cleaner(Known({PASSWORD: "password"})).text(f"ssh {PASSWORD}") == f"ssh {PASSWORD}"
+        assert Cleaner(known=known_secrets({PASSWORD: "password"})).text(f"ssh {PASSWORD}") == f"ssh {PASSWORD}"
 
     def test_what_is_a_part_of_a_name_is_kept_where_that_is_said(self) -> None:
         cleaner = Cleaner(kept=frozenset({TOKEN}))

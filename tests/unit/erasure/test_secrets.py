@@ -143,7 +143,7 @@ class TestWhatIsFound:
         store_file(book, "b.md", "Clean", title=TOKEN, summary=TOKEN, tags=("x", TOKEN), references=(f"x/{TOKEN}", "y"))
         assert len(holding(book, TOKEN[:20], TOKEN[20:])) == 1
         assert problems(book) == [
-            f"the indexed file '{name}' of namespace 'default' holds a secret of the kind github token"
+            f"artifact '{name}' of namespace 'default' holds a secret of the kind github token"
             for name in ("a.md", "b.md")
         ]
         assert holding(book, *SECRETS, TOKEN[:20], TOKEN[20:]) == []
@@ -179,8 +179,9 @@ class TestWhatIsFound:
             change.link(replace(link, type=f"has {TOKEN}"))
             [note] = book._runtime.store.notes("default", RECEIPT)
             change.put_note(replace(note, body=note.body.replace("kettle 3", OTHER)))
+        named = f"link from 'kettle 1' to 'kettle 2' ('has {GONE}') of namespace 'default'"
         assert problems(book) == [
-            "a link from memory 'kettle 1' of namespace 'default' holds a secret of the kind github token",
+            f"{named} holds a secret of the kind github token",
             f"the receipt {note.id} holds a secret of the kind github token",
         ]
         assert holding(book) == []

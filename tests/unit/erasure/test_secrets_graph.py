@@ -94,7 +94,7 @@ def test_every_text_of_a_fact_is_cleaned(book: Engine, values: dict[str, str]) -
     id_ = fact_of(book)
     with book._runtime.store.change_memories("default") as change:
         spoil_fact(change.graph, id_, **values)
-    assert problems(book) == [f"fact '{id_}' of namespace 'default' {KIND}"]
+    assert problems(book) == [f"relation '{id_}' of namespace 'default' {KIND}"]
     assert holding(book) == []
     assert GONE in str(asdict(book._runtime.store.graph("default").relations([id_])[id_]))
     assert found(book) == []
@@ -127,7 +127,7 @@ def test_what_happened_and_why_is_cleaned(book: Engine) -> None:
     with book._runtime.store.change_memories("default") as change:
         change.graph.put_happening(Happening("entity", id_, 5.0, "renamed", f"as {TOKEN} says", "", '{"name": "x"}'))
         change.graph.put_happening(Happening("relation", fact, 5.0, "ended", "", "", json.dumps({"deep": [TOKEN]})))
-    where = (f"entity '{id_}'", f"fact '{fact}'")
+    where = (f"entity '{id_}'", f"relation '{fact}'")
     assert problems(book) == [f"{each} of namespace 'default' {KIND}" for each in where]
     assert holding(book) == []
     assert book._runtime.store.graph("default").happenings("entity", id_)[-1].reason == f"as {GONE} says"

@@ -123,11 +123,11 @@ class TestWhatIsLeft:
             rewritten.append("kettle")
             return original(*arguments)
 
-        from commonplace.erasure import secrets
+        from commonplace.exchange import items
 
-        original = secrets.writes_of
+        original = items.writes_of
         with monkeypatch.context() as patched, pytest.raises(Killed):
-            patched.setattr(secrets, "writes_of", once)
+            patched.setattr(items, "writes_of", once)
             book.doctor(secrets=True)
         book.sync()
         assert was_cut_short(book._runtime.store)

@@ -14,8 +14,8 @@ import numpy as np
 
 from commonplace.exchange.export import export
 from commonplace.exchange.import_ import ImportReport, ImportRuntime, Rules, import_items
-from commonplace.exchange.items import Item, Problem, Remark, Source
-from commonplace.exchange.read import read_export
+from commonplace.exchange.items import Item
+from commonplace.exchange.read import Found, Problem, Source, read_export
 from commonplace.graph.kinds import Kinds
 from commonplace.graph.runtime import GraphRuntime
 from commonplace.ingest.passages import Destination
@@ -44,7 +44,7 @@ def import_file(store: Store, path: Path, *, namespace: str = NAMESPACE, **rules
     return import_items(source, into(store, namespace), Rules(**rules))
 
 
-def import_given(store: Store, items: Iterable[Item | Problem | Remark], **rules: Any) -> ImportReport:
+def import_given(store: Store, items: Iterable[Found], **rules: Any) -> ImportReport:
     """Import items that stand in no file."""
     given = list(items)
     return import_items(Source("test", lambda: iter(given)), into(store), Rules(**rules))

@@ -152,12 +152,6 @@ class TestWhatIsThereAlready:
         other.import_(path)
         assert dump(other._runtime.store, "default") == dump(book._runtime.store, "default")
 
-    def test_entities_of_one_name_are_told_of(self, book: Engine, tmp_path: Path) -> None:
-        path = written_by_hand(tmp_path / "e.jsonl", an_entity("another", "Ann"), an_entity("third", "Zoe"))
-        report = book.import_(path, dry_run=True)
-        [notice] = report.notices
-        assert notice.startswith("1 new entities have a name that another one has here")
-
 
 ODD = {"at": 5, "what": "created", "detail": {"evidence": {"home": "r"}}}
 REFUSED = [

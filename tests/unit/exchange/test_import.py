@@ -26,8 +26,8 @@ from tests.unit.exchange.imports import (
 
 from commonplace.errors import NotFoundError, StoreVersionError, UsageError
 from commonplace.exchange.import_ import Counts, Rules, import_items
-from commonplace.exchange.items import Item, Problem, Source
-from commonplace.exchange.read import items_of, source_of
+from commonplace.exchange.items import Item
+from commonplace.exchange.read import Problem, Source, items_of, source_of
 from commonplace.formats.foreign.reader import Foreign, ForeignLink, ForeignMemory
 from commonplace.graph.kinds import Kinds
 from commonplace.store.store import Store
@@ -190,11 +190,11 @@ NO_VALUES = [
         "use_count is 9223372036854775808; give a whole number of at most 64 bits",
     ),
     (memory_line("a", "x", use_count=True), "use_count is True; give a whole number"),
-    (memory_line("a", "x", is_forced=1), "is_forced is 1; give true or false"),
+    (memory_line("a", "x", is_forced=1), "is_forced is 1; give a truth value"),
     (memory_line("a", "x", uses=[1.0] * 17), "uses holds 17 times, the limit is 16; give the latest"),
     (memory_line("a", "x", entities="Postgres"), "entities is 'Postgres'; give a list"),
     (memory_line("a", "x", tags=["t" * 201]), "give texts of 1 to 200 characters"),
-    (memory_line("a", "x", metadata=[]), "metadata is []; give a mapping with texts as keys"),
+    (memory_line("a", "x", metadata=[]), "metadata is []; give a JSON object"),
     (memory_line("a", "x", born_at="inf"), "born_at is inf; give an ISO 8601 time"),
     (
         memory_line("a", "x", vault_path="vault/../../a.md"),
@@ -207,8 +207,11 @@ NO_VALUES = [
     ({**memory_line("a", "x"), "created_at": "inf"}, "created_at is inf; give an ISO 8601 time"),
     ({**memory_line("a", "x"), "more": 1}, "a line of the type memory has the unknown entry 'more'"),
     ({"type": "memory", "owner": {}, "record": {}, "expired_at": None}, "a line of the type memory lacks 'created_at'"),
-    ({**memory_line("a", "x"), "owner": {"id": "a", "kind": "knowledge"}}, "the kind of a memory is 'knowledge'"),
-    ({**memory_line("a", "x"), "owner": {"id": "a", "kind": "memory", "path": "p"}}, "a memory has the path 'p'"),
+    ({**memory_line("a", "x"), "owner": {"id": "a", "kind": "knowledge"}}, "a memory has the kind 'knowledge'"),
+    (
+        {**memory_line("a", "x"), "owner": {"id": "a", "kind": "memory", "path": "p"}},
+        "and the path 'p'; a memory is of no file",
+    ),
     ({**memory_line("a", "x"), "record": "x"}, "memoryrecord is 'x'; give an object"),
     (owner_line(""), "the id is ''; give each owner an id of its own"),
     (owner_line("f", kind="file"), "kind is 'file'; give one of artifact, memory, knowledge"),

@@ -50,7 +50,7 @@ def test_doctor_replaces_them_and_no_file_holds_them(book: Engine) -> None:
     report = book.doctor(secrets=True)
     assert [finding.problem for finding in report.findings] == [
         f"{what} of agent 'a' of namespace 'default' holds a secret of the kind github token"
-        for what in ("an item of knowledge", "an item of knowledge", "the context")
+        for what in (*(f"knowledge {item.owner.id!r}" for item in _items(book)), "the context")
     ]
     assert report.is_healthy
     assert holding(book) == []
@@ -78,7 +78,7 @@ def test_an_agent_that_is_called_by_a_secret_is_told(book: Engine) -> None:
     """A name is never replaced: with another one it would be another agent."""
     book.knowledge.index_knowledge(TOKEN, [SEOUL])
     (finding,) = book.doctor(secrets=True).findings
-    assert "the name of an item of knowledge of agent '[redacted: github token]'" in finding.problem
+    assert "of agent '[redacted: github token]' of namespace 'default' holds a secret" in finding.problem
     assert not finding.mended
 
 
