@@ -102,7 +102,7 @@ class Cleaner(redact.Cleaner):
 
 
 def patterns_of(found: Iterable[str]) -> Patterns:
-    """Return what betrays secrets, or parts of them, in a file; those under eight bytes cannot be looked for."""
+    """Return what betrays secrets in a file; those under eight bytes cannot be looked for."""
     collector = Collector()
     for secret in found:
         # Line by line: a page may have indented them. What frames a private key is no secret.
@@ -143,13 +143,11 @@ class Found:
 
     Attributes:
         secrets: the kind of each.
-        parts: what passages have of secrets that go from one to the next.
         named: secrets in names.
     """
 
     holders: list[Holder] = field(default_factory=list)
     secrets: dict[str, str] = field(default_factory=dict)
-    parts: set[str] = field(default_factory=set)
     named: set[str] = field(default_factory=set)
 
     def add(self, cleaner: Cleaner, where: str, *, namespace: str = "", item: Item | None = None) -> None:
@@ -157,7 +155,6 @@ class Found:
         if cleaner.kinds:
             self.holders.append(Holder(Cleaner(known=cleaner.known).text(where), cleaner.counts(), namespace, item))
             self.secrets |= cleaner.kinds
-            self.parts |= cleaner.parts
 
     def add_names(self, cleaner: Cleaner, where: str, names: Iterable[str]) -> None:
         """Take in the secrets in the names of something."""
@@ -272,7 +269,7 @@ class Secrets:
             found.add(cleaner, f"the {'log' if is_log else 'page'} {name}")
 
     def _mend(self, found: Found, known: Finder, begun: Pending | None) -> list[Finding]:
-        place, patterns = self._place, patterns_of({*found.secrets, *found.parts})
+        place, patterns = self._place, patterns_of(found.secrets)
         # Before anything is replaced: a run that is killed later cannot know any more what to look for.
         self._clear_logs(patterns)
         pending = begun or Pending(str(uuid4()), place.clock(), STORE_SPACE, (INDEX, GENERATIONS, DATABASE, DRAFTS))

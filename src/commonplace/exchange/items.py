@@ -382,9 +382,8 @@ class MemoryItem(Item):
         return replace(self, versions=tuple(version.checked(max_bytes) for version in self.versions))
 
     def cleaned(self, cleaner: Cleaner) -> Self:
-        versions = (
-            replace(each, owner=cleaner.record(each.owner), record=cleaner.record(each.record)) for each in self.versions
-        )
+        clean = cleaner.record
+        versions = (replace(each, owner=clean(each.owner), record=clean(each.record)) for each in self.versions)
         return replace(self, versions=tuple(versions))
 
     def stored(self, known: Known) -> Self | None:
@@ -562,7 +561,6 @@ def clean_passages(chunks: Sequence[Chunk], cleaner: Cleaner) -> tuple[Chunk, ..
                 for each in secrets
                 if each.start < end and each.end > begin
             ]
-            cleaner.parts.update(chunk.text[each.start : each.end] for each in inside)
             text = cleaner.text(with_placeholders(chunk.text, inside))
             cleaned.append(replace(chunk, text=text, heading=cleaner.text(chunk.heading)))
         if cleaned == before:

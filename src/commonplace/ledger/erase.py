@@ -16,7 +16,7 @@ from commonplace.formats.escaping import strings
 from commonplace.ledger import rules
 from commonplace.ledger.rules import Doer
 from commonplace.store.ledger import LedgerChange, LedgerReading
-from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection, Reversal
+from commonplace.types.ledger import UNFINISHED, Issue, IssueEvent, IssueSelection
 
 FORGOTTEN = "a memory of it was forgotten"
 _IDS_AT_ONCE = 500
@@ -85,7 +85,7 @@ def rewrite(ledger: LedgerChange, id_: str, issue: Issue | None, events: Sequenc
     Args:
         issue: None where another program keeps it.
     """
-    reversal: Reversal | None = ledger.reversal(id_)
+    reversal = ledger.reversal(id_)
     ledger.drop_issue(id_)
     if issue is not None:
         ledger.put_issue(issue)
@@ -106,9 +106,7 @@ def cleaned(issue: Issue, clean: Callable[[str], str], clean_json: Callable[[Any
         notes=notes if notes.strip() != issue.notes.strip() else issue.notes,
         labels=tuple(sorted(set(map(clean, issue.labels)))),
         close_reason=clean(issue.close_reason),
-        dependencies=_json(clean_json(json.loads(issue.dependencies)), issue.dependencies),
-        comments=_json(clean_json(json.loads(issue.comments)), issue.comments),
-        rest=_json(clean_json(json.loads(issue.rest)), issue.rest),
+        **{name: _json(clean_json, getattr(issue, name)) for name in ("dependencies", "comments", "rest")},
     )
 
 
@@ -143,5 +141,6 @@ def _named_in(notes: str, *others: str) -> set[str]:
     return found
 
 
-def _json(value: Any, before: str) -> str:
+def _json(clean: Callable[[Any], Any], before: str) -> str:
+    value = clean(json.loads(before))
     return before if value == json.loads(before) else json.dumps(value, ensure_ascii=False)
