@@ -99,6 +99,7 @@ def cleaned(issue: Issue, clean: Callable[[str], str], clean_json: Callable[[Any
     """Return an issue whose texts were cleaned, the JSON in its notes value by value; names stay."""
     found, behind = split_notes(issue.notes)
     notes = json.dumps(clean_json(found), ensure_ascii=False) + clean(behind) if found else clean(issue.notes)
+    other: Any = {name: _json(clean_json, getattr(issue, name)) for name in ("dependencies", "comments", "rest")}
     return replace(
         issue,
         title=clean(issue.title),
@@ -106,7 +107,7 @@ def cleaned(issue: Issue, clean: Callable[[str], str], clean_json: Callable[[Any
         notes=notes if notes.strip() != issue.notes.strip() else issue.notes,
         labels=tuple(sorted(set(map(clean, issue.labels)))),
         close_reason=clean(issue.close_reason),
-        **{name: _json(clean_json, getattr(issue, name)) for name in ("dependencies", "comments", "rest")},
+        **other,
     )
 
 
