@@ -25,7 +25,7 @@ __all__ = ["Mention", "Prefer", "mentions", "moment_ago", "without"]
 
 WORD = re.compile(r"[a-z]+")
 OPENING, CLOSING, PAUSES, STOPS = ("(", "["), (")", "]"), (",", ";", ":"), (".", "?", "!")
-DIGITS = re.compile(r"\d{4}|\d0s|q[1-4]")
+DIGITS = re.compile(r"\d{4}|q[1-4]")
 
 
 @dataclass(frozen=True, slots=True)

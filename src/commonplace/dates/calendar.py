@@ -8,9 +8,7 @@ from typing import Literal, get_args
 
 from commonplace.dataclasses import dataclass
 
-Unit = Literal[
-    "minute", "hour", "part", "day", "weekend", "week", "month", "quarter", "season", "half", "year", "decade", "span"
-]
+Unit = Literal["minute", "hour", "part", "day", "weekend", "week", "month", "quarter", "season", "half", "year", "span"]
 Prefer = Literal["past", "future"]
 
 UNIT_NAMES: dict[str, Unit] = {unit: unit for unit in get_args(Unit)}
@@ -140,7 +138,7 @@ def moved(moment: datetime, unit: str, count: int) -> datetime:
     """
     from dateutil.relativedelta import relativedelta
 
-    months = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
+    months = {"month": 1, "quarter": 3, "year": 12}
     try:
         if unit in months:
             return moment + relativedelta(months=months[unit] * count)
@@ -158,7 +156,7 @@ def stretch(since: datetime, unit: str, count: int = 1) -> datetime:
 
 
 def floor(moment: datetime, unit: str) -> datetime:
-    """Return the start of the minute, hour, day, week (Monday), month, quarter, year or decade that holds a moment."""
+    """Return the start of the minute, hour, day, week (Monday), month, quarter or year that holds a moment."""
     if unit in ("minute", "hour"):
         return moment.replace(minute=moment.minute if unit == "minute" else 0, second=0, microsecond=0)
     midnight = datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001
@@ -169,8 +167,7 @@ def floor(moment: datetime, unit: str) -> datetime:
         return first
     if unit == "quarter":
         return first.replace(month=first.month - (first.month - 1) % 3)
-    year = first.year if unit == "year" else max(MINYEAR, first.year - first.year % 10)
-    return first.replace(year=year, month=1)
+    return first.replace(month=1)
 
 
 def of_unit(moment: datetime, unit: str) -> Period:
@@ -235,8 +232,6 @@ def third(period: Period, which: int) -> Period | None:
         cuts = [since + timedelta(days=count) for count in (0, 2, 4)]
     elif period.unit == "month":
         cuts = [since + timedelta(days=count) for count in (0, 10, 20)]
-    elif period.unit == "decade":
-        cuts = [moved(since, "year", count) for count in (0, 4, 7)]
     elif period.unit in ("quarter", "season", "half", "year"):
         length = {"quarter": 1, "season": 1, "half": 2, "year": 4}[period.unit]
         cuts = [moved(since, "month", length * count) for count in range(3)]

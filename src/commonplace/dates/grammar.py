@@ -18,7 +18,7 @@ COMPOUND_BOUNDS = (
 NOTHING: frozenset[str] = frozenset()
 ORDINAL = {**vocabulary.ORDINALS, "last": -1}
 PIECES = frozenset({"day", "week", "weekend", "half", "quarter", *vocabulary.WEEKDAYS})
-WHOLE = ("month", "quarter", "season", "half", "year", "decade")
+WHOLE = ("month", "quarter", "season", "half", "year")
 
 
 def read_date(words: Words, at: int, scene: Scene, vouched: frozenset[str] = NOTHING) -> Read | None:

@@ -173,7 +173,6 @@ def _is_count_of(words: Words, at: int) -> bool:
 # Dates by calendar name.
 
 ORDINAL_DAY = late_pattern(r"(0?[1-9]|[12]\d|3[01])(st|nd|rd|th)?", re.ASCII)
-DECADE = late_pattern(r"(?:(\d{3})0|([6-9])0)s", re.ASCII)
 QUARTER = late_pattern(r"[Qq]([1-4])", re.ASCII)
 HALF = late_pattern(r"H([12])", re.ASCII)
 FIXED_HOLIDAYS = {
@@ -204,13 +203,13 @@ def read_named(words: Words, at: int, scene: Scene) -> Read | None:
     if word.text[:1].isdigit():
         if not is_loose(words, at):
             return None
-        return _day_before_month(words, at, scene) or _year_before_month(words, at, scene) or _decade(words, at)
+        return _day_before_month(words, at, scene) or _year_before_month(words, at, scene)
     if word.lower not in vocabulary.NAMES:
         return None
     for read in (_weekday, _month_first, _season, _holiday, _quarter):
         if (found := read(words, at, scene)) is not None:
             return found
-    return _decade(words, at)
+    return None
 
 
 def _is_near_year(word: Word) -> bool:
@@ -458,22 +457,6 @@ def _quarter(words: Words, at: int, scene: Scene) -> Read | None:
     return found if end == at + 1 else _only_with_year(found)
 
 
-def _decade(words: Words, at: int) -> Read | None:
-    """Read `1990s`; `the nineties` and `the 90s` where a preposition says that it is no temperature, `the` no age."""
-    word = words[at]
-    short_at = at - 1 if words[at - 1].lower == "'" else at
-    if words[short_at - 1].lower == "-":
-        short_at -= 1
-    match = DECADE.fullmatch(word.lower)
-    first = int(match[1]) * 10 if match is not None and match[1] else 0
-    if 1700 <= first <= 2090:
-        return Read(calendar.years(first, 10, "decade"), at + 1)
-    short = int(match[2]) * 10 if match is not None and match[2] else vocabulary.DECADES.get(word.lower)
-    if short is None or "the" not in (words[short_at - 1].lower, words[short_at - 2].lower):
-        return None
-    return Read(calendar.years(1900 + short, 10, "decade"), at + 1, "year")
-
-
 # Dates and amounts told from now.
 
 SECONDS = {"second": 1, "minute": 60, "hour": 3600}
@@ -481,7 +464,7 @@ BEFORE_ROLLING = frozenset(
     {"", "the", "these", "in", "over", "during", "for", "within", "from", "of", "this", "our", ",", "(", '"'}
 )
 """What stands before `last two weeks` where it is a date: after other words `last` is a verb."""
-FINEST = ("second", "minute", "hour", "day", "week", "month", "quarter", "year", "decade")
+FINEST = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 
 
 class Amount(NamedTuple):
@@ -492,7 +475,7 @@ class Amount(NamedTuple):
     unit: str
 
 
-HALVES = {"year": Amount(6, 6, "month"), "hour": Amount(30, 30, "minute"), "decade": Amount(5, 5, "year")}
+HALVES = {"year": Amount(6, 6, "month"), "hour": Amount(30, 30, "minute")}
 """Half of a unit, where people say so and there is a smaller one."""
 
 
@@ -599,7 +582,8 @@ def _rolling(words: Words, start: int, at: int, scene: Scene) -> Read | None:
         by_article = before == "the" and how in ("last", "next") and usual
         if not by_article and not (how in ("past", "coming") and (usual or unit in ("quarter", "decade"))):
             return None
-        amount = Amount(1, 1, unit), at + 2
+        name, count = vocabulary.UNITS[unit]
+        amount = Amount(count, count, name), at + 2
     (_, most, unit), end = amount
     if words[end].lower == "of":
         return None

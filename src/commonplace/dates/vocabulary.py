@@ -55,16 +55,14 @@ UNITS = {
     "quarter": ("quarter", 1),
     "year": ("year", 1),
     "yr": ("year", 1),
-    "decade": ("decade", 1),
+    "decade": ("year", 10),
 }
 UNITS |= {f"{name}s": value for name, value in UNITS.items()}
-CALENDAR_UNITS = ("week", "month", "quarter", "year", "decade")
+CALENDAR_UNITS = ("week", "month", "quarter", "year")
 """What `last`, `this` and `next` are said of, and `the end of the`."""
 
 DAYPARTS = {"morning": (6, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 30)}
 """First and last hour; a night ends at six on the next day."""
-
-DECADES = {"sixties": 60, "seventies": 70, "eighties": 80, "nineties": 90}
 
 EDGES = {"beginning": 0, "start": 0, "middle": 1, "end": 2, "early": 0, "mid": 1, "late": 2}
 """Which third is meant; the first four are followed by `of`."""
@@ -115,7 +113,7 @@ HOLIDAYS = frozenset(
     {"christmas", "xmas", "boxing", "year", "halloween", "valentine", "thanksgiving", "easter", "friday"}
 )
 TELLING = frozenset(
-    {*MONTHS, *WEEKDAYS, *WEEKDAY_SHORT, *SEASONS, *UNITS, *DECADES, *HOLIDAYS, *DAYPARTS}
+    {*MONTHS, *WEEKDAYS, *WEEKDAY_SHORT, *SEASONS, *UNITS, *HOLIDAYS, *DAYPARTS}
     | {"yesterday", "today", "tonight", "tomorrow", "weekend"}
 )
 """Every date without four digits has one of these, or a quarter."""
@@ -127,7 +125,7 @@ DEICTICS = BACK | AHEAD | {"this", "current"}
 NAMES = (
     frozenset({"christmas", "xmas", "boxing", "new", "halloween", "valentine", "thanksgiving", "easter", "good"})
     | {"q1", "q2", "q3", "q4", "h1", "h2"}
-    | MONTHS.keys() | WEEKDAYS.keys() | WEEKDAY_SHORT.keys() | SEASONS.keys() | DECADES.keys()
+    | MONTHS.keys() | WEEKDAYS.keys() | WEEKDAY_SHORT.keys() | SEASONS.keys()
 )  # fmt: skip
 """What a date by its calendar name begins with, besides a digit."""
 STARTS = (
