@@ -33,7 +33,7 @@ def neighbour_problems(shipped: ModelData, rebuilt: Neighbours) -> list[str]:
     """Return how the shipped lists of similar tokens differ from the rebuilt ones."""
     total = found_again = 0
     worst = 0
-    for token in range(shipped.manifest.vocabulary_size):
+    for token in range(shipped.vocabulary_size):
         tokens, shares = shipped.neighbours(token)
         part = slice(int(rebuilt.starts[token]), int(rebuilt.starts[token + 1]))
         expected = dict(zip(rebuilt.tokens[part].tolist(), rebuilt.cosines[part].tolist(), strict=True))

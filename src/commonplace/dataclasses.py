@@ -84,8 +84,6 @@ else:
 
 
 class _Spec:
-    """What is to be known of a field."""
-
     __slots__ = ("compare", "default", "default_factory", "kw_only", "metadata", "name", "repr", "type")
     name: str
     type: str
@@ -189,7 +187,6 @@ def _places(cls: type, _: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _compared(cls: type) -> Callable[[Any], tuple[Any, ...]]:
-    """Return what gives the values of the fields by which two values are compared."""
     names = [name for name, each in getattr(cls, _SPECS).items() if each.compare]
     return attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, name) for name in names)
 
@@ -210,7 +207,6 @@ def _shown(cls: type, _: Mapping[str, Any]) -> Callable[[Any], str]:
 
 
 def _described(cls: type, _: Mapping[str, Any]) -> Any:
-    """Return the fields as the library has them."""
     import dataclasses
 
     described = []

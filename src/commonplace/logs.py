@@ -150,21 +150,21 @@ class RetrievalLog:
         self._file = LineFile(self._path, rotation)
         self._queries = queries
 
-    def write(self, query: str, fields: Mapping[str, object], *, now: float | None = None) -> None:
-        """Write one line; `fields` says what the search did (method, hits, milliseconds), never a text that it found.
+    def write(self, query: str | None, fields: Mapping[str, object], *, now: float | None = None) -> None:
+        """Write one line.
 
         Args:
+            query: None where it tells of a use of what was found, which `fields` then holds as `used`.
+            fields: what the search did (method, hits, milliseconds), never a text that it found.
             now: seconds since the epoch; None reads the clock.
         """
         if self._queries == "off":
             return
-        named = {"query": query} if self._queries == "text" else {"query_hash": query_hash(query)}
-        self._write({**named, **fields}, now)
-
-    def write_use(self, fields: Mapping[str, object], *, now: float | None = None) -> None:
-        """Write the line of a use of what was found; `fields` must hold `used`, as it stands among what was found."""
-        if self._queries != "off":
-            self._write(fields, now)
+        line: dict[str, object] = {"at": iso(time.time() if now is None else now)}
+        if query is not None:
+            line |= {"query": query} if self._queries == "text" else {"query_hash": query_hash(query)}
+        with suppress(OSError):
+            self._file.write({**line, **fields})
 
     def lines(self) -> Iterator[dict[str, object]]:
         """Yield the lines there are, the oldest first, those put aside among them; what is no object of ours is not.
@@ -183,10 +183,6 @@ class RetrievalLog:
                 record = json.loads(line)
                 if isinstance(record, dict) and "at" in record:
                     yield record
-
-    def _write(self, fields: Mapping[str, object], now: float | None) -> None:
-        with suppress(OSError):
-            self._file.write({"at": iso(time.time() if now is None else now), **fields})
 
 
 def blank_lines(directory: Path, places: Callable[[bytes], Iterable[int]], *, dry_run: bool = False) -> int:

@@ -6,11 +6,10 @@ Ebbesen, "On the Form of Forgetting", 1991), an exponential, and a fast and a sl
 
 from __future__ import annotations
 
-from math import exp, isnan, log
+from math import exp, log
 from typing import Literal, get_args
 
 from commonplace.dataclasses import dataclass
-from commonplace.errors import UsageError
 from commonplace.types import Tier
 
 Curve = Literal["power_law", "exponential", "two_component"]
@@ -65,11 +64,7 @@ def fading(curve: Curve, age_s: float, *, half_life_s: float | None = None) -> f
     Another half-life than that of the constants stretches time by half_life_s / 3 days. The power law and the
     exponential then reach 0.5 at exactly that age; `two_component`, which is at 0.5 long before three days, keeps its
     shape.
-
-    Raises:
-        UsageError: the curve is unknown, the half-life not above 0, or the age not a number.
     """
-    _check(curve, age_s, half_life_s)
     elapsed = max(0.0, age_s)
     half_life = HALF_LIFE_S if half_life_s is None else half_life_s
     if curve == "power_law":
@@ -125,12 +120,3 @@ def may_archive(tier: Tier, age_s: float) -> bool:
     """
     limit = ARCHIVE_AFTER_S.get(tier)
     return limit is not None and age_s >= limit
-
-
-def _check(curve: str, age_s: float, half_life_s: float | None) -> None:
-    if curve not in CURVES:
-        raise UsageError(f"retention curve is {curve!r}, known are {', '.join(CURVES)}", remedy="choose one of these")
-    if isnan(age_s):
-        raise UsageError("age is not a number, expected seconds", remedy="pass the seconds since the last use")
-    if half_life_s is not None and not half_life_s > 0:
-        raise UsageError(f"half-life is {half_life_s} s, must be above 0", remedy="give it in seconds")

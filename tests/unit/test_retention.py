@@ -6,7 +6,6 @@ import math
 
 import pytest
 
-from commonplace.errors import UsageError
 from commonplace.memory.view import RetentionPolicy
 from commonplace.retention import (
     CURVES,
@@ -99,17 +98,6 @@ def test_retention_is_the_score_within_bounds() -> None:
 def test_age_is_never_negative() -> None:
     assert age(NOW, NOW + 5) == 5.0
     assert age(NOW + 5, NOW) == 0.0
-
-
-def test_wrong_parameters_are_refused() -> None:
-    with pytest.raises(UsageError, match="'linear', known are power_law, exponential, two_component"):
-        fading("linear", 1.0)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="half-life is 0 s"):
-        fading("power_law", 1.0, half_life_s=0)
-    with pytest.raises(UsageError, match="half-life is nan s"):
-        fading("power_law", 1.0, half_life_s=math.nan)
-    with pytest.raises(UsageError, match="age is not a number"):
-        fading("power_law", math.nan)
 
 
 def test_a_touch_counts_and_moves_the_last_use() -> None:

@@ -45,7 +45,6 @@ def read_date(words: Words, at: int, scene: Scene, vouched: frozenset[str] = NOT
 
 
 def _core(words: Words, at: int, scene: Scene) -> Read | None:
-    """Read a date that holds no other."""
     if (
         words[at].text[:1].isdigit()
         and resolve.is_loose(words, at)

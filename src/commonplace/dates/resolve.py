@@ -265,7 +265,6 @@ def _only_with_year(found: Read) -> Read | None:
 
 
 def _month(words: Words, at: int) -> tuple[int, int] | None:
-    """Read a month's name, full or short, with its full stop."""
     word = words[at]
     number = vocabulary.MONTHS.get(word.lower)
     if number is None:
@@ -516,7 +515,6 @@ def _before_last(words: Words, at: int, scene: Scene) -> Read | None:
 
 
 def _unit_from_now(scene: Scene, unit: str, shift: int) -> Period:
-    """Return the calendar unit so many before or after that of now."""
     return calendar.of_unit(calendar.moved(calendar.floor(scene.now, unit), unit, shift), unit)
 
 

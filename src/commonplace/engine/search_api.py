@@ -214,7 +214,7 @@ class SearchApi(Service):
 
     def log_use(self, name: str, kind: Used) -> None:
         used = name if kind == "artifact" else _name(kind, name)
-        self._retrieval_log.write_use({"namespace": self._namespace, "used": used}, now=self._runtime.now())
+        self._retrieval_log.write(None, {"namespace": self._namespace, "used": used}, now=self._runtime.now())
 
     def uses(self, id_: str, counted: Sequence[float]) -> list[MemoryUse]:
         from commonplace.search.retrieval_log import MemoryUse, uses_of

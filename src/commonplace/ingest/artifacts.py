@@ -119,8 +119,6 @@ def index_root(
 
 
 class _Run:
-    """One indexing run over one root."""
-
     def __init__(
         self, destination: Destination, selection: Selection, *, force: bool, clock: Callable[[], int]
     ) -> None:
@@ -271,7 +269,6 @@ class _Run:
         return stamp if is_valid else None
 
     def _is_asked_elsewhere(self, stored: tuple[int, Owner] | None) -> bool:
-        """Return whether the globs of another root's run brought a text that this run does not want."""
         owner = stored[1] if stored else None
         return bool(owner and owner.root != self.found.root and owner.stamp and owner.stamp.recipe.endswith(_ASKED))
 

@@ -269,7 +269,6 @@ class _Walk:
 
 
 def _refuse_excluded(root: str, selection: Selection) -> None:
-    """Raise UsageError if a real path is, or lies in, a directory that is never entered."""
     for directory in (root, *map(str, Path(root).parents)):
         with suppress(OSError):
             status = os.stat(directory)  # noqa: PTH116 -- the walk speaks in strings

@@ -67,7 +67,6 @@ def _all(text: str, path: str, language: Language, known: Collection[str]) -> It
 
 
 def _above(directory: str) -> list[str]:
-    """Return the directories around a file, from the project's root, "", inwards."""
     parts = directory.split("/") if directory else []
     return ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
 
@@ -259,7 +258,6 @@ def _type(path: str, language: Language, title: str, head: str) -> str:
 
 
 def _prose_type(name: str, title: str, head: str) -> str:
-    """Return the type that the name or the layout of a text gives away, or ""."""
     if _DECISION_FILE.match(name) or _DECISION_FILE.match(title):
         return "architecture"
     if _REQUIREMENT.match(name) or _REQUIREMENT.match(title):
@@ -268,7 +266,6 @@ def _prose_type(name: str, title: str, head: str) -> str:
 
 
 def _directory_type(directories: list[str], *, is_prose: bool) -> str:
-    """Return the type that the innermost directory with a telling name gives, or ""."""
     for depth in range(len(directories) - 1, -1, -1):
         name = directories[depth].lower()
         kind = _DIRECTORIES.get(name, "")
@@ -329,7 +326,6 @@ def _plain_paragraph(block: str, language: Language) -> str:
 
 
 def _paragraph_end(lines: list[str], language: Language) -> int:
-    """Return how many lines the paragraph at the start of a block has."""
     for number in range(1, len(lines)):
         line = lines[number]
         if language == "markdown" and (_ATX.match(line) or line.lstrip().startswith(("```", "~~~", "|"))):

@@ -97,7 +97,6 @@ def _names(title: str, heading: str, text: str) -> list[str]:
 
 
 def _says(line: str, name: str) -> bool:
-    """Return whether a name stands in a line, and not as a part of a word."""
     place = line.find(name)
     while place >= 0:
         end = place + len(name)

@@ -124,7 +124,6 @@ class Watch:
             self._release()
 
     def _step(self) -> WatchedRun | None:
-        """Do what is due, and wait where nothing is."""
         self._waiting.rest(self._owed_s)
         self._owed_s = 0.0
         seen = self._settled()
@@ -153,7 +152,6 @@ class Watch:
         return WatchedRun(report)
 
     def _failure(self, error: CommonplaceError | None) -> WatchedRun | None:
-        """Return the run that failed, unless the one before it failed alike."""
         is_new, self._told = str(error) != self._told, str(error)
         return WatchedRun(error=error) if is_new else None
 

@@ -92,7 +92,6 @@ def ollama_address(text: str) -> Address:
 
 
 def _number(host: str) -> IPv4Address | IPv6Address | None:
-    """Return the number that a host is named by; None for a name."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:

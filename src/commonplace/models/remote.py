@@ -101,7 +101,6 @@ class RemoteEmbedder:
         return vector
 
     def _all(self, texts: list[str], batches: list[tuple[int, int]]) -> list[list[list[float]]]:
-        """Return what the model answers to each batch, several asked at the same time."""
         if len(batches) < 2:
             return [self._ask(texts[start:end]) for start, end in batches]
         with ThreadPoolExecutor(min(self._server().settings.concurrency, len(batches))) as pool:
@@ -129,7 +128,6 @@ class RemoteEmbedder:
         return found
 
     def _units(self, found: list[list[float]]) -> NDArray[np.float32]:
-        """Return the vectors at unit length, float32, shape (n, d)."""
         expected = self.stamp.dimensions
         for vector in found:
             if len(vector) != expected:

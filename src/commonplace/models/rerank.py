@@ -85,8 +85,6 @@ def make_reranker(generator: Generator, mode: RerankMode, total_s: float = TOTAL
 
 
 class _ModelReranker(ABC):
-    """Re-ranks by the scores that a language model gives, until the time for it is over. Safe for threads."""
-
     def __init__(
         self, generator: Generator, total_s: float = TOTAL_S, clock: Callable[[], float] = time.monotonic
     ) -> None:
@@ -107,7 +105,6 @@ class _ModelReranker(ABC):
     def _scores(self, query: str, candidates: Sequence[str], deadline: float) -> list[float]: ...
 
     def _ask(self, task: str, data: Mapping[str, Any], schema: Mapping[str, Any], deadline: float) -> str:
-        """Return the model's answer to a task about some data."""
         left = deadline - self._clock()
         if left <= 0:
             raise ProviderError(
@@ -208,7 +205,6 @@ def _entries(answer: Any) -> list[tuple[int, float]] | None:
 
 
 def _number(value: object) -> float | None:
-    """Return a finite number, also one that is written as text; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

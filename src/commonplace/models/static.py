@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.dataclasses import dataclass
 from commonplace.models.contract import Similarities, TokenizedText
 from commonplace.models.files import SHIPPED, ModelFiles, shared
 from commonplace.ranking.arrays import distinct, units
@@ -38,18 +37,9 @@ NEIGHBOURS, NEIGHBOUR_STARTS = "neighbours.bin", "neighbour_starts.u32"
 FILES = (VOCABULARY, VECTORS, SCALES, NEIGHBOURS, NEIGHBOUR_STARTS)
 
 
-@dataclass(frozen=True)
-class Manifest:
-    """What `model.json` says. `cutoff`: cosines under this are absent from the neighbour lists."""
-
-    stamp: Embedding
-    vocabulary_size: int
-    cutoff: float
-
-
-def _manifest(document: dict[str, Any]) -> Manifest:
-    stamp = Embedding(document["name"], document["version"], document["dimensions"])
-    return Manifest(stamp, document["vocabulary_size"], document["cutoff"])
+def _manifest(document: dict[str, Any]) -> tuple[Embedding, int]:
+    """Return the stamp and the size of the vocabulary that `model.json` states."""
+    return Embedding(document["name"], document["version"], document["dimensions"]), document["vocabulary_size"]
 
 
 class ModelData:
@@ -62,7 +52,7 @@ class ModelData:
     def __init__(self, directory: Path = SHIPPED) -> None:
         self._files = ModelFiles(directory / MANIFEST, SCHEMA, FILES, _manifest)
         self._files.open()
-        self.manifest = self._files.manifest
+        self.stamp, self.vocabulary_size = self._files.manifest
         self._directory = directory
 
     def vocabulary(self) -> Vocabulary:
@@ -75,13 +65,13 @@ class ModelData:
 
     def rows(self, token_ids: NDArray[np.integer[Any]]) -> NDArray[np.int8]:
         """Return int8, shape (n, d), reading only these rows: a mapped table would become resident whole."""
-        width = self.manifest.stamp.dimensions
+        width = self.stamp.dimensions
         data = b"".join(self._files.read(VECTORS, width, int(token) * width) for token in token_ids)
         return np.frombuffer(data, np.int8).reshape(-1, width)
 
     def table(self) -> NDArray[np.int8]:
         """Return int8, shape (vocabulary, d): all rows."""
-        return np.fromfile(self._directory / VECTORS, np.int8).reshape(-1, self.manifest.stamp.dimensions)
+        return np.fromfile(self._directory / VECTORS, np.int8).reshape(-1, self.stamp.dimensions)
 
     def neighbours(self, token_id: int) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
         """Return the similar tokens, best first, and their cosines in 255ths."""
@@ -101,17 +91,12 @@ TEXTS_WORTH_THE_TABLE = 256
 
 
 class StaticEmbedder:
-    """The default embedder, with its tokenizer and its token similarities. Safe to share between threads.
-
-    Attributes:
-        cutoff: cosines under this count as 0 in `similarities`.
-    """
+    """The default embedder, with its tokenizer and its token similarities. Safe to share between threads."""
 
     def __init__(self, directory: Path = SHIPPED) -> None:
         self._data = data = ModelData(directory)
-        self.stamp = data.manifest.stamp
-        self.vocabulary_size = data.manifest.vocabulary_size
-        self.cutoff = data.manifest.cutoff
+        self.stamp = data.stamp
+        self.vocabulary_size = data.vocabulary_size
         self._scales = data.scales()
         self._tokenizer = WordPiece(data.vocabulary())
         self._table: NDArray[np.int8] | None = None

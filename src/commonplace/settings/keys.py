@@ -147,7 +147,6 @@ def parse(key: Key, raw: object, origin: str, *, textual: bool = False) -> objec
 
 
 def _goes_on(value: str, prefixes: tuple[str, ...]) -> bool:
-    """Tell whether a value begins with one of the prefixes and is longer."""
     return any(value.startswith(prefix) and value != prefix for prefix in prefixes)
 
 

@@ -46,8 +46,6 @@ class Overrides:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """A value as one layer gives it."""
-
     key: Key
     value: object
     origin: str

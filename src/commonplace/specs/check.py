@@ -130,7 +130,6 @@ def _pattern_keywords() -> dict[str, Callable[..., Any]]:
 
 
 def _matches(pattern: str, text: str, deadline: float) -> bool:
-    """Tell whether a pattern is found in a text."""
     counts = [max(map(int, filter(None, found)), default=1) for found in _COUNTS.findall(pattern)]
     if len(pattern) > MAX_PATTERN or math.prod(map(float, filter(None, counts))) > MAX_REPETITIONS:
         raise ValueError(f"a pattern has more than {MAX_PATTERN:,} characters or {MAX_REPETITIONS:,} repetitions")

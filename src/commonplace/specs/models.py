@@ -135,8 +135,6 @@ def _generator(given: Answerer) -> Generator:
 
 
 class _Called:
-    """A function in the place of a model."""
-
     name = "function"
 
     def __init__(self, function: Callable[[str, str], str]) -> None:

@@ -122,7 +122,6 @@ def _beside(reference: str, caller: Source) -> tuple[Source, Mapping[str, Any]]:
 
 
 def _check_inside(file: Path, directory: Path, reference: str) -> None:
-    """Refuse a link that leads out."""
     try:
         is_inside = file.resolve().is_relative_to(directory.resolve())
     except RuntimeError:  # what pathlib has for this before Python 3.13

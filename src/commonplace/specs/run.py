@@ -282,7 +282,6 @@ class _Run:
         return envelope
 
     def _rank(self, engine: Engine, step: Step, envelope: dict[str, Any]) -> None:
-        """Put into an envelope what our own re-ranker answers, or what needs no answer."""
         values = envelope["input"]
         if retriever.needs_no_call(values):
             envelope["output"] = retriever.retrieved(())
@@ -297,7 +296,6 @@ class _Run:
         check_output(step.task, envelope["output"])
 
     def _ask(self, engine: Engine, step: Step, prompts: Prompts, envelope: dict[str, Any]) -> None:
-        """Put into an envelope what a model answers."""
         task, values = step.task, envelope["input"]
         answer = _answer(engine, step, prompts, values)
         envelope["raw_output"] = answer.text

@@ -263,8 +263,6 @@ class _Atom:
 
 @dataclass(frozen=True, slots=True)
 class _Cutter:
-    """Measures and cuts the sections of one text."""
-
     text: str
     lines: Sequence[str]
     language: Language

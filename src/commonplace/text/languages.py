@@ -33,7 +33,6 @@ _FILES: Final = word_lists(Path(__file__).with_name("languages.txt"))
 
 
 def _named(kind: str) -> dict[str, Any]:
-    """Return the languages of one kind of the lists by what they hold."""
     return {each: name[len(kind) :] for name, some in _FILES.items() if name.startswith(kind) for each in some}
 
 

@@ -188,7 +188,6 @@ def _japanese(part: str, *, is_whole: bool) -> list[str]:
 
 
 def _by_script(run: str) -> list[str]:
-    """Return the words of Han and Katakana side by side."""
     words: list[str] = []
     end = 0
     for han in _HAN.finditer(run):

@@ -156,7 +156,6 @@ def _word(written: str) -> list[_Token]:
 
 
 def _are_alike(mine: _Token, other: _Token) -> bool:
-    """Return whether two tokens are the same but for inflection."""
     if mine.key == other.key:
         return True
     return mine.is_plain and other.is_plain and not _bases(mine).isdisjoint(_bases(other))

@@ -130,7 +130,7 @@ def test_every_token_is_like_itself_and_lists_are_ordered_and_above_the_cutoff(s
         tokens, shares = data.neighbours(token)
         assert (tokens[0], shares[0]) == (token, 255)
         assert (np.diff(shares.astype(int)) <= 0).all()
-        assert shares[-1] >= int(shipped.cutoff * 255)
+        assert shares[-1] >= int(json.loads((SHIPPED / "model.json").read_text())["cutoff"] * 255)
         assert len(tokens) == len(set(tokens.tolist())) <= 64
 
 
