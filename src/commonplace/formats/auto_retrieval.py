@@ -17,9 +17,9 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
-from commonplace.errors import ConfigError, NotFoundError
-from commonplace.files import read_file, stays_inside
-from commonplace.formats.yaml import load_yaml
+from commonplace.errors import ConfigError, NotFoundError, UsageError
+from commonplace.files import stays_inside
+from commonplace.formats.yaml import not_json, read_document
 
 MODEL = "static"
 MODELS = {MODEL: 256, "text-embedding-3-small": 1536}
@@ -67,17 +67,14 @@ def read_auto_retrieval(file: Path) -> dict[str, object]:
         NotFoundError: there is no such file.
         ConfigError: the file cannot be read or breaks the schema; `path` is the place of the fault.
     """
+    if not file.exists():
+        raise NotFoundError(f"there is no file {file}", remedy="check the path given to --config")
     try:
-        text = read_file(file, _MAX_BYTES).decode()
-    except FileNotFoundError:
-        raise NotFoundError(f"there is no file {file}", remedy="check the path given to --config") from None
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise ConfigError(f"{file} cannot be read: {why}", path="") from error
-    document, fault = load_yaml(text)
-    if fault:
-        raise ConfigError(f"{file} is not valid YAML: {fault}", path="")
-    return translate(document)
+        return translate(read_document(file, _MAX_BYTES, "a configuration"))
+    except ConfigError:
+        raise
+    except UsageError as error:
+        raise ConfigError(error.args[0], path="") from error
 
 
 def translate(document: object) -> dict[str, object]:
@@ -86,7 +83,8 @@ def translate(document: object) -> dict[str, object]:
     Raises:
         ConfigError: the document breaks the schema or asks for what Commonplace cannot do.
     """
-    _check_plain(document, "")
+    for path, problem in not_json(document):
+        raise ConfigError(f"{path or 'the document'}: {problem}", path=path)
     if not isinstance(document, Mapping):
         held = "empty" if document is None else f"{document!r:.60}"
         parts = ", ".join(load_schema()["required"])
@@ -108,20 +106,6 @@ def load_schema() -> dict[str, Any]:
     text = files("commonplace.formats").joinpath("auto_retrieval.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
-
-
-def _check_plain(value: object, path: str) -> None:
-    """Refuse what YAML can hold and JSON cannot, and what no schema can compare."""
-    if isinstance(value, Mapping):
-        for name, item in value.items():
-            if not isinstance(name, str):
-                raise ConfigError(f"{path or 'the document'} has a key {name!r}", path=path, remedy="use text for keys")
-            _check_plain(item, _join(path, name))
-    elif isinstance(value, list):
-        for position, item in enumerate(value):
-            _check_plain(item, f"{path}[{position}]")
-    elif isinstance(value, float) and not math.isfinite(value):
-        raise ConfigError(f"{path} is {value}", path=path, remedy="give it a finite number")
 
 
 def _fault(error: ValidationError) -> ConfigError:

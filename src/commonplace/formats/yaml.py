@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -106,6 +107,28 @@ def parse_document(data: bytes, name: str, most_bytes: int, what: str) -> object
     if fault:
         raise UsageError(f"{name} is not a YAML that can be read: {fault}")
     return document
+
+
+def not_json(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield the dotted path of what JSON could not hold, with the reason."""
+    if depth > DEEPEST:
+        yield path, f"nested too deeply, more than {DEEPEST} levels"
+    elif is_long_number(value):
+        yield path, LONG_NUMBER
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                shown = LONG_NUMBER if is_long_number(key) else f"the key {key!r} is not text; put it in quotes"
+                yield path, shown
+                continue
+            yield from not_json(item, f"{path}.{key}" if path else key, depth + 1)
+    elif isinstance(value, list | tuple):
+        for place, item in enumerate(value):
+            yield from not_json(item, f"{path}[{place}]", depth + 1)
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield path, f"{value} is not a number of JSON"
+    elif value is not None and not isinstance(value, str | int | float):
+        yield path, f"{value!r} is a {type(value).__name__}, which JSON does not have; put it in quotes"
 
 
 def _doubled(text: str) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.errors import UsageError
-from commonplace.formats.yaml import DEEPEST, LONG_NUMBER, is_long_number, parse_document, read_document
+from commonplace.formats.yaml import not_json, parse_document, read_document
 from commonplace.specs.check import Fault, document_schema, faults_of, schema_faults
 
 Code = Literal[
@@ -102,7 +101,7 @@ def plain(document: object, name: str) -> Mapping[str, Any]:
         raise refused(f"{name} is empty; it must be a mapping")
     if not isinstance(document, Mapping):
         raise refused(f"{name} must be a mapping, not {type(document).__name__}")
-    for path, problem in _strange(document, "", 0):
+    for path, problem in not_json(document):
         raise refused(f"{name}, {path or 'the document'}: {problem}")
     return document
 
@@ -110,28 +109,6 @@ def plain(document: object, name: str) -> Mapping[str, Any]:
 def refused(message: str, stage: str = "load", task: str | None = None) -> SpecError:
     """Return the fault of a spec that cannot be loaded."""
     return SpecError(message, "SPEC_LOAD_ERROR", stage, task)
-
-
-def _strange(value: object, path: str, depth: int) -> Iterator[tuple[str, str]]:
-    """Yield the path of what JSON could not hold, with the reason."""
-    if depth > DEEPEST:
-        yield path, f"nested too deeply, more than {DEEPEST} levels"
-    elif is_long_number(value):
-        yield path, LONG_NUMBER
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            if not isinstance(key, str):
-                shown = LONG_NUMBER if is_long_number(key) else f"the key {key!r} is not text; put it in quotes"
-                yield path, shown
-                continue
-            yield from _strange(item, f"{path}.{key}" if path else key, depth + 1)
-    elif isinstance(value, list | tuple):
-        for place, item in enumerate(value):
-            yield from _strange(item, f"{path}[{place}]", depth + 1)
-    elif isinstance(value, float) and not math.isfinite(value):
-        yield path, f"{value} is not a number of JSON"
-    elif value is not None and not isinstance(value, str | int | float):
-        yield path, f"{value!r} is a {type(value).__name__}, which JSON does not have; put it in quotes"
 
 
 OLDEST: Final = (1, 0, 4)
