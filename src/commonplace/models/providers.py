@@ -114,8 +114,7 @@ def _split(text: str) -> SplitResult | None:
     return found
 
 
-PROVIDERS: Final = ("openai", "anthropic", "ollama", "local")
-"""`local` is another name for `ollama`."""
+PROVIDERS: Final = ("openai", "anthropic", "ollama")
 DEFAULT_PROVIDER: Final = "openai"
 _OWN: Final = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 """The addresses of the providers that want a key."""

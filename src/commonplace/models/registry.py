@@ -32,7 +32,7 @@ def _minilm() -> Embedder:
 
 
 EMBEDDERS: dict[str, Callable[[], Embedder]] = {"static": StaticEmbedder.load, "minilm": _minilm, "hashing": _hashing}
-REMOTE: Final = ("openai", "ollama", "local")
+REMOTE: Final = ("openai", "ollama")
 """Providers of embedders; a name is the provider, a colon and the model."""
 
 
@@ -105,8 +105,7 @@ def _remote(name: str) -> Named | None:
     # A bare name is a misspelt one of ours, but for OpenAI's, which all begin alike.
     if not name.startswith((*(f"{provider}{mark}" for provider in REMOTE for mark in ":/"), "text-embedding-")):
         return None
-    found = named(name)
-    return replace(found, provider="ollama") if found.provider == "local" else found
+    return named(name)
 
 
 class MixedEmbedder:

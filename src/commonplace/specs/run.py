@@ -76,7 +76,7 @@ def check_input(step: Step, values: Mapping[str, Any]) -> None:
     if not faults and retriever.is_retriever(step.task):
         faults = faults_of(values, retriever.INPUT)
     if faults:
-        raise _unfit(f"{_wrong(faults)}{_hint(step.task, faults)}", step.name)
+        raise _unfit(_wrong(faults), step.name)
 
 
 def check_early(step: Step, given: Mapping[str, Any]) -> None:
@@ -94,13 +94,6 @@ def check_early(step: Step, given: Mapping[str, Any]) -> None:
 
 def _wrong(faults: Sequence[Fault]) -> str:
     return f"the input is wrong: {'; '.join(map(str, faults[:3]))}"
-
-
-def _hint(task: Task, faults: Sequence[Fault]) -> str:
-    if task.depends_on and any(fault.message == "is missing" for fault in faults):
-        names = ", ".join(task.depends_on)
-        return f"; {task.name!r} depends on {names}: name what it needs in `depends_on` of the called task too"
-    return ""
 
 
 def _unfit(message: str, task: str) -> SpecError:

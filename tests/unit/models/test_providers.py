@@ -84,7 +84,6 @@ def test_ollama_is_found_where_its_own_variable_says(written: str, read: str) ->
         ("gpt-4o", "openai", "gpt-4o"),
         ("anthropic/claude-sonnet-4-5", "anthropic", "claude-sonnet-4-5"),
         ("ollama:qwen2.5:7b", "ollama", "qwen2.5:7b"),
-        ("local:llama3/8b:q4", "local", "llama3/8b:q4"),
         ("meta-llama/Llama-3-8B", "openai", "meta-llama/Llama-3-8B"),
         ("ft:gpt-4o:team:x", "openai", "ft:gpt-4o:team:x"),
         ("openai", "openai", "openai"),
@@ -110,18 +109,16 @@ def test_each_provider_is_found_by_its_own_variables() -> None:
         "ANTHROPIC_BASE_URL": "https://two.example",
         "OLLAMA_HOST": "three:3",
     }
-    found = {provider: access(provider, environ=environ) for provider in ("openai", "anthropic", "ollama", "local")}
+    found = {provider: access(provider, environ=environ) for provider in ("openai", "anthropic", "ollama")}
     assert {name: str(each.address) for name, each in found.items()} == {
         "openai": "https://one.example/v1",
         "anthropic": "https://two.example/v1",
         "ollama": "http://three:3/v1",
-        "local": "http://three:3/v1",
     }
     assert {name: each.key for name, each in found.items()} == {
         "openai": "sk-one",
         "anthropic": "sk-two",
         "ollama": "",
-        "local": "",
     }
 
 

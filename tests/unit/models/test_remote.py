@@ -57,7 +57,7 @@ def test_the_stamp_names_provider_and_model_and_their_dimensions() -> None:
         assert opened(server, "text-embedding-3-small").stamp == Embedding("openai:text-embedding-3-small", "1", 1536)
         assert opened(server, "openai/text-embedding-3-large").stamp.dimensions == 3072
         assert server.asked == []
-        assert opened(server, "local:nomic-embed-text").stamp == Embedding("ollama:nomic-embed-text", "1", DIMENSIONS)
+        assert opened(server, "ollama:nomic-embed-text").stamp == Embedding("ollama:nomic-embed-text", "1", DIMENSIONS)
         assert [asked.document["model"] for asked in server.asked] == ["nomic-embed-text"]
 
 
@@ -196,7 +196,6 @@ def test_anthropic_has_no_embedder() -> None:
         ("static", "static", False),
         ("text-embedding-3-small", "openai:text-embedding-3-small", True),
         ("openai/m", "openai:m", True),
-        ("local:m", "ollama:m", True),
         ("mine", None, False),
     ],
 )
