@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, count
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -17,41 +18,19 @@ from commonplace.redaction.patterns import VENDORS, Secret, find_cards, find_tok
 
 __all__ = ["KINDS", "Redacted", "Secret", "find_secrets", "redact", "with_placeholders"]
 
-KINDS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "private key": "A PEM, OpenSSH, PGP or age private key, also in JSON and without its end.",
-        "aws access key": "The id of an AWS access key (`AKIA…`, `ASIA…`).",
-        "aws secret key": "The 40 characters of an AWS secret key, where AWS or the key's id is named shortly before.",
-        "gcp key": "A Google API key (`AIza…`), OAuth client secret (`GOCSPX-…`) or access token (`ya29.…`).",
-        "azure key": "An Azure key in a connection string, a shared access signature, a client secret.",
-        "github token": "A GitHub token (`ghp_…`, `gho_…`, `ghu_…`, `ghs_…`, `ghr_…`, `github_pat_…`).",
-        "gitlab token": "A GitLab token (`glpat-…` and its relatives).",
-        "slack token": "A Slack token (`xoxb-…`, `xoxp-…`, `xapp-…`, …).",
-        "slack webhook": "The secret path of a Slack webhook.",
-        "stripe key": "A Stripe secret or restricted key, live or test, or a webhook's secret; no publishable key.",
-        "anthropic key": "An Anthropic key (`sk-ant-…`).",
-        "openai key": "An OpenAI key (`sk-…`, `sk-proj-…`), or another vendor's of the same form.",
-        "hugging face token": "A Hugging Face token (`hf_…`).",
-        "npm token": "An npm token (`npm_…`).",
-        "pypi token": "A PyPI token (`pypi-AgE…`).",
-        "sendgrid key": "A SendGrid key (`SG.….…`).",
-        "twilio key": "A Twilio API key (`SK` and 32 hexadecimal digits).",
-        "telegram token": "The token of a Telegram bot (`123456789:AA…`).",
-        "discord token": "The token of a Discord bot, or the secret path of a Discord webhook.",
-        **{
-            f"{vendor.lower()} key": f"A key or token of {vendor} ({', '.join(f'`{prefix}…`' for prefix in prefixes)})."
-            for vendor, prefixes, _ in VENDORS
-        },
-        "mailchimp key": "A Mailchimp key (32 hexadecimal digits and `-us1`).",
-        "terraform key": "A token of HCP Terraform (`….atlasv1.…`).",
-        "json web token": "A JSON web token, of which the first part names an algorithm.",
-        "payment card": "A payment card's number, grouped or not: known issuer, its length, valid check digit.",
-        "password in a url": "The password in `scheme://user:password@host`; the rest of the address stays.",
-        "authorization header": "What follows `Bearer`, `Basic` or `Token` in an Authorization header.",
-        "password": "A literal password in an assignment or after `password is`: 6 or more letters and digits.",
-        "secret value": "16 or more disordered characters, assigned to a name that ends in secret, token or key.",
-    }
-)
+
+def _kinds() -> Iterator[tuple[str, str]]:
+    for line in Path(__file__).with_name("kinds.txt").read_text(encoding="utf-8").splitlines()[1:]:
+        if line != "[vendors]":
+            kind, _, sentence = line.partition("\t")
+            yield kind, sentence
+            continue
+        for vendor, prefixes, _ in VENDORS:
+            shown = ", ".join(f"`{prefix}…`" for prefix in prefixes)
+            yield f"{vendor.lower()} key", f"A key or token of {vendor} ({shown})."
+
+
+KINDS: Final[Mapping[str, str]] = MappingProxyType(dict(_kinds()))
 """Each kind of secret and a sentence on it, the surest first: of two that overlap, the first names both."""
 
 _RANK: Final = {kind: rank for rank, kind in enumerate(KINDS)}
