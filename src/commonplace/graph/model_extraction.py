@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from math import isfinite
@@ -19,8 +19,8 @@ from typing import Any, Final
 
 from commonplace.dataclasses import dataclass, replace
 from commonplace.dates import Mention, mentions
-from commonplace.dates.time import iso, parse
-from commonplace.errors import ProviderError
+from commonplace.dates.time import iso, moment_in_words
+from commonplace.errors import ProviderError, UsageError
 from commonplace.extract.modality import HEARSAY, is_passed_on
 from commonplace.extract.model import Claim, Extraction, Found, outermost
 from commonplace.graph.extraction import Together, understand
@@ -33,7 +33,6 @@ from commonplace.text.sentences import stretches
 from commonplace.text.words import word_lists
 from commonplace.types.graph import EpisodeSource
 
-_WRITTEN: Final = late_pattern(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?")
 _DAY_S: Final = 86_400.0
 """A model may count a day in another timezone than ours, which is UTC."""
 
@@ -44,11 +43,11 @@ def moment(given: str, now: datetime, found: Sequence[Mention]) -> float | None:
     Args:
         given: ISO 8601, also a year or a month alone, or the words of the text.
     """
-    at = _written(given.strip())
-    if at is None:
-        said = mentions(given, now=now)
-        at = said[0].since if said and isfinite(said[0].since) else None
-    return at if at is not None and any(_is_of(at, each) for each in found) else None
+    try:
+        at = moment_in_words("date", given, now.timestamp(), is_start=True)
+    except UsageError:
+        return None
+    return at if any(_is_of(at, each) for each in found) else None
 
 
 def _is_of(at: float, date: Mention) -> bool:
@@ -57,18 +56,6 @@ def _is_of(at: float, date: Mention) -> bool:
         return date.since - _DAY_S <= at <= date.until + _DAY_S
     end = date.since if isfinite(date.since) else date.until
     return abs(at - end) <= _DAY_S
-
-
-def _written(given: str) -> float | None:
-    match = _WRITTEN.fullmatch(given)
-    if match is None:
-        return None
-    try:
-        if len(given) > len("2026-01-01"):
-            return parse(given)
-        return datetime(*(int(part or 1) for part in match.groups()), tzinfo=UTC).timestamp()  # type: ignore[misc, arg-type]
-    except (ValueError, OverflowError):
-        return None
 
 
 _APART: Final = late_pattern(r"[\s-]+")
@@ -268,17 +255,11 @@ class _Reading:
         fact = self._sentence(_string(given, "fact"), span, source, target, has_both=all(ends))
         kind = relation_type(type_, self._text.kinds)
         sure = _SURE if all(ends) else _LESS_SURE
-        if is_passed_on(self._content, span, self._place_in(span, source, target)):
+        spans = (self._entities[place].spans for place in (source, target))
+        last = max(next((at for at, end in some if span[0] <= at and end <= span[1]), span[0]) for some in spans)
+        if is_passed_on(self._content, span, last):
             sure = min(sure, HEARSAY)
         return Claim(source, target, kind, fact, span, since, until, is_end, sure)
-
-    def _place_in(self, span: tuple[int, int], source: int, target: int) -> int:
-        """Return where the last of two entities stands first in a sentence."""
-        first = [
-            next((start for start, end in self._entities[place].spans if span[0] <= start and end <= span[1]), span[0])
-            for place in (source, target)
-        ]
-        return max(first)
 
     def _said(self, quote: str, source: int, target: int) -> tuple[int, int] | None:
         """Return where a fact is said: where the quote stands, else the first sentence that names both ends."""
@@ -344,7 +325,6 @@ _TRIES: Final = 2
 _MAX_ECHO_LENGTH: Final = 4_000
 _OPTIONS: Final = {"temperature": 0.0}
 _CUTS: Final = ("\n\n", "\n", ". ", " ")
-_INSIDE: Final = late_pattern(r"\S")
 
 TASK: Final = Path(__file__).with_name("task.txt").read_text(encoding="utf-8").rstrip("\n")
 
@@ -383,7 +363,7 @@ def read(text: Text, source: EpisodeSource, open_generator: Callable[[], Generat
 
 
 def _by_model(text: Text, open_generator: Callable[[], Generator]) -> tuple[Extraction, int]:
-    parts = _parts(text.content)
+    parts = list(_parts(text.content))
     if len(parts) > MAX_PARTS:
         told = f"the text has {len(text.content):,} characters, too many for {MAX_PARTS} calls"
         raise ProviderError(told, remedy="add it in parts")
@@ -455,18 +435,14 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _parts(content: str) -> Sequence[tuple[int, int]]:
-    """Return where a text is cut so that no part is too long: between paragraphs, lines, sentences or words."""
-    parts, begin = [], 0
+def _parts(content: str) -> Iterator[tuple[int, int]]:
+    """Yield where a text is cut so that no part is too long: between paragraphs, lines, sentences or words."""
+    begin = 0
     while begin < len(content):
-        end = min(begin + PART_CHARACTERS, len(content))
+        end = begin + PART_CHARACTERS
         if end < len(content):
-            halfway = begin + PART_CHARACTERS // 2
-            ends = (
-                content.rfind(cut, halfway, end) + len(cut) for cut in _CUTS if content.rfind(cut, halfway, end) > 0
-            )
-            end = next(ends, end)
-        if _INSIDE.search(content, begin, end):
-            parts.append((begin, end))
+            cuts = ((content.rfind(cut, begin + PART_CHARACTERS // 2, end), len(cut)) for cut in _CUTS)
+            end = next((at + length for at, length in cuts if at >= 0), end)
+        if content[begin:end].strip():
+            yield begin, min(end, len(content))
         begin = end
-    return parts
