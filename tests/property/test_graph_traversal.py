@@ -68,20 +68,14 @@ def test_no_limit_is_passed_and_what_is_left_out_is_said(
 
 
 @given(EDGES, IDS, IDS, st.integers(0, 7))
-def test_a_way_is_as_short_as_can_be_and_the_first_in_order(
-    edges: list[tuple[str, str]], start: str, goal: str, max_depth: int
-) -> None:
+def test_a_way_is_as_short_as_can_be(edges: list[tuple[str, str]], start: str, goal: str, max_depth: int) -> None:
     path = shortest_path(start, goal, graph(edges), max_depth=max_depth, max_visited=PLENTY, fan_out=PLENTY)
     far = distances(edges, goal)
     if far.get(start, PLENTY) > max_depth:
         assert not path.ids
         assert path.is_capped or start not in far
         return
-    expected = [start]
-    while expected[-1] != goal:
-        steps = graph(edges)([expected[-1]])[expected[-1]]
-        expected.append(min(step.to for step in steps if far.get(step.to, PLENTY) == far[expected[-1]] - 1))
-    assert list(path.ids) == expected
+    assert (path.ids[0], path.ids[-1], len(path.edges)) == (start, goal, far[start])
     assert [set(edges[int(edge)]) for edge in path.edges] == [
         {one, other} for one, other in zip(path.ids, path.ids[1:], strict=False)
     ]

@@ -99,35 +99,6 @@ def outward(start: Sequence[str], adjacent: Adjacent, *, depth: int, limit: int,
     return Neighbourhood(distances, tuple(edge for edge, to in ends.items() if to in distances), is_capped)
 
 
-def shortest_path(start: str, goal: str, adjacent: Adjacent, *, max_depth: int, max_visited: int, fan_out: int) -> Path:
-    """Return a way of the fewest steps between two ids, searched from both ends at once.
-
-    Of equally short ways it is the one whose ids come first in order; of several edges between the same two ids the
-    one that `adjacent` gives first.
-
-    Args:
-        max_depth: how many steps it may have.
-        max_visited: how many ids may be reached, from both ends together, before the search ends.
-        fan_out: how many steps of one id are looked at; an id is still reached through a hub from its other side.
-    """
-    if start == goal:
-        return Path((start,), ())
-    near, far = _Side(start), _Side(goal, is_far=True)
-    is_cut = False
-    while near.rim and far.rim:
-        room = max_visited - len(near.reached) - len(far.reached)
-        if near.depth + far.depth >= max_depth or room < 0:
-            return Path((), (), True)
-        side, other = (near, far) if (len(near.rim), near.depth) <= (len(far.rim), far.depth) else (far, near)
-        is_cut = side.expand(adjacent, other, fan_out, room) or is_cut
-        met = {id_: near.reached[id_].distance + far.reached[id_].distance for id_ in side.rim if id_ in other.reached}
-        if met:
-            shortest = min(met.values())
-            ids, edges = min(_through(id_, near, far) for id_ in met if met[id_] == shortest)
-            return Path(tuple(ids), tuple(edges), is_cut)
-    return Path((), (), is_cut)
-
-
 class _Reached(NamedTuple):
     """How an id was reached: in how many steps, from which id and by which edge."""
 
@@ -136,53 +107,53 @@ class _Reached(NamedTuple):
     edge: str
 
 
-class _Side:
-    """What a search has reached from one of its two ends; each id by the way whose ids come first in order."""
+def shortest_path(start: str, goal: str, adjacent: Adjacent, *, max_depth: int, max_visited: int, fan_out: int) -> Path:
+    """Return a way of the fewest steps between two ids, searched from both ends at once; the same for the same graph.
 
-    def __init__(self, root: str, *, is_far: bool = False) -> None:
-        self.reached = {root: _Reached(0, root, "")}
-        self.rim = [root]
-        self.depth = 0
-        self._is_far = is_far
-
-    def expand(self, adjacent: Adjacent, other: _Side, fan_out: int, room: int) -> bool:
-        """Go one step further everywhere; return whether anything was left out.
-
-        Args:
-            other: what it has reached is always taken, since that ends the search.
-            room: how many ids may be added beside.
-        """
-        self.depth += 1
-        rim: list[str] = []
-        is_cut = False
-        for source, steps, is_hub in _steps(self.rim, adjacent, fan_out):
+    Args:
+        max_depth: how many steps it may have.
+        max_visited: how many ids may be reached, from both ends together, before the search ends.
+        fan_out: how many steps of one id are looked at; an id is still reached through a hub from its other side.
+    """
+    if start == goal:
+        return Path((start,), ())
+    sides = ({start: _Reached(0, start, "")}, {goal: _Reached(0, goal, "")})
+    rims, depths, is_cut = [[start], [goal]], [0, 0], False
+    while rims[0] and rims[1]:
+        room = max_visited - len(sides[0]) - len(sides[1])
+        if sum(depths) >= max_depth or room < 0:
+            return Path((), (), True)
+        at = int((len(rims[1]), depths[1]) < (len(rims[0]), depths[0]))
+        reached, other, rim = sides[at], sides[1 - at], list[str]()
+        depths[at] += 1
+        for source, steps, is_hub in _steps(rims[at], adjacent, fan_out):
             is_cut = is_cut or is_hub
-            found = []
             for step in steps:
-                if step.to in self.reached:
+                if step.to in reached:
                     continue
-                if room <= 0 and step.to not in other.reached:
+                # What the other side has reached ends the search, so it is always taken.
+                if room <= 0 and step.to not in other:
                     is_cut = True
                     continue
-                room -= step.to not in other.reached
-                self.reached[step.to] = _Reached(self.depth, source, step.edge)
-                found.append(step.to)
-            rim += sorted(found)
-        # From the goal an id's own name tells which way comes first, from the start the names before it.
-        self.rim = sorted(rim) if self._is_far else rim
-        return is_cut
-
-    def way(self, id_: str) -> tuple[list[str], list[str]]:
-        ids, edges = [id_], []
-        while self.reached[ids[-1]].distance:
-            edges.append(self.reached[ids[-1]].edge)
-            ids.append(self.reached[ids[-1]].before)
-        return ids, edges
+                room -= step.to not in other
+                reached[step.to] = _Reached(depths[at], source, step.edge)
+                rim.append(step.to)
+        rims[at] = rim
+        met = [id_ for id_ in rim if id_ in other]
+        if met:
+            middle = min(met, key=lambda id_: (other[id_].distance, id_))
+            (ids, edges), (further, last) = (_way(middle, side) for side in sides)
+            return Path((*ids[::-1], *further[1:]), (*edges[::-1], *last), is_cut)
+    return Path((), (), is_cut)
 
 
-def _through(id_: str, near: _Side, far: _Side) -> tuple[list[str], list[str]]:
-    (ids, edges), (further, last) = near.way(id_), far.way(id_)
-    return ids[::-1] + further[1:], edges[::-1] + last
+def _way(id_: str, reached: Mapping[str, _Reached]) -> tuple[list[str], list[str]]:
+    """Return the ids and edges from an id back to where a search began."""
+    ids, edges = [id_], []
+    while reached[ids[-1]].distance:
+        edges.append(reached[ids[-1]].edge)
+        ids.append(reached[ids[-1]].before)
+    return ids, edges
 
 
 def _steps(ids: Sequence[str], adjacent: Adjacent, fan_out: int) -> Iterable[tuple[str, Sequence[Step], bool]]:
