@@ -107,30 +107,6 @@ def test_the_same_commands_use_a_model_where_there_is_one(travel: Program, monke
         assert travel.json(*QUERY, "weather in Seoul", "--limit", "1")["degraded"] is True
 
 
-def test_a_configuration_may_be_given(travel: Program) -> None:
-    travel.run("knowledge", "index", FILE)
-    Path("memory.json").write_text(json.dumps({"rerankEnabled": False, "rerankTopK": 1}))
-    assert travel.json(*QUERY, "Seoul", "--config", "memory.json")["knowledge"] == [SEOUL_TEXT]
-    Path("memory.json").write_text('{"rerankTopK": 0}')
-    error = travel.error(*QUERY, "Seoul", "--config", "memory.json", code=2)
-    assert error["message"].startswith("rerankTopK is 0")
-
-
-def test_a_question_makes_no_store_where_a_configuration_names_none(travel: Program) -> None:
-    """A misspelt path would be one more store, in which nobody knows anything."""
-    Path("memory.json").write_text(json.dumps({"sqlitePath": "elsewhere", "rerankEnabled": False}))
-    travel.run("init")
-    for command in (*QUERY, "Seoul"), ("knowledge", "status"):
-        error = travel.error(*command, "--config", "memory.json", code=1)
-        assert f"there is no store at {Path('elsewhere').absolute()}" in error["message"]
-    assert not Path("elsewhere").exists()
-    travel.run("knowledge", "index", FILE, "--config", "memory.json")
-    assert travel.json(*QUERY, "Seoul", "--config", "memory.json")["knowledge"][0] == SEOUL_TEXT
-    for path in "elsewhere/store.db", "elsewhere.db":
-        Path("memory.json").write_text(json.dumps({"sqlitePath": path, "rerankEnabled": False}))
-        assert len(travel.json(*QUERY, "Seoul", "--config", "memory.json")["knowledge"]) == 2
-
-
 def test_what_cannot_be_embedded_ends_with_1_and_changes_nothing(
     travel: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -47,10 +45,9 @@ if TYPE_CHECKING:
 
 
 _EMBEDDED: Final = ("memories", "knowledge", "graph", "artifacts")
-_embedder = partial(options.text, "--embedder", metavar="NAME")
 
 
-def _report(found: IndexReport, *, place: str) -> Rows:
+def _report(found: IndexReport, place: str) -> Rows:
     """Yield a line, what was passed over, and the first problems."""
     files = counted(found.added + found.changed + found.unchanged, "file")
     changes = (
@@ -78,7 +75,7 @@ def print_reports(
         print_json(plain({"store": loaded.store.path, "roots": reports}), indent=indent)
         return
     for root, found in reports.items():
-        print_rows(_report(found, place=root))
+        print_rows(_report(found, root))
         notify(found.notices, invocation)
 
 
@@ -98,7 +95,6 @@ def index() -> None:
 )
 @click.option("--no-config", is_flag=True, help="Forget the settings of an earlier --config.")
 @options.globs("--include", help="Index these files instead of the usual ones.")
-@_embedder(help="Embed files with this from now on, as `index upgrade --for artifacts` does.")
 @click.option("--yes", is_flag=True, help="Do not ask before more than half of what is indexed is removed.")
 def build(
     invocation: Invocation, /, *, roots: tuple[str, ...], config: Path | None, no_config: bool, **given: Any
@@ -130,9 +126,6 @@ def build(
             # Only now: a document whose build failed must not rule the builds and searches after it.
             save_overrides(paths.directory_of(loaded.store.path), overrides.values)
 
-    if given["embedder"] is not None:
-        with _opened(invocation, loaded) as engine:
-            engine.index_upgrade(given["embedder"], ["artifacts"])
     if watch:
         keep_watching(invocation, loaded, places[0], force=force, indexed=indexed)
         return SUCCESS
@@ -144,12 +137,6 @@ def build(
     return SUCCESS
 
 
-@contextmanager
-def _opened(invocation: Invocation, loaded: Settings) -> Iterator[Engine]:
-    with progress_bars(invocation) as progress, invocation.open(loaded, create=True, progress=progress) as engine:
-        yield engine
-
-
 def _reports(
     invocation: Invocation, loaded: Settings, places: Sequence[Path], *, force: bool, may_remove: Sequence[Path]
 ) -> dict[str, IndexReport] | None:
@@ -157,7 +144,7 @@ def _reports(
     reports: dict[str, IndexReport] = {}
     place = places[0]
     try:
-        with _opened(invocation, loaded) as engine:
+        with progress_bars(invocation) as progress, invocation.open(loaded, create=True, progress=progress) as engine:
             for place in places:
                 reports[str(place)] = engine.index(place, force=force, keep_most=place not in may_remove)
             engine.embed_pending()
@@ -251,7 +238,7 @@ def _upgrade(report: UpgradeReport) -> Rows:
 
 
 @command(index)
-@_embedder(help="The new embedder; `default` is what the settings name for each kind.", required=True)
+@options.text("--embedder", metavar="NAME", required=True, help="The new one; `default`: what the settings name.")
 @options.choice("--for", "kinds", of=_EMBEDDED, many=True, help="Only these; the others keep theirs. [default: all]")
 def upgrade(invocation: Invocation, embedder: str, kinds: tuple[EmbeddedKind, ...]) -> None:
     """Change the embedder of a store.

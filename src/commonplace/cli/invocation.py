@@ -9,9 +9,9 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from commonplace.dataclasses import dataclass, field
 from commonplace.errors import CommonplaceError, StoreMissingError, UsageError
@@ -26,41 +26,11 @@ if TYPE_CHECKING:
     from commonplace.types import Progress
 
 
-class OutputError(CommonplaceError):
-    """Standard output takes no more, for example because its disk is full; a pipe that was closed is another thing."""
-
-
-class Output(io.TextIOWrapper):
-    """A text stream whose failures are `OutputError`."""
-
-    def write(self, text: str, /) -> int:
-        with output_errors():
-            return super().write(text)
-
-    def flush(self) -> None:
-        with output_errors():
-            super().flush()
-
-
-@contextmanager
-def output_errors() -> Iterator[None]:
-    """Turn the failure of a write into an `OutputError`, but for that of a closed pipe."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        message = f"standard output cannot be written: {error.strerror}"
-        raise OutputError(message, remedy="send it to a place that takes it") from error
-
-
 def guard_output() -> None:
-    """Put an `Output` in the place of the process's standard output."""
-    old = sys.stdout
-    if isinstance(old, io.TextIOWrapper):
-        sys.stdout = Output(
-            old.buffer, encoding=old.encoding, errors="backslashreplace", line_buffering=old.line_buffering
-        )
+    """Have standard output and error write an escape for what they cannot write: nothing fails for a dash."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 @dataclass(slots=True)
@@ -183,21 +153,23 @@ class Invocation:
                 logs.detach(self.log_handlers.pop())
 
 
-def _without_descriptors(error: BaseException) -> CommonplaceError | None:
-    """Return an error for a process that may open no more files, which is no defect wherever it comes up; else None.
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+_NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
-    A library that cannot be loaded for that says so in words alone.
-    """
-    why = os.strerror(errno.EMFILE)
-    if isinstance(error, CommonplaceError) or not isinstance(error, OSError | ImportError):
+
+def _of_machine(error: BaseException) -> CommonplaceError | None:
+    """Return an error of ours for what the machine lacks wherever it comes up, which is no defect; else None."""
+    number = getattr(error, "errno", None)
+    if number in _FULL and getattr(error, "filename", None) is None:
+        # Every other file is written by what tells its own errors.
+        message, remedy = f"standard output cannot be written: {os.strerror(number)}", "send it where there is room"
+    # A library that cannot be loaded for want of a descriptor says so in words alone.
+    elif number in _NO_DESCRIPTORS or (isinstance(error, ImportError) and os.strerror(errno.EMFILE) in str(error)):
+        message = f"there are too many open files; this process may have {os.sysconf('SC_OPEN_MAX'):,}"
+        remedy = "allow more, for example with `ulimit -n 256`, and run it again"
+    else:
         return None
-    if getattr(error, "errno", None) not in {errno.EMFILE, errno.ENFILE} and why not in str(error):
-        return None
-    limit = os.sysconf("SC_OPEN_MAX")
-    found = CommonplaceError(
-        f"there are too many open files; this process may have {limit:,}",
-        remedy="allow more, for example with `ulimit -n 256`, and run it again",
-    )
+    found = CommonplaceError(message, remedy=remedy)
     found.__cause__ = error
     return found
 
@@ -210,7 +182,7 @@ def run_to_the_end(work: Callable[[], object], invocation: Invocation) -> NoRetu
         sys.stdout.flush()
         code = result if isinstance(result, int) else 0
     except (Exception, KeyboardInterrupt) as caught:
-        error = _without_descriptors(caught) or caught
+        error = _of_machine(caught) or caught
         try:
             from commonplace.cli.app import exit_code, report, silence_output
         except OSError:
@@ -218,7 +190,7 @@ def run_to_the_end(work: Callable[[], object], invocation: Invocation) -> NoRetu
             sys.stderr.write(f"error: {error}\n")
             sys.exit(1)
 
-        if isinstance(error, BrokenPipeError | OutputError):
+        if isinstance(caught, OSError):  # the interpreter flushes once more at its end
             with suppress(OSError, ValueError):
                 silence_output()
         # A reader such as `head` that has seen enough is no failure.

@@ -14,17 +14,13 @@ from commonplace.cli.app import FAILURE, SUCCESS, Group, command
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import notify, progress_bars, say
 from commonplace.cli.rows import Each, Line, Row, Rows, emit, joined, rows_of
-from commonplace.errors import StoreError
 
 if TYPE_CHECKING:
-    from commonplace.knowledge.config import MemoryConfig
     from commonplace.knowledge.results import KnowledgeReport, Retrieval
     from commonplace.knowledge.service import KnowledgeService
 
-MAX_CONFIG_BYTES: Final = 1024 * 1024
 _ITEMS: Final = "n item of knowledge|items of knowledge"
 _CHANGES: Final = {"added": "added", "unchanged": "unchanged", "embedded": "embedded again", "deleted": "deleted"}
-_config_option = click.option("--config", type=options.FILE, help="A MemoryConfig as JSON, in place of the settings.")
 
 
 @click.group(cls=Group)
@@ -32,8 +28,8 @@ def knowledge() -> None:
     """Index and query what agents know."""
 
 
-@command(knowledge, click.argument("file", type=options.FILE, metavar="AGENT.YAML"), _config_option)
-def index(invocation: Invocation, /, file: Path, config: Path | None) -> int:
+@command(knowledge, click.argument("file", type=options.FILE, metavar="AGENT.YAML"))
+def index(invocation: Invocation, /, file: Path) -> int:
     """Index the knowledge in an agent's file.
 
     The file names the agent and lists maps under `knowledge`. What is no longer in the file is deleted. If anything
@@ -41,28 +37,26 @@ def index(invocation: Invocation, /, file: Path, config: Path | None) -> int:
 
     Example: commonplace knowledge index travel-agent.yaml
     """
-    with _service(invocation, config, create=True) as service:
+    with _service(invocation, create=True) as service:
         report = service.create_agent(file).report
     emit(invocation, report, lambda done: _report(done) if done.is_replaced else ())
     return SUCCESS if report.is_replaced else FAILURE
 
 
-@command(knowledge, click.argument("agent"), _config_option)
+@command(knowledge, click.argument("agent"))
 @click.argument("text", nargs=-1, required=True)
 @click.option("-n", "--limit", type=int, metavar="N", help="Maximum number of texts.")
 @click.option("--min-score", type=float, default=0.0, metavar="SCORE", help="Hide texts below this score, 0 to 1.")
 @click.option("--no-rerank", is_flag=True, help="Do not ask a model to re-rank.")
 @click.option("--fenced", is_flag=True, help="Print the texts as labelled data for a model.")
-def query(
-    invocation: Invocation, /, agent: str, text: tuple[str, ...], config: Path | None, fenced: bool, **values: Any
-) -> None:
+def query(invocation: Invocation, /, agent: str, text: tuple[str, ...], fenced: bool, **values: Any) -> None:
     """Find what AGENT knows about TEXT, best first.
 
     If more is found than wanted and there is a key for a language model, that model re-ranks.
 
     Example: commonplace knowledge query TravelAgent "capital of Japan"
     """
-    with _service(invocation, config) as service:
+    with _service(invocation) as service:
         limit, rerank = values["limit"], not values["no_rerank"]
         found = service.retrieve(agent, " ".join(text), limit, min_score=values["min_score"], rerank=rerank)
     if fenced and not invocation.as_json:
@@ -80,7 +74,7 @@ def delete(invocation: Invocation, /, agent: str) -> None:
 
     Example: commonplace knowledge delete TravelAgent
     """
-    with _service(invocation, None) as service:
+    with _service(invocation) as service:
         notices = service.notices_of(agent)
         gone = service.delete_agent_knowledge(agent)
     notify(notices, invocation)
@@ -88,42 +82,21 @@ def delete(invocation: Invocation, /, agent: str) -> None:
     emit(invocation, value, Line(f"Deleted {{deleted:{_ITEMS}}}", "bold"))
 
 
-@command(knowledge, _config_option)
-def status(invocation: Invocation, /, config: Path | None) -> None:
+@command(knowledge)
+def status(invocation: Invocation, /) -> None:
     """Show agents, embedder and re-ranker.
 
     Example: commonplace knowledge status
     """
-    with _service(invocation, config) as service:
+    with _service(invocation) as service:
         found = service.status()
     emit(invocation, found, _STATUS, has_notices=True)
 
 
-def _refuse_missing(config: MemoryConfig) -> None:
-    """Refuse a configuration whose store is missing: a question makes none."""
-    from commonplace.settings.paths import DATABASE, sqlite_directory
-
-    if not (config.sqlite_enabled and config.sqlite_path):
-        return
-    directory = sqlite_directory(config.sqlite_path)
-    if not (directory / DATABASE).is_file():
-        remedy = "correct sqlitePath, or make it with `commonplace knowledge index`"
-        raise StoreError(f"there is no store at {directory}", remedy=remedy)
-
-
 @contextmanager
-def _service(invocation: Invocation, config: Path | None, *, create: bool = False) -> Iterator[KnowledgeService]:
-    """Give the service of a store, with a configuration of its own if a file holds one."""
-    chosen = None
-    if config is not None:
-        from commonplace.formats.yaml import read_document
-        from commonplace.knowledge.config import MemoryConfig
-
-        chosen = MemoryConfig.from_json(read_document(config, MAX_CONFIG_BYTES, "a configuration"))
-        if not create:
-            _refuse_missing(chosen)
+def _service(invocation: Invocation, *, create: bool = False) -> Iterator[KnowledgeService]:
     with progress_bars(invocation) as progress, invocation.open(create=create, progress=progress) as engine:
-        yield engine.knowledge if chosen is None else engine.knowledge_service(chosen)
+        yield engine.knowledge
 
 
 def _report(report: KnowledgeReport) -> Rows:

@@ -69,10 +69,7 @@ def main() -> NoReturn:
             sys.exit(0)
     from commonplace.cli.invocation import guard_output, run_to_the_end
 
-    # A terminal without UTF-8 shows what it cannot write as an escape; nothing fails for a dash.
     guard_output()
-    if hasattr(sys.stderr, "reconfigure"):
-        sys.stderr.reconfigure(errors="backslashreplace")
     server = server_asked_for(sys.argv[1:])
     if server is None:
         from commonplace.cli.app import cli

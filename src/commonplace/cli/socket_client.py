@@ -192,10 +192,9 @@ def _nearest(start: str) -> str:
 
 def _fail(error: BaseException, as_json: bool) -> NoReturn:
     """End as every command does that is interrupted, or whose output cannot be written."""
-    from commonplace.cli.invocation import Invocation, output_errors, run_to_the_end
+    from commonplace.cli.invocation import Invocation, run_to_the_end
 
     def fail() -> None:
-        with output_errors():
-            raise error
+        raise error
 
     run_to_the_end(fail, Invocation(as_json=as_json))
