@@ -58,7 +58,7 @@ _NAME: Final = Row("{name}", ("{entity_type}", "{uuid}"))
 
 
 def _addition(added: views.Addition) -> Rows:
-    found = holdings({"entities": len(added.entities), "relations": len(added.relations)}) or "no fact"
+    found = holdings(added) or "no fact"
     if added.episode is None:
         yield Line(f"Added: {found}", "bold")
     else:
@@ -141,7 +141,7 @@ _DISPUTES: Final = [
     ),
 ]
 _STATS: Final = [
-    lambda found: [Line(f"{holdings(found.to_dict())}, of which {found.current:,} hold", "bold")],
+    lambda found: [Line(f"{holdings(found)}, of which {found.current:,} hold", "bold")],
     Line("{disputed:n fact} disputed; see `commonplace graph disputes`", _WARNING),
     Line("entities: {entity_types}", "", 1),
     Line("facts: {relation_types}", "", 1),
@@ -153,15 +153,14 @@ _DELIVERY: Final = [
 
 
 def _deletion(gone: views.Deletion) -> Rows:
-    also = holdings({"entities": len(gone.entities), "relations": len(gone.relations)})
+    also = holdings(gone)
     yield Line(f"Deleted{f', with {also} that only it supported' if also else ''}.", "bold")
     yield from _titled("reopened", "True again:").of(gone)
 
 
 def _migration(done: Migration) -> Rows:
     verb = "Would import" if done.is_dry_run else "Imported"
-    what = holdings({"episodes": done.episodes, "entities": done.entities, "relations": done.relations})
-    yield Line(f"{verb} {what or ('nothing new' if done.known else 'an empty graph')}: {done.path}", "bold")
+    yield Line(f"{verb} {holdings(done) or ('nothing new' if done.known else 'an empty graph')}: {done.path}", "bold")
     if done.known:
         yield Line(f"{done.known:,} were already here and are unchanged.", "dim", 1)
 
@@ -351,14 +350,11 @@ def entity(invocation: Invocation, /, name: str, as_of: str | None) -> None:
     lived = when(found) if found.valid_from or found.valid_to else ""
     known = ["also: {aliases}", "known since: {created_at}", f"in the world: {lived}" if lived else ""]
     known += ["merged into: {merged_into}", "group: {group_id}", "trust: {trust:.2f}"]
-    view = [_NAME, *(Line(each, "dim", 1) for each in known), lambda _: _own(own)]
-    emit(invocation, found, view)
-
-
-def _own(facts: list[views.RelationView]) -> Rows:
-    yield from Each("", _fact, level=1, none="   No current fact is known about it.").of(facts[:MAX_LISTED])
-    if len(facts) > MAX_LISTED:
-        yield Line(f"… {len(facts) - MAX_LISTED:,} more; see `commonplace graph timeline NAME`", "dim", 1)
+    facts = Each("", _fact, level=1, none="No current fact is known about it.")
+    left = len(own) - MAX_LISTED
+    more = Line(f"… {left:,} more; see `commonplace graph timeline NAME`" if left > 0 else "", "dim", 1)
+    lines = [Line(each, "dim", 1) for each in known]
+    emit(invocation, found, [_NAME, *lines, lambda _: facts.of(own[:MAX_LISTED]), more])
 
 
 @ask(graph, _path, _ends, options.number("--max-depth", "Maximum number of facts.", 6), _times)
@@ -473,8 +469,7 @@ def export(invocation: Invocation, /, file: Path) -> None:
     if is_stream:
         notify(done.notices, invocation)
     else:
-        what = holdings({"episodes": done.episodes, "entities": done.entities, "relations": done.relations})
-        emit(invocation, done, Line(f"Wrote {what or 'an empty graph'}: {{path}}", "bold"))
+        emit(invocation, done, Line(f"Wrote {holdings(done) or 'an empty graph'}: {{path}}", "bold"))
 
 
 @command(graph, _file, options.dry_run, name="import", makes_store=True)

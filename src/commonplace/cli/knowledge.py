@@ -13,7 +13,7 @@ from commonplace.cli import options
 from commonplace.cli.app import FAILURE, SUCCESS, Group, command
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import notify, progress_bars, say
-from commonplace.cli.rows import Each, Line, Row, Rows, emit, joined, rows_of
+from commonplace.cli.rows import NOTE, Each, Line, Row, Rows, emit, joined, rows_of
 
 if TYPE_CHECKING:
     from commonplace.knowledge.results import KnowledgeReport, Retrieval
@@ -125,5 +125,5 @@ _AGENT: Final = Row("{agent}", (f"{{items:{_ITEMS}}}", "{deleted:!0} deleted", _
 _STATUS: Final = [
     Each("agents", _AGENT, none="No agent knows anything here.", style="bold"),
     lambda found: f"\nEmbedder {found.embedder or 'none'}; re-ranker {found.reranker or 'none'}",
-    Each("notices", Line("note: {}", "dim", 1)),
+    Each("notices", NOTE),
 ]

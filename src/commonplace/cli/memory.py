@@ -20,6 +20,7 @@ from commonplace.cli.options import can_ask, read_text, refuse_unasked
 from commonplace.cli.output import notify, say
 from commonplace.cli.rows import (
     MAX_LISTED,
+    NOTE,
     Body,
     Each,
     Fields,
@@ -73,15 +74,9 @@ def _listed(memory: Memory) -> Rows:
 
 
 _VERSION: Final = [
-    lambda memory: [
-        Line(
-            f"Version {memory.version}, {local_time(memory.updated_at)} until {local_time(memory.expired_at) or 'now'}",
-            "bold",
-        )
-    ],
+    Line("Version {version}, {updated_at}{expired_at:? until }", "bold"),
     Body("{content}", is_whole=True),
 ]
-_LINKS: Final = Each("", "{source} → {target}  {type} ({strength:.2f})", none="No links.")
 
 
 def _whole(memory: Memory) -> Rows:
@@ -98,13 +93,13 @@ def _whole(memory: Memory) -> Rows:
         "entities": "{entities}",
         "source": "{source}",
         "origin": "{origin}, trust {trust:.2f}",
-        "session": f"{{session}}, turn {memory.position + 1}" if memory.session else "",
+        "session": f"{{session}}, turn {memory.position + 1}",
         "made from": "{derived_from}",
-        "reviews": "{review_count}" if memory.review_count else "",
+        "reviews": "{review_count:!0}",
         "note": "{vault_path}",
         "forced": "yes" if memory.is_forced else "",
     }
-    yield from rows_of([Body("{content}", 0, is_whole=True), lambda _: [""], Fields(fields)], memory)
+    yield from (Body(memory.content, 0, is_whole=True), "", filled(Fields(fields), memory))
     if memory.metadata:
         yield Fields({"metadata": json.dumps(dict(memory.metadata), ensure_ascii=False)})
 
@@ -356,10 +351,12 @@ def restore(engine: Engine, /, ids: tuple[str, ...]) -> list[Memory]:
     return _for_each(engine, ids, engine.restore_memory)
 
 
-def _linked(found: Any) -> Rows:
-    if isinstance(found, Mapping):
-        return [f"Removed {counted(found['removed'], 'link')}"]
-    return _LINKS.of(found)
+_LINK: Final = "{source} → {target}  {type} ({strength:.2f})"
+
+
+def _linked(found: Any) -> Rows | str:
+    is_removed = isinstance(found, dict)
+    return f"Removed {counted(found['removed'], 'link')}" if is_removed else Each("", _LINK, none="No links.").of(found)
 
 
 @ask(memory, _linked)
@@ -404,7 +401,7 @@ _MAX_TEXT: Final = 72
 _NOTHING: Final = "Nothing to forget: nothing was archived that long ago."
 _WAITING: Final = Each("waiting", Line("waiting: {}", "yellow", 1), limit=MAX_LISTED)
 _REST: Final = [
-    Each("notices", Line("note: {}", "dim", 1)),
+    Each("notices", NOTE),
     Each("outside", Line("{}", "dim", 1), "Not deleted, because it is outside the store:", "dim", limit=MAX_LISTED),
 ]
 Act = Callable[["Engine", bool], "ForgetReceipt"]

@@ -1,9 +1,10 @@
 """Views: how each thing that a command answers reads as text. One renderer prints them all, with rich.
 
 A view is made of pieces, each of which takes its texts from the thing that is shown. `{uuid}` in a text stands for a
-field of it, `{entity.name}` for a field of a field, and `{}` for the thing itself; `{score:.2f}` is formatted as
-Python does, `{facts:n fact}` counts, `{stale:!0}` is a number other than 0, and `{reason:?: }` is the reason behind a
-colon, or nothing where there is none. A line or a part of a row whose other values are not all known is left out.
+field of it, `{entity.name}` for a field of a field, and `{}` for the thing itself. `{score:.2f}` is formatted as Python
+does; `{facts:n fact}` counts, `{stale:!0}` is a number other than 0, `{tags:#}` are tags, `{size:bytes}` a size and
+`{at:time}` a time that JSON writes. A line or a part of a row of which a value is not known is left out, but
+`{reason:?: }` is the reason behind a colon or nothing, and `{files:? and |n file}` likewise with another form.
 """
 
 from __future__ import annotations
@@ -54,25 +55,29 @@ class _Template(Formatter):
         return value, field_name
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        if format_spec.startswith("?"):
-            text = _words(value, "")
-            return text and format_spec[1:] + text
-        if text := _words(value, format_spec):
-            return text
-        raise _UnknownError
+        text = _words(value, format_spec)
+        if not text and not format_spec.startswith("?"):
+            raise _UnknownError
+        return text
 
 
 def _words(value: Any, spec: str) -> str:
+    if spec.startswith("?"):
+        before, _, inner = spec[1:].partition("|")
+        text = _words(value, inner)
+        return text and before + text
     if spec.startswith("n "):
         noun, _, plural = spec[2:].partition("|")
         number = value if isinstance(value, int) else len(value or ())
         return counted(number, noun, plural) if number else ""
     if value is None or value is False or (spec == "!0" and not value):
         return ""
-    if isinstance(value, list | tuple):
-        return " ".join(f"#{each}" for each in value) if spec == "#" else ", ".join(map(str, value))
+    if spec in _WORDS:
+        value, spec = _WORDS[spec](value), ""
     if isinstance(value, Mapping):
-        return ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in value.items() if number)
+        value = [f"{number:,} {name.replace('_', ' ')}" for name, number in value.items() if number]
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
     return local_time(value) if isinstance(value, datetime) else format(value, spec.replace("!0", ","))
 
 
@@ -320,9 +325,11 @@ _NOUNS: Final[Mapping[str, tuple[str, str]]] = {
 STORED: Final = tuple(name for name in _NOUNS if name != "in_process")
 
 
-def holdings(counts: Mapping[str, int], names: Iterable[str] = STORED) -> str:
-    """Return `2 memories and 1 fact` of the counts under some names; "" for none of all."""
-    return tally((counts.get(name, 0), *_NOUNS[name]) for name in names)
+def holdings(found: Any, names: Iterable[str] = STORED) -> str:
+    """Return `2 memories and 1 fact` of what a thing counts or lists under some names; "" for none of all."""
+    values = {name: found.get(name) if isinstance(found, Mapping) else getattr(found, name, None) for name in names}
+    counts = {name: value if isinstance(value, int) else len(value or ()) for name, value in values.items()}
+    return tally((number, *_NOUNS[name]) for name, number in counts.items())
 
 
 def tally(counts: Iterable[tuple[int, str, str]]) -> str:
@@ -362,3 +369,11 @@ def local_time(moment: datetime | str | None) -> str:
         return moment.astimezone().strftime("%Y-%m-%d %H:%M")
     except (OverflowError, ValueError):  # the first and the last day there is, east or west of Greenwich
         return moment.strftime("%Y-%m-%d %H:%M")
+
+
+_WORDS: Final[Mapping[str, Callable[[Any], str]]] = {
+    "#": lambda tags: " ".join(f"#{tag}" for tag in tags),
+    "bytes": size_text,
+    "time": local_time,
+}
+NOTE: Final = Line("note: {}", "dim", 1)

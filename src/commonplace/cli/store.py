@@ -19,6 +19,7 @@ from commonplace.cli.memory import forget_namespace, gc
 from commonplace.cli.output import notify, progress_bars, say
 from commonplace.cli.rows import (
     MAX_LISTED,
+    NOTE,
     STORED,
     Body,
     Each,
@@ -32,7 +33,6 @@ from commonplace.cli.rows import (
     local_time,
     memory_texts,
     rows_of,
-    size_text,
 )
 from commonplace.dataclasses import asdict
 from commonplace.errors import CommonplaceError, NotFoundError, UsageError
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from commonplace.exchange.backup import BackupReport
     from commonplace.exchange.export import ExportReport
     from commonplace.exchange.import_ import ImportReport
-    from commonplace.exchange.restore import RestoreReport
     from commonplace.health.examine import Finding, Health
     from commonplace.journal.report import SyncReport
     from commonplace.search.retrieval_log import RetrievalSummary
@@ -113,15 +112,11 @@ def init(invocation: Invocation, /, directory: Path, move_memories: bool, anew: 
     hides = None if outer is None else str(outer)
     value = {"store": store, "created": not existed, "hides": hides, "moved": moved, "taken_in": taken}
     value |= {"granted_to": grant_to} if grant_to else {}
-    emit(invocation, value, _created)
-
-
-def _created(done: Mapping[str, Any]) -> Rows:
-    there = "There is already a store at {store}; what it holds was left as it is."
     made = ["Created {store}", "Imported {taken_in:n memory|memories} from its pages", "Next: commonplace index build"]
-    granted = "The role {granted_to} may read and write it." if "granted_to" in done else ""
-    moved = "Moved {moved:n memory|memories} here from your own store."
-    return rows_of([*(made if done["created"] else [there]), granted, moved], done)
+    there = ["There is already a store at {store}; what it holds was left as it is."]
+    granted = ["The role {granted_to} may read and write it."] if grant_to else []
+    brought = "Moved {moved:n memory|memories} here from your own store."
+    emit(invocation, value, [*(there if existed else made), *granted, brought])
 
 
 def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool) -> int:
@@ -150,28 +145,22 @@ def _move_memories(invocation: Invocation, loaded: Settings, *, is_agreed: bool)
         return move_hidden_memories(here, loaded, progress)
 
 
-def _backup(report: BackupReport) -> Rows:
-    pages = f" and {counted(report.files, 'Markdown page')}" if report.files else ""
-    view = [
-        Line(f"Backed up to {{path}} ({size_text(report.size)})", "bold"),
-        Line(f"The whole store{pages}, as of change {{change:,}}; read back and verified.", "dim", 1),
-        Each("notices", Line("note: {}", "yellow", 1)),
-    ]
-    return rows_of(view, report)
+_BACKUP: Final = [
+    Line("Backed up to {path} ({size:bytes})", "bold"),
+    Line("The whole store{files:? and |n Markdown page}, as of change {change:,}; read back and verified.", "dim", 1),
+    Each("notices", Line("note: {}", "yellow", 1)),
+]
+_AS_IT_WAS: Final = "As it was on {backed_up_at:time}, change {change:,}{files:?, with |n Markdown page}"
+_RESTORED: Final = [
+    Line(f"{_AS_IT_WAS}; the next search builds the index.", "dim", 1),
+    Line("The store that was there is kept at {kept}", "", 1),
+]
 
 
-def _restore(report: RestoreReport, *, source: Path) -> Rows:
-    pages = f", with {counted(report.files, 'Markdown page')}" if report.files else ""
-    when = f"As it was on {local_time(report.backed_up_at)}, change {report.change:,}"
-    yield Line(f"Restored {report.directory} from {source}", "bold")
-    yield Line(f"{when}{pages}; the next search builds the index.", "dim", 1)
-    yield filled(Line("The store that was there is kept at {kept}", "", 1), report)
-
-
-def _export(report: ExportReport) -> Rows:
-    yield Line(f"Exported {holdings(asdict(report)) or 'nothing'} to {report.path}", "bold")
-    versions = f"{counted(report.versions, 'version')} of the memories, " if report.versions > report.memories else ""
-    yield Line(f"{versions}{counted(report.lines + 1, 'line')}, {size_text(report.size)}", "dim", 1)
+def _exported(report: ExportReport) -> Rows:
+    yield Line(f"Exported {holdings(report) or 'nothing'} to {report.path}", "bold")
+    versions = "{versions:n version} of the memories, " if report.versions > report.memories else ""
+    yield filled(Line(f"{versions}{counted(report.lines + 1, 'line')}, {{size:bytes}}", "dim", 1), report)
     yield Line(f"sha256 {report.sha256}", "dim", 1)
 
 
@@ -183,15 +172,17 @@ def _import(report: ImportReport, *, source: Path) -> Rows:
     for name, words in _OUTCOMES.items():
         if outcomes[name] and words:
             yield Line(f"{words}: {outcomes[name]}", "", 1)
-    view = [
-        Each("conflicts", Line("{}", "", 2), limit=MAX_LISTED),  # either all of them were replaced, or all were skipped
-        Line("{problems:n problem}:", "yellow", 1),
-        Each("problems", Line("{}", "yellow", 2), limit=MAX_LISTED),
-        Each("notices", Line("note: {}", "dim", 1), limit=MAX_LISTED),
-    ]
-    yield from rows_of(view, report)
+    yield from rows_of(_IMPORTED, report)
     if report.is_dry_run:
         yield Line("Nothing was written.", "dim", 1)
+
+
+_IMPORTED: Final = [
+    Each("conflicts", Line("{}", "", 2), limit=MAX_LISTED),  # either all of them were replaced, or all were skipped
+    Line("{problems:n problem}:", "yellow", 1),
+    Each("problems", Line("{}", "yellow", 2), limit=MAX_LISTED),
+    Each("notices", NOTE, limit=MAX_LISTED),
+]
 
 
 def _synced(report: SyncReport) -> str:
@@ -278,7 +269,7 @@ def doctor(invocation: Invocation, /, no_mend: bool, secrets: bool) -> int:
 _file = click.argument("file", type=options.ANY_FILE)
 
 
-@ask(store, _backup, _file, is_long=True, has_notices=True)
+@ask(store, _BACKUP, _file, is_long=True, has_notices=True)
 def backup(engine: Engine, /, file: Path) -> BackupReport:
     """Write a complete copy of the store to FILE.
 
@@ -302,7 +293,7 @@ def restore(invocation: Invocation, /, file: Path, replace: bool) -> None:
     place = Path(invocation.settings().store.path)
     with progress_bars(invocation) as progress:
         report = commonplace.restore(file, place, replace=replace, progress=progress)
-    emit(invocation, report, partial(_restore, source=file))
+    emit(invocation, report, [lambda done: [Line(f"Restored {done.directory} from {file}", "bold")], *_RESTORED])
 
 
 @command(store, _file)
@@ -320,7 +311,7 @@ def export(invocation: Invocation, /, file: Path, kinds: tuple[str, ...]) -> Non
     with bars as progress, invocation.open(progress=progress) as engine:
         report = engine.export(sys.stdout if is_stream else file, kinds=kinds or None)
     if not is_stream:
-        emit(invocation, report, _export)
+        emit(invocation, report, _exported)
 
 
 class _Format(click.Option):
