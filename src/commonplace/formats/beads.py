@@ -10,8 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from commonplace.dataclasses import fields
-from commonplace.dates.time import EARLIEST, LATEST, iso, parse
+from commonplace.dates.time import iso, parse
 from commonplace.errors import UsageError
 from commonplace.formats.json_values import read_json
 from commonplace.text.characters import storable
@@ -27,7 +26,6 @@ _TIMES: Final = ("created_at", "updated_at", "closed_at")
 _OWN_TIMES: Final = ("retry_at", "claimed_at", "escalated_at")
 _PLAIN: Final = ("id", "title", "description", "notes", "status", "priority", "issue_type")
 _KNOWN: Final = frozenset(("id", "priority", *_TEXTS, *_LISTS, *_TIMES))
-_DEFAULTS: Final[Mapping[str, Any]] = {field.name: field.default for field in fields(Issue)}
 _PRIORITIES: Final = range(5)
 _DECODER: Final = json.JSONDecoder()
 
@@ -46,19 +44,16 @@ def to_object(issue: Issue) -> dict[str, Any]:
         "labels": list(issue.labels),
         "dependencies": json.loads(issue.dependencies),
         "comments": json.loads(issue.comments),
-        "created_at": _written(issue.id, issue.created_at),
-        "updated_at": _written(issue.id, issue.updated_at),
+        "created_at": iso(issue.created_at),
+        "updated_at": iso(issue.updated_at),
     }
     if issue.closed_at is not None:
-        told["closed_at"] = _written(issue.id, issue.closed_at)
+        told["closed_at"] = iso(issue.closed_at)
     if issue.close_reason:
         told["close_reason"] = issue.close_reason
     told.update({name: value for name, value in json.loads(issue.rest).items() if name not in told})
-    own: dict[str, Any] = {"retries": issue.retries, "claimed_by": issue.claimed_by}
-    own = {name: value for name, value in own.items() if value != _DEFAULTS[name]}
-    for name in _OWN_TIMES:
-        if getattr(issue, name) is not None:
-            own[name] = _written(issue.id, getattr(issue, name))
+    own = {name: getattr(issue, name) for name in ("retries", "claimed_by") if getattr(issue, name)}
+    own |= {name: iso(at) for name in _OWN_TIMES if (at := getattr(issue, name)) is not None}
     if own:
         told[OWN_FIELD] = own
     return told
@@ -73,19 +68,16 @@ def read(lines: Iterable[str], clean: Callable[[Any], Any] = lambda value: value
     found: dict[str, Issue] = {}
     for number, line in enumerate(lines, 1):
         if line.strip():
-            issue = from_object(clean(parsed(line, f"line {number}")), f"line {number}")
+            where = f"line {number}"
+            try:
+                data = read_json(line)
+            except (ValueError, RecursionError) as error:
+                raise _wrong(where, f"it is not JSON: {error}") from error
+            issue = from_object(clean(data), where)
             if issue.id in found:
-                raise _wrong(f"line {number}", f"issue {issue.id!r:.80} was on an earlier line")
+                raise _wrong(where, f"issue {issue.id!r:.80} was on an earlier line")
             found[issue.id] = issue
     return list(found.values())
-
-
-def parsed(text: str, where: str) -> Any:
-    """Return what a JSON text holds."""
-    try:
-        return read_json(text)
-    except (ValueError, RecursionError) as error:
-        raise _wrong(where, f"it is not JSON: {error}") from error
 
 
 def from_object(data: Any, where: str = "the issue") -> Issue:
@@ -96,21 +88,30 @@ def from_object(data: Any, where: str = "the issue") -> Issue:
     """
     if not isinstance(data, dict):
         raise _wrong(where, "it is not an object")
-    texts: dict[str, Any] = {name: _text(data, name, where) or _OF_NONE.get(name, "") for name in ("id", *_TEXTS)}
-    if not texts["id"]:
-        raise _wrong(where, "id is missing")
-    lists = {name: _list(data, name, where) for name in _LISTS}
+    texts: dict[str, Any] = {name: _given(data, name, "", "text", where) for name in ("id", *_TEXTS)}
+    lists = {name: _given(data, name, [], "a list", where) for name in _LISTS}
+    for name in ("id", "created_at"):
+        if not data.get(name):
+            raise _wrong(where, f"{name} is missing")
     if not all(isinstance(label, str) for label in lists["labels"]):
         raise _wrong(where, "labels holds what is not text")
+    priority = _given(data, "priority", 2, "one of 0 to 4", where)
+    if priority not in _PRIORITIES:
+        raise _wrong(where, f"priority is {priority!r:.80}, not one of 0 to 4")
     labels = tuple(sorted(set(lists["labels"])))
-    if data.get("created_at") is None:
-        raise _wrong(where, "created_at is missing")
     times = {name: _time(data, name, where) for name in _TIMES}
-    own, rest = _own(data, where)
+    rest = {name: value for name, value in data.items() if name not in _KNOWN}
+    own = _given(rest, OWN_FIELD, {}, "an object", where)
+    rest.pop(OWN_FIELD, None)
+    where_own = f"{where}, {OWN_FIELD}"
+    retries = _given(own, "retries", 0, "a number", where_own)
+    if not 0 <= retries < 2**31:
+        raise _wrong(where_own, f"retries is {retries!r:.80}")
     return Issue(
+        **{**texts, **{name: texts[name] or value for name, value in _OF_NONE.items()}},
         agent=agent_of(labels),
         memory_ids=memory_ids_of(texts["notes"]),
-        priority=_priority(data, where),
+        priority=priority,
         labels=labels,
         dependencies=_json(lists["dependencies"]),
         comments=_json(lists["comments"]),
@@ -118,8 +119,9 @@ def from_object(data: Any, where: str = "the issue") -> Issue:
         created_at=times["created_at"] or 0.0,
         updated_at=(times["created_at"] or 0.0) if times["updated_at"] is None else times["updated_at"],
         closed_at=times["closed_at"],
-        **texts,
-        **own,
+        retries=retries,
+        claimed_by=_given(own, "claimed_by", "", "text", where_own),
+        **{name: _time(own, name, where_own) for name in _OWN_TIMES},
     )
 
 
@@ -147,41 +149,12 @@ def memory_ids_of(notes: str) -> tuple[str, ...]:
     return tuple(sorted(set(named)))
 
 
-def _written(id_: str, seconds: float) -> str:
-    if not EARLIEST <= seconds <= LATEST:
-        raise UsageError(
-            f"a time of issue {id_!r:.80} is {seconds!r} seconds, which no calendar has", remedy="close it, or mend it"
-        )
-    return iso(seconds)
-
-
-def _own(data: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the fields of ours that an object has, and what it has that we have no field for."""
-    rest = {name: value for name, value in data.items() if name not in _KNOWN}
-    given = rest.pop(OWN_FIELD, {})
-    if not isinstance(given, dict):
-        raise _wrong(where, f"{OWN_FIELD} is not an object")
-    retries, claimed_by = given.get("retries", 0), given.get("claimed_by", "")
-    if isinstance(retries, bool) or not isinstance(retries, int) or not 0 <= retries < 2**31:
-        raise _wrong(where, f"{OWN_FIELD}.retries is {retries!r:.80}")
-    if not isinstance(claimed_by, str):
-        raise _wrong(where, f"{OWN_FIELD}.claimed_by is not text")
-    times = {name: _time(given, name, f"{where}, {OWN_FIELD}") for name in _OWN_TIMES}
-    return {"retries": retries, "claimed_by": claimed_by, **times}, rest
-
-
-def _text(data: Mapping[str, Any], name: str, where: str) -> str:
+def _given(data: Mapping[str, Any], name: str, default: Any, what: str, where: str) -> Any:
+    """Return a value that is of the type of its default, which stands where there is none."""
     value = data.get(name)
-    if value is not None and not isinstance(value, str):
-        raise _wrong(where, f"{name} is not text")
-    return value or ""
-
-
-def _list(data: Mapping[str, Any], name: str, where: str) -> list[Any]:
-    value = data.get(name)
-    if value is not None and not isinstance(value, list):
-        raise _wrong(where, f"{name} is not a list")
-    return value or []
+    if value is not None and type(value) is not type(default):
+        raise _wrong(where, f"{name} is not {what}")
+    return default if value is None else value
 
 
 def _time(data: Mapping[str, Any], name: str, where: str) -> float | None:
@@ -192,13 +165,6 @@ def _time(data: Mapping[str, Any], name: str, where: str) -> float | None:
         return parse(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise _wrong(where, f"{name} is {value!r:.80}, no time as 2026-01-31T12:00:00Z") from error
-
-
-def _priority(data: Mapping[str, Any], where: str) -> int:
-    value = data.get("priority", 2)
-    if isinstance(value, bool) or not isinstance(value, int) or value not in _PRIORITIES:
-        raise _wrong(where, f"priority is {value!r:.80}, not one of 0 to 4")
-    return value
 
 
 def _json(value: object) -> str:

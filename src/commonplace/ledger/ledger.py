@@ -218,7 +218,6 @@ class Ledger:
 
         Raises:
             StoreError: the file exists already, or cannot be written.
-            UsageError: a time of an issue is beyond the years 1 to 9999.
         """
         issues = self.every()
         lines = "".join(f"{to_line(issue)}\n" for issue in issues)
