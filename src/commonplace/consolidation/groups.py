@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from itertools import combinations, compress
+from math import inf
 from typing import Final
 
 import numpy as np
@@ -32,7 +33,6 @@ from commonplace.text.tokens import analyse
 from commonplace.types import HOLDS_BESIDE, SUPERSEDES, StoredMemory
 from commonplace.types.graph import GraphFilter
 
-_IDS_AT_ONCE: Final = 500
 SETTLED: Final = (SUPERSEDES, HOLDS_BESIDE)
 """The types of links that tell which of two memories holds."""
 
@@ -71,19 +71,17 @@ class Group:
 
 def groups_of(runtime: ConsolidationRuntime, memories: Iterable[StoredMemory]) -> list[Group]:
     """Return the groups among memories that are given by id."""
-    kinds: tuple[list[StoredMemory], list[StoredMemory]] = ([], [])
+    kept, turns = [], []
     for memory in memories:
-        kinds[bool(memory.owner.session)].append(memory)
-    kept, turns = kinds
-    worth = worth_comparing([turn.record.content for turn in turns])
+        (turns if memory.owner.session else kept).append(memory)
     apart = linked_pairs(runtime, None, SETTLED)
-    found = (
-        _group([some[row] for row in rows], clustering.similarities(vectors[list(rows)], runtime.calibrated), apart)
-        for some in (kept, list(compress(turns, worth)))
-        for vectors in [vectors_of(runtime, some)]
-        for rows in clustering.groups(vectors, runtime.calibrated)
-    )
-    return [group for group in found if group.alike]
+    groups = []
+    for some in (kept, list(compress(turns, worth_comparing([turn.record.content for turn in turns])))):
+        vectors = vectors_of(runtime, some)
+        for rows in clustering.groups(vectors, runtime.calibrated):
+            similarities = clustering.similarities(vectors[list(rows)], runtime.calibrated)
+            groups.append(_group([some[row] for row in rows], similarities, apart))
+    return [group for group in groups if group.alike]
 
 
 def worth_comparing(turns: Sequence[str]) -> list[bool]:
@@ -128,9 +126,7 @@ def linked_pairs(
     Args:
         ids: of those that start or end at one of these; None for all.
     """
-    wanted = None if ids is None else sorted(set(ids))
-    parts = [None] if wanted is None else [wanted[at : at + _IDS_AT_ONCE] for at in range(0, len(wanted), _IDS_AT_ONCE)]
-    found = (link for some in parts for link in runtime.store.links(runtime.namespace, some))
+    found = runtime.store.links(runtime.namespace, None if ids is None else sorted(set(ids)))
     return {frozenset((link.source, link.target)) for link in found if not types or link.type in types}
 
 
@@ -158,14 +154,15 @@ def _group(
     """Return memories as a group; those of which is known which holds are not alike, however much they say the same."""
     ids = [memory.owner.id for memory in memories]
     found = [list(row) for row in similarities]
+    pairs = []
     for one, other in combinations(range(len(ids)), 2):
-        if say_the_same(memories[one].record.content, memories[other].record.content):
-            # A vector tells what a text speaks of, and takes an aside for a part of that.
-            found[one][other] = found[other][one] = 1.0
         if frozenset((ids[one], ids[other])) in apart:
-            found[one][other] = found[other][one] = 0.0
-    pairs = tuple((ids[one], ids[other], found[one][other]) for one, other in combinations(range(len(ids)), 2))
-    return Group(tuple(memories), clustering.cohesion(found), pairs)
+            found[one][other] = 0.0
+        elif say_the_same(memories[one].record.content, memories[other].record.content):
+            # A vector tells what a text speaks of, and takes an aside for a part of that.
+            found[one][other] = 1.0
+        pairs.append((ids[one], ids[other], found[one][other]))
+    return Group(tuple(memories), clustering.cohesion(found), tuple(pairs))
 
 
 SURE: Final = 0.6
@@ -186,23 +183,21 @@ class Names:
 
     def __init__(self, store: Store, namespace: str) -> None:
         self._read = cache(names_in)
-        self._in_graph: dict[tuple[str, int], tuple[str, ...]] = {}
-        self._followed = (float("inf"), float("-inf"))
+        self._in_graph: dict[tuple[str, int], Sequence[str]] = {}
         graph = store.graph(namespace)
         episodes = [each for each in graph.list_episodes(GraphFilter()) if each.source == "memory"]
-        if not episodes:
-            return
-        mentioned = graph.mentioned([each.id for each in episodes])
-        subjects = sorted({each.subject for found in mentioned.values() for each in found if each.kind == "entity"})
-        entities = graph.entities(subjects)
+        mentioned = graph.mentioned([each.id for each in episodes]) if episodes else {}
+        subjects = {each.subject for found in mentioned.values() for each in found if each.kind == "entity"}
+        entities = graph.entities(sorted(subjects)) if subjects else {}
         for episode in episodes:
             ids = dict.fromkeys(each.subject for each in mentioned.get(episode.id, ()) if each.kind == "entity")
-            named = (entities[id_] for id_ in ids if id_ in entities)
-            self._in_graph[episode.memory, episode.version] = tuple(
-                entity.name for entity in named if entity.type not in _NO_NAMES
-            )
+            named = [entities[id_] for id_ in ids if id_ in entities]
+            self._in_graph[episode.memory, episode.version] = [
+                each.name for each in named if each.type not in _NO_NAMES
+            ]
         # A memory of this time without an episode names nothing: the graph saw it.
-        self._followed = (min(each.created_at for each in episodes), max(each.created_at for each in episodes))
+        at = [each.created_at for each in episodes]
+        self._followed = (min(at, default=inf), max(at, default=-inf))
 
     def of(self, memory: StoredMemory) -> Named:
         """Return what a memory names."""
@@ -211,7 +206,7 @@ class Names:
         if found is None:
             begin, end = self._followed
             found = () if begin <= memory.created_at <= end else self._read(record.content)
-        return named((*record.entities, *found))
+        return named([*record.entities, *found])
 
 
 def names_in(content: str) -> tuple[str, ...]:

@@ -142,9 +142,12 @@ class RelationshipDiscovery(PlannedAgent[RelationResult]):
 
     def _look(self, memories: list[StoredMemory]) -> _Seen:
         names = Names(self._runtime.store, self._runtime.namespace)
-        hubs = pairs.hubs([names.of(memory).keys() for memory in memories])
-        spoken = speakers(memory.record.content for memory in memories if memory.owner.session)
-        return _Seen(names, hubs, pairs.hubs([_tags(memory) for memory in memories]), spoken)
+        return _Seen(
+            names=names,
+            hubs=pairs.hubs([names.of(memory).keys() for memory in memories]),
+            tag_hubs=pairs.hubs([_tags(memory) for memory in memories]),
+            speakers=speakers(memory.record.content for memory in memories if memory.owner.session),
+        )
 
     def _known_pairs(self, memories: list[StoredMemory]) -> set[tuple[str, str]]:
         """Return the pairs that are linked, derived from each other, or named together by an unfinished issue."""

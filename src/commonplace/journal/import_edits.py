@@ -283,9 +283,9 @@ class EditImport:
             where = self._at.folder.shown(found.page)
             self._tally.notice(f"an edit in {where} was not imported and stays there: {error.args[0]}")
             return False
-        links, before = found.entry.links, set(self._at.links(id_))
-        gone = {target for target in before if not {target, self._at.heading(target)} & set(links)}
-        if self._link(id_, self._leads_to(found.entry) - before - {id_}, gone) and not changes:
+        before = set(self._at.links(id_))
+        new = self._leads_to(found.entry) - before - {id_}
+        if self._link(id_, new, before.difference(found.entry.links)) and not changes:
             self._tally.counts["updated"] += 1
         self._reload([id_])
         return True
@@ -352,15 +352,8 @@ class EditImport:
         )
 
     def _leads_to(self, entry: Entry) -> set[str]:
-        """Return the memories that the links of a block lead to."""
-        return {id_ for link in entry.links if (id_ := self._target(link))}
-
-    def _target(self, link: str) -> str:
-        """Return the id that a link leads to, by id or by the heading of one block that was read; "" for none."""
-        if _is_fit(link) and self._at.memory(link) is not None:
-            return link
-        headed = [id_ for id_, found in self._at.blocks.items() if found.entry.topic == link]
-        return headed[0] if len(headed) == 1 and self._at.memory(headed[0]) is not None else ""
+        """Return the memories that the links of a block name."""
+        return {link for link in entry.links if _is_fit(link) and self._at.memory(link) is not None}
 
     def _reload(self, ids: Iterable[str]) -> None:
         listed = list(ids)

@@ -15,7 +15,7 @@ from commonplace.journal.folder import MAX_PAGE_BYTES, NUL, Folder, PageFile
 from commonplace.journal.import_edits import EditImport
 from commonplace.journal.pages import entry_of, kind_of, title_of
 from commonplace.journal.report import Tally
-from commonplace.journal.snapshot import Found, Seen, Snapshot, read_links, read_memories
+from commonplace.journal.snapshot import Seen, Snapshot, read_links, read_memories
 from commonplace.journal.sync import JournalRuntime
 from commonplace.settings.paths import LONG_TERM_PAGE
 from commonplace.types import JournalBlock, JournalPage, Selection, StoredMemory
@@ -124,16 +124,10 @@ class PageWriter:
             self._changes[found.page][id_] = None
         stays = found is not None and found.page == target and not is_outdated
         if target and stored is not None and not stays:
-            links = self._links(stored, found)
+            written = found.entry.links if found else ()
+            links = [*at.links(id_), *(link for link in written if at.memory(link) is None)]
             self._rewritten.add(id_)
             self._changes[target][id_] = entry_of(stored, kind_of(target), links, at.own_sections())
-
-    def _links(self, stored: StoredMemory, found: Found | None) -> list[str]:
-        """Return the links to be written: by the words that a person used, and those that lead nowhere yet."""
-        at, written = self._at, found.entry.links if found else ()
-        targets = {target: at.heading(target) for target in at.links(stored.owner.id)}
-        shown = [target if target in written or name not in written else name for target, name in targets.items()]
-        return [*shown, *(link for link in written if link not in shown and at.memory(link) is None)]
 
     def _write(self, seen: Seen, changes: _Changes) -> None:
         """Write one page, or note that it could not be."""
@@ -169,20 +163,16 @@ class PageWriter:
         ids = {*changes, *(block.entry.id for block in seen.page.blocks)}
         ranks = {id_: self._order(id_) for id_ in ids if self._at.memory(id_) is not None}
         text = with_changes(old, changes, title=title_of(name), kind=kind_of(name), ranks=ranks)
-        if len(text) * 4 <= MAX_PAGE_BYTES or len(text.encode("utf-8")) <= MAX_PAGE_BYTES:
+        if len(text.encode("utf-8")) <= MAX_PAGE_BYTES:
             return text
-        there = {block.entry.id for block in self._at.seen[name].page.blocks}
-        kept: _Changes = {}
-        size = len(old.encode("utf-8"))
+        room, kept = MAX_PAGE_BYTES - len(old.encode("utf-8")), dict(changes)
         for id_, entry in changes.items():
-            size += 0 if entry is None else 2 * len(entry.text.encode("utf-8", "surrogatepass")) + 1024
-            if entry is None or size <= MAX_PAGE_BYTES:
-                kept[id_] = entry
-            else:
+            room -= 2 * len(entry.text.encode("utf-8", "surrogatepass")) + 1024 if entry else 0
+            if entry and room < 0:
+                kept[id_] = None
                 self._targets[id_] = ""
-                if id_ in there:
-                    kept[id_] = None
-        self._at.notice(name, f"is full; {len(changes) - len(kept)} memories are not on it")
+        left = sum(entry is not None for entry in changes.values()) - sum(entry is not None for entry in kept.values())
+        self._at.notice(name, f"is full; {left} memories are not on it")
         return with_changes(old, kept, title=title_of(name), kind=kind_of(name), ranks=ranks)
 
     def _agree(self, id_: str) -> None:
