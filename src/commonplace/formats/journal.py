@@ -486,7 +486,7 @@ class _Reader:
 
     def __init__(self, lines: list[str], bare: list[str], kind: PageKind) -> None:
         self._lines, self._bare, self._kind = lines, bare, kind
-        fenced = fences(bare)
+        self._fenced = fenced = fences(bare)
         levels = [
             len(heading[1]) if not inside and (heading := _HEADING.match(line)) else 0
             for line, inside in zip(bare, fenced, strict=True)
@@ -514,77 +514,49 @@ class _Reader:
 
     def blocks(self) -> Iterator[Block]:
         seen: set[str] = set()
-        section = ""
-        starts = [0, *(n for n, level in enumerate(self._level) if 2 <= level <= LEVELS[self._kind] and n > 0)]
-        for start, end in pairwise([*starts, len(self._lines)]):
-            level = self._level[start] if start < end else 0
-            if self._kind == "long" and level == 2:
-                section = canonical(read_heading(self._bare[start][2:], "long")[2])
-            spans = self._entries(start, end) if level == LEVELS[self._kind] else self._loose(start, end)
-            for first, last in spans:
-                yield self._block(first, last, section, seen)
+        section, read = "", 0
+        for start, end in self._spans():
+            for number in range(read, start + 1):
+                if self._kind == "long" and self._level[number] == 2:
+                    section = canonical(read_heading(self._bare[number][2:], "long")[2])
+            read = start + 1
+            yield self._block(start, end, section, seen)
 
-    def _entries(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield what a heading begins; in the long-term page, a list behind the finished entry apart."""
-        ids = [number for number in range(start, end) if self._ids[number]]
-        after = self._behind(ids[-1] + 1, end) if ids else end
-        border = next((number for number in range(after, end) if self._is_bullet[number]), end)
-        yield from self._split(start, border)
-        yield from self._loose(border, end)
+    def _spans(self) -> Iterator[tuple[int, int]]:
+        """Yield where blocks begin, and end before: no block has two ids, or words behind its id."""
+        start, has_id = -1, False
+        last = loose = (
+            0  # the last line that is not blank; the first below what is no part of a block without a heading
+        )
+        for number, line in enumerate(self._bare):
+            level, has_text = self._level[number], not is_blank(line)
+            is_heading = 2 <= level <= LEVELS[self._kind]
+            is_listed = start >= 0 and self._is_bullet[start]
+            is_lazy = number == last + 1 and not level and not self._ids[last]
+            is_over = is_listed and has_text and not (line[0] in " \t" or is_lazy)
+            begins = has_id and has_text and (self._ids[number] != "" or self._has_word(number))
+            if self._is_bullet[number]:  # in an entry it is a part of the text until that has its id
+                begins = start < 0 or has_id or self._level[start] != LEVELS[self._kind]
+            if start >= 0 and (is_heading or begins or is_over):
+                yield start, last + 1 if is_listed else number
+                start, has_id, loose = -1, False, number
+            if is_heading:
+                start = number if level == LEVELS[self._kind] else -1
+            elif begins:
+                start = number
+            elif start < 0 and self._ids[number]:
+                start = self._filled(loose, number)
+            if start < 0 and level:
+                loose = number + 1
+            has_id = start >= 0 and (has_id or self._ids[number] != "")
+            last = number if has_text else last
+        if start >= 0:
+            yield start, last + 1 if self._is_bullet[start] else len(self._bare)
 
-    def _loose(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield what needs no heading to be a block: items of a list, and whatever an id comment ends."""
-        number = plain = start
-        while number < end:
-            if not self._is_bullet[number]:
-                number += 1
-                continue
-            yield from self._bare_entries(plain, number)
-            plain = self._end_of_bullet(number, end)
-            yield from self._split(number, plain)
-            number = plain
-        yield from self._bare_entries(plain, end)
-
-    def _end_of_bullet(self, start: int, end: int) -> int:
-        """Return where an item ends: before the next one and before what is neither indented nor its paragraph."""
-        last = start
-        for number in range(start + 1, end):
-            line = self._bare[number]
-            if is_blank(line):
-                continue
-            is_lazy = number == last + 1 and not self._level[number] and not self._ids[last]
-            if self._is_bullet[number] or not (line[0] in " \t" or is_lazy):
-                break
-            last = number
-        return last + 1
-
-    def _bare_entries(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield what has id comments among lines that no heading of an entry begins."""
-        ids = [number for number in range(start, end) if self._ids[number]]
-        if not ids:
-            return
-        titles = [number + 1 for number in range(start, ids[0]) if self._level[number]]
-        yield from self._split(self._filled(titles[-1] if titles else start, ids[0]), end)
-
-    def _split(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield the parts of some lines so that no part has two ids, or words behind its id."""
-        ids = [number for number in range(start, end) if self._ids[number]]
-        for number, following in pairwise(ids):
-            border = self._filled(number + 1, following)
-            yield start, border
-            start = border
-        behind = self._behind(ids[-1] + 1, end) if ids else end
-        if start < behind < end:
-            yield start, behind
-            start = behind
-        if start < end:
-            yield start, end
-
-    def _behind(self, start: int, end: int) -> int:
-        """Return where words begin that stand behind a finished entry, `end` where there are none."""
-        found = (n for n in range(start, end) if not is_blank(self._bare[n]) and not is_footer(self._bare[n]))
-        first = next(found, end)
-        return first if any(_WORD.search(line) for line in self._bare[first:end]) else end
+    def _has_word(self, number: int) -> bool:
+        """Return whether a line says something; a rule across the page does not."""
+        line = self._bare[number]
+        return self._fenced[number] or (_WORD.search(line) is not None and not is_footer(line))
 
     def _filled(self, start: int, end: int) -> int:
         return next((number for number in range(start, end) if not is_blank(self._bare[number])), end)
