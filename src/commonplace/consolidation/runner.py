@@ -75,17 +75,19 @@ def remember(
     report: RunReport,
     begun_at: float,
     agents: Sequence[str],
-    before: Mapping[str, int] | None = None,
+    before: Mapping[str, int],
 ) -> None:
-    """Write down what a run came to, where it came to anything; a dry run writes nothing."""
+    """Write down what a run came to, where it came to anything."""
     named = {each.beads_issue_id for found in report.results.values() for each in found} - {None}
     changed = runtime.store.ledger(runtime.namespace).reversals(run=report.run)
-    proposed = len(named - {each.issue for each in changed})
-    if report.dry_run or not (report.applied or proposed or report.errors):
+    counts = {
+        "applied": report.applied,
+        "proposed": len(named - {each.issue for each in changed}),
+        "errors": len(report.errors),
+    }
+    if not any(counts.values()):
         return
-    told = {"agents": list(agents), "applied": report.applied, "proposed": proposed, "errors": len(report.errors)}
-    if before is not None:
-        told |= {"before": before, "after": counters(runtime)}
+    told = {"agents": list(agents), "before": before, "after": counters(runtime), **counts}
     known = runtime.store.notes(runtime.namespace, NOTE)
     with runtime.store.change_memories(runtime.namespace) as change:
         change.put_note(Note(NOTE, report.run, begun_at, json.dumps(told, sort_keys=True)))
@@ -102,27 +104,15 @@ def latest(runtime: ConsolidationRuntime, limit: int) -> list[ConsolidationRun]:
     found = []
     for run in sorted(began, key=lambda run: (-began[run], run))[:limit]:
         applied, undone = (changed[run].applied, changed[run].undone) if run in changed else (0, 0)
-        known: dict[str, Any] = {"agents": [], "applied": applied}
         if run in notes:
             known = json.loads(notes[run].body)
-        elif issues := tuple(each.issue for each in ledger.reversals(run=run)):
+        else:
             # None where another program keeps the issues.
-            at_work = {issue.agent for issue in ledger.issues(IssueSelection(ids=issues))}
-            known["agents"] = [agent for agent in AGENTS if agent in at_work]
-        found.append(
-            ConsolidationRun(
-                run=run,
-                at=moment_of(began[run]),
-                agents=tuple(known["agents"]),
-                applied=known["applied"],
-                undone=undone,
-                standing=applied - undone,
-                proposed=known.get("proposed"),
-                errors=known.get("errors"),
-                before=known.get("before", {}),
-                after=known.get("after", {}),
-            )
-        )
+            issues = tuple(each.issue for each in ledger.reversals(run=run))
+            at_work = {issue.agent for issue in ledger.issues(IssueSelection(ids=issues))} if issues else set()
+            known = {"agents": [agent for agent in AGENTS if agent in at_work], "applied": applied}
+        known |= {"undone": undone, "standing": applied - undone, "agents": tuple(known["agents"])}
+        found.append(ConsolidationRun(run=run, at=moment_of(began[run]), **known))
     return found
 
 
@@ -177,20 +167,22 @@ def changes(runtime: ConsolidationRuntime, run: str) -> list[ConsolidationChange
     if not made and not is_run(runtime, run):
         raise NotFoundError(f"there is no run {run!r:.80}", remedy="see `commonplace consolidate runs`")
     issues = {each.id: told(each) for each in ledger.issues(IssueSelection(ids=tuple(each.issue for each in made)))}
-    return [
-        ConsolidationChange(
-            each.issue,
-            known.get("title", ""),
-            known.get("agent", ""),
-            str(known.get("notes", {}).get("why", "")),
-            moment_of(each.at),
-            each.memory_ids,
-            None if each.undone_at is None else moment_of(each.undone_at),
-            tuple(map(_act, reversed(json.loads(each.steps)))),
+    found = []
+    for each in made:
+        known = issues.get(each.issue, {})
+        found.append(
+            ConsolidationChange(
+                issue=each.issue,
+                title=known.get("title", ""),
+                agent=known.get("agent", ""),
+                why=str(known.get("notes", {}).get("why", "")),
+                at=moment_of(each.at),
+                memory_ids=each.memory_ids,
+                undone_at=None if each.undone_at is None else moment_of(each.undone_at),
+                acts=tuple(map(_act, reversed(json.loads(each.steps)))),
+            )
         )
-        for each in made
-        for known in (issues.get(each.issue, {}),)
-    ]
+    return found
 
 
 def is_run(runtime: ConsolidationRuntime, id_: str) -> bool:
