@@ -44,9 +44,8 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
             memories = (each for each in self._runtime.memories() if each.owner.id not in named)
             found = groups_of(self._runtime, memories)
             linked = linked_pairs(self._runtime, (id_ for group in found for id_ in group.ids))
-        fresh = [group for group in found if not _is_done(group, linked)]
-        fresh.sort(key=lambda group: (-group.cohesion, group.ids))
-        return [json.dumps(ids) for group in fresh for ids in _parts(group, linked)]
+        found.sort(key=lambda group: (-group.cohesion, group.ids))
+        return [json.dumps(ids) for group in found for ids in _parts(group, linked)]
 
     def plan(self, item: str) -> Plan[ClusterResult]:
         """Return what is to be done with a group, given by its members or by one of them."""
@@ -67,17 +66,14 @@ class ClusterDetector(PlannedAgent[ClusterResult]):
         if action != "merge":
             return action
         size = sum(len(memory.record.content.encode("utf-8", "surrogatepass")) for memory in group.memories)
-        is_fit = size <= self._runtime.max_bytes and not group.has_turns and not self._merges_elsewhere(group)
-        return "merge" if is_fit else "link"
-
-    def _merges_elsewhere(self, group: Group) -> bool:
-        """Tell whether a member is to be merged with others: it merges in one group only, the most cohesive."""
-        ids = set(group.ids)
-        return any(
-            ids != set(issue["memory_ids"]) and (stated_share(issue["notes"], "cohesion") or 1.0) >= group.cohesion
+        # A member merges in one group only, the most cohesive.
+        merges_elsewhere = any(
+            set(group.ids) != set(issue["memory_ids"])
+            and (stated_share(issue["notes"], "cohesion") or 1.0) >= group.cohesion
             for issue in self._runtime.issues.about(group.ids, "merge")
             if len(issue["memory_ids"]) > 1
         )
+        return "link" if size > self._runtime.max_bytes or group.has_turns or merges_elsewhere else "merge"
 
     def _merging(self, group: Group) -> Plan[ClusterResult]:
         conflicts = merge(sources_of(group.memories)).conflicts
@@ -174,22 +170,15 @@ def _why(group: Group) -> str:
     return f"{len(group.ids)} memories with a mean similarity of {group.cohesion:.2f}"
 
 
-def _is_done(group: Group, linked: set[frozenset[str]]) -> bool:
-    """Tell whether no more than linking is to be done with a group, and that was done."""
-    return not _is_alike(group) and bool(group.alike) and _are_linked(group.alike, linked)
-
-
 def _parts(group: Group, linked: set[frozenset[str]]) -> Iterator[tuple[str, ...]]:
     """Yield the group, where something is to be done with it as a whole, and the pairs to ask a person about."""
-    contradicting = {} if _is_alike(group) else _contradicting(group)
-    if not contradicting or not _are_linked((pair for pair in group.alike if pair[:2] not in contradicting), linked):
+    if clustering.action_of(group.cohesion) == "merge" and not group.has_turns:
+        yield group.ids
+        return
+    contradicting = {} if _are_linked(group.alike, linked) else _contradicting(group)
+    if not _are_linked((pair for pair in group.alike if pair[:2] not in contradicting), linked):
         yield group.ids
     yield from (pair for pair in contradicting if frozenset(pair) not in linked)
-
-
-def _is_alike(group: Group) -> bool:
-    """Tell whether a group is to be merged, as far as its likeness says."""
-    return clustering.action_of(group.cohesion) == "merge" and not group.has_turns
 
 
 def _are_linked(pairs: Iterable[tuple[str, str, float]], linked: set[frozenset[str]]) -> bool:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from commonplace.consolidation.base import Plan, PlannedAgent
 from commonplace.consolidation.executor import ChangeRecorder
 from commonplace.consolidation.groups import vectors_of
 from commonplace.consolidation.pairs import min_cosine
 from commonplace.consolidation.results import DecayResult
-from commonplace.consolidation.runtime import ConsolidationRuntime
 from commonplace.dataclasses import replace
 from commonplace.errors import NotFoundError
 from commonplace.formats.beads import split_notes
@@ -39,20 +41,18 @@ LESS_SURE: Final = 0.8
 
 TIERS_THAT_FADE: Final = tuple(ARCHIVE_AFTER_S)
 
-_COMPARED_AT_ONCE: Final = 128
-"""So many memories with all others: their similarities are held at once."""
-
 
 class DecayAnalyzer(PlannedAgent[DecayResult]):
     """Looks at memories whose retention is below 0.35: the least retained first, ties by the oldest use, then by id."""
 
     name: ClassVar[Agent] = "decay"
-    _alike: dict[str, bool] | None = None
+    _vectors: tuple[dict[str, int], NDArray[np.float32]] | None = None
+    """Those of the active memories, with the row of each, since the last scan."""
     _asked: Action | None = None
 
     def scan(self) -> list[str]:
         """Return the ids of the memories that fade and that no unfinished issue of this agent names."""
-        self._alike = None
+        self._vectors = None
         named = self._runtime.issues.named(self.name, UNFINISHED)
         now = self._runtime.now()
         with self._runtime.store.snapshot():
@@ -79,7 +79,7 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
         score = self._score(record, now)
         action = self._asked or self._action(memory, score)
         confidence = SURE if score < SURE_MAX else LESS_SURE
-        urgency = _urgency(score)
+        urgency: Urgency = "high" if score < HIGH_MAX else "medium" if score < MEDIUM_MAX else "low"
         result = DecayResult(memory_id=item, score=score, urgency=urgency, action=action)
 
         def archive(acts: ChangeRecorder) -> DecayResult:
@@ -90,7 +90,12 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
             acts.revise(memory, self._runtime.retention.used(record, acts.now, reinforce=True))
             return result
 
-        kept = _stays(memory, is_early=not may_archive(record.tier, age(record.last_used, now)))
+        kept = ""
+        if memory.owner.session:
+            # A transcript stays what was said: one that nobody asked about yet would otherwise lose nearly all of it.
+            kept = "; it is a turn of a conversation"
+        elif not may_archive(record.tier, age(record.last_used, now)):
+            kept = f"; the tier {record.tier} keeps it longer"
         return Plan(
             result=result,
             basis=(memory,),
@@ -116,30 +121,28 @@ class DecayAnalyzer(PlannedAgent[DecayResult]):
 
     def _has_like(self, memory: StoredMemory) -> bool:
         """Tell whether another active memory says much the same."""
-        if self._alike is None:
-            now = self._runtime.now()
-            faded = [
-                each
-                for each in self._runtime.memories(tiers=TIERS_THAT_FADE)
-                if HIGH_MAX <= self._score(each.record, now) < CONSOLIDATE_MAX
-            ]
-            self._alike = _with_like(self._runtime, faded)
-        if memory.owner.id not in self._alike:
-            self._alike.update(_with_like(self._runtime, [memory]))
-        return self._alike[memory.owner.id]
+        id_ = memory.owner.id
+        if self._vectors is None or id_ not in self._vectors[0]:
+            active = list(self._runtime.memories())
+            rows = {each.owner.id: row for row, each in enumerate(active)}
+            self._vectors = rows, vectors_of(self._runtime, active)
+        rows, vectors = self._vectors
+        cosines = vectors @ vectors[rows[id_]]
+        cosines[rows[id_]] = -1.0
+        return bool((cosines >= min_cosine(self._runtime.calibrated, LIKE)).any())
 
     def due(self) -> list[str]:
         """Return the issues that wait to archive what its tier keeps no longer, the oldest first."""
         named = self._runtime.issues.named(self.name, ("open",))
         memories = self._runtime.memories(tiers=TIERS_THAT_FADE) if named else ()
-        due = [each.owner.id for each in memories if each.owner.id in named and self._is_due(each)]
+        now, due = self._runtime.now(), []
+        for each in memories:
+            record = each.record
+            is_due = not each.owner.session and may_archive(record.tier, age(record.last_used, now))
+            if each.owner.id in named and is_due and self._action(each, self._score(record, now)) == "gc":
+                due.append(each.owner.id)
         about = self._runtime.issues.about(due, self.name)
         return [each["id"] for each in about if each["status"] == "open" and len(each["memory_ids"]) == 1]
-
-    def _is_due(self, memory: StoredMemory) -> bool:
-        record, now = memory.record, self._runtime.now()
-        is_due = not memory.owner.session and may_archive(record.tier, age(record.last_used, now))
-        return is_due and self._action(memory, self._score(record, now)) == "gc"
 
     def _score(self, record: MemoryRecord, now: float) -> float:
         return min(1.0, max(0.0, self._runtime.retention.raw(record, now)))
@@ -163,34 +166,3 @@ _ISSUES_OF: Final[dict[str, Agent]] = {
     "consolidate": "cluster",
     "promote": "promote",
 }
-
-
-def _with_like(runtime: ConsolidationRuntime, memories: Sequence[StoredMemory]) -> dict[str, bool]:
-    """Tell of each memory, by id, whether another active one is like it."""
-    active = list(runtime.memories())
-    vectors = vectors_of(runtime, active)
-    rows = {each.owner.id: row for row, each in enumerate(active)}
-    least = min_cosine(runtime.calibrated, LIKE)
-    alike: dict[str, bool] = {}
-    for begin in range(0, len(memories), _COMPARED_AT_ONCE):
-        some = [each.owner.id for each in memories[begin : begin + _COMPARED_AT_ONCE] if each.owner.id in rows]
-        cosines = vectors[[rows[id_] for id_ in some]] @ vectors.T
-        cosines[range(len(some)), [rows[id_] for id_ in some]] = -1.0
-        alike.update((id_, bool(row.any())) for id_, row in zip(some, cosines >= least, strict=True))
-    return alike
-
-
-def _stays(memory: StoredMemory, *, is_early: bool) -> str:
-    """Return why a memory is not archived without somebody who says so, "" where nothing speaks against it.
-
-    A transcript stays what was said: one that nobody asked about yet would otherwise lose nearly all of it.
-    """
-    if memory.owner.session:
-        return "; it is a turn of a conversation"
-    return f"; the tier {memory.record.tier} keeps it longer" if is_early else ""
-
-
-def _urgency(score: float) -> Urgency:
-    if score < HIGH_MAX:
-        return "high"
-    return "medium" if score < MEDIUM_MAX else "low"
