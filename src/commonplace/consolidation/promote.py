@@ -11,7 +11,7 @@ from commonplace.consolidation.base import PlannedAgent
 from commonplace.consolidation.executor import PAGE, ChangeRecorder, Plan
 from commonplace.consolidation.groups import names_in
 from commonplace.consolidation.results import PromotionResult
-from commonplace.consolidation.vault import Page, Vault
+from commonplace.consolidation.vault import Vault
 from commonplace.dataclasses import replace
 from commonplace.dates.time import moment_of
 from commonplace.errors import CommonplaceError, UsageError
@@ -20,7 +20,6 @@ from commonplace.formats.yaml import parse_front_matter
 from commonplace.memory.view import MIN_TRUST_TO_PROMOTE
 from commonplace.redaction import redact
 from commonplace.retention import DAY_S
-from commonplace.store.ledger import LedgerChange
 from commonplace.store.memories import MemoryChange
 from commonplace.types import MemoryRecord, StoredMemory
 from commonplace.types.ledger import Agent
@@ -86,9 +85,19 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
                 f" retention of {SCORE} after a day and {MIN_USES} uses",
             )
         path = self._vault.path_of(self._note(memory, met), record.vault_path)
+        result = PromotionResult(memory_id=item, vault_path=path, criteria_met=list(met), success=True)
+
+        def promote(acts: ChangeRecorder) -> PromotionResult:
+            # The note first: without its memory promoted it is found again by the memory's id, and used.
+            page = self._vault.write(self._note(memory, met), partial(self._is_ours, item), record.vault_path)
+            kept = replace(record, status="promoted", tier="long", promoted_at=acts.now, vault_path=page.path)
+            acts.revise(memory, kept)
+            if page.path:
+                acts.page(item, page.path, page.sha256)
+            return result.model_copy(update={"vault_path": page.path})
+
         # What was said in a conversation is used again and again as soon as one asks about it.
         waits = bool(memory.owner.session) and REVIEWED not in met
-        result = PromotionResult(memory_id=item, vault_path=path, criteria_met=list(met), success=True)
         score = self._runtime.retention.raw(record, now)
         return Plan(
             result=result,
@@ -104,7 +113,7 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
                 "review_count": record.review_count,
                 "strength": record.strength,
             },
-            apply=self._promoting(memory, met, result),
+            apply=promote,
             needs_a_person=waits,
         )
 
@@ -167,33 +176,14 @@ class LTMPromoter(PlannedAgent[PromotionResult]):
         page = self._vault.write(note, partial(self._is_ours, id_), path)
         if page.path != path:
             change.revise(memory.number, replace(memory.record, vault_path=page.path))
-        if page.sha256:
-            self._let_undo_follow(change.ledger, id_, page)
-        return page.path
-
-    def _let_undo_follow(self, ledger: LedgerChange, id_: str, page: Page) -> None:
-        """Let the undoing of a promotion know the note as it is now, or it would take it for one that was edited."""
-        for reversal in ledger.reversals(memory_ids=[id_]):
+        for reversal in change.ledger.reversals(memory_ids=[id_]) if page.sha256 else ():
+            # Undoing the promotion would take the note for one that was edited.
             steps = json.loads(reversal.steps)
             for step in steps:
                 if step["do"] == PAGE and step["id"] == id_:
                     step.update(path=page.path, sha256=page.sha256)
-            ledger.put_reversal(replace(reversal, steps=json.dumps(steps, sort_keys=True)))
-
-    def _promoting(
-        self, memory: StoredMemory, met: tuple[str, ...], result: PromotionResult
-    ) -> Callable[[ChangeRecorder], PromotionResult]:
-        def promote(acts: ChangeRecorder) -> PromotionResult:
-            # The note first: without its memory promoted it is found again by the memory's id, and used.
-            is_ours = partial(self._is_ours, memory.owner.id)
-            page = self._vault.write(self._note(memory, met), is_ours, memory.record.vault_path)
-            kept = replace(memory.record, status="promoted", tier="long", promoted_at=acts.now, vault_path=page.path)
-            acts.revise(memory, kept)
-            if page.path:
-                acts.page(memory.owner.id, page.path, page.sha256)
-            return result.model_copy(update={"vault_path": page.path})
-
-        return promote
+            change.ledger.put_reversal(replace(reversal, steps=json.dumps(steps, sort_keys=True)))
+        return page.path
 
     def _note(self, memory: StoredMemory, met: tuple[str, ...]) -> Note:
         """Return a memory as its note tells it, without secrets that an older release may have kept."""
