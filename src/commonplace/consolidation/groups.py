@@ -71,9 +71,9 @@ class Group:
 
 def groups_of(runtime: ConsolidationRuntime, memories: Iterable[StoredMemory]) -> list[Group]:
     """Return the groups among memories that are given by id."""
-    kept, turns = [], []
-    for memory in memories:
-        (turns if memory.owner.session else kept).append(memory)
+    every = list(memories)
+    kept = [memory for memory in every if not memory.owner.session]
+    turns = [memory for memory in every if memory.owner.session]
     apart = linked_pairs(runtime, None, SETTLED)
     groups = []
     for some in (kept, list(compress(turns, worth_comparing([turn.record.content for turn in turns])))):

@@ -99,7 +99,7 @@ def from_object(data: Any, where: str = "the issue") -> Issue:
     if priority not in _PRIORITIES:
         raise _wrong(where, f"priority is {priority!r:.80}, not one of 0 to 4")
     labels = tuple(sorted(set(lists["labels"])))
-    times = {name: _time(data, name, where) for name in _TIMES}
+    times: dict[str, Any] = {name: _time(data, name, where) for name in _TIMES}
     rest = {name: value for name, value in data.items() if name not in _KNOWN}
     own = _given(rest, OWN_FIELD, {}, "an object", where)
     rest.pop(OWN_FIELD, None)
@@ -107,6 +107,7 @@ def from_object(data: Any, where: str = "the issue") -> Issue:
     retries = _given(own, "retries", 0, "a number", where_own)
     if not 0 <= retries < 2**31:
         raise _wrong(where_own, f"retries is {retries!r:.80}")
+    own_times: dict[str, Any] = {name: _time(own, name, where_own) for name in _OWN_TIMES}
     return Issue(
         **{**texts, **{name: texts[name] or value for name, value in _OF_NONE.items()}},
         agent=agent_of(labels),
@@ -121,7 +122,7 @@ def from_object(data: Any, where: str = "the issue") -> Issue:
         closed_at=times["closed_at"],
         retries=retries,
         claimed_by=_given(own, "claimed_by", "", "text", where_own),
-        **{name: _time(own, name, where_own) for name in _OWN_TIMES},
+        **own_times,
     )
 
 
