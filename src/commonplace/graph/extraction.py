@@ -21,7 +21,9 @@ from commonplace.types.graph import EpisodeSource
 
 _SPEAKER: Final = late_pattern(r"^[ \t>*-]*(?P<speaker>[^\W\d_][\w .'’()-]{0,59}?)[ \t]*:[ \t]+(?=\S)", re.MULTILINE)
 _ASSISTANTS: Final = frozenset({"assistant", "agent", "ai", "bot"})
-"""Who names scores of things to choose from: of what they name, what nothing is stated of is left out."""
+"""Who tells what everybody knows, that Paris is in France, and names scores of things to choose from."""
+_OURS: Final = frozenset({"person", "organization", "project", "tool", "file", "decision"})
+"""What an assistant's words are a fact of; of other things they are general knowledge, which is in their memory."""
 _HUMPS: Final = late_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 _NAMES: Final = ("name", "title", "full_name", "fullname", "label", "id")
 _MAX_DEPTH: Final = 8
@@ -71,6 +73,9 @@ def _messages(content: str, at: float, speaker: str) -> Extraction:
         if content[begin:end].strip():
             said = extract(content[begin:end], at=at, speaker=by)
             if by.lower() in _ASSISTANTS:
+                kinds = [each.type for each in said.entities]
+                kept = (each for each in said.claims if {kinds[each.source], kinds[each.target]} & _OURS)
+                said = replace(said, claims=tuple(kept))
                 said = said.only(said.stated)
             if is_quoted:  # by others, whom nobody has to believe
                 claims = (replace(each, confidence=min(each.confidence, HEARSAY)) for each in said.claims)

@@ -85,6 +85,14 @@ def test_a_statement_of_nothing_is_refused(given: tuple[Any, Any, Any], message:
         statement(*given, called=("ENTITY1", "ENTITY2", "CONTEXT"))
 
 
+def test_what_an_assistant_tells_of_the_world_is_no_fact() -> None:
+    """It is general knowledge, which fills a graph of a conversation many times over."""
+    assert told("assistant: Paris is located in France. Kale contains calcium.").claims == ()
+    assert [each.type for each in told("user: Paris is located in France.").claims] == ["LOCATED_IN"]
+    found = told("assistant: auth.ts depends on token.ts. Anna Weber lives in Paris.").claims
+    assert [each.type for each in found] == ["DEPENDS_ON", "LIVES_IN"]
+
+
 def test_of_what_an_assistant_names_only_that_counts_which_it_states_a_fact_about() -> None:
     """It lists restaurants, artists and tips by the dozen, and nobody has anything to do with them."""
     said = "Anna Weber works for Globex. Try Osteria Francescana, Cafe Sol or the Alte Oper in Frankfurt."
