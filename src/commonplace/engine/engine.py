@@ -20,16 +20,7 @@ from commonplace.engine.memory_api import (
     source_of_import,
 )
 from commonplace.engine.runtime import made_once
-from commonplace.engine.search_api import (
-    MAX_PASSAGES,
-    MAX_TOKENS,
-    MIN_TOKENS,
-    PROMPT_TOKENS,
-    START_TOKENS,
-    Asked,
-    ContextApi,
-    SearchApi,
-)
+from commonplace.engine.search_api import SearchApi
 from commonplace.errors import StoreError, UsageError
 from commonplace.formats.escaping import visible
 from commonplace.memory.usage import used_hits
@@ -52,10 +43,11 @@ from commonplace.memory.view import Memory
 from commonplace.models.contract import Embedder
 from commonplace.models.registry import is_remote
 from commonplace.retention import DAY_S
-from commonplace.search.request import MAX_QUERY_CHARACTERS, chosen
+from commonplace.search.request import MAX_LIMIT, MAX_QUERY_CHARACTERS, chosen
 from commonplace.search.result import Receipt, SearchResult
-from commonplace.search.strategy import Wishes, wishes_of
+from commonplace.search.strategy import wishes_of
 from commonplace.settings import Settings
+from commonplace.settings.paths import LOGS
 from commonplace.types import (
     HOLDS_BESIDE,
     STATUSES,
@@ -93,6 +85,7 @@ if TYPE_CHECKING:
     from commonplace.consolidation.runtime import ConfidenceConfig, ConsolidationRuntime
     from commonplace.consolidation.undo import Undone
     from commonplace.engine.consolidation_api import ConsolidationApi
+    from commonplace.engine.context_api import ContextApi
     from commonplace.engine.erasure_api import ErasureApi
     from commonplace.engine.graph_api import Graph
     from commonplace.engine.index_api import IndexApi
@@ -100,7 +93,6 @@ if TYPE_CHECKING:
     from commonplace.engine.memory_api import Excerpt, Fading, MemoryCounts, MemoryFacets, Neighbourhood
     from commonplace.engine.review import Question
     from commonplace.engine.runtime import Runtime
-    from commonplace.engine.search_api import Used
     from commonplace.engine.tokens import Tokens
     from commonplace.engine.upgrade import EmbedderApi, UpgradeReport
     from commonplace.erasure.receipt import ForgetReceipt
@@ -122,7 +114,7 @@ if TYPE_CHECKING:
     from commonplace.memory.decay import DecayReport
     from commonplace.memory.injections import Injection
     from commonplace.search.context import Context
-    from commonplace.search.retrieval_log import MemoryUse, RetrievalSummary
+    from commonplace.search.retrieval_log import MemoryUse, RetrievalHistory, RetrievalSummary, Used
     from commonplace.specialist import Specialist
 
 
@@ -141,9 +133,23 @@ class Engine:
         self._runtime = runtime
         self._memory_api = MemoryApi(runtime)
         self._search_api = SearchApi(runtime)
-        self._context_api = ContextApi(runtime, self.search)
 
     # Made when they are first asked for, which a process that only recalls never does.
+
+    @made_once
+    def _context_api(self) -> ContextApi:
+        from commonplace.engine.context_api import ContextApi
+
+        return ContextApi(self._runtime, self.search)
+
+    @made_once
+    def _retrievals(self) -> RetrievalHistory:
+        from commonplace.logs import RetrievalLog, Rotation
+        from commonplace.search.retrieval_log import RetrievalHistory
+
+        own = self.settings.log
+        log = RetrievalLog(self.directory / LOGS, queries=own.queries, rotation=Rotation(own.max_bytes, own.keep))
+        return RetrievalHistory(log, self.namespace)
 
     @made_once
     def _consolidation_api(self) -> ConsolidationApi:
@@ -600,10 +606,17 @@ class Engine:
             as_of=None if as_of is None else moment_in_words("as_of", as_of, now),
             valid_at=None if valid_at is None else moment_in_words("valid_at", valid_at, now),
         )
-        request = self._search_api.request(
-            query, wishes, wanted, now, method=method, stage1_limit=stage1_limit, per_owner=per_owner, also=also
+        return self._search_api.search(
+            query,
+            wishes,
+            wanted,
+            now,
+            method=method,
+            stage1_limit=stage1_limit,
+            per_owner=per_owner,
+            also=also,
+            rerank=rerank,
         )
-        return self._search_api.search(request, wishes, rerank)
 
     def recall(  # noqa: PLR0913 - the options of a facade
         self,
@@ -676,7 +689,9 @@ class Engine:
         Args:
             call: the name of the call.
         """
-        self._search_api.log_retrieval(result, call)
+        found = result if isinstance(result, SearchResult) else result.found
+        if found is not None:
+            self._retrievals.add(found, result.hits, call, self._runtime.now())
 
     def log_use(self, name: str, kind: Used = "memory") -> None:
         """Log that something was opened or touched.
@@ -686,7 +701,7 @@ class Engine:
         """
         if not isinstance(name, str) or not name:
             raise UsageError(f"name is {name!r:.80}", remedy="give an id or a path")
-        self._search_api.log_use(name, kind)
+        self._retrievals.add_use(name, kind, self._runtime.now())
 
     def retrievals(self, since: Moment | None = None) -> RetrievalSummary:
         """Summarize the log of searches of this namespace: counts, latencies, most found, used.
@@ -698,7 +713,7 @@ class Engine:
             StoreError: the log cannot be read.
         """
         start = -math.inf if since is None else moment_in_words("since", since, self._runtime.now(), is_start=True)
-        return self._search_api.retrievals(start)
+        return self._retrievals.summary(start)
 
     def context(  # noqa: PLR0913 - the options of a facade
         self,
@@ -729,6 +744,8 @@ class Engine:
             weak: maximum number of weak memories, 0–1000; default: 3.
             touch: as in `recall`.
         """
+        from commonplace.engine.context_api import Asked
+
         if not isinstance(task, str):
             raise UsageError(f"task is {task!r:.80}", remedy="give a text")
         if len(task) > MAX_QUERY_CHARACTERS:
@@ -738,7 +755,8 @@ class Engine:
             )
         budget = self.settings.context.max_tokens if max_tokens is None else max_tokens
         wishes = wishes_of(agent, self.settings.agents).under(min_score=min_score)
-        return self._context_api.context(_asked(task, budget, wishes, limit, kinds, tags, min_trust), weak, touch)
+        asked = Asked.of(task, budget, wishes, limit, kinds, tags, min_trust)
+        return self._context_api.context(asked, weak, touch)
 
     def injection(  # noqa: PLR0913 - the options of a facade
         self,
@@ -766,15 +784,20 @@ class Engine:
             kinds: default: memories, and with an agent also artifacts.
             touch: as in `recall`.
         """
+        from commonplace.engine.context_api import PROMPT_TOKENS, START_TOKENS, Asked
+
         usual = min(PROMPT_TOKENS if prompt.strip() else START_TOKENS, self.settings.context.max_tokens)
         budget = usual if max_tokens is None else max_tokens
         wishes = wishes_of(agent, self.settings.agents)
-        asked = _asked(prompt[:MAX_QUERY_CHARACTERS], budget, wishes, limit, kinds, tags, min_trust)
+        asked = Asked.of(prompt[:MAX_QUERY_CHARACTERS], budget, wishes, limit, kinds, tags, min_trust)
         return self._context_api.injection(asked, conversation, touch)
 
     def clear_injected(self, conversation: str) -> None:
         """Let `injection` return everything again in a conversation, as after a compaction."""
-        self._context_api.clear_injected(conversation)
+        from commonplace.memory.injections import clear_injected
+
+        if not self._runtime.store.is_read_only:
+            clear_injected(self._runtime.store, self.namespace, conversation, self._runtime.now())
 
     def injections(self, limit: int = 20) -> list[Injection]:
         """Return what `injection` gave to named conversations within a day, newest first.
@@ -784,8 +807,11 @@ class Engine:
         Args:
             limit: 1–1000.
         """
-        int_in("limit", limit, 1, MAX_PASSAGES)
-        return self._context_api.injections(limit)
+        from commonplace.memory.injections import injections
+
+        int_in("limit", limit, 1, MAX_LIMIT)
+        self._runtime.before()
+        return injections(self._runtime.store, self.namespace, self._runtime.now())[:limit]
 
     def pages(self) -> list[str]:
         """Return the names of the Markdown pages: `MEMORY.md`, then the days, newest first."""
@@ -1501,7 +1527,7 @@ class Engine:
         """
         int_in("limit", limit, 1, MAX_USES)
         stored = self._memory_api.known(id)
-        return self._search_api.uses(id, stored.record.uses)[:limit]
+        return self._retrievals.uses(id, stored.record.uses)[:limit]
 
     def _selection(  # noqa: PLR0913, PLR0917 - the filters of a list
         self,
@@ -1527,23 +1553,3 @@ class Engine:
             until=moment("until", until, now),
             min_trust=fraction("min_trust", min_trust),
         )
-
-
-def _asked(
-    task: str,
-    max_tokens: int,
-    wishes: Wishes,
-    limit: int | None,
-    kinds: Sequence[Kind] | None,
-    tags: Sequence[str] | None,
-    min_trust: float,
-) -> Asked:
-    return Asked(
-        task,
-        int_in("max_tokens", max_tokens, MIN_TOKENS, MAX_TOKENS),
-        wishes,
-        limit,
-        chosen("kinds", kinds),  # type: ignore[arg-type] # a request checks that they are kinds
-        None if tags is None else chosen("tags", tags),
-        fraction("min_trust", min_trust),
-    )

@@ -6,70 +6,63 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from commonplace.dataclasses import dataclass, replace
+from commonplace.dataclasses import replace
 from commonplace.errors import ProviderError
 from commonplace.models.contract import Reranker
 from commonplace.search.result import SearchResult, Trace
-from commonplace.types import Hit, Stage
+from commonplace.types import Stage
 
 RERANK: Final = "rerank"
 FIRST_STAGE: Final = "first_stage"
 """The signals of a re-ranked hit: what the model said, and the score that the hit had before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reranking:
-    """Who re-ranks a result, opened when there is something to rank; by what name; how many hits are to be left."""
-
-    open: Callable[[], Reranker]
-    name: str
-    limit: int
-
-
-def rerank(result: SearchResult, reranking: Reranking) -> SearchResult:
+def rerank(result: SearchResult, limit: int, name: str, opened: Callable[[], Reranker]) -> SearchResult:
     """Return the result with its hits in the re-ranker's order, ties in the one that they had, at most `limit` of them.
 
     The score of a hit becomes the one that the re-ranker gave it, and the score it had one of its signals. Where the
     re-ranker fails, order and scores stay as they are, and the result is degraded.
+
+    Args:
+        opened: opens the re-ranker of that name; called where there is something to rank.
     """
-    hits, limit = result.hits, reranking.limit
+    hits = result.hits
     if not hits:
         return result
     begun = time.perf_counter()
     try:
-        order = reranking.open().rerank(result.query, [hit.text for hit in hits], len(hits))
+        order = opened().rerank(result.query, [hit.text for hit in hits], len(hits))
+        kept = tuple(
+            replace(
+                hits[each.index],
+                score=each.score,
+                signals={**hits[each.index].signals, FIRST_STAGE: hits[each.index].score, RERANK: each.score},
+            )
+            for each in order[:limit]
+        )
+        result = replace(result, reranked_by=name)
     except ProviderError as error:
-        notice = f"the hits stand in the order of the first stages, for {reranking.name} did not re-rank them: {error}"
-        return replace(_cut(result, hits[:limit], begun), degraded=True, notices=(*result.notices, notice))
-    ordered = []
-    for each in order[:limit]:
-        hit = hits[each.index]
-        signals = {**hit.signals, FIRST_STAGE: hit.score, RERANK: each.score}
-        ordered.append(replace(hit, score=each.score, signals=signals))
-    return replace(_cut(result, tuple(ordered), begun), reranked_by=reranking.name)
-
-
-def _cut(result: SearchResult, hits: tuple[Hit, ...], begun: float) -> SearchResult:
-    """Return the result with these of its hits, and the time that re-ranking took."""
+        kept = hits[:limit]
+        notice = f"the hits stand in the order of the first stages, for {name} did not re-rank them: {error}"
+        result = replace(result, degraded=True, notices=(*result.notices, notice))
     spent_ms = (time.perf_counter() - begun) * 1000
-    in_process = result.in_process
+    ids, in_process = {hit.id for hit in kept}, result.in_process
     return replace(
         result,
-        hits=hits,
-        stages=(*result.stages, Stage(RERANK, len(result.hits), spent_ms)),
+        hits=kept,
+        stages=(*result.stages, Stage(RERANK, len(hits), spent_ms)),
         latency_ms=result.latency_ms + round(spent_ms),
-        trace=_without(result.trace, hits),
-        in_process=None if in_process is None else replace(in_process, trace=_without(in_process.trace, hits)),
+        trace=_of_hits(result.trace, ids),
+        in_process=None if in_process is None else replace(in_process, trace=_of_hits(in_process.trace, ids)),
     )
 
 
-def _without(trace: Trace, hits: tuple[Hit, ...]) -> Trace:
+def _of_hits(trace: Trace, ids: set[str]) -> Trace:
     """Return the trace with the hits that are no longer among these as rejected."""
-    kept = {hit.id for hit in hits}
-    dropped = {number for id_, number in trace.numbers.items() if id_ not in kept}
+    dropped = {number for id_, number in trace.numbers.items() if id_ not in ids}
     return replace(
         trace,
-        numbers={id_: number for id_, number in trace.numbers.items() if id_ in kept},
+        numbers={id_: number for id_, number in trace.numbers.items() if id_ in ids},
         make=lambda: [
             replace(each, rejected="beyond the limit") if each.number in dropped else each for each in trace.candidates
         ],

@@ -6,19 +6,24 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple
 
 from commonplace.dataclasses import asdict, dataclass
 from commonplace.dates.time import iso, moment_of, parse
+from commonplace.errors import StoreError
 from commonplace.formats.json_values import View
+from commonplace.logs import RetrievalLog, query_hash
 from commonplace.search.result import SearchResult
+from commonplace.types import Hit
 
 FOUND_LOGGED: Final = 10
 """Of what a search found, so many are named in its line."""
 MAX_FOUND: Final = 10
 """So many of the artifacts that were found most often are named in a summary."""
+SAME_S: Final = 2.0
+"""A use that is counted so shortly beside one in the log is that one."""
 
-Line = Mapping[str, Any]
+Used = Literal["memory", "artifact"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,35 +63,9 @@ class RetrievalSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; times are ISO 8601."""
-        told = {name: iso(at) for name, at in _ends(self)}
-        most = [{"path": path, "searches": number} for path, number in self.most_found]
         shares = {name: round(getattr(self, name), 4) for name in ("nothing", "degraded", "followed")}
-        return {**asdict(self), **shares, **told, "most_found": most}
-
-
-def _ends(summary: RetrievalSummary) -> tuple[tuple[str, float | None], ...]:
-    return ("first", summary.first), ("last", summary.last)
-
-
-def fields_of(result: SearchResult, call: str, keys: Sequence[str]) -> dict[str, object]:
-    """Return what is logged of a search besides its query.
-
-    Args:
-        call: how it was asked for: "search", "recall", "context".
-        keys: what it found, best first: paths of artifacts, and names of all else that give no text away.
-    """
-    return {
-        "namespace": result.namespace,
-        "call": call,
-        "agent": result.agent or None,
-        "method": result.method,
-        "hits": len(result.hits),
-        "best": round(result.hits[0].score, 4) if result.hits else None,
-        "latency_ms": result.latency_ms,
-        "stages": {stage.name: round(stage.ms, 2) for stage in result.stages},
-        "degraded": result.degraded,
-        "found": list(dict.fromkeys(keys))[:FOUND_LOGGED],
-    }
+        most = [{"path": path, "searches": number} for path, number in self.most_found]
+        return {**asdict(self), **shares, "first": iso(self.first), "last": iso(self.last), "most_found": most}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,37 +85,137 @@ class MemoryUse(View):
     agent: str = ""
 
 
-def uses_of(lines: Iterable[Line], name: str, *, namespace: str) -> list[MemoryUse]:
+class RetrievalHistory:
+    """The searches of one namespace in a store's log, and what was used of what they found.
+
+    An artifact is named by its path, all else by a hash of its id, which gives nothing away.
+    """
+
+    def __init__(self, log: RetrievalLog, namespace: str) -> None:
+        self._log = log
+        self._namespace = namespace
+
+    def add(self, result: SearchResult, hits: Sequence[Hit], call: str, now: float) -> None:
+        """Write what a search found, and how it was asked for: by "search", "recall", "context"."""
+        paths = (hit.path if hit.kind == "artifact" and hit.path else _name(hit.kind, hit.owner_id) for hit in hits)
+        line = {
+            "namespace": result.namespace,
+            "call": call,
+            "agent": result.agent or None,
+            "method": result.method,
+            "hits": len(result.hits),
+            "best": round(result.hits[0].score, 4) if result.hits else None,
+            "latency_ms": result.latency_ms,
+            "stages": {stage.name: round(stage.ms, 2) for stage in result.stages},
+            "degraded": result.degraded,
+            "found": list(dict.fromkeys(paths))[:FOUND_LOGGED],
+        }
+        self._log.write(result.query, line, now=now)
+
+    def add_use(self, name: str, kind: Used, now: float) -> None:
+        """Write that an artifact, by its path, or a memory, by its id, was opened or touched."""
+        used = name if kind == "artifact" else _name(kind, name)
+        self._log.write(None, {"namespace": self._namespace, "used": used}, now=now)
+
+    def uses(self, id_: str, counted: Iterable[float]) -> list[MemoryUse]:
+        """Return when a memory was found and used, the latest first.
+
+        Args:
+            counted: the uses that the memory itself knows.
+        """
+        found = uses_of(self._lines(), _name("memory", id_), namespace=self._namespace)
+        # What a search counted as a use stands in its own line.
+        logged = [use.at.timestamp() for use in found]
+        found += [MemoryUse(moment_of(at), "used") for at in counted if all(abs(at - each) > SAME_S for each in logged)]
+        return sorted(found, key=lambda use: (use.at, use.call), reverse=True)
+
+    def summary(self, since: float) -> RetrievalSummary:
+        """Return what the log says of the time since then."""
+        return summarise(self._lines(), namespace=self._namespace, since=since)
+
+    def _lines(self) -> list[dict[str, Any]]:
+        try:
+            return list(self._log.lines())
+        except OSError as error:
+            told = f"the log {error.filename} cannot be read: {error.strerror}"
+            raise StoreError(told, remedy="make it readable") from error
+
+
+def _name(kind: str, id_: str) -> str:
+    return f"{kind}:{query_hash(id_)}"
+
+
+class _Line(NamedTuple):
+    """A search, which has a method, or a use, which has a name."""
+
+    at: float
+    used: str
+    method: str
+    call: str
+    query: str
+    agent: str
+    hits: int
+    degraded: bool
+    latency_ms: float
+    stages: Mapping[str, float]
+    found: Sequence[str]
+
+
+def _read(lines: Iterable[Mapping[str, Any]], namespace: str, since: float = -math.inf) -> list[_Line]:
+    """Return the lines of a namespace from a time on; what is no line of ours, as people may write it, is left out."""
+    read = []
+    for line in lines:
+        try:
+            found = _Line(
+                at=parse(line["at"]),
+                used=str(line.get("used") or ""),
+                method=str(line.get("method") or ""),
+                call=str(line.get("call") or ""),
+                query=str(line.get("query") or ""),
+                agent=str(line.get("agent") or ""),
+                hits=int(line.get("hits", 0)),
+                degraded=bool(line.get("degraded")),
+                latency_ms=float(line.get("latency_ms", 0.0)),
+                stages={name: float(ms) for name, ms in line.get("stages", {}).items()},
+                found=[*map(str, line.get("found", []))],
+            )
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
+            continue
+        if line.get("namespace") == namespace and found.at >= since:
+            read.append(found)
+    return read
+
+
+def uses_of(lines: Iterable[Mapping[str, Any]], name: str, *, namespace: str) -> list[MemoryUse]:
     """Return what the lines of a log say of one thing, by its name there, in their order."""
     found = []
-    for line in lines:
-        if line.get("namespace") == namespace and (at := _at(line)) > -math.inf:
-            if line.get("used") == name:
-                found.append(MemoryUse(moment_of(at), "used"))
-            elif "method" in line and name in (keys := _found(line)):
-                texts = (str(line.get(key) or "") for key in ("query", "agent"))
-                found.append(MemoryUse(moment_of(at), str(line.get("call") or ""), keys.index(name) + 1, *texts))
+    for line in _read(lines, namespace):
+        if line.used == name:
+            found.append(MemoryUse(moment_of(line.at), "used"))
+        elif line.method and name in line.found:
+            place = line.found.index(name) + 1
+            found.append(MemoryUse(moment_of(line.at), line.call, place, line.query, line.agent))
     return found
 
 
-def summarise(lines: Iterable[Line], *, namespace: str, since: float = -math.inf) -> RetrievalSummary:
-    """Return what the lines of a log say of one namespace from a time on; what is no line of ours does not count."""
-    dated = [(at, line) for line in lines if line.get("namespace") == namespace if (at := _at(line)) >= since]
-    asked = [(at, line) for at, line in dated if "method" in line]
-    by_method: defaultdict[str, list[Line]] = defaultdict(list)
-    found: Counter[str] = Counter()
-    for _, line in asked:
-        by_method[str(line["method"])].append(line)
-        found.update(key for key in _found(line) if not _is_name(key))
+def summarise(lines: Iterable[Mapping[str, Any]], *, namespace: str, since: float = -math.inf) -> RetrievalSummary:
+    """Return what the lines of a log say of one namespace from a time on."""
+    dated = _read(lines, namespace, since)
+    asked = [line for line in dated if line.method]
+    by_method: defaultdict[str, list[_Line]] = defaultdict(list)
+    for line in asked:
+        by_method[line.method].append(line)
+    paths = (name for line in asked for name in line.found)
+    found = Counter(name for name in paths if not name.startswith(("memory:", "knowledge:", "artifact:")))
     uses, followed = _uses(dated)
-    answered = sum(1 for _, line in asked if line.get("hits"))
+    answered = sum(1 for line in asked if line.hits)
     return RetrievalSummary(
         searches=len(asked),
-        first=min((at for at, _ in asked), default=None),
-        last=max((at for at, _ in asked), default=None),
+        first=min((line.at for line in asked), default=None),
+        last=max((line.at for line in asked), default=None),
         nothing=(len(asked) - answered) / max(1, len(asked)),
-        degraded=sum(1 for _, line in asked if line.get("degraded")) / max(1, len(asked)),
-        agents=dict(sorted(Counter(str(line["agent"]) for _, line in asked if line.get("agent")).items())),
+        degraded=sum(line.degraded for line in asked) / max(1, len(asked)),
+        agents=dict(sorted(Counter(line.agent for line in asked if line.agent).items())),
         methods={method: _latency(some) for method, some in sorted(by_method.items())},
         most_found=tuple(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:MAX_FOUND]),
         uses=uses,
@@ -144,57 +223,29 @@ def summarise(lines: Iterable[Line], *, namespace: str, since: float = -math.inf
     )
 
 
-def _uses(dated: Sequence[tuple[float, Line]]) -> tuple[int, int]:
+def _uses(dated: Sequence[_Line]) -> tuple[int, int]:
     """Return how many uses there were of what had been found, and how many searches found something that was used."""
     last_use: dict[str, float] = {}
-    for at, line in dated:
-        if "used" in line:
-            last_use[str(line["used"])] = max(at, last_use.get(str(line["used"]), at))
     first_find: dict[str, float] = {}
-    followed = 0
-    for at, line in dated:
-        keys = _found(line) if "method" in line else []
-        followed += any(at <= last_use.get(key, -math.inf) for key in keys)
-        for key in keys:
-            first_find[key] = min(at, first_find.get(key, at))
-    used = sum(1 for at, line in dated if "used" in line and at >= first_find.get(str(line["used"]), math.inf))
-    return used, followed
+    for line in dated:
+        if line.used:
+            last_use[line.used] = max(line.at, last_use.get(line.used, line.at))
+        for name in line.found:
+            first_find[name] = min(line.at, first_find.get(name, line.at))
+    followed = sum(any(line.at <= last_use.get(name, -math.inf) for name in line.found) for line in dated)
+    return sum(1 for line in dated if line.used and line.at >= first_find.get(line.used, math.inf)), followed
 
 
-def _latency(lines: Sequence[Line]) -> MethodLatency:
-    took = [float(line["latency_ms"]) for line in lines if isinstance(line.get("latency_ms"), int | float)]
+def _latency(lines: Sequence[_Line]) -> MethodLatency:
+    took = [line.latency_ms for line in lines]
     stages: defaultdict[str, list[float]] = defaultdict(list)
     for line in lines:
-        told = line.get("stages")
-        for name, ms in told.items() if isinstance(told, Mapping) else ():
-            if isinstance(ms, int | float):
-                stages[name].append(float(ms))
-    return MethodLatency(
-        searches=len(lines),
-        p50_ms=percentile(took, 0.5),
-        p95_ms=percentile(took, 0.95),
-        stages={name: percentile(some, 0.5) for name, some in stages.items()},
-    )
+        for name, ms in line.stages.items():
+            stages[name].append(ms)
+    medians = {name: percentile(some, 0.5) for name, some in stages.items()}
+    return MethodLatency(len(lines), percentile(took, 0.5), percentile(took, 0.95), medians)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
     """Return the smallest value that at least this share of the values does not exceed; 0 of no values."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)] if values else 0.0
-
-
-def _found(line: Line) -> list[str]:
-    found = line.get("found")
-    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
-
-
-def _is_name(key: str) -> bool:
-    """Tell whether it names something that has no path."""
-    return key.startswith(("memory:", "knowledge:", "artifact:"))
-
-
-def _at(line: Line) -> float:
-    """Return when a line was written; what is no time is neither before nor after any other."""
-    try:
-        return parse(str(line["at"]))
-    except (KeyError, ValueError, OverflowError):
-        return math.nan
