@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import commonplace
-from commonplace.engine import maintenance
+from commonplace.engine import doctor
 from commonplace.errors import ModelError, StoreError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def test_doctor_tells_of_store_and_model_where_the_index_cannot_be_written(
     def damaged() -> None:
         raise ModelError("the model data is damaged")
 
-    monkeypatch.setattr(maintenance, "verify_data", damaged)
+    monkeypatch.setattr(doctor, "verify_data", damaged)
     assert sorted(findings(blocked)) == ["index", "model"]
 
 
@@ -61,7 +61,7 @@ def test_doctor_does_not_try_to_mend_where_the_store_is_read_only(
         raise AssertionError
 
     shutil.rmtree(program.project / ".commonplace" / "index")
-    monkeypatch.setattr(maintenance, "bring_up_to_date", never)
+    monkeypatch.setattr(doctor, "bring_up_to_date", never)
     monkeypatch.setattr("commonplace.store.connection.can_be_written", lambda _: False)
     found = findings(program)["index"]
     assert found["mended"] is False
@@ -117,7 +117,7 @@ def spoil(directory: Path, statement: str) -> None:
         ),
         (
             f"UPDATE passage_vectors SET token_ids = x'0100' {OF_SESSIONS}",
-            "memory 'sessions' is found by other words than it has: its digest fits its own",
+            "memory 'sessions' is found by other words than it has",
         ),
         (
             "UPDATE memories SET digest = '0' WHERE id = 'billing'",
@@ -125,7 +125,7 @@ def spoil(directory: Path, statement: str) -> None:
         ),
         (
             "UPDATE memories SET content = replace(content, 'Turn 1', 'Turn 7') WHERE id = 't1'",
-            "memory 't1' has other words than those it is found by",
+            "memory 't1' is found by other words than it has",
         ),
         (
             "UPDATE memories SET content = replace(content, 'Part 7', 'Past 7') WHERE id = 'long'",
@@ -133,7 +133,7 @@ def spoil(directory: Path, statement: str) -> None:
         ),
         (
             "UPDATE passages SET place = place + 3 WHERE ordinal = 1",
-            "memory 'long' is found by other words than it has: its digest fits its own",
+            "memory 'long' is found by other words than it has",
         ),
     ],
 )

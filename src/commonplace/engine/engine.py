@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TextIO, overload
 
 from commonplace.dataclasses import replace
 from commonplace.dates.time import Moment, moment_in_words
-from commonplace.engine.maintenance import DoctorReport, IndexStatus, Problem, artifact_index
+from commonplace.engine.maintenance import IndexStatus
 from commonplace.engine.memory_api import (
     LINES,
     MAX_DEPTH,
@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from commonplace.consolidation.undo import Undone
     from commonplace.engine.consolidation_api import ConsolidationApi
     from commonplace.engine.context_api import ContextApi
+    from commonplace.engine.doctor import DoctorReport
     from commonplace.engine.erasure_api import ErasureApi
     from commonplace.engine.graph_api import Graph
     from commonplace.engine.index_api import IndexApi
@@ -1413,6 +1414,8 @@ class Engine:
 
     def export_index(self) -> dict[str, Any]:
         """Return the artifacts in the form of the auto-retrieval contract's artifact index."""
+        from commonplace.engine.index_api import artifact_index
+
         with self._runtime.store.snapshot():
             return artifact_index(self._runtime.store, self.namespace)
 
@@ -1423,29 +1426,9 @@ class Engine:
             secrets: also search everything stored for secrets, in all namespaces and on Markdown pages; with `mend`
                 each is replaced and every copy removed. A later call finishes an interrupted run.
         """
-        from commonplace.engine.open import open_engine
-        from commonplace.erasure.secrets import PART, Secrets, was_cut_short
+        from commonplace.engine.doctor import Doctor
 
-        def sync(namespace: str) -> None:
-            if self._runtime.keeps_journal or (
-                self._runtime.store.blocks(namespace) and not self._runtime.store.is_on_server
-            ):
-                beside = open_engine(
-                    self.directory, namespace, self._runtime.embedder, settings=self.settings, clock=self._runtime.clock
-                )
-                with beside:
-                    beside.sync()
-
-        is_wanted = secrets or (mend and was_cut_short(self._runtime.store))
-        found = []
-        if is_wanted:
-            place = self._erasure_api.erasure_runtime()
-            held = Secrets(place, self._runtime.destination, sync).examine(mend=mend)
-            found = [Problem(PART, each.problem, each.remedy, each.mended) for each in held]
-        report = self._runtime.maintenance.examine(mend=mend, pages=self._runtime.journal)
-        checked = (*report.checked, "embedder", *([PART] if is_wanted else []))
-        of_embedder = self._embedder_api.examine_embedder(mend=mend)
-        return replace(report, checked=checked, findings=(*report.findings, *of_embedder, *found))
+        return Doctor(self).examine(mend=mend, secrets=secrets)
 
     def list(  # noqa: PLR0913 - the options of a facade
         self,

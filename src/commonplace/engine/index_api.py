@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from commonplace.dataclasses import replace
+from commonplace.dates.time import iso
 from commonplace.engine.runtime import Service
 from commonplace.errors import NotFoundError, StoreBusyError, UsageError
 from commonplace.ingest.passages import index_documents
@@ -15,7 +19,8 @@ from commonplace.memory.validate import series
 from commonplace.settings import Settings
 from commonplace.settings.paths import directory_of, index_watch_lock
 from commonplace.store.filters import path_matcher
-from commonplace.types import Document, IndexReport, Progress
+from commonplace.store.store import Store
+from commonplace.types import Document, IndexReport, Owner, Progress
 
 if TYPE_CHECKING:
     from commonplace.ingest.discover import Selection
@@ -158,3 +163,48 @@ def _checked(documents: Iterable[Document]) -> Iterator[Document]:
         if not isinstance(document, Document):
             raise UsageError(f"document {number} is {document!r:.80}", remedy="give a commonplace.Document")
         yield document
+
+
+EXPORT_VERSION = "1.0.0"
+
+
+def artifact_index(store: Store, namespace: str) -> dict[str, Any]:
+    """Return all artifacts of a namespace, by path, each with the unit mean of its passages' vectors."""
+    embedding = store.embedding()
+    sums: dict[int, NDArray[np.float32]] = {}
+    for entry in store.entries_since(0, store.heads()[1]):
+        if entry.namespace == namespace and entry.kind == "artifact":
+            vector = np.frombuffer(entry.vector, dtype=np.int8).astype(np.float32)
+            sums[entry.owner_number] = sums.get(entry.owner_number, np.float32(0)) + _unit(vector)
+    return {
+        "version": EXPORT_VERSION,
+        "namespace": namespace,
+        "change": store.change(namespace),
+        "embedding_config": {
+            "model": embedding.name if embedding else None,
+            "dimensions": embedding.dimensions if embedding else None,
+        },
+        "artifacts": [_artifact(owner, sums.get(number)) for number, owner in store.artifacts(namespace)],
+    }
+
+
+def _artifact(owner: Owner, total: NDArray[np.float32] | None) -> dict[str, Any]:
+    return {
+        "path": owner.path,
+        "embedding": [] if total is None else [round(float(value), 6) for value in _unit(total)],
+        "type": owner.type,
+        "last_modified": iso(owner.at),
+        "metadata": {
+            "title": owner.title,
+            "tags": list(owner.tags),
+            "phase": owner.phase or None,
+            "references": list(owner.references),
+            "summary": owner.summary,
+            "sha256": owner.stamp.sha256 if owner.stamp else None,
+        },
+    }
+
+
+def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    norm = float(np.linalg.norm(vector))
+    return (vector / np.float32(norm)).astype(np.float32) if norm else vector

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from commonplace.dataclasses import dataclass
-from commonplace.engine.maintenance import Problem
+from commonplace.engine.doctor import Problem
 from commonplace.engine.runtime import Service
 from commonplace.errors import CommonplaceError, ModelError, ProviderError, StoreBusyError, StoreError, UsageError
 from commonplace.ingest.embeddings import Reembedded, reembed

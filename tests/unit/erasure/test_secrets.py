@@ -15,7 +15,7 @@ from tests.unit.clock import Clock
 
 import commonplace
 from commonplace.engine import Engine
-from commonplace.engine.maintenance import Problem
+from commonplace.engine.doctor import Problem
 from commonplace.erasure.receipt import RECEIPT
 from commonplace.erasure.secrets import PART
 from commonplace.ingest.passages import PassageMaker, PreparedOwner

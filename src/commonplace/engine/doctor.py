@@ -1,0 +1,289 @@
+"""Examine a store with its index, models and texts, and mend what can be mended."""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from commonplace.dataclasses import dataclass
+from commonplace.engine.maintenance import MAX_WAIT_S
+from commonplace.engine.runtime import Service
+from commonplace.erasure.resume import LEFT_OF_DRAFT, ErasureRuntime, finish_waiting
+from commonplace.errors import CommonplaceError, ModelError, StoreDamagedError
+from commonplace.ingest.passages import passage_text
+from commonplace.ingest.projection import bring_up_to_date, disagreement
+from commonplace.ingest.read import normalise
+from commonplace.journal.folder import DEFAULT
+from commonplace.knowledge.maps import digest_of
+from commonplace.models.static import verify_data
+from commonplace.store.check import COUNTS, LOOSE_ENDS
+from commonplace.store.drafts import clear_drafts
+from commonplace.text.similarity import digest as digest_of_text
+from commonplace.types import Chunk, Filter, Passage, StoredMemory, TokenEntry
+
+if TYPE_CHECKING:
+    from commonplace.engine.engine import Engine
+
+_AT_ONCE: Final = 500
+_MAX_TEXTS: Final = 20
+_UNREADABLE: Final = (StoreDamagedError, ValueError)  # what one changed byte makes of UTF-8, JSON or our own packing
+_BACKUP: Final = "restore a backup"
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is wrong. `mended` tells whether it has been put right."""
+
+    part: str
+    problem: str
+    remedy: str
+    mended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorReport:
+    """The result of `doctor`; `checked` names what was examined."""
+
+    checked: tuple[str, ...]
+    findings: tuple[Problem, ...]
+
+    @property
+    def is_healthy(self) -> bool:
+        """True when nothing is wrong, or everything that was has been mended."""
+        return all(finding.mended for finding in self.findings)
+
+
+class Doctor(Service):
+    """Examines one store in all its namespaces."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine._runtime)
+        self._engine = engine
+
+    def examine(self, *, mend: bool, secrets: bool) -> DoctorReport:
+        """Check everything; with `mend`, rebuild an index that is faulty, and finish what forgetting had to leave."""
+        from commonplace.erasure.secrets import PART, was_cut_short
+
+        is_wanted = secrets or (mend and was_cut_short(self._store))
+        of_secrets = self._secrets(mend) if is_wanted else []
+        findings = self._rows(mend)
+        # A text of another length than it had lets its bytes be counted wrong, too.
+        if all(finding.mended or COUNTS in finding.problem for finding in findings):
+            findings += self._texts()
+        try:
+            verify_data()
+        except ModelError as error:
+            findings.append(Problem("model", str(error), "reinstall commonplace"))
+        findings += [*self._index(mend), *self._drafts(mend), *self._unfinished(mend)]
+        findings += self._engine._embedder_api.examine_embedder(mend=mend)
+        checked = ("store", "model", "index", "drafts", "forgetting", "embedder", *([PART] if is_wanted else []))
+        return DoctorReport(checked, (*findings, *of_secrets))
+
+    def _secrets(self, mend: bool) -> list[Problem]:
+        """Look for secrets in all that is stored, and let the pages follow."""
+        from commonplace.engine.open import open_engine
+        from commonplace.erasure.secrets import PART, Secrets
+
+        engine, runtime = self._engine, self._runtime
+
+        def sync(namespace: str) -> None:
+            if runtime.keeps_journal or (self._store.blocks(namespace) and not self._store.is_on_server):
+                options = {"settings": self._settings, "clock": runtime.clock}
+                with open_engine(engine.directory, namespace, runtime.embedder, **options) as beside:  # type: ignore[arg-type]
+                    beside.sync()
+
+        held = Secrets(engine._erasure_api.erasure_runtime(), runtime.destination, sync).examine(mend=mend)
+        return [Problem(PART, each.problem, each.remedy, each.mended) for each in held]
+
+    def _rows(self, mend: bool) -> list[Problem]:
+        """Return what is wrong with the stored data.
+
+        What hangs on nothing in a graph is let go of, and what a server's searches read is made anew, no more.
+        """
+        problems = self._store.check()
+        reader = self._store.postings
+        loose = {problem for problem in problems if any(claim in problem for claim in LOOSE_ENDS)}
+        stale = {problem for problem in problems if reader and any(claim in problem for claim, _ in reader.claims)}
+        left, remedy = problems, "run `commonplace doctor` where the store can be written"
+        if mend and (loose or stale) and not self._store.is_read_only:
+            try:
+                if reader and stale:
+                    reader.rebuild()
+                for namespace in self._store.namespaces() if loose else ():
+                    with self._store.change_memories(namespace) as change:
+                        change.graph.drop_loose_ends()
+                left = self._store.check()
+            except CommonplaceError as error:
+                remedy = str(error)
+        return [
+            Problem("store", problem, remedy if problem in loose | stale else _BACKUP, problem not in left)
+            for problem in dict.fromkeys((*problems, *left))
+        ]
+
+    def _texts(self) -> list[Problem]:
+        """Return which memories and items of knowledge do not say what they said when they were written.
+
+        A failing disk, or a program that is none of ours, changes a text but not its digest and its passages' tokens.
+        """
+        found: list[Problem] = []
+        for namespace in self._store.namespaces():
+            with self._store.snapshot():
+                memories = self._store.memory_digests(namespace)
+                found += _in_parts(memories, partial(self._differing, namespace), partial(_damaged_memory, namespace))
+                items = self._store.matching_owners(namespace, Filter(kinds=("knowledge",)))
+                found += _in_parts(items, partial(self._with_other_maps, namespace), partial(_damaged_item, namespace))
+        if len(found) > _MAX_TEXTS:
+            rest = len(found) - _MAX_TEXTS
+            found[_MAX_TEXTS:] = [Problem("store", f"{rest:,} more texts differ like these", _BACKUP)]
+        return found
+
+    def _differing(self, namespace: str, digests: Sequence[tuple[int, str, str]]) -> Iterator[Problem]:
+        """Yield what is wrong with the texts of some memories, by number, id and digest."""
+        numbers = [number for number, _, _ in digests]
+        passages: dict[int, list[Passage]] = defaultdict(list)
+        found_by = self._store.passages_of(namespace, numbers)
+        for passage in self._store.passages(namespace, found_by).values():
+            passages[passage.owner_number].append(passage)
+        tokens = self._store.tokens(namespace, found_by)
+        stored = self._store.memory_records(namespace, numbers)
+        for number, id_, digest in digests:
+            if (memory := stored.get(number)) is None:
+                continue
+            as_written = not digest or digest_of_text(memory.record.content) == digest
+            if as_written and self._is_found(memory, passages[number], tokens):
+                continue
+            problem = "has other words than it was written with"
+            if as_written:
+                problem = "is found by other words than it has"
+            yield _of_memory(id_, namespace, problem, is_live=memory.expired_at is None)
+
+    def _is_found(self, memory: StoredMemory, passages: Sequence[Passage], tokens: dict[int, TokenEntry]) -> bool:
+        """Tell whether the passages of a memory are cut from its text, leave none out, and have their own tokens."""
+        chunks = [each.chunk for each in passages]
+        return _is_cut_from(normalise(memory.record.content), chunks) and all(
+            tokens[each.number].token_ids == self._token_ids(memory.owner.title, each.chunk) for each in passages
+        )
+
+    def _token_ids(self, title: str, piece: Chunk) -> bytes:
+        ids = self._runtime.tokens.tokenize(passage_text(title, piece.heading, piece.text))
+        return ids.astype("<u2", copy=False).tobytes()
+
+    def _with_other_maps(self, namespace: str, numbers: Sequence[int]) -> Iterator[Problem]:
+        for item in self._store.knowledge(namespace).of_numbers(numbers).values():
+            if digest_of(item.record.agent, item.record.metadata) != item.record.digest:
+                named = f"{item.number} of the agent {item.record.agent!r:.80}"
+                yield _of_item(named, namespace, "has another map than it was written with")
+
+    def _index(self, mend: bool) -> list[Problem]:
+        """Return what is wrong with the index. That it cannot be read or mended is a finding too, not an error."""
+        if self._store.is_on_server:
+            return []
+        remedy, is_mended = "rebuild it from the store", False
+        try:
+            problems = self._index_problems()
+        except CommonplaceError as error:
+            return [Problem("index", error.args[0], error.remedy)]
+        if problems and mend and self._store.is_read_only:
+            remedy = "make the store writable, it is read-only; then rebuild the index from it"
+        elif problems and mend:
+            try:
+                options = {"timeout_s": MAX_WAIT_S, "progress": self._runtime.progress}
+                report = bring_up_to_date(self._store, self._runtime.index, rebuild=True, **options)  # type: ignore[arg-type]
+                is_mended = report is not None and not self._index_problems()
+            except CommonplaceError as error:
+                remedy = str(error)
+        return [Problem("index", problem, remedy, is_mended) for problem in problems]
+
+    def _index_problems(self) -> list[str]:
+        generation = self._runtime.maintenance.reader()
+        with self._store.snapshot():
+            heads, _ = self._store.heads()
+            fault = (generation.fault if heads else "") or disagreement(self._store, generation, heads)
+        if fault:
+            return [] if self._runtime.maintenance.is_first(generation) else [f"the index {fault}"]
+        problems = [f"the index {problem}" for problem in self._runtime.index.verify()] if generation.heads else []
+        with self._store.snapshot():
+            stored = self._store.counts()["passages"]
+            is_held = generation.heads == self._store.heads()[0]
+            if not problems and is_held and generation.documents != stored:
+                problems.append(f"the index holds {generation.documents} passages where the store has {stored}")
+        return problems
+
+    def _drafts(self, mend: bool) -> list[Problem]:
+        """Return what killed backups, restores and exports left elsewhere."""
+        return [
+            Problem(
+                "drafts",
+                f"{each.path} was {LEFT_OF_DRAFT}; it {each.why or 'holds what the store held'}",
+                each.remedy or "run `commonplace doctor`",
+                each.state == "removed",
+            )
+            for each in clear_drafts(self._runtime.directory, remove=mend)
+            if each.state != "live"
+        ]
+
+    def _unfinished(self, mend: bool) -> list[Problem]:
+        """Return what forgetting had to leave, because it was ended or another process held something open."""
+        runtime = self._runtime
+        place = ErasureRuntime(
+            runtime.directory, runtime.store, runtime.index, pages=runtime.journal, progress=runtime.progress
+        )
+        try:
+            found = finish_waiting(place, mend=mend)
+        except CommonplaceError as error:
+            return [Problem("forgetting", error.args[0], error.remedy)]
+        return [Problem("forgetting", each.problem, each.remedy, each.mended) for each in found]
+
+
+def _is_cut_from(text: str, chunks: Sequence[Chunk]) -> bool:
+    """Return whether these chunks stand in a text at their lines, and leave none out but blank ones."""
+    lines = text.split("\n")
+    covered = {number for each in chunks for number in range(each.start_line, each.end_line + 1)}
+    return all(number in covered for number, line in enumerate(lines, 1) if line.strip()) and all(
+        each.text in "\n".join(lines[each.start_line - 1 : each.end_line]) for each in chunks
+    )
+
+
+def _in_parts(
+    items: Sequence[_T], check: Callable[[Sequence[_T]], Iterator[Problem]], damaged: Callable[[_T, str], Problem]
+) -> Iterator[Problem]:
+    """Yield what is wrong with many items; of some that cannot be read, each is looked at by itself."""
+    for begin in range(0, len(items), _AT_ONCE):
+        some = items[begin : begin + _AT_ONCE]
+        try:
+            yield from list(check(some))
+        except _UNREADABLE:
+            for each in some:
+                try:
+                    yield from list(check([each]))
+                except _UNREADABLE as error:
+                    told = error.args[0] if isinstance(error, CommonplaceError) else error
+                    yield damaged(each, f"cannot be read ({told})")
+
+
+def _of_memory(id_: str, namespace: str, problem: str, *, is_live: bool) -> Problem:
+    remedy = _BACKUP
+    if is_live:
+        remedy = f"write it as it should be with `commonplace update {shlex.quote(id_)} TEXT`, or {_BACKUP}"
+    return Problem("store", f"memory {id_!r:.80}{_in(namespace)} {problem}", remedy)
+
+
+def _of_item(named: str, namespace: str, problem: str) -> Problem:
+    remedy = f"index the knowledge of that agent again, or {_BACKUP}"
+    return Problem("store", f"item {named}{_in(namespace)} {problem}", remedy)
+
+
+def _damaged_memory(namespace: str, digest: tuple[int, str, str], told: str) -> Problem:
+    return _of_memory(digest[1], namespace, told, is_live=False)
+
+
+def _damaged_item(namespace: str, number: int, told: str) -> Problem:
+    return _of_item(f"{number} of the agents' knowledge", namespace, told)
+
+
+def _in(namespace: str) -> str:
+    return "" if namespace == DEFAULT else f" of the namespace {namespace!r:.80}"
