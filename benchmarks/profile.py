@@ -34,7 +34,7 @@ PARTS: Final = {
         ("commonplace.search.retrieve", "prepare"),
     ),
     "embed it": (("commonplace.models.static", "StaticEmbedder.embed"),),
-    "its tokens' weights": (("commonplace.search.signals", "weigh_tokens"),),
+    "its tokens' weights": (("commonplace.search.signals", "Phrasing.weights"),),
     "words: postings": (("commonplace.index.lexical", "PackedLexicalIndex.search"),),
     "words: scores of the others": (
         ("commonplace.search.recall", "_LocalState._scores"),
@@ -55,7 +55,7 @@ PARTS: Final = {
     ),
     "fusion": (("commonplace.search.retrieve", "order"),),
     "selection": (("commonplace.search.retrieve", "select"),),
-    "texts of the hits": (("commonplace.search.hits", "_Held.__init__"),),
+    "texts of the hits": (("commonplace.search.hits", "_made"),),
     "look for secrets": (("commonplace.search.hits", "without_secrets"),),
 }
 """What is timed under each name: a module, and a function of it as its caller finds it."""

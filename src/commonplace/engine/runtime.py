@@ -26,7 +26,7 @@ from commonplace.models.registry import by_space, is_broken, is_slow
 from commonplace.models.static import StaticEmbedder
 from commonplace.retention import DAY_S
 from commonplace.search.recall import recall_of
-from commonplace.search.retrieve import Caches, Searcher
+from commonplace.search.retrieve import Searcher
 from commonplace.settings import ModelSettings, Settings
 from commonplace.settings.paths import EMBEDDING_LOCK, INDEX
 from commonplace.store.store import Store
@@ -415,7 +415,7 @@ class Runtime:
         queries = Bounds(models.embedding_cache, search.cache_bytes, models.embedding_cache_minutes * 60)
         rankings = Bounds(search.candidate_cache, search.cache_bytes, search.candidate_cache_minutes * 60)
         recall = recall_of(store, index, self.embedder.stamp)
-        return Searcher(store, recall, self.embedder, self.tokens, Caches(queries, rankings))
+        return Searcher(store, recall, self.embedder, self.tokens, queries, rankings)
 
     def destination(self) -> Destination:
         from commonplace.ingest.passages import Destination, Limits

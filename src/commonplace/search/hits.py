@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.dataclasses import dataclass, field, replace
+from commonplace.dataclasses import replace
 from commonplace.ranking.arrays import distinct
 from commonplace.ranking.calibration import confidence, probabilities
 from commonplace.ranking.calibration import scores as scores_of
@@ -27,79 +27,28 @@ from commonplace.types import Hit, Owner, StoredMemory
 _APART = "\n\n"
 
 
-class _Held:
-    """What the store holds of some passages, by number."""
-
-    def __init__(self, store: Store, namespace: str, numbers: Sequence[int]) -> None:
-        self.passages = store.passages_with_owners(namespace, numbers)
-        owners = {passage.owner_number: owner for passage, owner, _ in self.passages.values()}
-        items = [number for number, owner in owners.items() if owner.kind == "knowledge"]
-        self.knowledge = store.knowledge(namespace).of_numbers(items) if items else {}
-        has_prose = any(map(_is_prose, owners.values()))
-        # Passages whose heading does not name one section.
-        self.unnamed = store.repeated_headings(namespace, numbers) if has_prose else ()
+def _of_owner(owner: Owner, memory: StoredMemory | None) -> dict[str, Any]:
+    """Return what a hit tells of its owner."""
+    fields: dict[str, Any] = {
+        name: getattr(owner, name)
+        for name in ("kind", "title", "tags", "references", "summary", "at", "path", "type", "phase")
+    }
+    record = None if memory is None else memory.record
+    if record is not None:
+        fields |= {name: getattr(record, name) for name in ("tier", "source", "origin", "trust")}
+    elif owner.kind == "artifact":
+        fields["origin"] = "document"
+    return {**fields, "owner_id": owner.id}
 
 
 def _is_prose(owner: Owner) -> bool:
     return language_of(owner.path.rpartition("/")[2]) in PROSE
 
 
-def _hit(held: _Held, number: int, score: float, probability: float, signals: Mapping[str, float]) -> Hit | None:
-    """Return the hit of a passage, None where the store does not have it any more."""
-    if number not in held.passages:
-        return None
-    passage, owner, memory = held.passages[number]
-    record = None if memory is None else memory.record
-    item = held.knowledge.get(passage.owner_number)
-    origin = "document" if owner.kind == "artifact" else ""
-    is_linked = number not in held.unnamed and _is_prose(owner)
-    return Hit(
-        id=passage.id,
-        owner_id=owner.id,
-        kind=owner.kind,
-        text=passage.chunk.text,
-        score=score,
-        signals=signals,
-        title=owner.title,
-        heading=passage.chunk.heading,
-        path=owner.path,
-        lines=(passage.chunk.start_line, passage.chunk.end_line) if owner.path else None,
-        type=owner.type,
-        phase=owner.phase,
-        tags=owner.tags,
-        references=owner.references,
-        summary=owner.summary,
-        at=owner.at,
-        tier="" if record is None else record.tier,
-        source="" if record is None else record.source,
-        origin=origin if record is None else record.origin,
-        trust=None if record is None else record.trust,
-        agent="" if item is None else item.record.agent,
-        probability=probability,
-        confidence=confidence(probability),
-        anchor=heading_slug(passage.chunk.heading) if is_linked else "",
-    )
-
-
 def memory_hit(stored: StoredMemory, score: float) -> Hit:
     """Return a whole memory as a hit that no question found; its score is its retention."""
-    owner, record = stored.owner, stored.record
-    return Hit(
-        id=owner.id,
-        owner_id=owner.id,
-        kind="memory",
-        text=record.content,
-        score=score,
-        signals={"retention": score},
-        title=owner.title,
-        tags=owner.tags,
-        summary=owner.summary,
-        at=record.born_at if owner.at is None else owner.at,
-        tier=record.tier,
-        source=record.source,
-        origin=record.origin,
-        trust=record.trust,
-    )
+    told = {**_of_owner(stored.owner, stored), "at": stored.at, "references": ()}
+    return Hit(id=stored.owner.id, text=stored.record.content, score=score, signals={"retention": score}, **told)
 
 
 def without_secrets(hits: Sequence[Hit]) -> tuple[Hit, ...]:
@@ -148,84 +97,47 @@ def select(ranking: Ranking, request: Request, store: Store) -> tuple[tuple[Hit,
     ranking, ahead = ranking.standing(request.now if request.wanted.as_of is None else request.wanted.as_of)
     likely = probabilities(ranking.odds[order])
     scores = scores_of(likely)
-    numbers = ranking.candidates.numbers
     moved = placed(order.tolist(), ahead)
     made: dict[int, Hit] = {}
     copies: set[int] = set()
     while True:
         choice = _choose(ranking, moved, order, scores, request, copies)
         looked_at = copies | _twins(ranking.candidates, order, choice)
-        found = [*choice.chosen, *(_Chosen(rank, rank) for rank in looked_at)]
-        places = {each.rank: int(order[each.rank]) for each in found if each.rank not in made}
+        found = {**choice.chosen, **{rank: rank for rank in looked_at}}
+        places = {rank: int(order[rank]) for rank in found if rank not in made}
         made |= _made(ranking, request, store, places, scores, likely)
         ids = {rank: hit.id for rank, hit in made.items()}
         # Equal values stand by id, and what was moved with that before which it was.
         kept = sorted(
-            (each for each in found if each.rank in made),
-            key=lambda each: (-float(ranking.values[order[each.anchor]]), ids.get(each.anchor, "")),
+            (rank for rank in found if rank in made),
+            key=lambda rank: (-float(ranking.values[order[found[rank]]]), ids.get(found[rank], "")),
         )
-        hits = without_copies([made[each.rank] for each in kept])
+        hits = without_copies([made[rank] for rank in kept])
         first = {hit.id for hit in hits}
-        before, copies = copies, {each.rank for each in kept if ids[each.rank] not in first}
+        before, copies = copies, {rank for rank in kept if ids[rank] not in first}
         if copies == before:
             break  # else others may stand where copies stood
-    kept = [each for each in kept if each.rank not in copies][: request.limit]
-    ranks = sorted([*((each.rank, None) for each in kept), *choice.rejected[:TRACE_LENGTH]])
+    kept = [rank for rank in kept if rank not in copies][: request.limit]
+    ranks = sorted([*((rank, None) for rank in kept), *choice.rejected[:TRACE_LENGTH]])
     trace = Trace(
         make=lambda: [_candidate(ranking, rank, int(order[rank]), float(scores[rank]), why) for rank, why in ranks],
         terms=ranking.words,
         min_score=request.min_score,
-        numbers={ids[each.rank]: int(numbers[order[each.rank]]) for each in kept},
+        numbers={ids[rank]: int(ranking.candidates.numbers[order[rank]]) for rank in kept},
         times=ranking.asked.times,
         passages=ranking.passages,
-        moved={ids[each.rank]: ids[each.anchor] for each in kept if each.rank != each.anchor and each.anchor in ids},
+        moved={ids[rank]: ids[found[rank]] for rank in kept if found[rank] != rank and found[rank] in ids},
         held_back=choice.held_back,
     )
     return without_secrets(hits[: request.limit]), trace
 
 
-def _twins(candidates: Candidates, order: NDArray[np.intp], choice: _Choice) -> set[int]:
-    """Return the ranks beyond the limit that may hold the same text as what is chosen: as long, and as near."""
+class _Choice(NamedTuple):
+    """Ranks, from 0, that may become hits, each with the one before which it was moved, else its own; and the rest."""
 
-    looks = list(zip(candidates.lengths[order].tolist(), candidates.dense[order].tolist(), strict=True))
-    chosen = {looks[each.rank] for each in choice.chosen}
-    return {rank for rank, reason in choice.rejected if reason == "beyond the limit" and looks[rank] in chosen}
-
-
-def _made(
-    ranking: Ranking,
-    request: Request,
-    store: Store,
-    places: Mapping[int, int],
-    scores: NDArray[np.float32],
-    likely: NDArray[np.float32],
-) -> dict[int, Hit]:
-    """Return the hits of ranks, by these, given the places of their candidates; without those that are gone."""
-    numbers = ranking.candidates.numbers
-    newest = {place: newer[0] for place in places.values() if (newer := ranking.newer.get(place))}
-    held = _Held(store, request.namespace, distinct(numbers[[*places.values(), *newest.values()]]).tolist())
-    made: dict[int, Hit] = {}
-    for rank, place in places.items():
-        signals = _raw(ranking, place)
-        hit = _hit(held, int(numbers[place]), float(scores[rank]), float(likely[rank]), signals)
-        later = held.passages.get(int(numbers[newest[place]])) if place in newest else None
-        if hit is not None:
-            made[rank] = hit if later is None else replace(hit, superseded_by=later[1].id)
-    return made
-
-
-class _Chosen(NamedTuple):
-    """A rank, from 0, that may become a hit, and the one before which it was moved, which else is its own."""
-
-    rank: int
-    anchor: int
-
-
-@dataclass(slots=True)
-class _Choice:
-    chosen: list[_Chosen] = field(default_factory=list)
-    rejected: list[tuple[int, Reason]] = field(default_factory=list)
-    held_back: HeldBack = field(default_factory=HeldBack)
+    chosen: dict[int, int]
+    rejected: list[tuple[int, Reason]]
+    held_back: HeldBack
 
 
 def _choose(
@@ -240,7 +152,8 @@ def _choose(
     places = order.tolist()
     ranks = {place: rank for rank, place in enumerate(places)}
     owners, values, likely = ranking.candidates.owners.tolist(), ranking.values.tolist(), scores.tolist()
-    choice = _Choice()
+    chosen: dict[int, int] = {}
+    rejected: list[tuple[int, Reason]] = []
     taken: Counter[int] = Counter()
     below: dict[int, float] = {}
     last = 0.0
@@ -250,22 +163,70 @@ def _choose(
         rank, anchor = ranks[place], ranks[place if before is None else before]
         owner, value = owners[place], values[places[anchor]]
         if likely[anchor] < floor and likely[rank] < floor:
-            choice.rejected.append((rank, "below the floor"))
+            rejected.append((rank, "below the floor"))
             below.setdefault(owner, likely[rank])
         elif rank in copies:
-            choice.rejected.append((rank, "same text as a better hit"))
+            rejected.append((rank, "same text as a better hit"))
         elif taken[owner] >= request.per_owner:
-            choice.rejected.append((rank, "same owner as a better hit"))
-        elif len(choice.chosen) >= request.limit and value < last:
-            choice.rejected.append((rank, "beyond the limit"))
+            rejected.append((rank, "same owner as a better hit"))
+        elif len(chosen) >= request.limit and value < last:
+            rejected.append((rank, "beyond the limit"))
         else:
             taken[owner] += 1
-            choice.chosen.append(_Chosen(rank, anchor))
+            chosen[rank] = anchor
             last = value
     held = [score for owner, score in below.items() if not taken[owner]]
-    choice.held_back = HeldBack(len(held), max(held, default=None))
-    choice.rejected.sort()
-    return choice
+    return _Choice(chosen, sorted(rejected), HeldBack(len(held), max(held, default=None)))
+
+
+def _twins(candidates: Candidates, order: NDArray[np.intp], choice: _Choice) -> set[int]:
+    """Return the ranks beyond the limit that may hold the same text as what is chosen: as long, and as near."""
+    looks = list(zip(candidates.lengths[order].tolist(), candidates.dense[order].tolist(), strict=True))
+    chosen = {looks[rank] for rank in choice.chosen}
+    return {rank for rank, reason in choice.rejected if reason == "beyond the limit" and looks[rank] in chosen}
+
+
+def _made(
+    ranking: Ranking,
+    request: Request,
+    store: Store,
+    places: Mapping[int, int],
+    scores: NDArray[np.float32],
+    likely: NDArray[np.float32],
+) -> dict[int, Hit]:
+    """Return the hits of ranks, by these, given the places of their candidates; without those that are gone."""
+    namespace, numbers = request.namespace, ranking.candidates.numbers
+    newest = {place: newer[0] for place in places.values() if (newer := ranking.newer.get(place))}
+    wanted = distinct(numbers[[*places.values(), *newest.values()]]).tolist()
+    held = store.passages_with_owners(namespace, wanted)
+    owners = {passage.owner_number: owner for passage, owner, _ in held.values()}
+    items = [number for number, owner in owners.items() if owner.kind == "knowledge"]
+    knowledge = store.knowledge(namespace).of_numbers(items) if items else {}
+    # Passages whose heading does not name one section.
+    unnamed = store.repeated_headings(namespace, wanted) if any(map(_is_prose, owners.values())) else ()
+    made: dict[int, Hit] = {}
+    for rank, place in places.items():
+        number = int(numbers[place])
+        if number not in held:
+            continue
+        passage, owner, memory = held[number]
+        chunk, later = passage.chunk, held.get(int(numbers[newest[place]])) if place in newest else None
+        item = knowledge.get(passage.owner_number)
+        made[rank] = Hit(
+            id=passage.id,
+            text=chunk.text,
+            score=float(scores[rank]),
+            signals=_raw(ranking, place),
+            heading=chunk.heading,
+            lines=(chunk.start_line, chunk.end_line) if owner.path else None,
+            agent="" if item is None else item.record.agent,
+            probability=float(likely[rank]),
+            confidence=confidence(float(likely[rank])),
+            anchor=heading_slug(chunk.heading) if number not in unnamed and _is_prose(owner) else "",
+            superseded_by=None if later is None else later[1].id,
+            **_of_owner(owner, memory),
+        )
+    return made
 
 
 def _raw(ranking: Ranking, place: int) -> dict[str, float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -89,6 +89,11 @@ _TIME_ALONE, _NO_TIME = 8.0, -5.0
 
 _BESIDE = np.float32(1e-3)
 """Newness decides between fits that differ by less than this, which only those of years to days do."""
+
+
+Columns = dict[str, NDArray[np.float32]]
+Groups = NDArray[np.uint8]
+"""Of each candidate, whose vector it has: an index into embedders; uint8, shape (n,)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,15 +190,17 @@ class Context:
 
 
 def order(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
-    """Return the candidates with what orders them."""
+    """Return the candidates with what orders them: one signal alone, the asked time alone, or all signals fused."""
+    if request.method == "two-stage":
+        if context.dated is not None and context.asked.is_all:
+            return _by_time(query, candidates, context, context.dated)
+        return _fused(request, query, candidates, context)
     if request.method == "bm25":
         candidates = candidates.select(candidates.lexical > 0)
-        return _by_one(LEXICAL, candidates.lexical, query, candidates, context)
-    if request.method == "semantic":
-        return _by_one(DENSE, candidates.dense, query, candidates, context)
-    if context.dated is not None and context.asked.is_all:
-        return _by_time(query, candidates, context, context.dated)
-    return _fused(request, query, candidates, context)
+    name = LEXICAL if request.method == "bm25" else DENSE
+    values: NDArray[np.float32] = getattr(candidates, name)
+    odds, found, weights = _judged(query, candidates, context, _certain(query, candidates, context.passages))
+    return Ranking(query.words, candidates, values, {**found, name: values}, {}, {}, odds, weights, context.passages)
 
 
 def together(rankings: Sequence[Ranking]) -> Ranking:
@@ -252,21 +259,15 @@ def _joined(rankings: Sequence[Ranking], rows: NDArray[np.intp]) -> dict[str, An
     }
 
 
-def _by_one(
-    name: str, values: NDArray[np.float32], query: PreparedQuery, candidates: Candidates, context: Context
-) -> Ranking:
-    odds, found, weights = _judged(query, candidates, context)
-    return Ranking(query.words, candidates, values, {**found, name: values}, {}, {}, odds, weights, context.passages)
-
-
 def _fused(request: Request, query: PreparedQuery, candidates: Candidates, context: Context) -> Ranking:
     signals = {LEXICAL: candidates.lexical, DENSE: candidates.dense, LATE: candidates.late}
     crowded = np.array([CROWDING.get(name, 0.0) for name in query.embedders], np.float32)[candidates.spaces]
     scaled = {**signals, DENSE: candidates.dense - crowded * candidates.crowding}
     groups = {DENSE: _comparable(query, candidates)}
     parts = {name: standardise(values, groups.get(name)) for name, values in scaled.items()}
-    weights = _weights(query, candidates, context.passages)
-    odds, found, adds = _judged(query, candidates, context)
+    certain = _certain(query, candidates, context.passages)
+    weights = _weights(query, candidates, certain)
+    odds, found, adds = _judged(query, candidates, context, certain)
 
     def add(name: str, values: NDArray[np.float32], weight: float) -> None:
         signals[name] = parts[name] = values
@@ -290,17 +291,22 @@ def _fused(request: Request, query: PreparedQuery, candidates: Candidates, conte
     )
 
 
-def _weights(query: PreparedQuery, candidates: Candidates, passages: int) -> dict[str, NDArray[np.float32]]:
-    """Return what the standardised signals of each candidate weigh: words and tokens as far as they may decide."""
-    words, dense = np.zeros(len(candidates), np.float32), np.zeros(len(candidates), np.float32)
-    groups, embedders = candidates.spaces, query.embedders
-    certain = _certain(query, candidates, passages)
-    for group, embedder in enumerate(embedders):
-        here = groups == group
-        words[here] = certain if embedder else 1.0
-        if embedder:
-            dense[here] = DENSE_WEIGHTS.get(embedder, WEIGHTS[DENSE]) * _meant(candidates.dense[here], certain)
-    return {LEXICAL: np.float32(WEIGHTS[LEXICAL]) * words, DENSE: dense, LATE: np.float32(WEIGHTS[LATE]) * words}
+def _by_time(query: PreparedQuery, candidates: Candidates, context: Context, dated: DatedOwners) -> Ranking:
+    """Order what is of the time that is asked for, best fit first, then newest: nothing else is asked for.
+
+    Where the time is written in digits, what holds the query literally is of it too, though no date of it is known.
+    """
+    fits, asked = dated.fits_of(candidates.owners), context.asked
+    is_held = (candidates.literal >= IS_LITERAL) & asked.is_written
+    keep = (fits > 0) | is_held
+    candidates, fits = candidates.select(keep), fits[keep]
+    values = _IS_HELD + _BESIDE * candidates.dense
+    values[fits > 0] = fits[fits > 0] + _BESIDE * dated.newness_of(candidates.owners[fits > 0])
+    odds, found, _ = _judged(query, candidates, context, _certain(query, candidates, context.passages))
+    odds = np.maximum(np.float32(_TIME_ALONE) * fits + np.float32(_NO_TIME), np.where(is_held[keep], odds, -np.inf))
+    signals, adds = {**found, TIME: fits}, {TIME: np.full(len(candidates), _TIME_ALONE, dtype=np.float32)}
+    odds = odds.astype(np.float32)
+    return Ranking(query.words, candidates, values, signals, {}, {}, odds, adds, context.passages, asked)
 
 
 def _certain(query: PreparedQuery, candidates: Candidates, passages: int) -> float:
@@ -317,39 +323,57 @@ def _meant(cosines: NDArray[np.float32], certain: float) -> float:
     return max(ramp(float(cosines.max(initial=0.0)), *MEANT), 1.0 - certain)
 
 
-def _lent(values: NDArray[np.float32], candidates: Candidates, beside: dict[int, set[int]]) -> NDArray[np.float32]:
-    """Return what each candidate receives from the turns around it."""
-    numbers = candidates.numbers
-    received = np.zeros_like(values)
-    for pairs, share in zip(steps(beside), NEIGHBOUR_SHARES, strict=True):
-        received += lend(values, numbers, pairs, share)
-    asked = bounded(values, candidates.lengths, SHORT_TURN)
-    received += lend(asked, numbers, answers(beside, numbers[candidates.asks]), ANSWER_SHARE)
-    return bounded(received, candidates.lengths, SHORT_TURN)
+def _weights(query: PreparedQuery, candidates: Candidates, certain: float) -> Columns:
+    """Return what the standardised signals of each candidate weigh: words and tokens as far as they may decide."""
+    words, dense = np.zeros(len(candidates), np.float32), np.zeros(len(candidates), np.float32)
+    for space, embedder in enumerate(query.embedders):
+        here = candidates.spaces == space
+        words[here] = certain if embedder else 1.0
+        if embedder:
+            dense[here] = DENSE_WEIGHTS.get(embedder, WEIGHTS[DENSE]) * _meant(candidates.dense[here], certain)
+    return {LEXICAL: np.float32(WEIGHTS[LEXICAL]) * words, DENSE: dense, LATE: np.float32(WEIGHTS[LATE]) * words}
 
 
-def _by_time(query: PreparedQuery, candidates: Candidates, context: Context, dated: DatedOwners) -> Ranking:
-    """Order what is of the time that is asked for, best fit first, then newest: nothing else is asked for.
-
-    Where the time is written in digits, what holds the query literally is of it too, though no date of it is known.
-    """
-    fits, asked = dated.fits_of(candidates.owners), context.asked
-    is_held = (candidates.literal >= IS_LITERAL) & asked.is_written
-    keep = (fits > 0) | is_held
-    candidates, fits = candidates.select(keep), fits[keep]
-    values = _IS_HELD + _BESIDE * candidates.dense
-    values[fits > 0] = fits[fits > 0] + _BESIDE * dated.newness_of(candidates.owners[fits > 0])
-    odds, found, _ = _judged(query, candidates, context)
-    odds = np.maximum(np.float32(_TIME_ALONE) * fits + np.float32(_NO_TIME), np.where(is_held[keep], odds, -np.inf))
-    signals, adds = {**found, TIME: fits}, {TIME: np.full(len(candidates), _TIME_ALONE, dtype=np.float32)}
-    odds = odds.astype(np.float32)
-    return Ranking(query.words, candidates, values, signals, {}, {}, odds, adds, context.passages, asked)
+def _judged(
+    query: PreparedQuery, candidates: Candidates, context: Context, certain: float
+) -> tuple[NDArray[np.float32], Columns, Columns]:
+    """Return the log-odds of relevance, float32, shape (n,), the evidence behind them, and what each kind weighs."""
+    found = evidence(candidates.dense, candidates.coverage, candidates.words, candidates.lexical, context.passages)
+    # A cosine stands out among such as compare with it.
+    groups = _comparable(query, candidates)
+    for group in np.flatnonzero(np.bincount(groups)) if len(groups) else ():
+        found[LEAD][groups == group] = leads(candidates.dense[groups == group])
+    odds = np.zeros(len(candidates), dtype=np.float32)
+    weights = {name: np.zeros(len(candidates), dtype=np.float32) for name in found}
+    for code, embedder in enumerate(query.embedders):
+        here = candidates.spaces == code
+        # What is asked in a script that the models do not know, or by an identifier, is judged by its words.
+        by_words = np.float32(max(query.unspaced, 1.0 - _meant(candidates.dense[here], certain)))
+        evidence_here = {name: values[here] for name, values in found.items()}
+        for calibration, share in ((calibration_of(embedder), 1 - by_words), (calibration_of(""), by_words)):
+            odds[here] += share * calibration.log_odds(evidence_here)
+            for name, weight in calibration.weights.items():
+                weights[name][here] += share * np.float32(weight)
+    return odds, found, weights
 
 
 def _comparable(query: PreparedQuery, candidates: Candidates) -> Groups:
     """Return groups of candidates whose cosines compare: those of our embedders are one, see `COMPARABLE`."""
     codes = [0 if name in COMPARABLE else code + 1 for code, name in enumerate(query.embedders)]
     return np.array(codes, dtype=np.uint8)[candidates.spaces]
+
+
+def _lent(values: NDArray[np.float32], candidates: Candidates, beside: dict[int, set[int]]) -> NDArray[np.float32]:
+    """Return what each candidate receives from the turns around it."""
+    numbers = candidates.numbers
+    received = np.zeros_like(values)
+    for pairs, share in zip(steps(beside), NEIGHBOUR_SHARES, strict=True):
+        received += lend(values, numbers, pairs, share)
+    asking = numbers[candidates.asks].tolist()
+    answers = [(other, number) for number in asking for other in beside.get(number, ()) if other > number]
+    asked = bounded(values, candidates.lengths, SHORT_TURN)
+    received += lend(asked, numbers, _pairs(answers), ANSWER_SHARE)
+    return bounded(received, candidates.lengths, SHORT_TURN)
 
 
 _OF_USER = late_pattern(r"\b(?:i|i'm|i've|i'd|me|my|mine|myself|we|our|us)\b", re.IGNORECASE)
@@ -382,45 +406,11 @@ def steps(beside: dict[int, set[int]]) -> tuple[NDArray[np.int64], NDArray[np.in
         for far in beside[other]
         if far != number and far not in others
     }
-    return _pairs(sorted(one)), _pairs(sorted(two))
+    return _pairs(one), _pairs(two)
 
 
-def answers(beside: dict[int, set[int]], asking: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the pairs of a passage and one of `asking` right before it; int64, shape (n, 2)."""
-    return _pairs(
-        sorted((other, number) for number in asking.tolist() for other in beside.get(number, ()) if other > number)
-    )
-
-
-def _pairs(values: list[tuple[int, int]]) -> NDArray[np.int64]:
-    return np.array(values, dtype=np.int64).reshape(-1, 2)
-
-
-Columns = dict[str, NDArray[np.float32]]
-
-
-def _judged(
-    query: PreparedQuery, candidates: Candidates, context: Context
-) -> tuple[NDArray[np.float32], Columns, Columns]:
-    """Return the log-odds of relevance, float32, shape (n,), the evidence behind them, and what each kind weighs."""
-    found = evidence(candidates.dense, candidates.coverage, candidates.words, candidates.lexical, context.passages)
-    # A cosine stands out among such as compare with it.
-    groups = _comparable(query, candidates)
-    for group in np.flatnonzero(np.bincount(groups)) if len(groups) else ():
-        found[LEAD][groups == group] = leads(candidates.dense[groups == group])
-    odds = np.zeros(len(candidates), dtype=np.float32)
-    weights = {name: np.zeros(len(candidates), dtype=np.float32) for name in found}
-    certain = _certain(query, candidates, context.passages)
-    for code, embedder in enumerate(query.embedders):
-        here = candidates.spaces == code
-        # What is asked in a script that the models do not know, or by an identifier, is judged by its words.
-        by_words = np.float32(max(query.unspaced, 1.0 - _meant(candidates.dense[here], certain)))
-        evidence_here = {name: values[here] for name, values in found.items()}
-        for calibration, share in ((calibration_of(embedder), 1 - by_words), (calibration_of(""), by_words)):
-            odds[here] += share * calibration.log_odds(evidence_here)
-            for name, weight in calibration.weights.items():
-                weights[name][here] += share * np.float32(weight)
-    return odds, found, weights
+def _pairs(values: Iterable[tuple[int, int]]) -> NDArray[np.int64]:
+    return np.array(sorted(values), dtype=np.int64).reshape(-1, 2)
 
 
 POOL: Final = 100
@@ -488,9 +478,6 @@ def _chain(
     others = (_chain(other, place, newer, left) for other in newer.get(place, ()) if other in left)
     return [*chain.from_iterable(others), (place, before)]
 
-
-Groups = NDArray[np.uint8]
-"""Of each candidate, whose vector it has: an index into embedders; uint8, shape (n,)."""
 
 ROUNDING: Final = 1e-6
 """Relative to the largest value, float32's error after some dozens of additions."""

@@ -1,4 +1,8 @@
-"""Run a search: recall, signals, fusion, calibration, cut-off."""
+"""Run a search: recall, signals, fusion, calibration, cut-off.
+
+`Searcher.search` is the whole of it: what recall finds (`recall`) gets its signals (`signals`), an order (`rank`) and
+becomes hits (`hits`).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +24,10 @@ from commonplace.ranking.arrays import ONE_BLAS_THREAD, distinct
 from commonplace.ranking.calibration import is_fitted
 from commonplace.retention import age, retention
 from commonplace.search.hits import select
-from commonplace.search.rank import (
-    COMPARABLE,
-    POOL,
-    Context,
-    Ranking,
-    competitors,
-    order,
-    together,
-)
+from commonplace.search.rank import COMPARABLE, POOL, Context, Ranking, competitors, order, together
 from commonplace.search.recall import ENTRY_BYTES, Recall, RecallState
 from commonplace.search.request import PreparedQuery, Request, kinds_of, prepare
-from commonplace.search.result import SearchResult
+from commonplace.search.result import SearchResult, Trace
 from commonplace.search.signals import TIME, Candidates, Phrasing, Spaces, TokenRows
 from commonplace.search.supersession import Wordings
 from commonplace.search.time import (
@@ -47,24 +43,15 @@ from commonplace.search.time import (
 from commonplace.store.graph_rules import is_reserved
 from commonplace.store.store import Store
 from commonplace.text.query import analyse_query, respelled, slips
-from commonplace.types import EMBEDDED_KIND_OF, GRAPH_KINDS, KINDS, Stage
+from commonplace.types import EMBEDDED_KIND_OF, GRAPH_KINDS, KINDS, Hit, Stage
 
-QUERY_CACHE = Bounds(max_entries=5_000, max_bytes=1 << 18, ttl_s=30 * 60)
-RANKING_CACHE = Bounds(max_entries=1_000, max_bytes=1 << 18, ttl_s=5 * 60)
-POOL_OWNERS = 10
+QUERY_CACHE: Final = Bounds(max_entries=5_000, max_bytes=1 << 18, ttl_s=30 * 60)
+RANKING_CACHE: Final = Bounds(max_entries=1_000, max_bytes=1 << 18, ttl_s=5 * 60)
+"""How many embedded queries and how many rankings are remembered, and for how long, unless settings say otherwise."""
+POOL_OWNERS: Final = 10
 """Recall goes on until it has passages of so many owners; what a larger limit needs besides stands behind these."""
 
-_NUMBER = re.compile(r"[^\W_]*\d[^\W_]*")
-_RESPELLED = "searched for {!r} instead of {!r}"
-_BY_WORDS = "searched by words alone, for the query could not be embedded: {}"
-
-
-@dataclass(frozen=True, slots=True)
-class Caches:
-    """How many embedded queries and how many rankings are remembered, and for how long."""
-
-    queries: Bounds = QUERY_CACHE
-    rankings: Bounds = RANKING_CACHE
+_NUMBER: Final = re.compile(r"[^\W_]*\d[^\W_]*")
 
 
 @dataclass
@@ -103,18 +90,23 @@ class Searcher:
     """Answers requests over one store and its index. Safe for threads."""
 
     def __init__(
-        self, store: Store, recall: Recall, embedder: Embedder, tokens: StaticEmbedder, caches: Caches = Caches()
+        self,
+        store: Store,
+        recall: Recall,
+        embedder: Embedder,
+        tokens: StaticEmbedder,
+        queries: Bounds = QUERY_CACHE,
+        rankings: Bounds = RANKING_CACHE,
     ) -> None:
         self._store = store
         self._recall = recall
         self._embedder = embedder
         self._tokens = tokens
         self._spaces = Spaces.of(embedder.stamp)
-        self._queries: AgingCache[PreparedQuery] = AgingCache(caches.queries)
-        self._rankings: AgingCache[Ranking] = AgingCache(caches.rankings)
-        self._states: dict[str, tuple[str, ...]] = {}
+        self._queries: AgingCache[PreparedQuery] = AgingCache(queries)
+        self._rankings: AgingCache[Ranking] = AgingCache(rankings)
 
-    def search(self, request: Request, *, notices: tuple[str, ...] = (), degraded: bool = False) -> SearchResult:
+    def search(self, request: Request, *, notices: Sequence[str] = (), degraded: bool = False) -> SearchResult:
         """Return the hits of a request; what the caller knows of the index's state is passed on to the result.
 
         Everything is read from one state of the store.
@@ -123,23 +115,19 @@ class Searcher:
             EmbedderMismatchError: the store's vectors are another embedder's.
             IndexFaultError: the current generation of the index is damaged or not of this store's history.
         """
-        clock = _Clock()
+        clock, corrected, told = _Clock(), "", [*notices]
         with self._recall.reading(request) as recall:
-            self._drop_unless(request.namespace, recall.state)
             run = _Run(request, _asked_times(request), recall, clock)
-            ranking = self._pool(run)
-            with clock.stage("hits") as count:
-                hits, trace = select(ranking, request, self._store)
-                count.append(len(hits))
-            corrected = ""
+            ranking, hits, trace = self._found(run)
             if request.method != "semantic" and not (hits and (ranking.candidates.lexical > 0).any()):
                 query = self._respelled(run)
-                if query != request.query:
-                    ranked = self._pool(run.asking(query=query))
-                    others, other_trace = select(ranked, request, self._store)
-                    if others:
-                        ranking, hits, trace, corrected = ranked, others, other_trace, query
-                        notices = (*notices, _RESPELLED.format(query, request.query))
+                others = self._found(run.asking(query=query)) if query != request.query else None
+                if others and others[1]:
+                    ranking, hits, trace = others
+                    corrected = query
+                    told.append(f"searched for {query!r} instead of {request.query!r}")
+        if ranking.fault:
+            told.append(f"searched by words alone, for the query could not be embedded: {ranking.fault}")
         return SearchResult(
             query=request.query,
             also=request.also,
@@ -150,11 +138,97 @@ class Searcher:
             stages=tuple(clock.stages.values()),
             latency_ms=round((time.perf_counter() - clock.started) * 1000),
             degraded=degraded or bool(ranking.fault),
-            notices=(*notices, *([_BY_WORDS.format(ranking.fault)] if ranking.fault else [])),
+            notices=tuple(told),
             trace=trace,
             calibrated=all(is_fitted(stamp.name) for stamp in self._spaces.stamps),
             corrected=corrected,
         )
+
+    def _found(self, run: _Run) -> tuple[Ranking, tuple[Hit, ...], Trace]:
+        """Rank candidates for as many hits as are asked for, and choose these.
+
+        They begin with the same pool whatever the limit, or the first hits would differ with how many are asked for.
+        """
+        request, ranking = run.request, self._ranking(run.asking(limit=POOL_OWNERS))
+        is_filled = request.is_bounded or len(ranking.candidates) < request.stage1_limit
+        if not is_filled and ranking.lacks_owners(request.limit):
+            ranking = ranking.followed_by(self._ranking(run))
+        with run.clock.stage("hits") as count:
+            hits, trace = select(ranking, request, self._store)
+            count.append(len(hits))
+        return ranking, hits, trace
+
+    def _ranking(self, run: _Run) -> Ranking:
+        """Return what ranks the candidates, as it is remembered or anew."""
+        request = run.request
+        if request.retention_weight:  # use changes retention without a change of the store
+            return self._rank(run)
+        key = (replace(request, now=0.0), run.asked, *run.recall.state)
+        ranking = self._rankings.get(key)
+        if ranking is None:
+            ranking = self._rank(run)
+            if not ranking.fault:
+                characters = sum(map(len, (request.query, *request.also)))
+                self._rankings.put(key, ranking, ranking.size_bytes + characters + ENTRY_BYTES)
+        return ranking
+
+    def _rank(self, run: _Run) -> Ranking:
+        """Prepare each phrasing of the query, and rank what any of them recalls."""
+        request, recall, clock = run.request, run.recall, run.clock
+        with clock.stage("query"):
+            spaces = () if request.by_words else self._spaces_of(request)
+            phrasings = [
+                Phrasing(text, self._prepared(text, spaces, recall.languages), self._tokens)
+                for text in (request.query, *request.also)
+            ]
+            queries = [each.query for each in phrasings]
+            if request.method == "semantic" and any(query.fault and not query.embedder for query in queries):
+                request = replace(request, method="bm25")
+        with ONE_BLAS_THREAD:
+            dated, of_time = self._dated(run)
+            found = recall.search(request, phrasings, of_time, clock.stage)
+            with clock.stage("signals") as count:
+                # What is next to a candidate may be out of scope.
+                kept = recall.passing(found.rows)
+                rows = found.rows.select(kept)
+                signals = [
+                    each.candidates(rows, bm25[kept], statistics, recall.terms)
+                    for each, bm25, statistics in zip(phrasings, found.lexical, found.statistics, strict=True)
+                ]
+                count.append(len(rows))
+            with clock.stage("fusion"):
+                retained = self._retention(request, signals[0])
+                context = Context(found.beside, run.asked, dated, retained, found.statistics[0].documents)
+                ranking = together(
+                    [
+                        order(replace(request, query=each.text, also=()), each.query, own, context)
+                        for each, own in zip(phrasings, signals, strict=True)
+                    ]
+                )
+                # Who asks for a time is not told of another.
+                # Nor can the vectors tell of scripts that they do not know which texts are about one thing.
+                is_left = request.method != "two-stage" or run.asked.times or any(query.unspaced for query in queries)
+                newer = {} if is_left else self._newer(queries[0], request, rows, ranking)
+                begins = self._begins(request.namespace, rows, ranking.candidates, newer)
+                fault = next((query.fault for query in queries if query.fault), "")
+                return replace(ranking, fault=fault, newer=newer, begins=begins)
+
+    def _spaces_of(self, request: Request) -> tuple[int, ...]:
+        """Return the codes of the spaces in which something may be found: no other embedder is asked."""
+        kinds: Sequence[str] = request.wanted.kinds or (GRAPH_KINDS if is_reserved(request.namespace) else KINDS)
+        if len(self._spaces.stamps) > 1 and request.wanted.as_of is None and len(kinds) > 1:
+            counts = self._store.counts(request.namespace)
+            kinds = [kind for kind in kinds if counts.get(EMBEDDED_KIND_OF[kind], 1)] or kinds
+        return tuple(sorted({self._spaces.codes[kind] for kind in kinds}))
+
+    def _prepared(self, text: str, spaces: tuple[int, ...], languages: tuple[str, ...]) -> PreparedQuery:
+        key = (text, spaces, languages)
+        prepared = self._queries.get(key)
+        if prepared is None:
+            prepared = prepare(text, self._tokens.tokenize, self._embedder, spaces, languages)
+            if not prepared.fault:
+                self._queries.put(key, prepared, prepared.size_bytes + len(text) + ENTRY_BYTES)
+        return prepared
 
     def _respelled(self, run: _Run) -> str:
         """Return the query with words that passages hold for those that none does and that are in no dictionary."""
@@ -170,91 +244,34 @@ class Searcher:
 
         return respelled(run.request.query, is_word, near)
 
-    def _drop_unless(self, namespace: str, state: tuple[str, ...]) -> None:
-        """Drop what was found in another state of a namespace: nobody can ask for it again."""
-        if state != self._states.get(namespace):
-            self._rankings.clear()
-            self._states[namespace] = state
+    def _dated(self, run: _Run) -> tuple[DatedOwners | None, NDArray[np.int64]]:
+        """Return the memories of the times that are asked for, and the passages to recall for them, ascending."""
+        if not run.asked.times:
+            return None, np.empty(0, dtype=np.int64)
+        with run.clock.stage(TIME) as count:
+            wants_none = "memory" not in kinds_of(run.request.wanted)
+            in_scope = np.empty(0, np.int64) if wants_none else run.recall.owners
+            dated = dated_owners(self._store, run.request, run.asked, in_scope)
+            passages = passages_worth_recalling(self._store, run.request.namespace, dated)
+            count.append(len(passages))
+        return dated, passages
 
-    def _pool(self, run: _Run) -> Ranking:
-        """Return the candidates for as many hits as are asked for.
+    def _retention(self, request: Request, candidates: Candidates) -> NDArray[np.float32] | None:
+        """Return the retention of each candidate's owner, 0–1, float32, shape (n,); None where it has no weight.
 
-        They begin with the same pool whatever the limit, or the first hits would differ with how many are asked for.
+        What is no memory does not fade and is neither favoured nor held back: it gets the mean of the memories.
         """
-        ranking = self._ranking(run.asking(limit=POOL_OWNERS))
-        request = run.request
-        if (
-            not request.is_bounded
-            and ranking.lacks_owners(request.limit)
-            and len(ranking.candidates) >= request.stage1_limit
-        ):
-            ranking = ranking.followed_by(self._ranking(run))
-        return ranking
-
-    def _ranking(self, run: _Run) -> Ranking:
-        """Return what ranks the candidates, as it is remembered or anew."""
-        request = run.request
-        key = (replace(request, now=0.0), run.asked, *run.recall.state)
-        # Use changes retention without a change of the store, so what it has a part in is not kept.
-        ranking = None if request.retention_weight else self._rankings.get(key)
-        if ranking is None:
-            ranking = self._rank(run)
-            if not request.retention_weight and not ranking.fault:
-                characters = sum(map(len, (request.query, *request.also)))
-                self._rankings.put(key, ranking, ranking.size_bytes + characters + ENTRY_BYTES)
-        return ranking
-
-    def _rank(self, run: _Run) -> Ranking:
-        """Prepare each phrasing of the query, and rank what any of them recalls."""
-        request, recall = run.request, run.recall
-        with run.clock.stage("query"):
-            spaces = () if request.by_words else tuple(self._asked(request))
-            phrasings = [
-                Phrasing(text, self._prepared(text, spaces, recall.languages), self._tokens)
-                for text in (request.query, *request.also)
-            ]
-            queries = [each.query for each in phrasings]
-            if request.method == "semantic" and any(query.fault and not query.embedder for query in queries):
-                request = replace(request, method="bm25")
-        with ONE_BLAS_THREAD:
-            return self._ordered(run, request, phrasings)
-
-    def _ordered(self, run: _Run, request: Request, phrasings: Sequence[Phrasing]) -> Ranking:
-        """Rank for each phrasing what any of them recalls."""
-        clock, recall = run.clock, run.recall
-        queries = [each.query for each in phrasings]
-        dated, of_time = self._dated(run)
-        found = recall.search(request, phrasings, of_time, clock.stage)
-        with clock.stage("signals") as count:
-            # What is next to a candidate may be out of scope.
-            kept = recall.passing(found.rows)
-            rows = found.rows.select(kept)
-            signals = [
-                each.with_unspaced_words(each.candidates(rows, bm25[kept], statistics), statistics, recall.terms)
-                for each, bm25, statistics in zip(phrasings, found.lexical, found.statistics, strict=True)
-            ]
-            candidates = signals[0]
-            count.append(len(candidates))
-        with clock.stage("fusion"):
-            retained = self._retention(request, candidates)
-            context = Context(found.beside, run.asked, dated, retained, found.statistics[0].documents)
-            ranking = together(
-                [
-                    order(replace(request, query=each.text, also=()), each.query, own, context)
-                    for each, own in zip(phrasings, signals, strict=True)
-                ]
-            )
-            # Who asks for a time is not told of another.
-            # Nor can the vectors tell of scripts that they do not know which texts are about one thing.
-            is_left = request.method != "two-stage" or run.asked.times or any(query.unspaced for query in queries)
-            newer = {} if is_left else self._newer(queries[0], request, rows, ranking)
-            begins = self._begins(request.namespace, rows, ranking.candidates, newer)
-            fault = next((query.fault for query in queries if query.fault), "")
-            return replace(ranking, fault=fault, newer=newer, begins=begins)
-
-    @cached_property
-    def _wordings(self) -> Wordings:
-        return Wordings(self._tokens.tokenize)
+        now, rule, half_lives = request.now, request.fading, dict(request.fading.half_lives)
+        if not request.retention_weight or now is None or request.method != "two-stage":
+            return None
+        memories = self._store.memory_records(request.namespace, distinct(candidates.owners).tolist())
+        known: dict[int, float] = {}
+        for number, record in ((number, memory.record) for number, memory in memories.items()):
+            elapsed, half_life = age(record.last_used, now), half_lives.get(record.category)
+            kept = retention(record.use_count, elapsed, record.strength, rule.curve, half_life)
+            known[number] = 1.0 if record.tier == "long" else kept
+        mean = sum(known.values()) / max(1, len(known))
+        return np.array([known.get(number, mean) for number in candidates.owners.tolist()], dtype=np.float32)
 
     def _newer(
         self, prepared: PreparedQuery, request: Request, rows: TokenRows, ranking: Ranking
@@ -281,35 +298,12 @@ class Searcher:
             for id_ in each.overtaken_by:
                 overtakes.setdefault(id_, set()).add(place_of[each.id])
         for each, place in zip(kept, chosen.tolist(), strict=True):
-            if not each.overtaken_by and place not in newer:
-                continue
-            known = each.overtaken_by if request.wanted.as_of is None else ()
-            by = [place_of[id_] for id_ in sorted(known) if id_ in place_of]
-            beside = {*overtakes.get(each.id, ()), *(place_of.get(id_) for id_ in each.beside)}
-            newer[place] = (*by, *(other for other in newer.get(place, ()) if other not in {*by, *beside}))
+            if each.overtaken_by or place in newer:
+                known = each.overtaken_by if request.wanted.as_of is None else ()
+                by = [place_of[id_] for id_ in sorted(known) if id_ in place_of]
+                beside = {*by, *overtakes.get(each.id, ()), *(place_of.get(id_) for id_ in each.beside)}
+                newer[place] = (*by, *(other for other in newer.get(place, ()) if other not in beside))
         return newer
-
-    def _begins(
-        self, namespace: str, rows: TokenRows, candidates: Candidates, newer: Mapping[int, tuple[int, ...]]
-    ) -> dict[int, float]:
-        """Return when those that overtake others begin, where they say so."""
-        places = sorted({each for others in newer.values() for each in others})
-        numbers = candidates.numbers[places]
-        rows = rows.take(np.searchsorted(rows.numbers, numbers))
-        onsets = {number for number, holds in zip(numbers.tolist(), rows.holding(self._onsets), strict=True) if holds}
-        found = self._store.passages_with_owners(namespace, sorted(onsets)) if onsets else {}
-        begins: dict[int, float] = {}
-        for place, number in zip(places, numbers.tolist(), strict=True):
-            _, owner, memory = found.get(number, (None, None, None))
-            if owner is not None and memory is not None:
-                told = memory.record.born_at if owner.at is None else owner.at
-                since = begins_at(memory.record.content, told)
-                begins |= {} if since is None else {place: since}
-        return begins
-
-    @cached_property
-    def _onsets(self) -> NDArray[np.uint16]:
-        return np.concatenate([self._tokens.tokenize(word) for word in ONSETS.split()])
 
     def _competing(
         self,
@@ -337,53 +331,30 @@ class Searcher:
             holds &= rows.holding(np.array([token]))
         return competitors(said, chosen, candidates.dense[chosen], holds)
 
-    def _dated(self, run: _Run) -> tuple[DatedOwners | None, NDArray[np.int64]]:
-        """Return the memories of the times that are asked for, and the passages to recall for them, ascending."""
-        if not run.asked.times:
-            return None, np.empty(0, dtype=np.int64)
-        with run.clock.stage(TIME) as count:
-            wants_none = "memory" not in kinds_of(run.request.wanted)
-            in_scope = np.empty(0, np.int64) if wants_none else run.recall.owners
-            dated = dated_owners(self._store, run.request, run.asked, in_scope)
-            passages = passages_worth_recalling(self._store, run.request.namespace, dated)
-            count.append(len(passages))
-        return dated, passages
+    def _begins(
+        self, namespace: str, rows: TokenRows, candidates: Candidates, newer: Mapping[int, tuple[int, ...]]
+    ) -> dict[int, float]:
+        """Return when those that overtake others begin, where they say so."""
+        places = sorted({each for others in newer.values() for each in others})
+        numbers = candidates.numbers[places]
+        rows = rows.take(np.searchsorted(rows.numbers, numbers))
+        onsets = numbers[rows.holding(self._onsets)].tolist()
+        found = self._store.passages_with_owners(namespace, onsets) if onsets else {}
+        begins: dict[int, float] = {}
+        for place, number in zip(places, numbers.tolist(), strict=True):
+            memory = found[number][2] if number in found else None
+            since = None if memory is None else begins_at(memory.record.content, memory.at)
+            if since is not None:
+                begins[place] = since
+        return begins
 
-    def _retention(self, request: Request, candidates: Candidates) -> NDArray[np.float32] | None:
-        """Return the retention of each candidate's owner, 0–1, float32, shape (n,); None where it has no weight.
+    @cached_property
+    def _wordings(self) -> Wordings:
+        return Wordings(self._tokens.tokenize)
 
-        What is no memory does not fade and is neither favoured nor held back: it gets the mean of the memories.
-        """
-        now, rule, half_lives = request.now, request.fading, dict(request.fading.half_lives)
-        if not request.retention_weight or now is None or request.method != "two-stage":
-            return None
-        known: dict[int, float] = {}
-        memories = self._store.memory_records(request.namespace, distinct(candidates.owners).tolist())
-        for number, record in ((number, memory.record) for number, memory in memories.items()):
-            elapsed, half_life = age(record.last_used, now), half_lives.get(record.category)
-            kept = retention(record.use_count, elapsed, record.strength, rule.curve, half_life)
-            known[number] = 1.0 if record.tier == "long" else kept
-        mean = sum(known.values()) / max(1, len(known))
-        return np.array([known.get(number, mean) for number in candidates.owners.tolist()], dtype=np.float32)
-
-    def _asked(self, request: Request) -> list[int]:
-        """Return the codes of the spaces in which something may be found: no other embedder is asked."""
-        if len(self._spaces.stamps) == 1:
-            return [0]
-        kinds: Sequence[str] = request.wanted.kinds or (GRAPH_KINDS if is_reserved(request.namespace) else KINDS)
-        if request.wanted.as_of is None and len(kinds) > 1:
-            counts = self._store.counts(request.namespace)
-            kinds = [kind for kind in kinds if counts.get(EMBEDDED_KIND_OF[kind], 1)] or kinds
-        return sorted({self._spaces.codes[kind] for kind in kinds})
-
-    def _prepared(self, query: str, spaces: tuple[int, ...], languages: tuple[str, ...]) -> PreparedQuery:
-        key = (query, spaces, languages)
-        prepared = self._queries.get(key)
-        if prepared is None:
-            prepared = prepare(query, self._tokens.tokenize, self._embedder, spaces, languages)
-            if not prepared.fault:
-                self._queries.put(key, prepared, prepared.size_bytes + len(query) + ENTRY_BYTES)
-        return prepared
+    @cached_property
+    def _onsets(self) -> NDArray[np.uint16]:
+        return np.concatenate([self._tokens.tokenize(word) for word in ONSETS.split()])
 
 
 def _asked_times(request: Request) -> AskedTimes:

@@ -161,17 +161,9 @@ class TokenRows:
         lengths = self.lengths[order]
         shifts = (np.cumsum(self.lengths) - self.lengths)[order] - (np.cumsum(lengths) - lengths)
         tokens = self.token_ids[np.arange(lengths.sum()) + np.repeat(shifts, lengths)]
-        return TokenRows(
-            self.numbers[order],
-            self.owners[order],
-            lengths,
-            tokens,
-            self.vectors[order],
-            self.spaces[order],
-            self.kinds[order],
-            self.times[order],
-            self.sessions[order],
-        )
+        others = ("vectors", "spaces", "kinds", "times", "sessions")
+        columns = {name: getattr(self, name)[order] for name in ("numbers", "owners", *others)}
+        return TokenRows(lengths=lengths, token_ids=tokens, **columns)
 
 
 def token_rows(entries: list[TokenEntry], spaces: Spaces) -> TokenRows:
@@ -303,15 +295,11 @@ class TokenWeights:
     Attributes:
         idf: of the words that they are pieces of, over the passages of the namespace; float32, shape (q,).
         weights: what each tells in any text; float32, shape (q,).
-        question_marks: the tokens that end a question; uint16, shape (m,).
-        speakers: who speaks in a passage, by the two tokens that it begins with.
     """
 
     similarities: Similarities
     idf: NDArray[np.float32]
     weights: NDArray[np.float32]
-    question_marks: NDArray[np.uint16]
-    speakers: Mapping[tuple[int, ...], int]
 
     def shares(self, rows: TokenRows) -> Shares:
         """Return how much of the query each row covers."""
@@ -325,19 +313,6 @@ class TokenWeights:
         )
 
 
-def weigh_tokens(query: PreparedQuery, statistics: Statistics, model: StaticEmbedder) -> TokenWeights:
-    """Return the rarest tokens of the query with the IDF of their words, each by its term that is held most often.
-
-    A word's rarity and not the piece's own: what "##s" ends is rare or not. Nor is the name of a programming language
-    rare where all is written in it, for it stands among the tags.
-    """
-    each = [max((min(map(statistics.rarity, terms)) for terms in words), default=STOP_WORD) for words in query.spelled]
-    idf = np.array(each, dtype=np.float32)
-    kept = np.sort(np.argsort(-idf, kind="stable")[:MAX_QUERY_TOKENS])
-    token_ids = query.token_ids[kept]
-    return TokenWeights(model.similarities(token_ids), idf[kept], model.weights(token_ids), *_punctuation(model))
-
-
 @dataclass(slots=True)
 class Phrasing:
     """One way of putting a query, and the signals that it gives passages."""
@@ -348,55 +323,72 @@ class Phrasing:
     _weights: TokenWeights | None = None
 
     def weights(self, statistics: Statistics) -> TokenWeights:
-        """Return what its tokens weigh by the statistics of the passages, which are the same each time."""
+        """Return the rarest tokens of the query with the IDF of their words, each by its term that is held most often.
+
+        A word's rarity and not the piece's own: what "##s" ends is rare or not. Nor is the name of a programming
+        language rare where all is written in it, for it stands among the tags.
+
+        Args:
+            statistics: of the passages, the same each time.
+        """
         if self._weights is None:
-            self._weights = weigh_tokens(self.query, statistics, self.model)
+            rarities = (map(min, (map(statistics.rarity, terms) for terms in words)) for words in self.query.spelled)
+            idf = np.array([max(each, default=STOP_WORD) for each in rarities], dtype=np.float32)
+            kept = np.sort(np.argsort(-idf, kind="stable")[:MAX_QUERY_TOKENS])
+            token_ids = self.query.token_ids[kept]
+            similarities = self.model.similarities(token_ids)
+            self._weights = TokenWeights(similarities, idf[kept], self.model.weights(token_ids))
         return self._weights
 
-    def candidates(self, rows: TokenRows, bm25: NDArray[np.float32], statistics: Statistics) -> Candidates:
-        """Return all signals of passages."""
-        tokens = self.weights(statistics)
-        shares = tokens.shares(rows)
-        words = literal_share(bm25, total_rarity(self.query.words, statistics))
-        dense = cosines(rows, self.query.vectors)
-        return Candidates(
-            numbers=rows.numbers,
-            owners=rows.owners,
-            lexical=bm25,
-            dense=dense,
-            crowding=crowding(rows, dense, self.query.embedders),
-            late=shares.late,
-            literal=np.maximum(shares.literal, words),
-            coverage=shares.coverage,
-            words=words,
-            spaces=np.where(rows.vectors.any(axis=1), rows.spaces, np.uint8(len(self.query.embedders) - 1)),
-            lengths=rows.lengths,
-            asks=rows.holding(tokens.question_marks),
-            speakers=_speakers(rows, tokens.speakers),
-        )
-
-    def with_unspaced_words(
-        self, candidates: Candidates, statistics: Statistics, terms_of: Callable[[NDArray[np.int64]], Sequence[bytes]]
+    def candidates(
+        self,
+        rows: TokenRows,
+        bm25: NDArray[np.float32],
+        statistics: Statistics,
+        terms_of: Callable[[NDArray[np.int64]], Sequence[bytes]],
     ) -> Candidates:
-        """Return the candidates with the unspaced part of the query judged by terms alone.
-
-        What the token model says counts for the rest.
+        """Return all signals of passages.
 
         Args:
             terms_of: returns the term counts of passages.
         """
-        unspaced = self.query.unspaced
-        if unspaced <= 0.0:
-            return candidates
-        matches = TermRows(terms_of(candidates.numbers)).find(self.query.terms)
+        shares, query, tokenize = self.weights(statistics).shares(rows), self.query, self.model.tokenize
+        words = literal_share(bm25, total_rarity(query.words, statistics))
+        dense = cosines(rows, query.vectors)
+        first, speakers = rows.beginnings(2), np.zeros(len(rows), dtype=np.int8)
+        for name, speaker in SPEAKERS.items():
+            tokens = tokenize(f"{name}:")
+            if len(tokens) == first.shape[1]:
+                speakers[(first == tokens).all(axis=1)] = speaker
+        found = Candidates(
+            numbers=rows.numbers,
+            owners=rows.owners,
+            lexical=bm25,
+            dense=dense,
+            crowding=crowding(rows, dense, query.embedders),
+            late=shares.late,
+            literal=np.maximum(shares.literal, words),
+            coverage=shares.coverage,
+            words=words,
+            spaces=np.where(rows.vectors.any(axis=1), rows.spaces, np.uint8(len(query.embedders) - 1)),
+            lengths=rows.lengths,
+            asks=rows.holding(tokenize(_QUESTION_MARKS)),
+            speakers=speakers,
+        )
+        return found if query.unspaced <= 0.0 else self._by_terms(found, statistics, terms_of(found.numbers))
+
+    def _by_terms(self, candidates: Candidates, statistics: Statistics, terms: Sequence[bytes]) -> Candidates:
+        """Return the candidates with the unspaced part of the query judged by terms alone, the rest by the tokens."""
+        query, unspaced = self.query, self.query.unspaced
+        matches = TermRows(terms).find(query.terms)
         share = np.zeros(len(candidates), dtype=np.float32)
-        whole = total_rarity(self.query.words, statistics) or 1.0
-        for word in self.query.words:
+        whole = total_rarity(query.words, statistics) or 1.0
+        for word in query.words:
             held = np.zeros(len(candidates), dtype=np.bool_)
             asked = np.array(sorted(map(matches.asked.index, word)), dtype=np.int64)
             held[matches.rows[within(matches.terms, asked)]] = True
             share += held * np.float32(total_rarity([word], statistics) / whole)
-        rest, ours = np.float32(1.0 - unspaced), [name in BY_EMBEDDER for name in self.query.embedders]
+        rest, ours = np.float32(1.0 - unspaced), [name in BY_EMBEDDER for name in query.embedders]
         by_terms = np.float32(unspaced) * share
         return replace(
             candidates,
@@ -409,18 +401,3 @@ class Phrasing:
 def total_rarity(words: Sequence[Sequence[str]], statistics: Statistics) -> float:
     """Return the sum of the words' IDF, each by its term that is held most often; one said twice counts twice."""
     return sum(min(map(statistics.rarity, word)) for word in words)
-
-
-def _punctuation(model: StaticEmbedder) -> tuple[NDArray[np.uint16], Mapping[tuple[int, ...], int]]:
-    """Return the tokens that end a question, and those that a turn of each speaker begins with."""
-    beginnings = {tuple(model.tokenize(f"{word}:").tolist()): speaker for word, speaker in SPEAKERS.items()}
-    return model.tokenize(_QUESTION_MARKS), beginnings
-
-
-def _speakers(rows: TokenRows, beginnings: Mapping[tuple[int, ...], int]) -> NDArray[np.int8]:
-    """Return who speaks in each row, int8, shape (n,), 0 where it does not tell."""
-    first, speakers = rows.beginnings(2), np.zeros(len(rows), dtype=np.int8)
-    for tokens, speaker in beginnings.items():
-        if len(tokens) == first.shape[1]:
-            speakers[(first == tokens).all(axis=1)] = speaker
-    return speakers
