@@ -109,7 +109,7 @@ class ConsolidationApi(Service):
             issues=self.ledger,
             external=None if self._settings.ledger.backend == "store" else self.ledger,
             after=self._runtime.after,
-            progress=self._tell_progress,
+            progress=self._runtime.progress or (lambda *_: None),
             max_bytes=self._settings.memory.max_bytes,
             rate_limit=chosen.rate_limit,
         )
@@ -157,12 +157,9 @@ class ConsolidationApi(Service):
         return found.union(*(memory.record.derived_from for memory in memories))
 
     def _wait(self, seconds: float) -> None:
-        self._tell_progress("waiting for the rate limit", 0, 0)
-        time.sleep(seconds)
-
-    def _tell_progress(self, what: str, done: int, total: int) -> None:
         if self._runtime.progress is not None:
-            self._runtime.progress(what, done, total)
+            self._runtime.progress("waiting for the rate limit", 0, 0)
+        time.sleep(seconds)
 
     @made_once
     def ledger(self) -> Ledger:

@@ -64,7 +64,7 @@ class IndexApi(Service):
     def index(self, root: Path, globs: tuple[str, ...], *, force: bool, keep_most: bool) -> IndexReport:
         if told := self._is_off():
             return IndexReport(notices=(f"{told}: no file is indexed, and what was indexed stays as it is",))
-        return self._index(self._selection(root, globs), force, keep_most=keep_most)
+        return self._index(self._selection(root, globs), self._runtime.progress, force=force, keep_most=keep_most)
 
     def _is_off(self) -> str:
         """Return which setting keeps files from being indexed, "" for none."""
@@ -79,53 +79,29 @@ class IndexApi(Service):
     def _selection(self, root: Path, globs: tuple[str, ...]) -> Selection:
         from commonplace.ingest.discover import Selection
 
-        return Selection(
-            project=self._runtime.project,
-            root=root,
-            include=globs or self._settings.index.include or None,
-            max_file_bytes=self._settings.index.max_file_bytes,
-            excluded=(self._runtime.directory,),
-        )
+        own = self._settings.index
+        include, excluded = globs or own.include or None, (self._runtime.directory,)
+        return Selection(self._runtime.project, root, include, own.max_file_bytes, excluded)
 
-    def _index(
-        self,
-        selection: Selection,
-        force: bool,
-        *,
-        spares_all: bool = False,
-        keep_most: bool = False,
-        progress: Progress | None = None,
-    ) -> IndexReport:
-        """Index a selection, in a process of its own where this one is to stay small."""
-        progress = progress or self._runtime.progress
+    def _index(self, selection: Selection, progress: Progress | None, **options: Any) -> IndexReport:
+        """Index a selection, in a process of its own where this one is to stay small; see `index_root`."""
 
         def here() -> IndexReport:
-            return self.index_here(selection, force, spares_all, keep_most, progress)
+            return self.index_here(selection, progress, **options)
 
         if self._runtime.worker is None:
             return here()
-        worker = replace(self._runtime.worker, progress=progress)
-        return worker.run("index", here, selection=selection, force=force, spares_all=spares_all, keep_most=keep_most)
+        return replace(self._runtime.worker, progress=progress).run("index", here, selection=selection, **options)
 
-    def index_here(
-        self, selection: Selection, force: bool, spares_all: bool, keep_most: bool, progress: Progress | None
-    ) -> IndexReport:
+    def index_here(self, selection: Selection, progress: Progress | None, **options: Any) -> IndexReport:
         from commonplace.ingest.artifacts import index_root
 
-        with self._runtime.maintenance.indexing(self._runtime.namespace, selection, self._runtime.now()) as stored:
-            report = index_root(
-                self._runtime.destination(),
-                selection,
-                force=force,
-                spares_all=spares_all,
-                keep_most=keep_most,
-                progress=progress,
-                stored=stored,
-            )
-        maintenance, now = self._runtime.maintenance, self._runtime.now()
-        maintenance.keep_left_out(self._runtime.namespace, selection.root, report, now)
-        self._runtime.tokens.release()
-        notices = self._runtime.maintenance.project()
+        runtime, maintenance = self._runtime, self._runtime.maintenance
+        with maintenance.indexing(runtime.namespace, selection, runtime.now()) as stored:
+            report = index_root(runtime.destination(), selection, progress=progress, stored=stored, **options)
+        maintenance.keep_left_out(runtime.namespace, selection.root, report, runtime.now())
+        runtime.tokens.release()
+        notices = maintenance.project()
         if report.removed and not report.added + report.changed + report.unchanged:
             gone = f"no file of {selection.root} was chosen, and the {report.removed} that were indexed are gone"
             notices = (gone, *notices)
@@ -152,7 +128,7 @@ class IndexApi(Service):
                 self._runtime.progress(what, done, total)
 
         def index(is_first: bool) -> IndexReport:
-            return self._index(selection, force and is_first, spares_all=True, progress=progress)
+            return self._index(selection, progress, force=force and is_first, spares_all=True)
 
         return Watch(lambda: look(selection), index, alarm, lock.release)
 

@@ -137,20 +137,21 @@ class MemoryApi(Service):
     """Takes in, finds, lists and reads memories, those of this process too, pages and artifacts. Safe for threads."""
 
     def remember(self, items: Sequence[Mapping[str, Any]], *, force: bool, wait: bool) -> list[Memory]:
+        runtime = self._runtime
         in_process = [isinstance(item, Mapping) and item.get("tier") == "ultra" for item in items]
         if any(in_process):
             if not all(in_process):
                 raise UsageError(
                     "some of the memories are of the tier ultra", remedy="give those in a call of their own"
                 )
-            return self._runtime.ultra.remember(items, force=force)
-        kept = self._runtime.memory.remember(items, force=force)
+            return runtime.ultra.remember(items, force=force)
+        kept = runtime.memory.remember(items, force=force)
         if wait and len(items) > 1:
-            self._runtime.backlog.drain(self._runtime.progress)
+            runtime.backlog.drain(runtime.progress)
         if len(items) > PROJECTED_AT_ONCE:
-            self._runtime.maintenance.project()
-            self._runtime.tokens.release()
-        self._runtime.after()
+            runtime.maintenance.project()
+            runtime.tokens.release()
+        runtime.after()
         return kept
 
     def resolve_id(self, abbreviation: str) -> str:
@@ -172,9 +173,10 @@ class MemoryApi(Service):
             return found
         if as_of is None:
             return self._store.memory(self._namespace, id_)
-        versions = self._store.versions(self._namespace, id_)
-        known = (each for each in versions if each.created_at <= as_of)
-        return next((each for each in known if each.expired_at is None or as_of < each.expired_at), None)
+        for each in self._store.versions(self._namespace, id_):
+            if each.created_at <= as_of and (each.expired_at is None or as_of < each.expired_at):
+                return each
+        return None
 
     def touch(self, id_: str, *, reinforce: bool) -> Memory:
         if self._runtime.has_ultra and self._runtime.ultra.find(id_) is not None:
@@ -187,9 +189,12 @@ class MemoryApi(Service):
         first = replace(selection, offset=0, limit=end)
         ultra = self._runtime.ultra.all(first) if self._runtime.has_ultra else []
         if ultra:
-            found = sorted([*self._store.memories(self._namespace, first), *ultra], key=first.key)
-            return [self._runtime.seen(stored) for stored in found[selection.offset : end]]
-        return [self._runtime.seen(stored) for stored in self._store.memories(self._namespace, selection)]
+            found = sorted([*self._store.memories(self._namespace, first), *ultra], key=first.key)[
+                selection.offset : end
+            ]
+        else:
+            found = self._store.memories(self._namespace, selection)
+        return [self._runtime.seen(stored) for stored in found]
 
     def facets(self, selection: Selection) -> MemoryFacets:
         """Count the memories that a selection chooses, of both kinds of places, by their values."""
@@ -282,8 +287,12 @@ class MemoryApi(Service):
 
     def read(self, path: str, first: int, lines: int, *, touch: bool) -> Excerpt:
         text = self._text(path)
-        if text is None:
-            path, first, text = self._referred(path, first)
+        found = _REFERENCE.fullmatch(path) if text is None else None
+        for named in (found["path"], f"{MEMORY_PREFIX}{found['path']}") if found else ():
+            text = self._text(named)
+            if text is not None and found is not None:
+                path, first = named, max(first, int(found["first"] or 1))
+                break
         if text is None:
             raise NotFoundError(
                 f"there is no page, artifact or memory {path!r:.200}", remedy="name a path that a search returned"
@@ -305,40 +314,24 @@ class MemoryApi(Service):
         return Excerpt(path, "\n".join(chosen), first, first - 1 + len(chosen), len(every))
 
     def _text(self, path: str) -> str | None:
+        """Return a page, what a memory says, or an artifact or document as its passages have it."""
         if path.startswith(MEMORY_PREFIX):
-            return self._said(path.removeprefix(MEMORY_PREFIX))
-        if path.startswith(ARTIFACT_PREFIX):
-            return self._indexed(path.removeprefix(ARTIFACT_PREFIX))
-        page = self.pages.text(path)
-        return page if page is not None else self._indexed(path)
+            id_ = path.removeprefix(MEMORY_PREFIX)
+            if (stored := self.find(id_)) is not None:
+                return stored.record.content
+            others = self._store.matching_owners(self._namespace, Filter(kinds=("knowledge", "artifact")))
+            owners = self._store.owners(self._namespace, others)
+            return self._put_together([number for number, owner in owners.items() if owner.id == id_])
+        page = None if path.startswith(ARTIFACT_PREFIX) else self.pages.text(path)
+        if page is not None:
+            return page
+        path, artifacts = path.removeprefix(ARTIFACT_PREFIX), self._store.artifacts(self._namespace)
+        return self._put_together([number for number, owner in artifacts if owner.path == path])
 
-    def _referred(self, reference: str, first: int) -> tuple[str, int, str | None]:
-        """Return the path that a reference names, where to begin, and the text there."""
-        found = _REFERENCE.fullmatch(reference)
-        if found is None:
-            return reference, first, None
-        begin = max(first, int(found["first"] or 1))
-        for path in (found["path"], f"{MEMORY_PREFIX}{found['path']}"):
-            text = self._text(path)
-            if text is not None:
-                return path, begin, text
-        return reference, first, None
-
-    def _said(self, id_: str) -> str | None:
-        """Return what a memory says, or a document that is no file."""
-        if (stored := self.find(id_)) is not None:
-            return stored.record.content
-        others = self._store.matching_owners(self._namespace, Filter(kinds=("knowledge", "artifact")))
-        numbers = [number for number, owner in self._store.owners(self._namespace, others).items() if owner.id == id_]
-        return self._put_together(numbers) if numbers else None
-
-    def _indexed(self, path: str) -> str | None:
-        """Return an artifact as its passages have it; blank lines between them are blank here too."""
-        numbers = [number for number, owner in self._store.artifacts(self._namespace) if owner.path == path]
-        return self._put_together(numbers) if numbers else None
-
-    def _put_together(self, numbers: Sequence[int]) -> str:
-        """Return the text of an owner's passages."""
+    def _put_together(self, numbers: Sequence[int]) -> str | None:
+        """Return the text of an owner's passages, blank lines between them as such; None of no owner."""
+        if not numbers:
+            return None
         passages = self._store.passages(self._namespace, self._store.passages_of(self._namespace, numbers))
         lines: dict[int, str] = {}
         for passage in passages.values():

@@ -6,6 +6,7 @@ Contradictions of the graph, memories that newer ones may have overtaken, and pr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from datetime import datetime
 from itertools import chain, combinations, islice, product
 from typing import TYPE_CHECKING, Any, Final
@@ -88,35 +89,30 @@ def _all(engine: Engine) -> Iterator[Question]:
 
 
 def _contradictions(engine: Engine) -> Iterator[Question]:
-    for dispute in engine.graph.disputes():
+    graph = engine.graph
+    for dispute in graph.disputes():
         facts = sorted(dispute.relations, key=lambda each: (_since(each), each.created_at, each.uuid))
-        sides = tuple(_side_of(engine, each) for each in facts)
-        told = engine.graph.history(sides[-1].id).entries[::-1]
-        why = next((each.reason for each in told if each.what == "disputed" and each.reason), "")
+        sides = []
+        for each in facts:
+            source = _source(graph.episode(each.episodes[0])) if each.episodes else ""
+            sides.append(Side(each.uuid, each.fact, source, each.valid_from, each.trust))
+        told = [each for each in graph.history(sides[-1].id).entries if each.what == "disputed"]
+        why = next((each.reason for each in reversed(told) if each.reason), "")
         kind, question = "contradiction", "Which is right?"
         if len(sides) == 1:
             kind, question = "ending", "Does the first still hold, or has it ended?"
-            sides = (*sides, _ending_of(engine, sides[0].id))
+            said = [each.episode for each in told if each.episode]
+            ends = graph.episode(said[-1]) if said else None
+            ended = Side("", "it has ended")
+            if ends is not None:  # what says so is still known
+                ended = Side("", ends.content, _source(ends), ends.reference_time, ends.trust)
+            sides.append(ended)
         command = f"commonplace graph settle {sides[0].id} --reason WHY"
-        yield Question(dispute.uuid, kind, question, sides, ANSWERS[kind], command, dispute.since, why)
+        yield Question(dispute.uuid, kind, question, tuple(sides), ANSWERS[kind], command, dispute.since, why)
 
 
 def _since(fact: RelationView) -> float:
     return 0.0 if fact.valid_from is None else fact.valid_from.timestamp()
-
-
-def _ending_of(engine: Engine, fact: str) -> Side:
-    """Return what says that a fact has ended, as far as it is still known."""
-    said = [each for each in engine.graph.history(fact).entries if each.what == "disputed" and each.episode]
-    if not said:
-        return Side("", "it has ended")
-    episode = engine.graph.episode(said[-1].episode)
-    return Side("", episode.content, _source(episode), episode.reference_time, episode.trust)
-
-
-def _side_of(engine: Engine, fact: RelationView) -> Side:
-    source = _source(engine.graph.episode(fact.episodes[0])) if fact.episodes else ""
-    return Side(fact.uuid, fact.fact, source, fact.valid_from, fact.trust)
 
 
 def _source(episode: EpisodeView) -> str:
@@ -139,28 +135,15 @@ def _proposals(engine: Engine) -> Iterator[Question]:
     for issue in engine.ledger.query(status="open"):
         if issue["issue_type"] == GOLDEN:
             continue
-        sides = tuple(side for id_ in issue["memory_ids"] if (side := _memory(engine, id_)) is not None)
-        if not sides:
-            continue
-        kind = "merge" if issue["agent"] == "merge" and len(sides) == 2 else "proposal"
-        command = f"commonplace consolidate process {issue['id']}"
-        yield Question(
-            issue["id"],
-            kind,
-            f"{issue['title']}?",
-            sides,
-            ANSWERS[kind],
-            command,
-            datetime.fromisoformat(issue["created_at"]),
-            str(issue["notes"].get("why", "")),
-        )
-
-
-def _memory(engine: Engine, id_: str) -> Side | None:
-    try:
-        return _memory_side(engine.get(id_, touch=False))
-    except NotFoundError:
-        return None
+        sides = []
+        for id_ in issue["memory_ids"]:
+            with suppress(NotFoundError):
+                sides.append(_memory_side(engine.get(id_, touch=False)))
+        if sides:
+            kind = "merge" if issue["agent"] == "merge" and len(sides) == 2 else "proposal"
+            command, why = f"commonplace consolidate process {issue['id']}", str(issue["notes"].get("why", ""))
+            asked, since = f"{issue['title']}?", datetime.fromisoformat(issue["created_at"])
+            yield Question(issue["id"], kind, asked, tuple(sides), ANSWERS[kind], command, since, why)
 
 
 def _memory_side(memory: Memory) -> Side:

@@ -103,7 +103,7 @@ class Tokens:
         Raises:
             NotFoundError: there is no token of that id.
         """
-        token = next((token for token, _ in self._read() if token.id == id), None)
+        token = next((token for token in self.all() if token.id == id), None)
         if token is None:
             raise NotFoundError(f"there is no token {id!r:.80}", remedy="list them with `commonplace token list`")
         with self._store.change_memories(_WHOLE_STORE) as change:
@@ -116,8 +116,7 @@ class Tokens:
         All are compared, each in constant time.
         """
         digest = _digest(text)
-        found = [token for token, known in self._read() if hmac.compare_digest(digest, known)]
-        return found[0] if found else None
+        return next(iter([token for token, known in self._read() if hmac.compare_digest(digest, known)]), None)
 
     def is_expired(self, token: Token) -> bool:
         """Whether a token has expired."""
@@ -128,19 +127,13 @@ class Tokens:
         return bool(self._store.notes(_WHOLE_STORE, _KIND))
 
     def _read(self) -> list[tuple[Token, str]]:
-        return [_parsed(json.loads(note.body)) for note in self._store.notes(_WHOLE_STORE, _KIND)]
+        """Return the tokens, each with the digest of its text."""
+        return [_parsed(**json.loads(note.body)) for note in self._store.notes(_WHOLE_STORE, _KIND)]
 
 
-def _parsed(body: dict[str, Any]) -> tuple[Token, str]:
-    ends = body["expires_at"]
-    token = Token(
-        body["id"],
-        tuple(body["namespaces"]),
-        tuple(body["scopes"]),
-        datetime.fromisoformat(body["created_at"]),
-        None if ends is None else datetime.fromisoformat(ends),
-    )
-    return token, body["sha256"]
+def _parsed(*, created_at: str, expires_at: str | None, sha256: str, **rest: Any) -> tuple[Token, str]:
+    since, until = datetime.fromisoformat(created_at), expires_at and datetime.fromisoformat(expires_at)
+    return Token(rest["id"], tuple(rest["namespaces"]), tuple(rest["scopes"]), since, until or None), sha256
 
 
 def _digest(text: str) -> str:

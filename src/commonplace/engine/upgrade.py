@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from commonplace.dataclasses import dataclass
 from commonplace.engine.doctor import Problem
 from commonplace.engine.runtime import Service
 from commonplace.errors import CommonplaceError, ModelError, ProviderError, StoreBusyError, StoreError, UsageError
-from commonplace.ingest.embeddings import Reembedded, reembed
+from commonplace.ingest.embeddings import reembed
 from commonplace.models import minilm
 from commonplace.models.contract import Embedder
 from commonplace.models.registry import AbsentEmbedder, MixedEmbedder, by_space, embedder_name, for_kind, is_remote
@@ -51,42 +51,22 @@ class EmbedderApi(Service):
     """Changes the embedder of the store, and examines it. Safe for threads."""
 
     def upgrade(self, embedder: str | Embedder, kinds: Sequence[EmbeddedKind] | None) -> UpgradeReport:
-        begun = time.perf_counter()
-        target = self._target(embedder)
-        if kinds is not None:
-            target = self._with(target, kinds)
+        begun, store = time.perf_counter(), self._store
+        target = self._target(embedder, kinds)
+        passages = resumed = 0
         with self._alone():
-            before = self._runtime.store.embedding()
-            under_way = self._runtime.store.reembedding()
+            before, under_way = store.embedding(), store.reembedding()
             is_other = under_way is not None and under_way.embedding != target.stamp
             given_up = under_way.embedding.described() if under_way is not None and is_other else ""
             if before == target.stamp:
-                self._runtime.store.drop_reembedding()
-                return UpgradeReport(
-                    target.stamp.described(), target.stamp.described(), 0, 0, time.perf_counter() - begun, given_up
-                )
-            try:
-                done = self._embedded_and_switched(target)
-            except ProviderError as error:
-                raise self._unfinished(error) from error
-            self._runtime.adopt(target)
-            self._runtime.maintenance.project()
-            self._settle()
-        was = "none yet" if before is None else before.described()
-        return UpgradeReport(
-            was, target.stamp.described(), done.made, done.resumed, time.perf_counter() - begun, given_up
-        )
-
-    def _unfinished(self, error: ProviderError) -> ProviderError:
-        """Return the error of a change that its embedder ended, with how far it came."""
-        now = self._runtime.store.reembedding()
-        how_far = f", {now.done:,} of {now.total:,} passages have their new vector" if now is not None else ""
-        remedy = f"{error.remedy}; " if error.remedy else ""
-        return ProviderError(
-            f"the embedder was not changed{how_far}: {error.args[0]}",
-            status=error.status,
-            remedy=f"{remedy}the same command goes on where it was",
-        )
+                store.drop_reembedding()
+            else:
+                passages, resumed = self._embedded_and_switched(target)
+                self._runtime.adopt(target)
+                self._runtime.maintenance.project()
+                self._settle()
+        was, now = ("none yet" if each is None else each.described() for each in (before, target.stamp))
+        return UpgradeReport(was, now, passages, resumed, time.perf_counter() - begun, given_up)
 
     def examine_embedder(self, *, mend: bool) -> list[Problem]:
         """Return what is wrong with the store's embedder: it is missing, damaged, half changed or has no key."""
@@ -102,15 +82,10 @@ class EmbedderApi(Service):
                 findings.append(Problem("embedder", error.args[0], error.remedy))
         if mend:
             self._runtime.backlog.drain(self._runtime.progress)
-        return findings + self._unfinished_upgrade(mend=mend)
+        return findings + self._unfinished(mend=mend)
 
-    def _settle(self) -> None:
-        """Put in order what the switch left, a part at a time: everything is found meanwhile."""
-        while self._runtime.store.settle_reembedding(SETTLED_AT_ONCE):
-            time.sleep(SETTLING_PAUSE_S)
-
-    def _unfinished_upgrade(self, *, mend: bool) -> list[Problem]:
-        under_way = self._runtime.store.reembedding()
+    def _unfinished(self, *, mend: bool) -> list[Problem]:
+        under_way = self._store.reembedding()
         if under_way is None:
             if mend:
                 self._settle()  # what a run left that was ended after its switch: nothing is wrong with it
@@ -121,11 +96,10 @@ class EmbedderApi(Service):
         except StoreError:
             return []  # somebody is at it, or nobody can be
         goal, present = under_way.embedding, self._runtime.embedder.stamp
-        kinds = [kind for owner, kind in EMBEDDED_KIND_OF.items() if goal.of(owner) != present.of(owner)]
-        changed = next(owner for owner, kind in EMBEDDED_KIND_OF.items() if kind in kinds)
-        is_part = len(set(kinds)) < len(set(EMBEDDED_KIND_OF.values()))
-        some = "".join(f" --for {kind}" for kind in dict.fromkeys(kinds)) if is_part else ""
-        go_on, give_up = (upgrade_command(f"{each.of(changed).name}{some}") for each in (goal, present))
+        changed = {kind: owner for owner, kind in EMBEDDED_KIND_OF.items() if goal.of(owner) != present.of(owner)}
+        is_part = len(changed) < len(set(EMBEDDED_KIND_OF.values()))
+        some, owner = "".join(f" --for {kind}" for kind in changed) if is_part else "", next(iter(changed.values()))
+        go_on, give_up = (upgrade_command(f"{each.of(owner).name}{some}") for each in (goal, present))
         return [
             Problem(
                 "embedder",
@@ -135,37 +109,41 @@ class EmbedderApi(Service):
             )
         ]
 
-    def _target(self, embedder: str | Embedder) -> Embedder:
-        if isinstance(embedder, str):
+    def _settle(self) -> None:
+        """Put in order what the switch left, a part at a time: everything is found meanwhile."""
+        while self._store.settle_reembedding(SETTLED_AT_ONCE):
+            time.sleep(SETTLING_PAUSE_S)
+
+    def _target(self, asked: str | Embedder, kinds: Sequence[EmbeddedKind] | None) -> Embedder:
+        """Return the embedders that are asked for: of some kinds, with the present ones for the others."""
+        embedder: Any = asked
+        if isinstance(asked, str):
             try:
-                return self._runtime.open_embedder(embedder, None)
+                embedder = self._runtime.open_embedder(asked, None)
             except (ModelError, ProviderError):
                 # The present one embeds nothing here; what is under way can be given up for it all the same.
-                if embedder_name(embedder) != self._runtime.embedder.stamp.name:
+                if embedder_name(asked) != self._runtime.embedder.stamp.name:
                     raise
-                return self._runtime.embedder
+                embedder = self._runtime.embedder
         if not isinstance(getattr(embedder, "stamp", None), Embedding) or not callable(embedder.embed):
             remedy = "give a name, or an object with `embed` and a `stamp`, see commonplace.models.contract.Embedder"
             raise UsageError(f"the embedder is {embedder!r:.80}", remedy=remedy)
-        return embedder
-
-    def _with(self, target: Embedder, kinds: Sequence[EmbeddedKind]) -> Embedder:
-        """Return the present embedders with another one for some kinds."""
-        unknown = [kind for kind in kinds if kind not in EMBEDDED_KIND_OF.values()]
-        if unknown or isinstance(kinds, str):
-            remedy = f"name some of {', '.join(dict.fromkeys(EMBEDDED_KIND_OF.values()))}"
-            raise UsageError(f"kinds is {kinds!r:.80}", remedy=remedy)
+        if kinds is None:
+            return embedder  # type: ignore[no-any-return] # it has what an embedder has
+        known = tuple(dict.fromkeys(EMBEDDED_KIND_OF.values()))
+        if isinstance(kinds, str) or not set(known).issuperset(kinds):
+            raise UsageError(f"kinds is {kinds!r:.80}", remedy=f"name some of {', '.join(known)}")
         self._runtime.follow()
         by_kind = {
-            kind: for_kind(target if kind in kinds else self._runtime.embedder, owner_kind)
-            for owner_kind, kind in EMBEDDED_KIND_OF.items()
+            kind: for_kind(embedder if kind in kinds else self._runtime.embedder, owner)
+            for owner, kind in EMBEDDED_KIND_OF.items()
         }
         is_one = len({each.stamp for each in by_kind.values()}) == 1
         return by_kind["memories"] if is_one else MixedEmbedder(by_kind)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        lock = self._runtime.store.lock(self._runtime.directory / UPGRADE_LOCK)
+        lock = self._store.lock(self._runtime.directory / UPGRADE_LOCK)
         if not lock.acquire(0):
             raise StoreBusyError(
                 "another process is changing the embedder of this store",
@@ -176,24 +154,39 @@ class EmbedderApi(Service):
         finally:
             lock.release()
 
-    def _embedded_and_switched(self, target: Embedder) -> Reembedded:
-        """Embed until nothing is left, and switch before anything comes."""
-        done = reembed(self._runtime.store, target, self._runtime.progress)
-        made, tries = done.made, 0
-        while True:
-            # Nobody may write an index of the old vectors while they become new ones.
-            if self._runtime.index.claim(INDEX_WAIT_S):
-                try:
-                    if self._runtime.store.finish_reembedding(target.stamp):
-                        return Reembedded(made, done.resumed)
-                finally:
-                    self._runtime.index.release()
-            elif (tries := tries + 1) == MAX_TRIES:
-                raise StoreBusyError(
-                    f"the index was being written for {MAX_TRIES * INDEX_WAIT_S:g} s",
-                    remedy="run it again: what was embedded is kept",
-                )
-            made += reembed(self._runtime.store, target, self._runtime.progress).made
+    def _embedded_and_switched(self, target: Embedder) -> tuple[int, int]:
+        """Embed until nothing is left, and switch before anything comes.
+
+        Returns:
+            How many passages got their vectors now, and how many had them from an earlier run.
+        """
+        store, index = self._store, self._runtime.index
+        try:
+            done = reembed(store, target, self._runtime.progress)
+            made, tries = done.made, 0
+            while True:
+                # Nobody may write an index of the old vectors while they become new ones.
+                if index.claim(INDEX_WAIT_S):
+                    try:
+                        if store.finish_reembedding(target.stamp):
+                            return made, done.resumed
+                    finally:
+                        index.release()
+                elif (tries := tries + 1) == MAX_TRIES:
+                    raise StoreBusyError(
+                        f"the index was being written for {MAX_TRIES * INDEX_WAIT_S:g} s",
+                        remedy="run it again: what was embedded is kept",
+                    )
+                made += reembed(store, target, self._runtime.progress).made
+        except ProviderError as error:
+            now = store.reembedding()
+            how_far = f", {now.done:,} of {now.total:,} passages have their new vector" if now is not None else ""
+            remedy = f"{error.remedy}; " if error.remedy else ""
+            raise ProviderError(
+                f"the embedder was not changed{how_far}: {error.args[0]}",
+                status=error.status,
+                remedy=f"{remedy}the same command goes on where it was",
+            ) from error
 
 
 def why_absent(embedder: Embedder, settings: ModelSettings) -> CommonplaceError | None:

@@ -49,7 +49,7 @@ def _project(engine: Engine, progress: Progress, arguments: Mapping[str, Any]) -
 
 
 def _index(engine: Engine, progress: Progress, arguments: Mapping[str, Any]) -> object:
-    return engine._index_api.index_here(**arguments, progress=progress)
+    return engine._index_api.index_here(progress=progress, **arguments)
 
 
 _TASKS: Final[Mapping[str, Callable[[Engine, Progress, Mapping[str, Any]], object]]] = {

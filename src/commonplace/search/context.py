@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain, pairwise
 from typing import Any, Final
 
 from commonplace.dataclasses import dataclass, field, replace
@@ -66,10 +66,19 @@ def together(pieces: Sequence[Piece]) -> str:
     """Return pieces of one text, in the order in which they are read, as one text."""
     whole = pieces[0].text
     for before, piece in pairwise(pieces):
-        fewest = _MIN_SHARED_NEXT if _is_next(before, piece) else _MIN_SHARED
-        shared = 0 if before.is_cut or _is_apart(before, piece) else _shared(whole, piece.text, fewest)
-        between = "" if shared else _between(before, piece)
-        whole += between + piece.text[shared:]
+        is_next = is_apart = False
+        if before.numbers and piece.numbers:
+            is_next = before.numbers[1] + 1 == piece.numbers[0]
+            is_apart = before.numbers[1] + 1 < piece.numbers[0]
+        gap = GAP if before.is_cut or not is_next else "\n\n"
+        if before.lines and piece.lines:
+            lines = piece.lines[0] - before.lines[1]
+            is_apart = lines > 0  # they are known to have nothing in common
+            if gap != GAP:
+                gap = "\n" * min(lines, _MAX_BLANK) if lines > 0 else " "
+        fewest = _MIN_SHARED_NEXT if is_next else _MIN_SHARED
+        shared = 0 if before.is_cut or is_apart else _shared(whole, piece.text, fewest)
+        whole += piece.text[shared:] if shared else gap + piece.text
     return whole
 
 
@@ -80,10 +89,15 @@ def shortened(text: str, room: int, count: CountTokens, *, is_code: bool = False
     """
     if count(text) <= room:
         return text
-    ends = [match.end() for match in re.finditer("\n", text)] if is_code else _sentence_ends(text)
+    ends = [match.end() for match in (re.finditer("\n", text) if is_code else _SENTENCE_END.finditer(text))]
+    if not is_code:
+        ends = [end for end in ends if not _NO_END.search(text[max(0, end - 8) : end])]
     fitting = bisect_right(ends, room, key=lambda end: count(text[:end]))
     piece = text[: ends[fitting - 1]].rstrip() if fitting else ""
-    return piece if is_code else _without_last_heading(_without_open_fence(piece))
+    if is_code:
+        return piece
+    fences = list(_FENCE.finditer(piece))
+    return _without_last_heading(piece[: fences[-1].start()].rstrip() if len(fences) % 2 else piece)
 
 
 def is_code(path: str) -> bool:
@@ -115,16 +129,6 @@ def only_imports(text: str, path: str) -> bool:
     return imports > 0
 
 
-def _sentence_ends(text: str) -> list[int]:
-    ends = (match.end() for match in _SENTENCE_END.finditer(text))
-    return [end for end in ends if not _NO_END.search(text[max(0, end - 8) : end])]
-
-
-def _without_open_fence(text: str) -> str:
-    fences = list(_FENCE.finditer(text))
-    return text[: fences[-1].start()].rstrip() if len(fences) % 2 else text
-
-
 def _without_last_heading(text: str) -> str:
     lines = text.rstrip().split("\n")
     while lines:
@@ -138,27 +142,6 @@ def _without_last_heading(text: str) -> str:
     return "\n".join(lines)
 
 
-def _is_apart(before: Piece, piece: Piece) -> bool:
-    """Return whether two pieces are known to have nothing in common, by their lines or else by what is between them."""
-    if before.lines and piece.lines:
-        return before.lines[1] < piece.lines[0]
-    return bool(before.numbers and piece.numbers and before.numbers[1] + 1 < piece.numbers[0])
-
-
-def _is_next(before: Piece, piece: Piece) -> bool:
-    return bool(before.numbers and piece.numbers and before.numbers[1] + 1 == piece.numbers[0])
-
-
-def _between(before: Piece, piece: Piece) -> str:
-    """Return what stands between two pieces that share nothing."""
-    if before.is_cut or not _is_next(before, piece):
-        return GAP
-    if not (before.lines and piece.lines):
-        return "\n\n"
-    lines = piece.lines[0] - before.lines[1]
-    return "\n" * min(lines, _MAX_BLANK) if lines > 0 else " "
-
-
 def _shared(first: str, second: str, fewest: int) -> int:
     """Return the length of the longest end of one text that is the beginning of another.
 
@@ -167,11 +150,7 @@ def _shared(first: str, second: str, fewest: int) -> int:
     most = min(len(first), len(second), _MAX_SHARED)
     starts = [0, *(match.end() for match in re.finditer("\n", second[:most])), most]
     lines = {length for start in starts for length in (start - 1, start) if length > 0}
-    found = _longest(first, second, sorted(lines, reverse=True))
-    return found or _longest(first, second, range(most, fewest - 1, -1))
-
-
-def _longest(first: str, second: str, lengths: Iterable[int]) -> int:
+    lengths = chain(sorted(lines, reverse=True), range(most, fewest - 1, -1))
     return next((length for length in lengths if first.endswith(second[:length])), 0)
 
 
