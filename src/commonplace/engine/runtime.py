@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
-from commonplace.dataclasses import replace
+from commonplace.dataclasses import dataclass, replace
 from commonplace.dates.time import seconds
 from commonplace.engine.maintenance import IndexMaintenance
 from commonplace.index.generations import Index
@@ -106,6 +106,7 @@ EMBEDDED_AT_ONCE = 64
 """A memory of at most so many tokens is embedded before it is stored; a longer one takes a slow embedder too long."""
 
 
+@dataclass(eq=False, repr=False)
 class Runtime:
     """What the services of an engine share: its store and settings, and what happens around every call.
 
@@ -120,56 +121,44 @@ class Runtime:
         open_embedder: returns the embedder of a name, or without one those of the store with that stamp.
         worker: where the process is to stay small, what does heavy work in another one.
         shares: the runtime whose store, index and models this one uses, and leaves open.
-        knowledge_services: those that were made here; they keep answers too.
         is_served: its answers go to a server's clients, who may not know of other namespaces.
+        knowledge_services: those that were made here; they keep answers too.
     """
 
-    def __init__(  # noqa: PLR0913 - what a store is opened with
-        self,
-        *,
-        directory: Path,
-        project: Path | None,
-        namespace: str,
-        store: Store,
-        index: Index,
-        embedder: Embedder,
-        tokens: StaticEmbedder,
-        settings: Settings,
-        progress: Progress | None,
-        clock: Callable[[], float],
-        budget: Budget,
-        open_embedder: Callable[[str | Embedder | None, Embedding | None], Embedder],
-        worker: Worker | None = None,
-        shares: Runtime | None = None,
-    ) -> None:
-        self.directory = directory
-        self.project = project
-        self.namespace = namespace
-        self.settings = settings
-        self.store = store
-        self.index = index
-        self.embedder = embedder
-        self.tokens = tokens
-        self.progress = progress
-        self.clock = clock
-        self.worker = worker
-        self.open_embedder = open_embedder
-        self.searcher = self._searcher_of(store, index)
-        self.maintenance = IndexMaintenance(directory, store, index, tokens.tokenize, progress, worker)
-        self.backlog = EmbeddingBacklog(
-            store, directory / EMBEDDING_LOCK, self.current_embedder, lambda: self.maintenance.keep_up(namespace)
+    directory: Path
+    project: Path | None
+    namespace: str
+    store: Store
+    index: Index
+    embedder: Embedder
+    tokens: StaticEmbedder
+    settings: Settings
+    progress: Progress | None
+    clock: Callable[[], float]
+    budget: Budget
+    open_embedder: Callable[[str | Embedder | None, Embedding | None], Embedder]
+    worker: Worker | None = None
+    shares: Runtime | None = None
+    is_served: bool = False
+
+    def __post_init__(self) -> None:
+        directory, namespace = self.directory, self.namespace
+        self.searcher = self._searcher_of(self.store, self.index)
+        self.maintenance = IndexMaintenance(
+            directory, self.store, self.index, self.tokens.tokenize, self.progress, self.worker
         )
-        self.models: Models = Models(settings.models, budget) if shares is None else shares.models
-        self._budget = budget
-        self._is_sharing = shares is not None
+        self.backlog = EmbeddingBacklog(
+            self.store, directory / EMBEDDING_LOCK, self.current_embedder, lambda: self.maintenance.keep_up(namespace)
+        )
+        self.models: Models = Models(self.settings.models, self.budget) if self.shares is None else self.shares.models
         self.uses = UseCounter(self._write_uses)
         self.knowledge_services: WeakSet[KnowledgeService] = WeakSet()
         self.lock = threading.Lock()
         self._following = threading.Lock()
         self._made_memory: tuple[Searcher, MemoryService] | None = None
         self._made_ultra: Ultra | None = None
-        self.is_closed = self.is_served = False
-        if worker is not None and shares is None:
+        self.is_closed = False
+        if self.worker is not None and self.shares is None:
             self.backlog.start()  # what a process that was killed left; a command has no time for it
 
     def close(self) -> None:
@@ -180,31 +169,18 @@ class Runtime:
             self.backlog.close()
             if self.keeps_journal:
                 self.journal.settle()
-        if not self._is_sharing:
+        if self.shares is None:
             self.index.close()
             self.store.close()
 
     def in_namespace(self, namespace: str, settings: Settings | None = None, *, is_served: bool = False) -> Runtime:
         """Return the runtime of another namespace of the same store; it shares all that is not of a namespace."""
         settings = settings or self.settings
-        made = Runtime(
-            directory=self.directory,
-            project=self.project,
-            namespace=namespace,
-            store=self.store,
-            index=self.index,
-            embedder=self.current_embedder(),
-            tokens=self.tokens,
-            settings=replace(settings, store=replace(settings.store, namespace=namespace)),
-            progress=self.progress,
-            clock=self.clock,
-            budget=self._budget,
-            open_embedder=self.open_embedder,
-            worker=self.worker,
-            shares=self,
+        settings = replace(settings, store=replace(settings.store, namespace=namespace))
+        embedder = self.current_embedder()
+        return replace(
+            self, namespace=namespace, settings=settings, embedder=embedder, shares=self, is_served=is_served
         )
-        made.is_served = is_served
-        return made
 
     def follow(self) -> None:
         """Take up the embedder of the store's vectors, where another process has changed it.
