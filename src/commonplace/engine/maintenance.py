@@ -10,8 +10,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from commonplace.dataclasses import dataclass
 from commonplace.errors import CommonplaceError, StoreError
 from commonplace.index.files import MISSING
@@ -34,8 +32,6 @@ from commonplace.types import (
 from commonplace.types.graph import GraphCounts
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from commonplace.engine.worker import Worker
     from commonplace.ingest.discover import Selection as FileSelection
 
@@ -107,12 +103,10 @@ class IndexMaintenance:
         directory: Path,
         store: Store,
         index: Index,
-        tokenize: Callable[[str], NDArray[np.uint16]],
         progress: Progress | None,
         worker: Worker | None = None,
     ) -> None:
         self._directory = directory
-        self._tokenize = tokenize
         self._store = store
         self._index = index
         self._progress = progress

@@ -144,9 +144,7 @@ class Runtime:
     def __post_init__(self) -> None:
         directory, namespace = self.directory, self.namespace
         self.searcher = self._searcher_of(self.store, self.index)
-        self.maintenance = IndexMaintenance(
-            directory, self.store, self.index, self.tokens.tokenize, self.progress, self.worker
-        )
+        self.maintenance = IndexMaintenance(directory, self.store, self.index, self.progress, self.worker)
         self.backlog = EmbeddingBacklog(
             self.store, directory / EMBEDDING_LOCK, self.current_embedder, lambda: self.maintenance.keep_up(namespace)
         )
