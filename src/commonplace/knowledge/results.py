@@ -127,31 +127,18 @@ class RelevantKnowledge(list[str]):
 
     Attributes:
         retrieval: all of that.
+        ids: of the items, in their order; equal texts have different ones.
+        scores: 0–1, in the order of the texts.
+        degraded: True where a part of the search could not be used.
+        notices: one sentence each, for people.
     """
 
     def __init__(self, retrieval: Retrieval) -> None:
         super().__init__(hit.content for hit in retrieval.hits)
         self.retrieval = retrieval
-
-    @property
-    def ids(self) -> list[str]:
-        """Of the items, in their order; equal texts have different ones."""
-        return [hit.id for hit in self.retrieval.hits]
-
-    @property
-    def scores(self) -> list[float]:
-        """0–1, in the order of the texts."""
-        return [hit.score for hit in self.retrieval.hits]
-
-    @property
-    def degraded(self) -> bool:
-        """True where a part of the search could not be used."""
-        return self.retrieval.degraded
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """One sentence each, for people."""
-        return self.retrieval.notices
+        self.ids = [hit.id for hit in retrieval.hits]
+        self.scores = [hit.score for hit in retrieval.hits]
+        self.degraded, self.notices = retrieval.degraded, retrieval.notices
 
 
 @dataclass(frozen=True, slots=True)

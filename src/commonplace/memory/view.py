@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from commonplace.dataclasses import dataclass, field, fields, replace
-from commonplace.dates.time import iso, moment_of
+from commonplace.dataclasses import dataclass, field, replace
+from commonplace.dates.time import moment_of
+from commonplace.formats.json_values import View
 from commonplace.redaction import cleaned_json, redact
 from commonplace.retention import DEFAULT_HALF_LIVES, Curve, Use, age, next_tier, raw_score, touched
 from commonplace.types import MemoryRecord, Origin, Status, StoredMemory, Tier
@@ -20,7 +21,7 @@ Outcome = Literal["added", "touched", "reviewed", "updated", "unchanged", "archi
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(View):
     """One version of a memory. Times are aware, in UTC.
 
     Attributes:
@@ -69,13 +70,10 @@ class Memory:
     outcome: Outcome = "read"
     notices: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form; times are ISO 8601 texts."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {
-            name: iso(value) if isinstance(value, datetime) else list(value) if isinstance(value, tuple) else value
-            for name, value in values.items()
-        }
+
+_AS_STORED: Final = """
+tier status category origin trust use_count strength version derived_from is_forced review_count
+""".split()
 
 
 def _clean(text: str) -> str:
@@ -98,33 +96,23 @@ def seen(
         id=owner.id,
         namespace=namespace,
         content=_clean(record.content),
-        tier=record.tier,
-        status=record.status,
         tags=tuple(map(_clean, owner.tags)),
         entities=tuple(map(_clean, record.entities)),
-        category=record.category,
         source=_clean(record.source),
-        origin=record.origin,
-        trust=record.trust,
         metadata=cleaned_json(json.loads(record.metadata), _clean),
         session=owner.session,
         position=owner.position,
-        at=moment_of(record.born_at if owner.at is None else owner.at),
+        at=moment_of(stored.at),
         created_at=moment_of(record.born_at),
         updated_at=moment_of(stored.created_at),
         expired_at=None if stored.expired_at is None else moment_of(stored.expired_at),
         last_used=moment_of(record.last_used),
-        use_count=record.use_count,
-        strength=record.strength,
         retention=min(1.0, raw),
         retention_raw=raw,
-        version=record.version,
-        derived_from=record.derived_from,
-        is_forced=record.is_forced,
-        review_count=record.review_count,
         vault_path=_clean(record.vault_path),
         outcome=outcome,
         notices=notices,
+        **{name: getattr(record, name) for name in _AS_STORED},
     )
 
 

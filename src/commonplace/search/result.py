@@ -84,7 +84,8 @@ class SearchResult:
 
     @property
     def _held_back(self) -> HeldBack:
-        return HeldBack.of_all([each.trace.held_back for each in (self, self.in_process) if each is not None])
+        own = self.trace.held_back
+        return own if self.in_process is None else HeldBack.of_all([own, self.in_process.trace.held_back])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; `agent_type` and `phase` are null where unused."""
