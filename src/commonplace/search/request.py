@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import chain
 from sys import getsizeof
+from typing import Any, Final
 from unicodedata import normalize
 
 import numpy as np
@@ -80,21 +81,34 @@ class Request:
 
     def __post_init__(self) -> None:
         _check_text("the query", self.query)
-        _check_number("limit", self.limit, 1, MAX_LIMIT, int)
-        _check_number("stage1_limit", self.stage1_limit, 1, MAX_STAGE1_LIMIT, int)
-        _check_number("per_owner", self.per_owner, 1, MAX_LIMIT, int)
-        _check_number("min_score", self.min_score, 0.0, 1.0, (int, float))
-        _check_number("retention_weight", self.retention_weight, 0.0, MAX_RETENTION_WEIGHT, (int, float))
+        for name, low, high, kind in _RANGES:
+            value = getattr(self, name)
+            if not isinstance(value, kind) or isinstance(value, bool) or not low <= value <= high:
+                form = "a whole number" if kind is int else "a number"
+                raise UsageError(f"{name} is {value!r}, it must be {form} between {low} and {high}")
         if self.retention_weight and self.now is None:
             raise UsageError("retention weighs in the order, but `now` is not given", remedy="give the time")
-        _check_choice("field", self.fields, tuple(SEARCH_FIELDS))
-        _check_choice("method", (self.method,), METHODS)
-        _check_choice("curve", (self.fading.curve,), CURVES)
-        if is_reserved(self.namespace):
-            _check_choice("kind", self.wanted.kinds, GRAPH_KINDS)  # entities and relations may have types of the user's
-        else:
-            _check_choice("kind", self.wanted.kinds, KINDS)
-            _check_choice("type", self.wanted.types, ARTIFACT_TYPES)
+        is_graph = is_reserved(self.namespace)  # its entities and relations may have types of the user's
+        choices: list[tuple[str, Sequence[str], Collection[str]]] = [
+            ("field", self.fields, SEARCH_FIELDS),
+            ("method", (self.method,), METHODS),
+            ("curve", (self.fading.curve,), CURVES),
+            ("kind", self.wanted.kinds, GRAPH_KINDS if is_graph else KINDS),
+            ("type", () if is_graph else self.wanted.types, ARTIFACT_TYPES),
+        ]
+        for name, values, known in choices:
+            for value in values:
+                if value not in known:
+                    raise UsageError(f"{name} {value!r} is unknown", remedy=f"use one of {', '.join(known)}")
+
+
+_RANGES: Final[Sequence[tuple[str, float, float, Any]]] = (
+    ("limit", 1, MAX_LIMIT, int),
+    ("stage1_limit", 1, MAX_STAGE1_LIMIT, int),
+    ("per_owner", 1, MAX_LIMIT, int),
+    ("min_score", 0.0, 1.0, (int, float)),
+    ("retention_weight", 0.0, MAX_RETENTION_WEIGHT, (int, float)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,18 +241,6 @@ def chosen(name: str, values: Sequence[str] | None) -> tuple[str, ...]:
         if not isinstance(value, str) or not value:
             raise UsageError(f"{name} holds {value!r}", remedy="give strings that are not empty")
     return given
-
-
-def _check_number(name: str, value: object, low: float, high: float, kind: type | tuple[type, ...]) -> None:
-    if not isinstance(value, kind) or isinstance(value, bool) or not low <= value <= high:  # type: ignore[operator]
-        form = "a whole number" if kind is int else "a number"
-        raise UsageError(f"{name} is {value!r}, it must be {form} between {low} and {high}")
-
-
-def _check_choice(name: str, values: Sequence[str], known: Sequence[str]) -> None:
-    for value in values:
-        if value not in known:
-            raise UsageError(f"{name} {value!r} is unknown", remedy=f"use one of {', '.join(known)}")
 
 
 def kinds_of(wanted: Filter) -> set[str]:
