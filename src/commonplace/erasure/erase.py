@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from commonplace.dataclasses import replace
 from commonplace.dates.time import iso
-from commonplace.erasure.plan import Plan, erase_parts, everything, make_plan, rehearse
+from commonplace.erasure.plan import Plan, erase_all_parts, erase_parts, make_plan, rehearse
 from commonplace.erasure.receipt import BACKUP, ELSEWHERE, LEFT, ON_SERVER, STORE_SPACE, ForgetReceipt
 from commonplace.erasure.resume import (
     DATABASE,
@@ -46,6 +46,7 @@ from commonplace.text.similarity import signature
 from commonplace.types import LEFT_OUT, StoredMemory
 
 _LOCK_WAIT_S = 60.0
+_TOLD = "copies of these episodes in Graphiti: `commonplace graph sync` deletes them, and says which it cannot"
 _ACTOR = "forget"
 """Who it was, in the history of issues that named what is forgotten."""
 
@@ -72,9 +73,8 @@ def forget(
 
     def planned() -> Plan:
         known = [each.owner.id for each in in_process]
-        return make_plan(
-            place.store, namespace, choose(place.store, namespace, wanted, in_process=known), in_process=in_process
-        )
+        chosen = choose(place.store, namespace, wanted, in_process=known)
+        return make_plan(place.store, namespace, chosen, in_process=in_process)
 
     if dry_run:
         return _rehearsed(place, namespace, planned(), len(in_process))
@@ -82,7 +82,7 @@ def forget(
         plan = planned()
         if wanted.archived_by is not None and plan.chosen.is_empty:
             return ForgetReceipt(namespace, place.clock(), counts=plan.counts(), verified=True)
-        cleared = clear_logs(place, plan.traces.patterns)
+        cleared = clear_logs(place, plan.traces.patterns())
         id_, at = str(uuid4()), place.clock()
         with place.store.change_memories(namespace) as change:
             if place.store.change(namespace) != plan.change:
@@ -93,22 +93,20 @@ def forget(
                 change.knowledge.drop_context(name)
             if plan.chosen.parts.ids:
                 # What goes with them is known only now, and a run that is killed later cannot know it any more.
-                plan = plan.with_gone(erase_parts(place.store, change, _ground(place), plan.chosen.parts))
-                cleared += clear_logs(place, plan.gone.traces.patterns)
+                erase_parts(plan, place.store, change, _ground(place))
+                cleared += clear_logs(place, plan.traces.patterns())
                 if place.untell is not None:
-                    for episode, group in plan.gone.told:
+                    for episode, group in plan.told.items():
                         place.untell(change, episode, group)
             quoting = quoting_queries(place, namespace, change.ledger, plan)
-            naming = forget_in_ledger(change.ledger, plan.chosen.memories, Doer(_ACTOR, at), quoting)
-            plan = replace(plan, naming=naming)
+            plan.naming = forget_in_ledger(change.ledger, plan.chosen.memories, Doer(_ACTOR, at), quoting)
             _revive(place, change, plan.chosen.revived, at)
             erase_injected(place.store, namespace, change, plan.ids)
             change.drop_note(ANSWER)
             change.drop_note(LEFT_OUT)
             receipt = _begun(place, namespace, plan, id_, at)
-            receipt = replace(
-                receipt, ids=tuple(dict.fromkeys((*receipt.ids, *(each.owner.id for each in in_process))))
-            )
+            ids = dict.fromkeys((*receipt.ids, *(each.owner.id for each in in_process)))
+            receipt = replace(receipt, ids=tuple(ids))
             steps = () if plan.chosen.is_empty and not quoting else STEPS
             pending = Pending(id_, at, namespace, steps, plan.chosen.memories, plan.firsts)
             change.put_note(receipt.note())
@@ -127,15 +125,16 @@ def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = F
 
     def planned() -> Plan:
         plan = make_plan(place.store, namespace, all_of(place.store, namespace, place.is_served))
-        naming = all_there_is(place.store.ledger(namespace))
-        return replace(plan, naming=naming).with_gone(everything(place.store, namespace))
+        plan.naming = all_there_is(place.store.ledger(namespace))
+        erase_all_parts(plan, place.store, namespace)
+        return plan
 
     if dry_run:
         plan = planned()
         return replace(_left(place, _rehearsed(place, namespace, plan, 0), plan), ids=())
     with _alone(place, namespace):
         plan = planned()
-        cleared = clear_logs(place, plan.traces.patterns)
+        cleared = clear_logs(place, plan.traces.patterns())
         id_, at = str(uuid4()), place.clock()
         # Before the groups and episodes that were told are gone here, too.
         receipt = replace(_left(place, _begun(place, namespace, plan, id_, at), plan), ids=())
@@ -144,10 +143,8 @@ def forget_namespace(place: ErasureRuntime, namespace: str, *, dry_run: bool = F
         with place.store.change_memories(namespace) as change:
             change.put_note(pending.note())
         with place.store.change_memories(STORE_SPACE) as change:
-            change.put_note(receipt.note())
-            change.put_note(pending.note())
-            for backup in place.store.notes(namespace, BACKUP):
-                change.put_note(backup)  # it holds what other namespaces have, too
+            for note in (receipt.note(), pending.note(), *place.store.notes(namespace, BACKUP)):
+                change.put_note(note)  # a backup holds what other namespaces have, too
         place.store.erase_namespace(namespace)
         return _finished(place, replace(receipt, counts=_more(receipt, cleared, 0)), pending, plan)
 
@@ -182,43 +179,33 @@ def _ground(place: ErasureRuntime) -> GraphRuntime:
 
 def _rehearsed(place: ErasureRuntime, namespace: str, plan: Plan, in_process: int) -> ForgetReceipt:
     if plan.chosen.parts.ids:
-        plan = plan.with_gone(rehearse(place.store, namespace, partial(_ground, place), plan.chosen.parts))
-    quoting = quoting_queries(place, namespace, place.store.ledger(namespace), plan)
-    plan = replace(plan, naming=plan.naming.with_issues(quoting))
+        rehearse(plan, place.store, namespace, partial(_ground, place))
+    plan.naming = plan.naming.with_issues(quoting_queries(place, namespace, place.store.ledger(namespace), plan))
     receipt = _begun(place, namespace, plan, "", place.clock())
-    lines = clear_logs(place, plan.traces.patterns, dry_run=True)
+    lines = clear_logs(place, plan.traces.patterns(), dry_run=True)
     notes = len(vault_notes(place, namespace, plan.chosen.memories, plan.vault_paths))
     return replace(receipt, dry_run=True, counts={**_more(receipt, lines, in_process), "vault_notes": notes})
 
 
 def _begun(place: ErasureRuntime, namespace: str, plan: Plan, id_: str, at: float) -> ForgetReceipt:
-    notices = list(plan.chosen.notices)
-    if plan.traces.too_short:
-        notices.append(
-            f"{plan.traces.too_short} of its texts have fewer than {MIN_LENGTH} bytes, too short to search for in files"
-        )
+    short, told = plan.traces.too_short, plan.told and plan.chosen.parts.ids and place.untell is not None
+    notice = f"{short} of its texts have fewer than {MIN_LENGTH} bytes, too short to search for in files"
     return ForgetReceipt(
         namespace=namespace,
         at=at,
         id=id_,
         ids=plan.ids,
         counts=plan.counts(),
-        outside=(*plan.chosen.outside, *_told(place, plan), *_copies(place)),
-        notices=tuple(notices),
+        outside=(*plan.chosen.outside, *([_TOLD] if told else []), *_copies(place)),
+        notices=(*plan.chosen.notices, *([notice] if short else [])),
     )
-
-
-def _told(place: ErasureRuntime, plan: Plan) -> tuple[str, ...]:
-    if place.untell is None or not plan.gone.told or not plan.chosen.parts.ids:
-        return ()
-    return ("copies of these episodes in Graphiti: `commonplace graph sync` deletes them, and says which it cannot",)
 
 
 def _left(place: ErasureRuntime, receipt: ForgetReceipt, plan: Plan) -> ForgetReceipt:
     """Take a namespace away from an outside graph that was told of it; return the receipt with what became of that."""
-    if place.leave is None or not (plan.gone.told or plan.gone.parts.relations):
+    if place.leave is None or not (plan.told or plan.parts.relations):
         return receipt
-    left = place.leave(receipt.namespace, {id_ for id_, _ in plan.gone.told}, receipt.dry_run)
+    left = place.leave(receipt.namespace, plan.told.keys(), receipt.dry_run)
     notices, outside = (*receipt.notices, *left.notices), (*left.outside, *receipt.outside)
     return replace(receipt, notices=notices, outside=outside, found=left.found)
 

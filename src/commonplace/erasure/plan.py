@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from commonplace.dataclasses import dataclass, field, replace
-from commonplace.erasure.scan import TOKENS, VECTOR, Collector, Patterns
+from commonplace.dataclasses import dataclass, field
+from commonplace.erasure.scan import TOKENS, VECTOR, Collector
 from commonplace.erasure.select import Chosen, Parts
 from commonplace.graph.episodes import take_out
 from commonplace.graph.fact_keys import FactKeys, facts_of
@@ -21,7 +22,7 @@ from commonplace.store.schema import SCHEMA, Table, table_of
 from commonplace.store.store import Store
 from commonplace.text.similarity import digest
 from commonplace.types import GRAPH_KINDS, Filter, StoredMemory
-from commonplace.types.graph import GraphFilter, Subject
+from commonplace.types.graph import GraphFilter
 
 Rows = Callable[..., Iterator[dict[str, Any]]]
 """Reads the rows of a table whose columns have one of the given values."""
@@ -32,88 +33,55 @@ _PARTS: Final = ("episodes", "entities", "relations")
 _EVER: Final = GraphFilter(with_past=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Traces:
-    """What would betray what went.
-
-    Attributes:
-        terms: the words under which the index had it.
-        too_short: how many of its texts are too short to be looked for.
-    """
-
-    patterns: Patterns = field(default_factory=lambda: Patterns({}))
-    terms: tuple[str, ...] = ()
-    too_short: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """What went of a graph.
-
-    Attributes:
-        passages: by namespace of texts, the passages of all that was looked at; those that went are among them.
-        told: (id, group) of the episodes that went and are no memories, and of the facts that no episode says: an
-            outside graph may have been told of them.
-    """
-
-    parts: Parts = field(default_factory=Parts)
-    traces: Traces = field(default_factory=Traces)
-    passages: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    told: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Plan:
-    """Everything that a run must know of what it erases before it does.
+    """Everything that a run must know of what it erases before it does; what goes of the graph it learns as it goes.
 
     Attributes:
         change: the store's change that it was made at; at another one it may be wrong.
+        traces: what would betray what went.
         rows: how many rows of each table go.
         passages: the numbers of all passages that go.
         firsts: (owner number, one of its passages) of what is no memory: whether it is still what it was.
         vault_paths: the notes that were written of its memories.
         naming: what of the ledger names these memories.
-        gone: what went of the graph, known when it is erased.
+        parts: what went of the graph.
+        texts: by namespace of the graph's texts, the passages of all that was looked at, with those that went.
+        told: the groups, by id, of the episodes that went and are no memories, and of the facts that no episode says:
+            an outside graph may have been told of them.
     """
 
     chosen: Chosen
     change: int
-    traces: Traces
-    rows: Mapping[str, int] = field(default_factory=dict)
+    traces: Collector = field(default_factory=Collector)
+    rows: Counter[str] = field(default_factory=Counter)
     passages: tuple[int, ...] = ()
     firsts: tuple[tuple[int, int], ...] = ()
     vault_paths: tuple[str, ...] = ()
     naming: Naming = field(default_factory=Naming)
-    gone: Gone = field(default_factory=Gone)
+    parts: Parts = field(default_factory=Parts)
+    texts: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    told: dict[str, str] = field(default_factory=dict)
 
     @property
     def ids(self) -> tuple[str, ...]:
         """The ids of all that goes, each once."""
-        return tuple(dict.fromkeys((*self.chosen.ids, *self.gone.parts.ids)))
-
-    def with_gone(self, gone: Gone) -> Plan:
-        """Return it with what went of the graph, and what would betray that."""
-        own, more = self.traces, gone.traces
-        terms = tuple(sorted({*own.terms, *more.terms}))
-        traces = Traces(own.patterns.with_others(more.patterns), terms, own.too_short + more.too_short)
-        return replace(self, gone=gone, traces=traces)
+        return tuple(dict.fromkeys((*self.chosen.ids, *self.parts.ids)))
 
     def counts(self) -> dict[str, int]:
         """Return the counts of a receipt, as far as the store tells them."""
-        items = self.rows.get("knowledge_items", 0)
+        items = self.rows["knowledge_items"]
         return {
             "memories": len(self.chosen.memories),
             "derived": self.chosen.derived,
-            "versions": self.rows.get("memories", 0),
+            "versions": self.rows["memories"],
             "passages": len(self.passages),
-            "links": self.rows.get("links", 0),
+            "links": self.rows["links"],
             "owners": len(self.chosen.owners) - items,
             "knowledge": items,
             "contexts": len(self.chosen.contexts),
-            "blocks": self.rows.get("mirror_blocks", 0),
-            "episodes": len(self.gone.parts.episodes),
-            "entities": len(self.gone.parts.entities),
-            "relations": len(self.gone.parts.relations),
+            "blocks": self.rows["mirror_blocks"],
+            **{name: len(getattr(self.parts, name)) for name in _PARTS},
             "issues": len(self.naming.issues),
             "reversals": len(self.naming.reversals),
         }
@@ -125,36 +93,27 @@ def make_plan(store: Store, namespace: str, chosen: Chosen, *, in_process: Seque
     Args:
         in_process: memories that were never stored; a log may have their words.
     """
-    change, collector = store.change(namespace), Collector()
+    plan = Plan(chosen, store.change(namespace), naming=naming(store.ledger(namespace), chosen.memories))
     for memory in in_process:
         # An id comes before words: a text that is also the id stands in the receipt, and betrays no more than that.
         for record in (memory.owner, memory.record):
-            table = table_of(type(record))
-            columns = table.record_columns
-            collector.add_row(columns, {column.name: getattr(record, column.name) for column in columns})
-        collector.add_digest(digest(memory.record.content))
+            columns = table_of(type(record)).record_columns
+            plan.traces.add_row(columns, {column.name: getattr(record, column.name) for column in columns})
+        plan.traces.add_digest(digest(memory.record.content))
     versions = [row["owner"] for row in store.table_rows(SCHEMA["memories"], namespace, id=chosen.memories)]
-    counts, paths, firsts = dict[str, int](), set[str](), dict[int, int]()
+    paths, firsts = set[str](), dict[int, int]()
     for table, row in _rows_that_go(store, namespace, chosen, versions):
-        counts[table.name] = counts.get(table.name, 0) + 1
-        collector.add_row(table.columns, row)
+        plan.rows[table.name] += 1
+        plan.traces.add_row(table.columns, row)
         if table.name == "memories":
-            collector.add_digest(digest(row["content"]))
+            plan.traces.add_digest(digest(row["content"]))
             paths.add(row["vault_path"])
-        elif table.name == "passages":
+        elif table.name == "passages" and row["owner"] in chosen.owners:
             firsts.setdefault(row["owner"], row["number"])
-    passages = store.passages_of(namespace, [*versions, *chosen.owners])
-    _add_arrays(store, namespace, passages, collector)
-    return Plan(
-        chosen=chosen,
-        change=change,
-        traces=_traces(collector),
-        rows=counts,
-        passages=tuple(passages),
-        firsts=tuple((owner, passage) for owner, passage in firsts.items() if owner in chosen.owners),
-        vault_paths=tuple(sorted(paths - {""})),
-        naming=naming(store.ledger(namespace), chosen.memories),
-    )
+    plan.passages = tuple(store.passages_of(namespace, [*versions, *chosen.owners]))
+    _add_arrays(plan, store, namespace, plan.passages)
+    plan.firsts, plan.vault_paths = tuple(firsts.items()), tuple(sorted(paths - {""}))
+    return plan
 
 
 def _rows_that_go(
@@ -162,60 +121,54 @@ def _rows_that_go(
 ) -> Iterator[tuple[Table, dict[str, Any]]]:
     """Yield every row that goes, with its table, but those of the graph and of the ledger."""
     yield from store.hanging_rows(SCHEMA["owners"], [*versions, *chosen.owners])
-    context, block, link = (SCHEMA[name] for name in ("agent_contexts", "mirror_blocks", "links"))
-    yield from ((context, row) for row in store.table_rows(context, namespace, name=chosen.contexts))
-    yield from ((block, row) for row in store.table_rows(block, namespace, id=chosen.memories))
-    yield from ((link, row) for row in store.table_rows(link, namespace, source=chosen.memories))
+    asked = (
+        ("agent_contexts", "name", chosen.contexts),
+        ("mirror_blocks", "id", chosen.memories),
+        ("links", "source", chosen.memories),
+        ("links", "target", chosen.memories),
+    )
     ids = set(chosen.memories)
-    targeted = store.table_rows(link, namespace, target=chosen.memories)
-    yield from ((link, row) for row in targeted if row["source"] not in ids)
+    for name, column, values in asked:
+        for row in store.table_rows(SCHEMA[name], namespace, **{column: values}):
+            if column != "target" or row["source"] not in ids:  # which came with its source
+                yield SCHEMA[name], row
 
 
-def erase_parts(store: Store, change: MemoryChange, ground: GraphRuntime, chosen: Parts) -> Gone:
-    """Take parts out of a graph under change; return what went, and what would betray that.
+def erase_parts(plan: Plan, store: Store, change: MemoryChange, ground: GraphRuntime) -> None:
+    """Take parts out of a graph under change; the plan learns what went, and what would betray that.
 
     Args:
         store: what it reads is as it was before the change.
     """
-    graph, texts = change.graph, Texts(ground.destination)
+    chosen, graph, texts = plan.chosen.parts, change.graph, Texts(ground.destination)
     looked_at = _looked_at(graph, ground, chosen)
     before = _Snapshot(change.table_rows, looked_at)
-    passages = {}
     for kind, ids in zip(GRAPH_KINDS, (looked_at.entities, looked_at.relations), strict=True):
         space = texts_of(ground.namespace, kind)
-        passages[space] = tuple(store.passages_of(space, list(store.owner_numbers(space, kind, ids).values())))
+        plan.texts[space] = tuple(store.passages_of(space, list(store.owner_numbers(space, kind, ids).values())))
     if chosen.episodes:
         take_out(graph, ground, texts, chosen.episodes)
     remove_facts(graph, ground, texts, chosen.relations)
     remove_entities(graph, ground, texts, chosen.entities)
-    return _gone(store, before, _Snapshot(change.table_rows, looked_at), passages)
+    _learn(plan, store, before, _Snapshot(change.table_rows, looked_at))
 
 
-def rehearse(store: Store, namespace: str, ground: Callable[[], GraphRuntime], chosen: Parts) -> Gone:
-    """Return what `erase_parts` would, and change nothing: it is rolled back."""
-    gone = Gone()
+def rehearse(plan: Plan, store: Store, namespace: str, ground: Callable[[], GraphRuntime]) -> None:
+    """Learn what `erase_parts` would, and change nothing: it is rolled back."""
     with suppress(_RehearsedError), store.change_memories(namespace) as change:
         # Asked for here, where nobody else can change the store's embedder any more.
-        gone = erase_parts(store, change, ground(), chosen)
+        erase_parts(plan, store, change, ground())
         raise _RehearsedError
-    return gone
 
 
-def everything(store: Store, namespace: str) -> Gone:
-    """Return the whole graph of a namespace as what is to go."""
+def erase_all_parts(plan: Plan, store: Store, namespace: str) -> None:
+    """Plan that the whole graph of a namespace goes."""
     graph = store.graph(namespace)
-    parts = Parts(
-        tuple(each.id for each in graph.list_episodes(_EVER)),
-        tuple(each.id for each in graph.list_entities(_EVER)),
-        tuple(each.id for each in graph.list_relations(_EVER)),
-    )
-    passages = {
-        space: tuple(store.passages_of(space, store.matching_owners(space, Filter())))
-        for space in (texts_of(namespace, kind) for kind in GRAPH_KINDS)
-    }
-    return _gone(
-        store, _Snapshot(lambda table, **among: store.table_rows(table, namespace, **among), parts), None, passages
-    )
+    lists = (graph.list_episodes, graph.list_entities, graph.list_relations)
+    parts = Parts(*(tuple(each.id for each in listed(_EVER)) for listed in lists))
+    for space in (texts_of(namespace, kind) for kind in GRAPH_KINDS):
+        plan.texts[space] = tuple(store.passages_of(space, store.matching_owners(space, Filter())))
+    _learn(plan, store, _Snapshot(lambda table, **among: store.table_rows(table, namespace, **among), parts), None)
 
 
 class _RehearsedError(Exception):
@@ -252,39 +205,33 @@ class _Snapshot:
         return held
 
 
-def _gone(store: Store, before: _Snapshot, after: _Snapshot | None, passages: Mapping[str, tuple[int, ...]]) -> Gone:
-    """Return what was there before and is there no more."""
+def _learn(plan: Plan, store: Store, before: _Snapshot, after: _Snapshot | None) -> None:
+    """Learn what was there before and is there no more."""
     left = Parts() if after is None else after.parts
-    parts = Parts(*(tuple(sorted({*getattr(before.parts, name)} - {*getattr(left, name)})) for name in _PARTS))
-    collector = Collector()
-    for id_ in parts.ids:
-        collector.add_id(id_)
+    plan.parts = Parts(*(tuple(sorted({*getattr(before.parts, name)} - {*getattr(left, name)})) for name in _PARTS))
+    for id_ in plan.parts.ids:
+        plan.traces.add_id(id_)
     kept = set() if after is None else {value for _, _, value in after.values}
     for table, column, value in before.values:
         if value not in kept:
-            collector.add_row((SCHEMA[table][column],), {column: value})
-    for space, numbers in passages.items():
-        _add_arrays(store, space, numbers, collector)
-    told = tuple((id_, before.told[id_]) for id_ in parts.ids if id_ in before.told)
-    return Gone(parts, _traces(collector), tuple(passages.items()), told)
+            plan.traces.add_row((SCHEMA[table][column],), {column: value})
+    for space, numbers in plan.texts.items():
+        _add_arrays(plan, store, space, numbers)
+    plan.told = {id_: before.told[id_] for id_ in plan.parts.ids if id_ in before.told}
 
 
-def _add_arrays(store: Store, namespace: str, passages: Sequence[int], collector: Collector) -> None:
+def _add_arrays(plan: Plan, store: Store, namespace: str, passages: Sequence[int]) -> None:
     """Take the vectors and token ids of passages as what betrays them."""
     for begin in range(0, len(passages), _AT_ONCE):
         for tokens in store.tokens(namespace, passages[begin : begin + _AT_ONCE]).values():
-            collector.add_array(tokens.token_ids, TOKENS)
-            collector.add_array(tokens.vector, VECTOR)
-
-
-def _traces(collector: Collector) -> Traces:
-    return Traces(collector.patterns(), tuple(sorted(collector.terms)), collector.too_short)
+            plan.traces.add_array(tokens.token_ids, TOKENS)
+            plan.traces.add_array(tokens.vector, VECTOR)
 
 
 def _looked_at(graph: GraphChange, ground: GraphRuntime, chosen: Parts) -> Parts:
     """Return all that may change when parts of a graph go."""
     mentioned = [mention for some in graph.mentioned(chosen.episodes).values() for mention in some]
-    subjects: dict[Subject, list[str]] = {
+    subjects: Mapping[str, list[str]] = {
         kind: [mention.subject for mention in mentioned if mention.kind == kind] for kind in GRAPH_KINDS
     }
     entities = families(graph, [*subjects["entity"], *chosen.entities])

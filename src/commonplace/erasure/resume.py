@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from contextlib import suppress
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -140,13 +141,10 @@ def notes_of(directory: Path, ids: Collection[str], paths: Collection[str]) -> l
     vault = directory / VAULT
     if vault.is_symlink() or not vault.is_dir():
         return []
-    wanted = set(ids)
+    wanted, named = set(ids), {directory / name for name in paths}
     found = {path for path in vault.rglob("*.md") if _memory_id(path) in wanted}
     found |= set(vault.rglob(DRAFT)) if wanted else set()
-    for name in paths:
-        path = directory / name
-        if path.is_file() and path.resolve().is_relative_to(vault.resolve()):
-            found.add(path)
+    found |= {path for path in named if path.is_file() and path.resolve().is_relative_to(vault.resolve())}
     return sorted(found)
 
 
@@ -154,29 +152,6 @@ def memories_of_notes(directory: Path, folder: Path) -> dict[str, str]:
     """Return whose notes lie in one folder of the vault: the memory's id by the path below the store's directory."""
     found = {path: _memory_id(path) for path in sorted(folder.glob("*.md"))} if folder.is_dir() else {}
     return {path.relative_to(directory).as_posix(): id_ for path, id_ in found.items() if id_ is not None}
-
-
-def remove(notes: Collection[Path]) -> int:
-    """Remove notes; return how many were there.
-
-    Raises:
-        StoreError: one cannot be removed.
-    """
-    gone = 0
-    for note in notes:
-        try:
-            note.unlink()
-            gone += 1
-            if note.parent.parent.name == VAULT:
-                with suppress(OSError):  # not empty; the name of a directory is that of a namespace
-                    note.parent.rmdir()
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise StoreError(
-                f"{note} cannot be removed: {error.strerror}", remedy="make its directory writable"
-            ) from error
-    return gone
 
 
 def _memory_id(path: Path) -> str | None:
@@ -283,8 +258,16 @@ def _remove_blocks(place: ErasureRuntime, pending: Pending, counts: dict[str, in
 def _remove_notes(
     place: ErasureRuntime, pending: Pending, counts: dict[str, int], paths: Sequence[str]
 ) -> Sequence[Waiting]:
-    gone = remove(vault_notes(place, pending.namespace, pending.ids, paths))
-    counts["vault_notes"] = counts.get("vault_notes", 0) + gone
+    for note in vault_notes(place, pending.namespace, pending.ids, paths):
+        try:
+            note.unlink(missing_ok=True)
+        except OSError as error:
+            why = f"{note} cannot be removed: {error.strerror}"
+            raise StoreError(why, remedy="make its directory writable") from error
+        counts["vault_notes"] = counts.get("vault_notes", 0) + 1
+        if note.parent.parent.name == VAULT:
+            with suppress(OSError):  # not empty; the name of a directory is that of a namespace
+                note.parent.rmdir()
     return ()
 
 
@@ -364,42 +347,30 @@ def blank_questions(place: ErasureRuntime, terms: Collection[str] | None = None)
     """
 
     def places(data: bytes) -> list[int]:
-        asked = list(_questions(data))
-        lost = _lost(place, {word for _, words in asked for word in words} if terms is None else terms)
+        asked = [(offset, _words(line)) for offset, line in lines_of(data) if b'"query"' in line]
+        wanted = {word for _, words in asked for word in words} if terms is None else terms
+        telling = [word for word in wanted if len(word) >= TELLING]
+        with place.index.reading() as generation:
+            listed = generation.lexical.listed(telling, place.store.namespaces(with_texts=True))
+        lost = {word for word in telling if not listed[word]}
         return [offset for offset, words in asked if not lost.isdisjoint(words)]
 
     return blank_where(place, places)
 
 
-def _lost(place: ErasureRuntime, terms: Collection[str]) -> set[str]:
-    """Return the telling ones of these terms that no passage of the index has."""
-    telling = [term for term in terms if len(term) >= TELLING]
-    with place.index.reading() as generation:
-        listed = generation.lexical.listed(telling, place.store.namespaces(with_texts=True))
-    return {term for term in telling if not listed[term]}
-
-
-def _questions(data: bytes) -> Iterator[tuple[int, list[str]]]:
-    """Yield (offset, words) of the lines of a log that quote a question."""
-    for offset, line in lines_of(data):
-        if b'"query"' in line:
-            question = _question(line)
-            yield offset, analyse(question, natural_language(question))
-
-
 def lines_of(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a log, each with its offset."""
-    offset = 0
-    for line in data.splitlines(keepends=True):
-        yield offset, line
-        offset += len(line)
+    lines = data.splitlines(keepends=True)
+    return zip(accumulate(map(len, lines), initial=0), lines, strict=False)
 
 
-def _question(line: bytes) -> str:
+def _words(line: bytes) -> list[str]:
+    """Return the words of the question in a line of a log."""
     try:
-        return str(json.loads(line).get("query", ""))
+        question = str(json.loads(line).get("query", ""))
     except (ValueError, AttributeError):
-        return ""  # not one of our lines
+        return []  # not one of our lines
+    return analyse(question, natural_language(question))
 
 
 LOCK = "forgetting.lock"

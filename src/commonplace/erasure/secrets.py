@@ -16,9 +16,10 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 from commonplace.dataclasses import dataclass, field, replace
@@ -87,10 +88,6 @@ class Cleaner(redact.Cleaner):
     known: Finder = nothing_known
     kept: frozenset[str] = frozenset()
 
-    def counts(self) -> dict[str, int]:
-        """Return how many different secrets of each kind were found, sorted by kind."""
-        return dict(sorted(Counter(self.kinds.values()).items()))
-
     def secrets(self, text: str) -> list[Secret]:
         """Return the secrets in a text, in order, none overlapping another."""
         found: list[Secret] = []
@@ -99,6 +96,10 @@ class Cleaner(redact.Cleaner):
             if is_apart and text[secret.start : secret.end] not in self.kept:
                 found.append(secret)
         return found
+
+    def all_texts(self, texts: Iterable[str]) -> list[str]:
+        """Return texts without secrets."""
+        return list(map(self.text, texts))
 
 
 def patterns_of(found: Iterable[str]) -> Patterns:
@@ -142,28 +143,36 @@ class Found:
     """What was found so far.
 
     Attributes:
+        known: finds secrets that were found before.
         secrets: the kind of each.
         named: secrets in names.
     """
 
+    known: Finder
     holders: list[Holder] = field(default_factory=list)
     secrets: dict[str, str] = field(default_factory=dict)
     named: set[str] = field(default_factory=set)
 
-    def add(self, cleaner: Cleaner, where: str, *, namespace: str = "", item: Item | None = None) -> None:
-        """Take in what a cleaner found in something; nothing if it found nothing."""
+    def look(self, where: str, clean: Callable[[Cleaner], object], *, kept: Collection[str] = (), **about: Any) -> None:
+        """Take in what a cleaner finds in something, if it finds anything.
+
+        Args:
+            where: how people name it.
+            about: what else is to be told of its `Holder`.
+        """
+        cleaner = Cleaner(known=self.known, kept=frozenset(kept))
+        clean(cleaner)
         if cleaner.kinds:
-            self.holders.append(Holder(Cleaner(known=cleaner.known).text(where), cleaner.counts(), namespace, item))
+            counts = dict(sorted(Counter(cleaner.kinds.values()).items()))
+            self.holders.append(Holder(Cleaner(known=self.known).text(where), counts, **about))
             self.secrets |= cleaner.kinds
 
-    def add_names(self, cleaner: Cleaner, where: str, names: Iterable[str]) -> None:
+    def look_at_names(self, where: str, names: Iterable[str]) -> None:
         """Take in the secrets in the names of something."""
-        for name in names:
-            cleaner.text(name)
-        if cleaner.kinds:
-            shown = Cleaner(known=cleaner.known).text(where)
-            self.holders.append(Holder(f"the name of {shown}", cleaner.counts(), is_name=True))
-            self.named |= cleaner.kinds.keys()
+        found = Found(self.known)
+        found.look(f"the name of {where}", partial(Cleaner.all_texts, texts=names), is_name=True)
+        self.holders += found.holders
+        self.named |= found.secrets.keys()
 
 
 PART: Final = "secrets"
@@ -171,7 +180,6 @@ PART: Final = "secrets"
 
 _PAGE: Final = ".md"
 """How the name of a page ends."""
-_ATTEMPTS: Final = 5
 _LOCK_WAIT_S: Final = 60.0
 _CHANGE: Final = "change the secret where it is used; backups made before now still hold it"
 _FILE: Final = f"take it out of the file, which was left as it is, and {_CHANGE}"
@@ -211,13 +219,13 @@ class Secrets:
 
         What cannot be read or mended is a finding too, not an error.
         """
-        found = Found()
+        found = Found(nothing_known)
         try:
             if not mend or self._store.is_read_only:
-                found, _ = self._look()
+                found = self._look()
                 return list(_findings(found, mended=False))
             with self._store.lock(self._directory / LOCK).hold(_LOCK_WAIT_S):
-                found, known = self._look()
+                found = self._look()
                 begun = _begun(self._store)
                 if begun is None and all(holder.is_name for holder in found.holders):
                     return list(_findings(found, mended=False))
@@ -225,50 +233,42 @@ class Secrets:
                 if damage:
                     told = Finding(f"nothing was replaced in a damaged store: {damage[0]}", "restore a backup")
                     return [*_findings(found, mended=False), told]
-                return self._mend(found, known, begun)
+                return self._mend(found, begun)
         except CommonplaceError as error:
             return [*_findings(found, mended=False), Finding.of(error)]
 
-    def _look(self) -> tuple[Found, Finder]:
+    def _look(self) -> Found:
         """Return what holds secrets, also those that are only known from elsewhere."""
-        found, known = self._look_for(nothing_known), nothing_known
-        if found.secrets:
-            known = known_secrets(found.secrets)
-            found = self._look_for(known)
-        return found, known
+        found = self._look_for(nothing_known)
+        return self._look_for(known_secrets(found.secrets)) if found.secrets else found
 
     def _look_for(self, known: Finder) -> Found:
-        found = Found()
+        found = Found(known)
         for namespace in self._store.namespaces():
-            found.add_names(Cleaner(known=known), f"namespace {namespace!r}", (namespace,))
+            found.look_at_names(f"namespace {namespace!r}", (namespace,))
             with self._store.snapshot():
                 for item in chain.from_iterable(part.items for part in parts_of(self._store, namespace)):
-                    where, cleaner = f"{item.name} of namespace {namespace!r}", Cleaner(known=known)
-                    item.cleaned(cleaner)
-                    found.add_names(Cleaner(known=known), where, item.names())
-                    found.add(cleaner, where, namespace=namespace, item=item)
+                    where = f"{item.name} of namespace {namespace!r}"
+                    found.look_at_names(where, item.names())
+                    found.look(where, item.cleaned, namespace=namespace, item=item)
             for note in self._store.notes(namespace, RECEIPT):
-                cleaner = Cleaner(known=known)
-                cleaner.record(note)
-                found.add(cleaner, f"the receipt {note.id}", namespace=namespace)
+                found.look(f"the receipt {note.id}", partial(Cleaner.record, record=note), namespace=namespace)
             for note in self._store.notes(namespace, BACKUP):
-                found.add_names(Cleaner(known=known), f"a backup of namespace {namespace!r}", (note.id, note.body))
-        self._look_at_files(found, known)
+                found.look_at_names(f"a backup of namespace {namespace!r}", (note.id, note.body))
+        self._look_at_files(found, found.named)
         return found
 
-    def _look_at_files(self, found: Found, known: Finder) -> None:
+    def _look_at_files(self, found: Found, kept: Collection[str]) -> None:
         """Add the pages and logs that hold secrets, but for ids, which are a memory's name there too."""
-        kept = frozenset(found.named)
         for name in files_below(self._directory):
             is_log = name.startswith(f"{LOGS}/") and ".jsonl" in name
-            if not is_log and not name.endswith(_PAGE):
-                continue
-            cleaner, data = Cleaner(known=known, kept=kept), _read(self._directory / name)
-            for piece in data.splitlines() if is_log else [data]:
-                cleaner.text(_text(piece))
-            found.add(cleaner, f"the {'log' if is_log else 'page'} {name}")
+            if is_log or name.endswith(_PAGE):
+                data = _read(self._directory / name)
+                texts = [_text(piece) for piece in (data.splitlines() if is_log else [data])]
+                where = f"the {'log' if is_log else 'page'} {name}"
+                found.look(where, partial(Cleaner.all_texts, texts=texts), kept=kept)
 
-    def _mend(self, found: Found, known: Finder, begun: Pending | None) -> list[Finding]:
+    def _mend(self, found: Found, begun: Pending | None) -> list[Finding]:
         place, patterns = self._place, patterns_of(found.secrets)
         # Before anything is replaced: a run that is killed later cannot know any more what to look for.
         self._clear_logs(patterns)
@@ -277,39 +277,45 @@ class Secrets:
         with self._store.change_memories(STORE_SPACE) as change:
             change.put_note(receipt.note())
             change.put_note(pending.note())
-        problems = self._replace(found, known)
+        problems = self._replace(found)
         waiting = take(place, pending, {}, thorough=True)
         place.forget_caches()
         self._clear_logs(patterns)
-        still = Found(named=found.named)
-        self._look_at_files(still, known)
+        still = Found(found.known)
+        self._look_at_files(still, found.named)
         left = list(self._left(found, patterns, waiting))
         settle(place, receipt, replace(pending, is_proved=True, is_clean=not left), waiting)
         if begun is not None:
             problems.append(Finding("an earlier run was ended before it had replaced all", _CHANGE, mended=True))
         return [*_findings(found, mended=True, but={holder.where for holder in still.holders}), *problems, *left]
 
-    def _replace(self, found: Found, known: Finder) -> list[Finding]:
+    def _replace(self, found: Found) -> list[Finding]:
         """Write anew what is stored, let the pages follow, and clean what nobody but people wrote there."""
         spaces = {holder.namespace for holder in found.holders if isinstance(holder.item, MemoryItem)}
         # Edits that were not taken in yet come first: afterwards both sides would have changed.
-        problems = self._brought_together(sorted(spaces))
+        problems = _tried(self._sync, sorted(spaces))
         for holder in found.holders:
             if holder.item is not None:
                 try:
-                    self._rewrite(holder.namespace, holder.item, known)
+                    self._rewrite(holder.namespace, holder.item, found.known)
                 except EmbedderMismatchError:  # another process changed the store's embedder meanwhile
-                    self._rewrite(holder.namespace, holder.item, known)
+                    self._rewrite(holder.namespace, holder.item, found.known)
         for namespace in {holder.namespace for holder in found.holders}:
             for note in self._store.notes(namespace, RECEIPT):
-                clean = Cleaner(known=known).record(note)
+                clean = Cleaner(known=found.known).record(note)
                 if clean != note:
                     with self._store.change_memories(namespace) as change:
                         change.put_note(clean)
         due = {namespace for namespace in self._store.namespaces() if self._store.due(namespace)}
-        problems += self._brought_together(sorted(spaces | due))
+        problems += _tried(self._sync, sorted(spaces | due))
         with FileLock(self._directory / PAGES_LOCK).hold(_LOCK_WAIT_S):
-            return [*problems, *self._clean_pages(known, frozenset(found.named))]
+            pages = [self._directory / name for name in files_below(self._directory)]
+            for page in pages:
+                if page.name.endswith(_PAGE + PAGE_DRAFT):  # left by a process that was killed while it wrote a page
+                    with suppress(OSError):
+                        page.unlink()
+            cleaner = partial(_clean, known=found.known, kept=frozenset(found.named))
+            return [*problems, *_tried(cleaner, (page for page in pages if page.name.endswith(_PAGE)))]
 
     def _rewrite(self, namespace: str, item: Item, known: Finder) -> None:
         """Write an item without secrets, as it is now."""
@@ -326,33 +332,6 @@ class Secrets:
             if stored is not None:
                 [clean] = item.prepared([stored.cleaned(cleaner)], texts)
                 clean.mend(change, texts, stored)
-
-    def _brought_together(self, namespaces: Iterable[str]) -> list[Finding]:
-        problems = []
-        for namespace in namespaces:
-            try:
-                self._sync(namespace)
-            except CommonplaceError as error:
-                problems.append(Finding.of(error))
-        return problems
-
-    def _clean_pages(self, known: Finder, kept: frozenset[str]) -> list[Finding]:
-        """Put placeholders into every page that holds a secret; return what went wrong with single pages.
-
-        What a process left that was killed while it wrote a page goes too; the caller holds the lock of the pages.
-        """
-        names, problems = files_below(self._directory), []
-        for name in names:
-            if name.endswith(_PAGE + PAGE_DRAFT):
-                with suppress(OSError):
-                    (self._directory / name).unlink()
-        for name in names:
-            try:
-                if name.endswith(_PAGE):
-                    _clean(self._directory / name, known, kept)
-            except StoreError as error:
-                problems.append(Finding.of(error))
-        return problems
 
     def _clear_logs(self, patterns: Patterns) -> None:
         """Blank the lines of logs that hold a secret, one of these or any other.
@@ -405,28 +384,37 @@ def _findings(found: Found, *, mended: bool, but: Collection[str] = ()) -> Itera
             yield Finding(f"{holder.where} holds {times} of the kind {kind}", remedy, is_mended)
 
 
+def _tried(act: Callable[[Any], object], on: Iterable[Any]) -> list[Finding]:
+    """Do something with each, and return what went wrong."""
+    problems = []
+    for each in on:
+        try:
+            act(each)
+        except CommonplaceError as error:
+            problems.append(Finding.of(error))
+    return problems
+
+
 def _clean(path: Path, known: Finder, kept: frozenset[str]) -> None:
     """Write a page anew, whole or not at all, and only if it is still what was read."""
-    draft = path.with_name(path.name + PAGE_DRAFT)
-    for _ in range(_ATTEMPTS):
-        data = _read(path)
-        text = _text(data)
-        clean = Cleaner(known=known, kept=kept).text(text)
-        if clean == text:
-            return
-        try:
-            write_file(draft, clean.encode("utf-8", "surrogateescape"))
-            shutil.copymode(path, draft)
-            if path.read_bytes() == data:
-                draft.replace(path)
-                sync(path.parent)
-                return
-        except OSError as error:
-            raise _unwritten(path, error) from error
-        finally:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
-    raise StoreBusyError(f"{path} is being changed all the time", remedy="close it, and try again")
+    data, draft = _read(path), path.with_name(path.name + PAGE_DRAFT)
+    text = _text(data)
+    clean = Cleaner(known=known, kept=kept).text(text)
+    if clean == text:
+        return
+    try:
+        write_file(draft, clean.encode("utf-8", "surrogateescape"))
+        shutil.copymode(path, draft)
+        if path.read_bytes() != data:
+            raise StoreBusyError(f"{path} is being changed", remedy="close it, and try again")
+        draft.replace(path)
+        sync(path.parent)
+    except OSError as error:
+        why = f"{path} cannot be written: {error.strerror}"
+        raise StoreError(why, remedy="make it writable, or edit it") from error
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> bytes:
@@ -440,7 +428,3 @@ def _read(path: Path) -> bytes:
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
-
-
-def _unwritten(path: Path, error: OSError) -> StoreError:
-    return StoreError(f"{path} cannot be written: {error.strerror}", remedy="make it writable, or edit it")

@@ -26,28 +26,6 @@ from commonplace.store.graph import GraphReading
 from commonplace.store.owners import plain_owners
 from commonplace.store.store import Store
 from commonplace.types import Filter, Owner, Selection
-from commonplace.types.knowledge import StoredKnowledge
-
-
-def items_asked_for(store: Store, namespace: str, wanted: Wanted) -> dict[int, Owner]:
-    """Return the items, by number, that an agent's name, an id or the time of their deletion asks for."""
-    return {
-        item.number: item.owner
-        for item in all_items(store, namespace, wanted.agent)
-        if (wanted.agent is not None)
-        or item.owner.id in wanted.ids
-        or (wanted.archived_by is not None and item.deleted_at is not None and item.deleted_at <= wanted.archived_by)
-    }
-
-
-def all_items(store: Store, namespace: str, agent: str | None = None) -> list[StoredKnowledge]:
-    """Return the items of an agent, or of all, by number, deleted ones too."""
-    knowledge = store.knowledge(namespace)
-    found = [*knowledge.items(agent), *knowledge.items(agent, deleted=True)]
-    return sorted(found, key=lambda item: item.number)
-
-
-_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,32 +44,14 @@ class Parts:
 
 def choose_parts(graph: GraphReading, ids: Sequence[str], memories: Sequence[str]) -> Parts:
     """Return what goes of a graph because of these ids, and of these memories that go."""
-    found = graph.counts()
-    asked = [id_ for id_ in ids if id_ in graph.episodes([id_])] if found.episodes else []
-    of_memories = [
-        episode.id for id_ in (memories if found.episodes else ()) for episode in graph.episodes_of_memory(id_)
-    ]
-    return Parts(
-        tuple(dict.fromkeys((*asked, *of_memories))),
-        tuple(graph.entities(ids)),
-        tuple(graph.relations(ids)),
-    )
+    episodes = list(graph.episodes(ids))
+    for id_ in memories if graph.counts().episodes else ():
+        episodes += (episode.id for episode in graph.episodes_of_memory(id_))
+    return Parts(tuple(dict.fromkeys(episodes)), tuple(graph.entities(ids)), tuple(graph.relations(ids)))
 
 
-def notices_of(graph: GraphReading, chosen: Parts) -> tuple[str, ...]:
-    """Say which episodes speak of what was asked for, and stay."""
-    found = [
-        *graph.mentions("entity", families(graph, chosen.entities)).values(),
-        *graph.mentions("relation", chosen.relations).values(),
-    ]
-    staying = {mention.episode for some in found for mention in some} - set(chosen.episodes)
-    if not staying:
-        return ()
-    listed = _listed(sorted(staying))
-    return (f"episodes that speak of it stay, with what else they say; forget them by their ids: {listed}",)
-
-
-_NAMESPACES_NAMED = 10
+_NAMED: Final = 3
+_NAMESPACES_NAMED: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,18 +118,17 @@ def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence
     Raises:
         NotFoundError: nothing matches, or one of the ids is of nothing.
     """
+    graph = store.graph(namespace)
     if wanted.archived_by is not None:
         archived = tuple(archived_by(store, namespace, wanted.archived_by))
-        parts = choose_parts(store.graph(namespace), (), archived)
-        return Chosen(archived, owners=items_asked_for(store, namespace, wanted), parts=parts)
+        owners = _owners(store, namespace, wanted, set())
+        return Chosen(archived, owners=owners, parts=choose_parts(graph, (), archived))
     context = None if wanted.agent is None else store.knowledge(namespace).context(wanted.agent)
-    contexts = () if context is None else (context.name,)
     asked = _memories(store, namespace, wanted)
     owners = _owners(store, namespace, wanted, set(asked))
-    graph = store.graph(namespace)
     known = {*asked, *in_process, *(owner.id for owner in owners.values()), *choose_parts(graph, wanted.ids, ()).ids}
     missing = [id_ for id_ in wanted.ids if id_ not in known]
-    if missing or not (known or contexts):
+    if missing or not (known or context):
         named = f"there is nothing with the id {missing[0]!r:.80}" if missing else f"nothing {_described(wanted)}"
         raise NotFoundError(
             f"{named} in namespace {namespace!r}; nothing was forgotten", remedy="see `commonplace list`"
@@ -177,26 +136,29 @@ def choose(store: Store, namespace: str, wanted: Wanted, *, in_process: Sequence
     sources, live = _merged_from(store, namespace, asked)
     roots = [*asked, *sources]
     derived = _derived(store, namespace, roots)
-    files = sorted(owner.path for owner in owners.values() if owner.path)
     parts = choose_parts(graph, wanted.ids, [*roots, *derived])
-    revived, archived = _left_behind(store, namespace, {*roots, *derived})
+    revived, left = _left_behind(store, namespace, {*roots, *derived})
+    told = (
+        ("archived memories that it was merged from are deleted too", sources),
+        ("memories derived from it are deleted too, even if they have other sources", derived),
+        ("it was derived from memories that are still live and stay", live),
+        ("other memories that it was merged with become active again", revived),
+        ("other memories that it was made from stay archived; `commonplace memory restore` brings them back", left),
+        ("indexed files have that tag too and stay; forget them by path", _tagged_files(store, namespace, wanted)),
+        ("episodes that speak of it stay, with what else they say; forget them by their ids", _staying(graph, parts)),
+    )
     return Chosen(
         memories=(*roots, *derived),
         derived=len(sources) + len(derived),
         owners=owners,
-        notices=(
-            *_of_copies(sources, derived, live),
-            *_of_left_behind(revived, archived),
-            *_of_files(store, namespace, wanted),
-            *notices_of(graph, parts),
-        ),
+        notices=tuple(f"{what}: {_listed(ids)}" for what, ids in told if ids),
         outside=tuple(
             f"the file {path} is yours and stays; the next `commonplace index build` indexes it again unless it is"
             " ignored"
-            for path in files
+            for path in sorted(owner.path for owner in owners.values() if owner.path)
         ),
-        contexts=contexts,
-        revived=revived,
+        contexts=() if context is None else (context.name,),
+        revived=tuple(revived),
         parts=parts,
     )
 
@@ -218,7 +180,8 @@ def all_of(store: Store, namespace: str, is_served: bool = False) -> Chosen:
         raise NotFoundError(f"there is no namespace {namespace!r:.80}", remedy=remedy)
     memories = tuple(memory.owner.id for memory in store.memories(namespace, Selection(order="id")))
     owners = dict(plain_owners(store, namespace, Filter()))
-    owners |= {item.number: item.owner for item in all_items(store, namespace)}
+    knowledge = store.knowledge(namespace)
+    owners |= {item.number: item.owner for item in (*knowledge.items(), *knowledge.items(deleted=True))}
     is_of_files = any(owner.path for owner in owners.values())
     return Chosen(
         memories,
@@ -253,11 +216,16 @@ def _owners(store: Store, namespace: str, wanted: Wanted, memories: set[str]) ->
     """Return what else was asked for by number: by id or path whatever it is, by tag or session what is no file."""
     if wanted.source is not None or (wanted.ids and memories.issuperset(wanted.ids)):
         return {}
-    items = items_asked_for(store, namespace, wanted) if wanted.ids or wanted.agent is not None else {}
-    if wanted.agent is not None:
-        return items
-    limits = Filter() if wanted.tag is None else Filter(tags=(wanted.tag,))
-    found = dict(plain_owners(store, namespace, limits)) | items
+    found = dict[int, Owner]()
+    if wanted.ids or wanted.agent is not None or wanted.archived_by is not None:
+        knowledge, by = store.knowledge(namespace), wanted.archived_by
+        for item in (*knowledge.items(wanted.agent), *knowledge.items(wanted.agent, deleted=True)):
+            is_old = by is not None and item.deleted_at is not None and item.deleted_at <= by
+            if wanted.agent is not None or item.owner.id in wanted.ids or is_old:
+                found[item.number] = item.owner
+    if wanted.agent is None and wanted.archived_by is None:
+        limits = Filter() if wanted.tag is None else Filter(tags=(wanted.tag,))
+        found |= dict(plain_owners(store, namespace, limits))
     return {number: owner for number, owner in sorted(found.items()) if _is_asked(owner, wanted, memories)}
 
 
@@ -266,9 +234,7 @@ def _is_asked(owner: Owner, wanted: Wanted, memories: set[str]) -> bool:
         return owner.path == wanted.path
     if wanted.ids:
         return owner.id in wanted.ids and owner.id not in memories
-    if wanted.session is not None:
-        return not owner.path and owner.session == wanted.session
-    return not owner.path
+    return not owner.path and wanted.session in (None, owner.session)
 
 
 def _merged_from(store: Store, namespace: str, asked: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -310,18 +276,7 @@ def _reached(ids: Iterable[str], beside: Mapping[str, set[str]]) -> set[str]:
     return reached
 
 
-def _of_copies(sources: Sequence[str], derived: Sequence[str], live: Sequence[str]) -> tuple[str, ...]:
-    notices = []
-    if sources:
-        notices.append(f"archived memories that it was merged from are deleted too: {_listed(sources)}")
-    if derived:
-        notices.append(f"memories derived from it are deleted too, even if they have other sources: {_listed(derived)}")
-    if live:
-        notices.append(f"it was derived from memories that are still live and stay: {_listed(live)}")
-    return tuple(notices)
-
-
-def _left_behind(store: Store, namespace: str, gone: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _left_behind(store: Store, namespace: str, gone: set[str]) -> tuple[list[str], list[str]]:
     """Return the archived memories that stay and that something was made from which goes.
 
     Returns:
@@ -341,25 +296,20 @@ def _left_behind(store: Store, namespace: str, gone: set[str]) -> tuple[tuple[st
                     if source.expired_at == max(made.created_at, source.created_at):
                         merged[id_].add(source_id)
     carried = _reached(carried, merged)
-    return tuple(sorted(carried - gone)), tuple(sorted(archived - carried - gone))
+    return sorted(carried - gone), sorted(archived - carried - gone)
 
 
-def _of_left_behind(revived: Sequence[str], archived: Sequence[str]) -> tuple[str, ...]:
-    notices = []
-    if revived:
-        notices.append(f"other memories that it was merged with become active again: {_listed(revived)}")
-    if archived:
-        told = f"other memories that it was made from stay archived: {_listed(archived)}; bring them back with"
-        notices.append(f"{told} `commonplace memory restore`")
-    return tuple(notices)
+def _tagged_files(store: Store, namespace: str, wanted: Wanted) -> list[str]:
+    """Return the files that have a tag that is forgotten."""
+    tagged = Filter(tags=(wanted.tag,), kinds=("artifact",)) if wanted.tag is not None else None
+    return [owner.path for _, owner in (plain_owners(store, namespace, tagged) if tagged else ()) if owner.path]
 
 
-def _of_files(store: Store, namespace: str, wanted: Wanted) -> tuple[str, ...]:
-    if wanted.tag is None:
-        return ()
-    tagged = plain_owners(store, namespace, Filter(tags=(wanted.tag,), kinds=("artifact",)))
-    files = [owner.path for _, owner in tagged if owner.path]
-    return (f"indexed files have that tag too and stay; forget them by path: {_listed(files)}",) if files else ()
+def _staying(graph: GraphReading, chosen: Parts) -> list[str]:
+    """Return the episodes that speak of what was asked for, and stay."""
+    entities = graph.mentions("entity", families(graph, chosen.entities)).values()
+    found = [*entities, *graph.mentions("relation", chosen.relations).values()]
+    return sorted({mention.episode for some in found for mention in some} - set(chosen.episodes))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from typing import Final
@@ -80,32 +79,43 @@ def prove(place: ErasureRuntime, namespace: str, plan: Plan, *, is_compact: bool
     Args:
         is_compact: the database's log was emptied; where it could not be, what it holds is no surprise.
     """
-    database = _database_files(place)
-    scanned = _scan(place, files_below(place.directory), plan.traces.patterns, database)
+    root, patterns, terms = place.directory.absolute(), plan.traces.patterns(), sorted(plan.traces.terms)
+    paths = [root.joinpath(path) for path in place.store.files()]
+    database = {path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)}
+
+    def tell(done: int, total: int) -> None:
+        if place.progress is not None:
+            place.progress("looking for what was forgotten", done, total)
+
+    def look(names: Sequence[str], wanted: Patterns) -> Scan:
+        scanned = scan(place.directory, names, wanted, progress=tell)
+        for name in database & scanned.hits.keys():
+            # The receipt, which stands in the database, names the ids.
+            scanned.hits[name] = {hit for hit in scanned.hits[name] if patterns.kind(hit) != ID}
+        return scanned
+
+    scanned, blanked = look(files_below(place.directory), patterns), 0
     if place.store.is_on_server:
         scanned.sizes[place.store.place] = sum(map(len, _held(place.store)))
     hits = scanned.all_hits()
-    remaining = still_stored(place.store, plan.traces.patterns.only(hits)) if hits else set()
-    left, blanked = _without(scanned, remaining), 0
-    wanted = plan.traces.patterns.only(set().union(*left.values()))
-    mendable = {name for name in left if name.startswith(f"{LOGS}/") or (is_compact and name in database)}
-    if any(name.startswith(f"{LOGS}/") for name in mendable):
-        with suppress(StoreError):
+    remaining = still_stored(place.store, patterns.only(hits)) if hits else set()
+    left = {name: each - remaining for name, each in scanned.hits.items()}
+    wanted = patterns.only(set().union(*left.values()))
+    logs = {name for name, each in left.items() if each and name.startswith(f"{LOGS}/")}
+    files = {name for name, each in left.items() if each and is_compact and name in database}
+    with suppress(StoreError):
+        if logs:
             blanked = blank_where(place, wanted.offsets)
-    if any(name in database for name in mendable):
-        with suppress(StoreError):
+    with suppress(StoreError):
+        if files:
             place.store.compact(thorough=True)
-    if mendable:
-        rescanned = _scan(place, sorted(mendable), wanted, database)
-        left = {name: each for name, each in left.items() if name not in mendable} | _without(rescanned, remaining)
-    found = [
-        (name, what)
-        for name, hits in sorted(left.items())
-        for what in sorted({plan.traces.patterns.kind(hit) for hit in hits})
-    ]
+    if logs or files:
+        again = look(sorted(logs | files), wanted).hits
+        left |= {name: again.get(name, set()) - remaining for name in logs | files}
+    found = [(name, what) for name, each in sorted(left.items()) for what in sorted(set(map(patterns.kind, each)))]
     found += scanned.unread
     try:
-        blanked += blank_questions(place, plan.traces.terms)
+        blanked += blank_questions(place, terms)
     except StoreError as error:
         found.append((LOGS, f"questions with a word of it: {error.args[0]}"))
     with parts_of(place.store, place.index) as generation:
@@ -113,45 +123,20 @@ def prove(place: ErasureRuntime, namespace: str, plan: Plan, *, is_compact: bool
     return Proof(tuple(sorted(scanned.sizes.items())), tuple(found), len(hits & remaining), blanked)
 
 
-def _scan(place: ErasureRuntime, names: Sequence[str], patterns: Patterns, database: set[str]) -> Scan:
-    def tell(done: int, total: int) -> None:
-        if place.progress is not None:
-            place.progress("looking for what was forgotten", done, total)
-
-    scanned = scan(place.directory, names, patterns, progress=tell)
-    for name in database & scanned.hits.keys():
-        # The receipt, which stands in the database, names the ids.
-        scanned.hits[name] = {hit for hit in scanned.hits[name] if patterns.kind(hit) != ID}
-    scanned.hits = {name: hits for name, hits in scanned.hits.items() if hits}
-    return scanned
-
-
-def _without(scanned: Scan, remaining: set[bytes]) -> dict[str, set[bytes]]:
-    return {name: left for name, hits in scanned.hits.items() if (left := hits - remaining)}
-
-
-def _database_files(place: ErasureRuntime) -> set[str]:
-    root = place.directory.absolute()
-    paths = [root.joinpath(path) for path in place.store.files()]
-    return {path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)}
-
-
 def _asked(place: ErasureRuntime, generation: Parts, namespace: str, plan: Plan) -> Iterator[str]:
     """Yield what the index still answers of what went, though no file betrays it: terms are packed in its files."""
-    of_texts: defaultdict[str, set[int]] = defaultdict(set)
-    for space, numbers in plan.gone.passages:
-        deleted = place.store.deleted_since(space, 0, place.store.change(space))
-        of_texts[space] |= set(deleted).intersection(numbers)
-    of_texts[namespace] |= set(plan.passages)
+    store, terms, of_texts = place.store, sorted(plan.traces.terms), {namespace: set(plan.passages)}
+    for space, numbers in plan.texts.items():
+        of_texts[space] = set(store.deleted_since(space, 0, store.change(space))).intersection(numbers)
     groups = [(space, sorted(numbers)) for space, numbers in sorted(of_texts.items()) if numbers]
-    if any(generation.lexical.score(plan.traces.terms, numbers, Scope(space)) for space, numbers in groups):
+    if any(generation.lexical.score(terms, numbers, Scope(space)) for space, numbers in groups):
         yield "a passage of it"
     if any(_is_listed(place, generation, *each) for each in groups):
         yield "its vector"
     # On a server each namespace has its own words, and those of others are none of what went.
-    touched = sorted({namespace, *of_texts})
-    namespaces = touched if place.store.is_on_server else place.store.namespaces(with_texts=True)
-    if _lingers(place, generation, plan, namespaces, set().union(*of_texts.values())):
+    namespaces = sorted(of_texts) if store.is_on_server else store.namespaces(with_texts=True)
+    rare = [term for term, n in generation.lexical.listed(terms, namespaces).items() if 0 < n <= _RARE]
+    if any(not _is_held(place, generation, namespaces, term, of_texts) for term in rare):
         yield "a word that nothing else has"
 
 
@@ -162,9 +147,23 @@ def _is_listed(place: ErasureRuntime, generation: Parts, space: str, gone: Seque
     return bool((generation.dense.owners(np.array(gone, np.int64)) >= 0).any())
 
 
+def _is_held(
+    place: ErasureRuntime, generation: Parts, namespaces: Sequence[str], term: str, gone: Mapping[str, set[int]]
+) -> bool:
+    """Tell whether a passage that remains has a word of the dictionary."""
+    for namespace in namespaces:
+        numbers = generation.lexical.search([term], Scope(namespace), _RARE).numbers.tolist()
+        left = [number for number in numbers if number not in gone.get(namespace, ())]
+        entries = place.store.entries(namespace, left)
+        # What was deleted by others since is not what was forgotten, and leaves the index with the next update.
+        if len(entries) < len(left) or any(term in words for e in entries.values() for words in fields_of(e).values()):
+            return True
+    return False
+
+
 def quoting_queries(place: ErasureRuntime, namespace: str, ledger: LedgerReading, plan: Plan) -> tuple[str, ...]:
     """Return the issues of golden queries that quote what is to go, or have a telling word that nothing else has."""
-    quoted = plan.traces.patterns.of_kinds(CONTENT, DIGEST, ID)
+    quoted = plan.traces.patterns().of_kinds(CONTENT, DIGEST, ID)
     known = {term for term in plan.traces.terms if len(term) >= TELLING}
     found, asked = [], dict[str, set[str]]()
     for issue in ledger.issues(IssueSelection()):
@@ -175,46 +174,25 @@ def quoting_queries(place: ErasureRuntime, namespace: str, ledger: LedgerReading
                 found.append(issue.id)
             else:
                 asked[issue.id] = known.intersection(analyse(query, natural_language(query)))
-    words = set().union(*asked.values())
-    lost = words
-    if words:
-        with suppress(IndexFaultError):  # nobody can tell then who has them: a query too many goes
-            lost = _words_that_go(place, namespace, plan, words)
+    lost = words = set().union(*asked.values())
+    with suppress(IndexFaultError):  # nobody can tell then who has them: a query too many goes
+        lost = _words_that_go(place, namespace, plan, words) if words else words
     return (*found, *(id_ for id_, words in asked.items() if not lost.isdisjoint(words)))
 
 
 def _words_that_go(place: ErasureRuntime, namespace: str, plan: Plan, words: set[str]) -> set[str]:
     """Return those of these words that the namespace has only in what is to go, and may still be in the index."""
-    left = set(words)
-    going = {namespace: plan.passages, **dict(plan.gone.passages)}
-    with parts_of(place.store, place.index) as generation:
+    left, going, store = set(words), {namespace: plan.passages, **plan.texts}, place.store
+    with parts_of(store, place.index) as generation:
         for space in (namespace, *(texts_of(namespace, kind) for kind in GRAPH_KINDS)):
-            base, upto, gone = generation.head(space).change, place.store.change(space), set(going.get(space, ()))
-            dead = np.array(sorted({*gone, *place.store.deleted_since(space, base, upto)}), np.int64)
+            base, upto, gone = generation.head(space).change, store.change(space), set(going.get(space, ()))
+            dead = np.array(sorted({*gone, *store.deleted_since(space, base, upto)}), np.int64)
             scope = Scope(space, dead=dead)
             left -= {word for word in left if len(generation.lexical.search([word], scope, 1).numbers)}
-            fresh = [each.number for each in place.store.tail(space, base) if each.number not in gone]
-            for entry in place.store.entries(space, fresh).values() if left else ():
+            fresh = [each.number for each in store.tail(space, base) if each.number not in gone]
+            for entry in store.entries(space, fresh).values() if left else ():
                 left.difference_update(*fields_of(entry).values())
     return left
-
-
-def _lingers(place: ErasureRuntime, generation: Parts, plan: Plan, namespaces: Sequence[str], gone: set[int]) -> bool:
-    """Tell whether the dictionary has a word of which no passage is left."""
-    listed = generation.lexical.listed(plan.traces.terms, namespaces)
-    return any(not _is_held(place, generation, namespaces, term, gone) for term, n in listed.items() if 0 < n <= _RARE)
-
-
-def _is_held(place: ErasureRuntime, generation: Parts, namespaces: Sequence[str], term: str, gone: set[int]) -> bool:
-    for namespace in namespaces:
-        for number in generation.lexical.search([term], Scope(namespace), _RARE).numbers.tolist():
-            if number in gone:
-                continue
-            entry = place.store.entries(namespace, [number]).get(number)
-            # What was deleted by others since is not what was forgotten, and leaves the index with the next update.
-            if entry is None or any(term in found for found in fields_of(entry).values()):
-                return True
-    return False
 
 
 def own_words() -> bytes:

@@ -17,10 +17,11 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final
+from zipfile import BadZipFile
 
 from commonplace.dataclasses import asdict, dataclass, fields, replace
 from commonplace.dates.time import iso, moment_of
@@ -40,12 +41,10 @@ LONG_TERM: Final = "MEMORY"
 """So begin the names of the Markdown that lies beside them."""
 SUFFIX: Final = ".md"
 
-_OTHER: Final = "name a file that `commonplace backup` wrote"
-
 _MAX_MANIFEST_BYTES = 64 * 2**20
 _PIECE_BYTES = 2**20
 _NOT_READABLE = (
-    zipfile.BadZipFile,
+    BadZipFile,
     zlib.error,
     struct.error,
     EOFError,
@@ -54,6 +53,7 @@ _NOT_READABLE = (
     RuntimeError,
     ValueError,
     KeyError,
+    TypeError,
 )
 """What `zipfile` raises over archives that are cut off, damaged, encrypted, or made to annoy."""
 
@@ -124,90 +124,6 @@ def write_archive(
     return made
 
 
-def read_manifest(archive: zipfile.ZipFile) -> Manifest:
-    """Return the manifest of an archive, opened by `opened`, whose list of members agrees with it.
-
-    Raises:
-        StoreVersionError: a newer Commonplace wrote the archive.
-        StoreDamagedError: it is no backup, damaged, or names a file that a store does not have.
-    """
-    names = archive.namelist()
-    if names.count(MANIFEST) != 1:
-        raise _BrokenError(f"it has no {MANIFEST}, and is not a backup of Commonplace", _OTHER)
-    info = archive.getinfo(MANIFEST)
-    if info.file_size > _MAX_MANIFEST_BYTES:
-        raise _BrokenError(f"its manifest has {info.file_size:,} bytes, the limit is {_MAX_MANIFEST_BYTES:,}")
-    manifest = _manifest(b"".join(_unpacked(archive, info, info.file_size)))
-    listed = [member.path for member in manifest.members]
-    if sorted(names) != sorted([*listed, MANIFEST]):
-        raise _BrokenError("its members are not the ones that its manifest lists")
-    if len(set(listed)) != len(listed) or DATABASE not in listed:
-        raise _BrokenError(f"its manifest lists a member twice, or no {DATABASE}")
-    for member in manifest.members:
-        _refuse_foreign_path(member.path)
-        if archive.getinfo(member.path).file_size != member.size:
-            raise _BrokenError(f"{member.path!r:.200} has not the size that the manifest gives")
-    return manifest
-
-
-def unpack(archive: zipfile.ZipFile, member: Member) -> Iterator[bytes]:
-    """Yield the bytes of a member, piece by piece; they are right only when all came.
-
-    Raises:
-        StoreDamagedError: they are not those that the manifest speaks of.
-    """
-    digest = hashlib.sha256()
-    for piece in _unpacked(archive, archive.getinfo(member.path), member.size):
-        digest.update(piece)
-        yield piece
-    if digest.hexdigest() != member.sha256:
-        raise _BrokenError(f"the checksum of {member.path!r:.200} is not the one of the manifest")
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Open an archive.
-
-    Raises:
-        NotFoundError: there is no such file.
-        StoreDamagedError: it is none that can be read. What is found later in this block says so of this file too.
-        StoreError: the file cannot be read.
-    """
-    try:
-        with _readable(path), ExitStack() as opening:
-            file = opening.enter_context(open_file(path))
-            archive = opening.enter_context(zipfile.ZipFile(file))
-            archive.filename = str(path)
-            held = opening.pop_all()
-        with held:
-            yield archive
-    except _BrokenError as error:
-        raise StoreDamagedError(f"the backup {path} cannot be restored: {error}", remedy=error.remedy) from error
-
-
-class _BrokenError(Exception):
-    """What is wrong with an archive; `opened` knows which it is."""
-
-    def __init__(self, what: str, remedy: str = "take another backup; nothing was changed") -> None:
-        super().__init__(what)
-        self.remedy = remedy
-
-
-@contextmanager
-def _readable(path: object) -> Iterator[None]:
-    """Turn whatever `zipfile` raises over an archive into errors of ours."""
-    try:
-        yield
-    except _NOT_READABLE as error:
-        raise _BrokenError(str(error) or type(error).__name__) from error
-    except FileNotFoundError as error:
-        raise NotFoundError(f"there is no backup {path}", remedy="check the path") from error
-    except OSError as error:
-        if error.errno is None:
-            raise _BrokenError(str(error)) from error
-        raise StoreError(f"cannot read {path}: {error.strerror}", remedy="name a backup that you may read") from error
-
-
 def _pack(archive: zipfile.ZipFile, path: str, file: IO[bytes], count: Callable[[int], object]) -> Member:
     digest, size = hashlib.sha256(), 0
     mtime_ns = os.fstat(file.fileno()).st_mtime_ns
@@ -227,67 +143,105 @@ def _info(path: str) -> zipfile.ZipInfo:
     return info
 
 
-def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> Iterator[bytes]:
-    """Yield the bytes of a plain file of the given size, and never more than these."""
-    mode = info.external_attr >> 16
-    if info.is_dir() or (stat.S_IFMT(mode) not in (0, stat.S_IFREG)) or info.flag_bits & 1:
-        raise _BrokenError(f"{info.filename!r:.200} is not a plain file")
-    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise _BrokenError(f"{info.filename!r:.200} is packed in a way that backups are not")
-    left = size
-    with _readable(archive.filename):
-        file = archive.open(info)
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, Manifest]]:
+    """Open an archive whose members are those that its manifest lists.
+
+    Raises:
+        NotFoundError: there is no such file.
+        StoreDamagedError: it is no backup, damaged, or names a file that a store does not have.
+        StoreError: the file cannot be read.
+        StoreVersionError: a newer Commonplace wrote the archive.
+    """
+    with _reading(path):
+        file = open_file(path)
     with file:
-        while left >= 0:
-            with _readable(archive.filename):
-                piece = file.read(_PIECE_BYTES)
-            if not piece:
-                break
-            left -= len(piece)
-            yield piece
-    if left:
-        raise _BrokenError(f"{info.filename!r:.200} has not the size that the manifest gives")
+        with _reading(path):
+            archive = zipfile.ZipFile(file)
+            archive.filename = str(path)
+            manifest = _manifest(archive)
+        with archive:
+            yield archive, manifest
 
 
-def _manifest(data: bytes) -> Manifest:
+def unpack(archive: zipfile.ZipFile, member: Member) -> Iterator[bytes]:
+    """Yield the bytes of a member, piece by piece; they are right only when all came.
+
+    Raises:
+        StoreDamagedError: they are not those that the manifest speaks of.
+    """
+    digest, left = hashlib.sha256(), member.size
+    with _reading(archive.filename):
+        info = archive.getinfo(member.path)
+        is_plain = stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG)
+        if not is_plain or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise BadZipFile(f"{member.path!r:.200} is not a plain file, or packed in a way that backups are not")
+        with archive.open(info) as file:
+            while left >= 0 and (piece := file.read(_PIECE_BYTES)):
+                left -= len(piece)
+                digest.update(piece)
+                yield piece
+        if left or digest.hexdigest() != member.sha256:
+            raise BadZipFile(f"{member.path!r:.200} has not the size or the checksum that the manifest gives")
+
+
+@contextmanager
+def _reading(path: object) -> Iterator[None]:
+    """Turn whatever `zipfile` raises over an archive, and what we find wrong with it, into errors of ours."""
     try:
-        document = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise _BrokenError("its manifest is not JSON") from error
+        yield
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no backup {path}", remedy="check the path") from error
+    except (*_NOT_READABLE, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            why = f"cannot read {path}: {error.strerror}"
+            raise StoreError(why, remedy="name a backup that you may read") from error
+        raise StoreDamagedError(
+            f"the backup {path} cannot be restored: {str(error) or type(error).__name__}",
+            remedy="name a whole file that `commonplace backup` wrote; nothing was changed",
+        ) from error
+
+
+def _manifest(archive: zipfile.ZipFile) -> Manifest:
+    names = archive.namelist()
+    with archive.open(MANIFEST) as file:
+        data = file.read(_MAX_MANIFEST_BYTES + 1)
+    if names.count(MANIFEST) != 1 or len(data) > _MAX_MANIFEST_BYTES:
+        raise BadZipFile(f"it has more than one {MANIFEST}, or one of more than {_MAX_MANIFEST_BYTES:,} bytes")
+    document = json.loads(data)
     if not isinstance(document, dict) or document.pop("format", None) != FORMAT:
-        raise _BrokenError("it is not a backup of Commonplace", _OTHER)
+        raise BadZipFile("it is not a backup of Commonplace")
     version = document.pop("version", None)
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise _BrokenError(f"the version of its format is {version!r:.80}")
+        raise BadZipFile(f"the version of its format is {version!r:.80}")
     if version > VERSION:
         raise StoreVersionError(
             f"the backup has version {version} of the format, this Commonplace knows versions up to {VERSION}",
             remedy="upgrade Commonplace",
         )
-    members = document.pop("members", None)
-    if not isinstance(members, list):
-        raise _BrokenError("its manifest lists no members")
-    manifest: Manifest = _built(Manifest, {**document, "members": tuple(_built(Member, each) for each in members)})
-    try:
-        is_time = datetime.fromisoformat(manifest.created_at).tzinfo is not None
-    except ValueError:
-        is_time = False
-    if not is_time:
-        raise _BrokenError(f"created_at is {manifest.created_at!r:.80} in its manifest, no time")
+    members = tuple(_built(Member, each) for each in document.pop("members"))
+    manifest: Manifest = _built(Manifest, {**document, "members": members})
+    if datetime.fromisoformat(manifest.created_at).tzinfo is None:
+        raise BadZipFile(f"created_at is {manifest.created_at!r:.80} in its manifest, no time")
+    if sorted(names) != sorted([*(member.path for member in members), MANIFEST]):
+        raise BadZipFile("its members are not the ones that its manifest lists")
+    if len(set(names)) != len(names) or DATABASE not in names:
+        raise BadZipFile(f"it has a member twice, or no {DATABASE}")
+    for member in members:
+        _refuse_foreign_path(member.path)
+        if archive.getinfo(member.path).file_size != member.size:
+            raise BadZipFile(f"{member.path!r:.200} has not the size that the manifest gives")
     return manifest
 
 
 def _built(cls: Any, values: Any) -> Any:
     """Return a dataclass of JSON values, each of the plain type that its field has."""
-    if not isinstance(values, dict) or {field.name for field in fields(cls)} != values.keys():
-        raise _BrokenError("its manifest has other entries than version 1 of the format")
+    made = cls(**values)
     for field in fields(cls):
-        value, kind = values[field.name], {"str": str, "int": int}.get(str(field.type), tuple)
+        value, kind = getattr(made, field.name), {"str": str, "int": int}.get(str(field.type), tuple)
         if type(value) is not kind or (isinstance(value, int) and not -(2**63) <= value < 2**63):
-            raise _BrokenError(f"{field.name} is {value!r:.80} in its manifest")
-    if cls is Member and values["size"] < 0:
-        raise _BrokenError(f"size is {values['size']} in its manifest")
-    return cls(**values)
+            raise BadZipFile(f"{field.name} is {value!r:.80} in its manifest")
+    return made
 
 
 def _refuse_foreign_path(path: str) -> None:
@@ -298,7 +252,7 @@ def _refuse_foreign_path(path: str) -> None:
     is_plain = path == "/".join(parts) and ".." not in parts and "\0" not in path
     is_ours = path.startswith(LONG_TERM) if len(parts) == 1 else bool(parts) and parts[0] in FOLDERS
     if not (is_plain and is_ours and path.endswith(SUFFIX)):
-        raise _BrokenError(f"{path!r:.200} is no name of a store's file")
+        raise BadZipFile(f"{path!r:.200} is no name of a store's file")
 
 
 _TIMES = 200

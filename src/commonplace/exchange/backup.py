@@ -28,7 +28,6 @@ from commonplace.exchange.archive import (
     examined,
     file_errors,
     opened,
-    read_manifest,
     refuse_occupied,
     unpack,
     write_archive,
@@ -103,8 +102,7 @@ def back_up(
             file.flush()
             os.fsync(file.fileno())
         count = counter(progress, "Reading the backup", manifest.total_bytes)
-        with opened(archive) as packed:
-            found_again = read_manifest(packed)
+        with opened(archive) as (packed, found_again):
             for member in found_again.members:
                 for piece in unpack(packed, member):
                     count(len(piece))

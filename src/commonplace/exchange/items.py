@@ -12,7 +12,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import product
+from itertools import islice, product
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
 
@@ -36,6 +36,7 @@ from commonplace.memory.validate import (
     MAX_METADATA_BYTES,
     as_given,
     fraction,
+    int_in,
     reject_invalid,
     reject_invalid_id,
     short_text,
@@ -66,10 +67,16 @@ EXPORTED: Final = (*KINDS, GRAPH, LEDGER)
 
 _AT_ONCE: Final = 500
 _MAX_PAGES: Final = 20
-"""Each page of memories costs a look at all ids: with a million memories a page holds more of them."""
+"""Each page costs a look at all before it: with a million memories a page holds more of them."""
 _EVER: Final = GraphFilter(with_past=True)
 _VAULT: Final = "vault"
-_PRIORITIES: Final = 5
+_IDS: Final = ("id", "source", "target", "memory_ids")
+"""Columns of ids that must be there; `source` of anything but a link or relation is a label."""
+_RANGES: Final = {
+    **dict.fromkeys(("use_count", "review_count", "retries"), (0, 2**63)),
+    "version": (1, 2**63),
+    "priority": (0, 4),
+}
 _SHORT_TEXTS: Final = ("name", "source_description", "reason", "what")
 """Texts of a graph that are of a label's length."""
 
@@ -147,12 +154,13 @@ def parts_of(store: Store, namespace: str, wanted: Collection[str] = EXPORTED) -
         parts += [Part(KnowledgeItem, len(items), items), Part(ContextItem, len(contexts), contexts)]
     if GRAPH in wanted:
         graph = store.graph(namespace)
-        listed: tuple[tuple[type[GraphItem], Sequence[Any]], ...] = (
-            (EpisodeItem, graph.list_episodes(_EVER)),
-            (EntityItem, _merged_last(graph.list_entities(_EVER))),
-            (RelationItem, graph.list_relations(_EVER)),
+        counts, entities = graph.counts(), _merged_last(graph.list_entities(_EVER))
+        listed: tuple[tuple[type[GraphItem], int, Iterable[Any]], ...] = (
+            (EpisodeItem, counts.episodes, _paged(graph.list_episodes, counts.episodes)),
+            (EntityItem, len(entities), entities),
+            (RelationItem, counts.relations, _paged(graph.list_relations, counts.relations)),
         )
-        parts += [Part(cls, len(records), cls.read(graph, records)) for cls, records in listed]
+        parts += [Part(cls, total, cls.read(graph, records)) for cls, total, records in listed]
     if LEDGER in wanted:
         ledger = store.ledger(namespace)
         # Of an issue that another program keeps, only what was done on it stands here.
@@ -160,6 +168,12 @@ def parts_of(store: Store, namespace: str, wanted: Collection[str] = EXPORTED) -
         ids = dict.fromkeys((*(issue.id for issue in ledger.issues(IssueSelection())), *elsewhere))
         parts.append(Part(IssueItem, len(ids), (IssueItem.read(ledger, id_) for id_ in ids)))
     return parts
+
+
+def _paged(read: Callable[..., list[Any]], total: int) -> Iterator[Any]:
+    size = max(_AT_ONCE, -(-total // _MAX_PAGES))
+    for offset in range(0, total, size):
+        yield from read(_EVER, limit=size, offset=offset)
 
 
 def _merged_last(entities: Iterable[Entity]) -> list[Entity]:
@@ -198,7 +212,7 @@ class Item(ABC):
     @property
     def key(self) -> str:
         """The id by which it is told apart from others of its kind."""
-        return str(getattr(self, self.kind).id)
+        return str(getattr(self, "id", "") or getattr(self, self.kind).id)
 
     @property
     def name(self) -> str:
@@ -297,7 +311,9 @@ def refuse_odd(record: Any) -> None:
                 seconds(name, time)
         elif name in ("trust", "confidence") or (name == "strength" and isinstance(record, Link)):
             fraction(name, value)
-        elif name == "id" or (column.refers and not column.may_be_empty) or name == "memory_ids":
+        elif name in _RANGES and isinstance(record, MemoryRecord | Issue):
+            int_in(name, value, *_RANGES[name])
+        elif name in _IDS and column.is_name:
             for id_ in value if column.is_list else (value,):
                 reject_invalid_id(id_)
         elif is_of_graph and (column.role == "label" or name in _SHORT_TEXTS):
@@ -426,10 +442,6 @@ def _said(version: Version) -> tuple[object, ...]:
 
 
 def _refuse_odd_record(record: MemoryRecord) -> None:
-    for name, low in (("version", 1), ("use_count", 0), ("review_count", 0)):
-        number = getattr(record, name)
-        if number < low:
-            raise UsageError(f"{name} is {number}", remedy=f"give a whole number from {low}")
     if not 0.0 <= record.strength <= MAX_STRENGTH:
         raise UsageError(f"strength is {record.strength}", remedy=f"give a number from 0 to {MAX_STRENGTH:g}")
     if len(record.uses) > RECENT_USES:
@@ -472,8 +484,6 @@ class LinkItem(Item):
 
     def checked(self, max_bytes: int) -> Self:
         link = super().checked(max_bytes).link
-        for id_ in (link.source, link.target):
-            reject_invalid_id(id_)
         if link.source == link.target or not short_text("type", link.type).strip():
             raise UsageError(
                 "the link leads to itself, or has no type",
@@ -529,9 +539,8 @@ class OwnerItem(Item):
         number: Any = self.number or known.store.owner_numbers(known.namespace, owner.kind, [owner.id]).get(owner.id)
         by_path = known.paths.get((owner.kind, owner.path)) if owner.path and not self.number else None
         if by_path not in (None, number):
-            return replace(
-                self, owner=Owner("", owner.kind), passages=()
-            )  # another one, which it would take the place of
+            # Another one, whose place it would take.
+            return replace(self, owner=Owner("", owner.kind), passages=())
         found = cut_owners(known.store, known.namespace, [] if number is None else [number])
         return next((replace(self, owner=held, passages=cut, number=number) for _, held, cut in found), None)
 
@@ -574,9 +583,12 @@ def _laid_out(chunks: Sequence[Chunk]) -> tuple[str, list[tuple[int, int]]]:
         shared = 0
         if chunk.start_line > last_line:
             whole += "\n" if whole else ""
-        else:  # a chunk may begin with the end of the one before it
-            longest = min(len(chunk.text), spans[-1][1] - spans[-1][0])
-            shared = next((size for size in range(longest, 0, -1) if whole.endswith(chunk.text[:size])), 0)
+        elif chunk.text:  # it may begin with the end of the one before it
+            end = whole[spans[-1][0] :][-len(chunk.text) :]
+            start = end.find(chunk.text[0])
+            while start >= 0 and not chunk.text.startswith(end[start:]):
+                start = end.find(chunk.text[0], start + 1)
+            shared = len(end) - start if start >= 0 else 0
         begin = len(whole) - shared
         whole += chunk.text[shared:]
         spans.append((begin, begin + len(chunk.text)))
@@ -600,10 +612,6 @@ class KnowledgeItem(Item):
         """Return an item that a store holds."""
         times = (stored.created_at, stored.updated_at, stored.deleted_at)
         return cls(stored.owner.id, *times, stored.record, number=stored.number)
-
-    @property
-    def key(self) -> str:
-        return self.id
 
     @property
     def name(self) -> str:
@@ -707,20 +715,12 @@ class IssueItem(Item):
         """Return what a ledger has under an id."""
         return cls(id_, ledger.issue(id_), tuple(ledger.events(id_)), ledger.reversal(id_))
 
-    @property
-    def key(self) -> str:
-        return self.id
-
     def checked(self, max_bytes: int) -> Self:
         reject_invalid_id(self.id)
         issue, reversal = self.issue, self.reversal
         if issue is not None:
             if issue.id != self.id:
                 raise UsageError(f"the line of {self.name:.80} holds issue {issue.id!r:.80}", remedy="give one id")
-            if not 0 <= issue.priority < _PRIORITIES or issue.retries < 0:
-                raise UsageError(
-                    f"priority is {issue.priority}, retries is {issue.retries}", remedy="give 0 to 4, and 0 or more"
-                )
             for name, sort in (("dependencies", list), ("comments", list), ("rest", dict)):
                 _parsed(name, getattr(issue, name), sort)
         # Steps are taken one day: none may reach beyond the vault.
@@ -802,8 +802,12 @@ class GraphItem(Item):
 
     @classmethod
     @abstractmethod
-    def read(cls, graph: GraphReading, records: Sequence[Any]) -> Iterator[Self]:
+    def read(cls, graph: GraphReading, records: Iterable[Any]) -> Iterator[Self]:
         """Yield records of a graph with what hangs on them."""
+
+    def stored(self, known: Known) -> Self | None:
+        found = getattr(known.graph, self.counted)([self.key])  # the method of that name
+        return next(self.read(known.graph, found.values()), None)
 
     def names(self) -> set[str]:
         return {self.key}  # the others are those of what it names
@@ -827,16 +831,13 @@ class EpisodeItem(GraphItem):
     episode: Episode
 
     @classmethod
-    def read(cls, graph: GraphReading, records: Sequence[Episode]) -> Iterator[Self]:  # noqa: ARG003
+    def read(cls, graph: GraphReading, records: Iterable[Episode]) -> Iterator[Self]:  # noqa: ARG003
         return map(cls, records)
 
     def checked(self, max_bytes: int) -> Self:
         if not self.episode.memory or self.episode.content:
             reject_invalid(self.episode.content, max_bytes=max_bytes)
         return super().checked(max_bytes)
-
-    def stored(self, known: Known) -> Self | None:
-        return next(self.read(known.graph, list(known.graph.episodes([self.key]).values())), None)
 
     def is_said_by(self, stored: Self) -> bool:
         # A version of a memory that says what the one before it said is the same episode.
@@ -862,7 +863,7 @@ class EntityItem(GraphItem):
     happenings: tuple[Happening, ...] = ()
 
     @classmethod
-    def read(cls, graph: GraphReading, records: Sequence[Entity]) -> Iterator[Self]:
+    def read(cls, graph: GraphReading, records: Iterable[Entity]) -> Iterator[Self]:
         for some, ids in _batches(records):
             aliases, mentions = graph.aliases(ids), graph.mentions("entity", ids)
             for each in some:
@@ -892,9 +893,6 @@ class EntityItem(GraphItem):
         names = cleaner.aliases(entity, self.aliases)
         return replace(self, entity=entity, aliases=names, **_clean_history(self, cleaner))
 
-    def stored(self, known: Known) -> Self | None:
-        return next(self.read(known.graph, list(known.graph.entities([self.key]).values())), None)
-
     def is_said_by(self, stored: Self) -> bool:
         """Return whether it is the stored one, or was before that was named and mentioned further."""
         names, known = ({alias.normal for alias in each.aliases} for each in (self, stored))
@@ -920,7 +918,7 @@ class RelationItem(GraphItem):
     happenings: tuple[Happening, ...] = ()
 
     @classmethod
-    def read(cls, graph: GraphReading, records: Sequence[Relation]) -> Iterator[Self]:
+    def read(cls, graph: GraphReading, records: Iterable[Relation]) -> Iterator[Self]:
         for some, ids in _batches(records):
             mentions = graph.mentions("relation", ids)
             for each in some:
@@ -949,9 +947,6 @@ class RelationItem(GraphItem):
     def cleaned(self, cleaner: Cleaner) -> Self:
         return replace(self, relation=cleaner.relation(self.relation), **_clean_history(self, cleaner))
 
-    def stored(self, known: Known) -> Self | None:
-        return next(self.read(known.graph, list(known.graph.relations([self.key]).values())), None)
-
     def is_said_by(self, stored: Self) -> bool:
         """Compare what is said of a fact, for the rest follows from that, and from what its entities are now."""
         return _is_within(self, stored, assertion_of)
@@ -962,9 +957,9 @@ class RelationItem(GraphItem):
         _put_history(change, self)
 
 
-def _batches(records: Sequence[Any]) -> Iterator[tuple[Sequence[Any], list[str]]]:
-    for begin in range(0, len(records), _AT_ONCE):
-        some = records[begin : begin + _AT_ONCE]
+def _batches(records: Iterable[Any]) -> Iterator[tuple[list[Any], list[str]]]:
+    waiting = iter(records)
+    while some := list(islice(waiting, _AT_ONCE)):
         yield some, [each.id for each in some]
 
 

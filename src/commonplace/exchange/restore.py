@@ -33,7 +33,6 @@ from commonplace.exchange.archive import (
     noted_in,
     opened,
     put_notes,
-    read_manifest,
     unpack,
 )
 from commonplace.files import sync
@@ -158,8 +157,7 @@ def restore(
     with file_errors(writing, remedy="make its parent writable, or name another place"):
         is_store = _refuse_occupied(directory, is_replacing=replace)
         clear_drafts(directory)
-        with opened(backup) as archive:
-            manifest = read_manifest(archive)
+        with opened(backup) as (archive, manifest):
             now = datetime.fromtimestamp(clock(), UTC)
             aside = _name_aside(directory, now)
             directory.parent.mkdir(parents=True, exist_ok=True)

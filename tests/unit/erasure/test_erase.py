@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.contract.graphs import EVER
 from tests.unit.clock import Clock
 
 import commonplace
 from commonplace.engine import Engine
 from commonplace.erasure.erase import forget
-from commonplace.erasure.plan import everything, make_plan
+from commonplace.erasure.plan import make_plan
 from commonplace.erasure.receipt import ForgetReceipt
 from commonplace.erasure.resume import ErasureRuntime
 from commonplace.erasure.select import Wanted
@@ -47,8 +48,10 @@ def memories_in(receipt: ForgetReceipt) -> tuple[str, ...]:
 
 def in_graph(book: Engine) -> tuple[set[str], set[str], set[str]]:
     """Return the ids of the episodes, entities and facts that there are, past ones too."""
-    parts = everything(book._runtime.store, "default").parts
-    return set(parts.episodes), set(parts.entities), set(parts.relations)
+    graph = book._runtime.store.graph("default")
+    lists = (graph.list_episodes(EVER), graph.list_entities(EVER), graph.list_relations(EVER))
+    episodes, entities, relations = ({each.id for each in listed} for listed in lists)
+    return episodes, entities, relations
 
 
 class TestWhatIsLeft:
@@ -394,7 +397,7 @@ class TestCopies:
         report = book.process_issue(book.ledger.create("merge", ["a", "b"], "merge"))
         clock.move(days=1)
         book.archive(report.results["merge"][0].new_memory_id)
-        assert book.forget("a").notices[-1].startswith("other memories that it was made from stay archived: b;")
+        assert book.forget("a").notices[-1].startswith("other memories that it was made from stay archived;")
         assert book.get("b").status == "archived"
 
     def test_what_somebody_archived_stays_archived_and_is_named(self, book: Engine, clock: Clock) -> None:
@@ -404,7 +407,7 @@ class TestCopies:
         clock.move(days=1)
         book.archive("b")
         assert book.forget("a").notices[-1] == (
-            "other memories that it was made from stay archived: b; bring them back with `commonplace memory restore`"
+            "other memories that it was made from stay archived; `commonplace memory restore` brings them back: b"
         )
         assert book.get("b").status == "archived"
 

@@ -79,7 +79,7 @@ def test_what_it_held_is_erased_and_looked_for(use: Use, tmp_path: Path) -> None
         patterns = Collector()
         patterns.add_content(NOTE)
         assert still_stored(store, patterns.patterns()) >= {NOTE.encode()}
-        assert NOTE.encode() in set(make_plan(store, "default", Chosen(memories=("sold",))).traces.patterns)
+        assert NOTE.encode() in set(make_plan(store, "default", Chosen(memories=("sold",))).traces.patterns())
         (tmp_path / "store" / "left.txt").write_text(NOTE)
         receipt = book.forget("sold")
         assert ("left.txt", "words of it") in receipt.found
